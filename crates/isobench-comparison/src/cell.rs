@@ -1,6 +1,6 @@
-//! One cell of a comparison in one round: its tables in their starting state, then a measurement.
+//! One cell of a comparison in one round: the reset of its tables, then a measurement.
 //!
-//! Not here: how a measurement goes (`measurement.rs`), and the order of the cells
+//! Not here: the measurement itself (`measurement.rs`), and the order of the cells
 //! (`comparison.rs`).
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use crate::sessions;
 use crate::tables::{Loaded, Ready, Tables};
 use crate::target::Target;
 
-/// How often the progress of a cell is shown.
+/// Interval at which the progress of a cell is shown.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
 /// Measures cells of a design, one at a time.
@@ -29,20 +29,20 @@ pub struct CellMeasurer<'a> {
     pub design: &'a Design,
     /// The servers, in the order of the design's versions.
     pub targets: &'a [Target],
-    /// How histories are checked; `None` if none is recorded.
+    /// The check of histories; `None` if none is recorded.
     pub judging: Option<&'a Judging>,
-    /// Observers of the servers, one each; none if that isn't wanted.
+    /// Observers of the servers, one each; empty if the servers aren't observed.
     pub observers: &'a [Observer],
-    /// Shows text that scripts ask for with `debug()`.
+    /// Shows text that scripts print with `debug()`.
     pub say: &'a (dyn Fn(&str) + Sync),
     /// Requests to stop.
     pub control: &'a Control,
     /// Tables that are loaded on each server.
     loaded: Vec<Option<Loaded>>,
-    /// The servers and works whose tables have been made before, so that it is known how long that
-    /// takes.
+    /// The servers and works whose tables have been made at least once, so that the time it takes
+    /// is known.
     made: BTreeSet<(usize, usize)>,
-    /// Tables on which scripts were tried, for an only cell that uses them up.
+    /// Tables on which scripts were tried, kept for a sole cell whose setup can't be repeated.
     kept: Option<Ready>,
 }
 
@@ -50,18 +50,18 @@ pub struct CellMeasurer<'a> {
 pub struct MeasuredCell {
     /// The round.
     pub round: Round,
-    /// The level that the sessions really had.
+    /// The level that the sessions ran at.
     pub effective: EffectiveLevel,
     /// Notes that concern more than this round.
     pub notes: Vec<String>,
     /// The report on the history, for people.
     pub judgement: Option<String>,
-    /// A client lost its connection: the server may have lost whatever it had in memory.
+    /// A client lost its connection, so the server may have lost all unsaved state.
     pub lost: bool,
 }
 
 impl<'a> CellMeasurer<'a> {
-    /// Measures cells of this design on these servers. `observers` may be empty.
+    /// Creates a measurer for this design on these servers. `observers` may be empty.
     pub fn new(
         design: &'a Design,
         targets: &'a [Target],
@@ -95,12 +95,12 @@ impl<'a> CellMeasurer<'a> {
         ready
     }
 
-    /// Keeps tables for the next cell to be prepared, which is known to be the only one.
+    /// Keeps tables for the next cell to be prepared, which must be the only one.
     pub fn keep(&mut self, ready: Ready) {
         self.kept = Some(ready);
     }
 
-    /// Measures one cell, whose tables are ready. `watch` sees the progress of warm-up and
+    /// Measures one cell, whose tables are ready. `watch` receives the progress of warm-up and
     /// measurement.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
-//! A comparison: rounds of shuffled cells, until all are measured, the ratios are known well
-//! enough, or the time is up.
+//! A comparison: rounds of shuffled cells, until all are measured, the ratios are known to the
+//! requested precision, or the time limit is reached.
 //!
-//! Not here: how a cell is measured (`cell.rs`), the search for the highest rates
-//! (`comparison/sweep.rs`), and what is shown of it meanwhile and where the result is saved, which
-//! is handed in.
+//! Not here: measuring a cell (`cell.rs`), the search for the highest rates
+//! (`comparison/sweep.rs`), the display, and the place where the result is saved; the caller passes
+//! the last two in.
 
 mod listener;
 mod sweep;
@@ -27,30 +27,29 @@ use crate::target::Target;
 
 pub use self::listener::Listener;
 
-/// For each cell, the report of its last history.
+/// For each cell, the report on its last history.
 pub type Judgements = Vec<Option<String>>;
 
-/// Saves what there is of a result.
+/// Saves the result as measured so far.
 pub type Save<'a> = &'a dyn Fn(&Document) -> Outcome;
 
 /// Everything that a comparison needs besides its design.
 pub struct Surroundings<'a> {
     /// The servers, in the order of the design's versions; at least one.
     pub targets: &'a [Target],
-    /// How histories are checked; `None` if none is recorded.
+    /// The check of histories; `None` if none is recorded.
     pub judging: Option<&'a Judging>,
     /// Requests to stop.
     pub control: &'a Control,
-    /// Is handed warnings for people before the first cell, and text that scripts ask for with
-    /// `debug()`.
+    /// Receives warnings before the first cell, and text that scripts print with `debug()`.
     pub say: &'a (dyn Fn(&str) + Sync),
     /// Saves the result after every cell.
     pub save: Save<'a>,
-    /// The command line that measures, for the result.
+    /// The command line of the comparison, for the result.
     pub command: Vec<String>,
 }
 
-/// Measures everything. Ends early, with what there is, if that is asked for or the server is lost.
+/// Measures everything. Ends early, with a partial result, on request or if the server is lost.
 ///
 /// # Errors
 /// Nothing could be measured.
@@ -91,19 +90,19 @@ struct Comparison<'a> {
     measurer: CellMeasurer<'a>,
     save: Save<'a>,
     cells: Vec<CellPlan>,
-    /// Why cells can't be measured, for those that can't.
+    /// For each cell, the reason why it can't be measured; `None` if it can.
     unusable: Vec<Option<String>>,
     document: Document,
     judgements: Judgements,
     listener: &'a mut dyn Listener,
     began: Instant,
-    /// How long the longest round took.
+    /// Duration of the longest round.
     longest: Duration,
-    /// It was said that the result can't be saved.
+    /// The user has been warned that the result can't be saved.
     unsaved: bool,
 }
 
-/// Whether a comparison goes on.
+/// The decision to continue or end a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Goes {
     On,
@@ -133,8 +132,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Tries the scripts of every cell, once for each that differ. A cell that fails is left out;
-    /// the others are measured.
+    /// Tries each distinct script of the cells once. A cell whose script fails is skipped; the
+    /// others are measured.
     ///
     /// # Errors
     /// The server is gone, or no cell is left.
@@ -143,7 +142,7 @@ impl<'a> Comparison<'a> {
         let alike = |cell: &CellPlan| {
             let work = &design.works[cell.work];
             let mut varied = design.varied(cell);
-            // More rows change nothing of what a script is.
+            // A larger scale doesn't change whether a script works.
             varied.remove("scale");
             (cell.server, work.sources.name(), work.strategy.clone(), varied)
         };
@@ -158,13 +157,13 @@ impl<'a> Comparison<'a> {
             tried.push(alike(&cell));
             self.unusable[index] = problem;
         }
-        // If none is left, one reason is enough.
+        // If no cell is left, one reason is enough.
         self.require_cells()?;
         (0..self.cells.len()).for_each(|index| self.tell_unusable(index));
         Ok(())
     }
 
-    /// Leaves a cell out from now on, and says so.
+    /// Skips a cell from now on, and reports why.
     ///
     /// # Errors
     /// No cell is left, and nothing was measured.
@@ -186,13 +185,13 @@ impl<'a> Comparison<'a> {
         Err(Failure::setup(self.why_unusable(0).unwrap_or_default()))
     }
 
-    /// Why a cell can't be measured, in a sentence; `None` if it can.
+    /// Returns the reason why a cell can't be measured, as a sentence; `None` if it can.
     fn why_unusable(&self, index: usize) -> Option<String> {
         let problem = self.unusable[index].as_ref()?;
         Some(format!("{} can't be measured: {problem}", self.cells[index].name(self.measurer.design)))
     }
 
-    /// Says of a cell that it can't be measured, if it can't.
+    /// Reports that a cell can't be measured, if it can't.
     fn tell_unusable(&mut self, index: usize) {
         if let Some(reason) = self.why_unusable(index) {
             self.warn(&reason);
@@ -200,8 +199,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Measures every cell in every round. Ends early, with what there is, if that is asked for or
-    /// the server is lost.
+    /// Measures every cell in every round. Ends early, with a partial result, on request or if the
+    /// server is lost.
     ///
     /// # Errors
     /// Nothing at all could be measured.
@@ -218,7 +217,7 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Whether there is to be a round of this number.
+    /// Returns whether a round of this number is due.
     fn another(&mut self, number: u32) -> bool {
         let design = self.measurer.design;
         let in_time = design.time_limit.is_none_or(|limit| self.began.elapsed() + self.longest <= limit);
@@ -272,7 +271,7 @@ impl<'a> Comparison<'a> {
                     self.leave_out(index, failure.to_string())?;
                     continue;
                 }
-                // Without a single result there is nothing to report but the error.
+                // Without a single result there is only the error to report.
                 Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
                     self.listener.close();
                     return Err(with_log(failure, self.measurer.target(&cell)));
@@ -289,7 +288,7 @@ impl<'a> Comparison<'a> {
         Ok(Goes::On)
     }
 
-    /// Measures a cell and shows it meanwhile.
+    /// Measures a cell and shows its progress.
     fn measure(&mut self, cell: &CellPlan, number: u32) -> Outcome<MeasuredCell> {
         let design = self.measurer.design;
         self.listener.preparing(design, cell, number);
@@ -302,7 +301,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Notes it if somebody asked for the end.
+    /// Returns whether the user has asked to stop, and records it.
     fn interrupted(&mut self) -> bool {
         let interrupted = self.measurer.control.urgency() > Urgency::None;
         if interrupted {
@@ -311,7 +310,8 @@ impl<'a> Comparison<'a> {
         interrupted
     }
 
-    /// Adds a round to its cell, shows it, and returns why the comparison can't go on, if it can't.
+    /// Adds a round to its cell, shows it, and returns the reason to end the comparison, if there
+    /// is one.
     fn add(&mut self, index: usize, place: usize, measured: MeasuredCell) -> Option<String> {
         let MeasuredCell { mut round, effective, notes, .. } = measured;
         for note in notes {
@@ -332,7 +332,7 @@ impl<'a> Comparison<'a> {
         reason
     }
 
-    /// Says that a cell's verdict is withheld, once.
+    /// Reports once that a cell's verdict is withheld.
     fn warn_of_withheld(&self, index: usize, round: &Round) {
         let withheld = |round: &Round| round.verdict.as_ref()?.withheld.first().cloned();
         let told = self.document.cells[index].rounds.iter().any(|round| withheld(round).is_some());
@@ -342,7 +342,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Tells something that concerns more than a round, once.
+    /// Reports a note that concerns more than one round, once.
     fn warn(&mut self, note: &str) {
         if !self.document.warnings.iter().any(|known| known == note) {
             self.listener.say(&format!("note: {note}"));
@@ -350,7 +350,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Saves what there is after every cell, so that nothing that happens later can lose it.
+    /// Saves the result after every cell, so that a later failure can't lose it.
     fn save_result(&mut self) {
         summarise(&mut self.document);
         if let Err(failure) = (self.save)(&self.document)
@@ -360,7 +360,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// What came out.
+    /// Returns the result and the reports on the histories.
     fn end(mut self) -> (Document, Judgements) {
         self.interrupted();
         let mut cells = self.cells.iter().zip(&self.document.cells);
@@ -372,14 +372,15 @@ impl<'a> Comparison<'a> {
         }
         self.document.complete = self.document.incomplete_reason.is_none();
         self.document.finished_at = Some(now());
-        // Whatever happens from here on, such as a server that doesn't let itself be tidied up.
+        // Saved before the clean-up of the server, which may fail.
         self.save_result();
         self.listener.close();
         (self.document, self.judgements)
     }
 }
 
-/// Whether every attempt of a cell was cut off by the end of its time, so that it says nothing.
+/// Returns whether the end of the measured time cut off every attempt of a cell, so that it has no
+/// result.
 fn nothing_finished(cell: &Cell) -> bool {
     let attempts = cell.rounds.iter().map(|round| round.attempts);
     let (started, cut_off) =
@@ -388,7 +389,7 @@ fn nothing_finished(cell: &Cell) -> bool {
 }
 
 /// Asks the server for every level once, before anything is measured. Returns the plan's cells,
-/// without rounds; `say` is handed warnings for people.
+/// without rounds; `say` receives warnings.
 ///
 /// # Errors
 /// The server is gone, or a level is refused.

@@ -1,5 +1,5 @@
-//! The plan of a comparison: what a plan file and the options say together, checked before anything
-//! is started.
+//! The plan of a comparison: a plan file and the options combined, and checked before anything is
+//! started.
 //!
 //! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
 
@@ -31,16 +31,16 @@ pub use standby::{no_serializable, refusal};
 pub use values::{milliseconds, pacing, protocol, seconds};
 pub use work::Work;
 
-/// With a precision to reach, the time after which no further round begins, in seconds.
+/// Default of the time limit if there is a precision to reach, in seconds.
 const TIME_LIMIT: f64 = 600.0;
 
-/// Into how many bins a step of the warm-up is cut.
+/// Number of bins in a step of the warm-up.
 const WARMUP_BINS: usize = 25;
 
-/// How long the bins of a course are whose length isn't known, because transactions are counted.
+/// Length of the bins of a course of unknown length, because transactions are counted.
 const COUNTED_BIN: Duration = Duration::from_millis(100);
 
-/// How long transactions that are under way may take after the end of a cell.
+/// Time allowed for transactions in progress at the end of a cell.
 pub const GRACE: Duration = Duration::from_secs(10);
 
 /// A comparison: one workload, and the factors whose combinations are the cells.
@@ -48,13 +48,13 @@ pub const GRACE: Duration = Duration::from_secs(10);
 pub struct Design {
     /// The plan, with all defaults, as the result shows it.
     pub plan: Plan,
-    /// The part of it that the user typed. The rest gives way to a server that can't do it.
+    /// The part of it that the user typed. The rest is adapted to what the server supports.
     typed: Plan,
     /// The scripts without strategies.
     pub sources: Sources,
     /// The scripts and tables of each strategy with each value of the parameters.
     pub works: Vec<Work>,
-    /// The versions of the embedded server; empty: whichever there is.
+    /// The versions of the embedded server; empty: the installed one.
     pub versions: Vec<MajorVersion>,
     /// Retry policies.
     pub backoff: Vec<Backoff>,
@@ -83,11 +83,11 @@ pub struct CellPlan {
     pub backoff: Backoff,
     /// Transactions per second; `None`: as many as possible.
     pub rate: Option<f64>,
-    /// The first level once more, to see what equal cells differ by.
+    /// Repeats the first level, to show the difference between equal cells.
     pub calibration: bool,
-    /// Its scripts and tables, a place in [`Plan::works`].
+    /// Its scripts and tables, an index into [`Plan::works`].
     pub work: usize,
-    /// Its server, a place in [`Plan::versions`]; 0 if there is one server.
+    /// Its server, an index into [`Plan::versions`]; 0 if there is one server.
     pub server: usize,
 }
 
@@ -107,7 +107,7 @@ impl CellPlan {
         format!("{}{strategy}, {} clients{varied}{backoff}{rate}{again}", self.level, self.clients)
     }
 
-    /// A name for a file of this cell's in one round, without what differs by plan.
+    /// The name of this cell's files in one round, unique within the plan.
     pub fn file_name(&self, design: &Design, round: u32) -> String {
         let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
         let backoff = plain(&self.backoff.to_string());
@@ -127,8 +127,9 @@ impl CellPlan {
 }
 
 impl Design {
-    /// Lays the options over the plan's file, and both over the defaults of a command, and checks
-    /// the whole. `tables` says how pgbench's tables are made, but for their scale.
+    /// Combines the options, the plan's file and the defaults of a command, in this order of
+    /// precedence, and checks the result. `tables` has the options of pgbench's tables, except for
+    /// their scale.
     ///
     /// # Errors
     /// A value is out of range; the message names option or key.
@@ -210,8 +211,8 @@ impl Design {
         })
     }
 
-    /// Adapts the plan to the server that the options name, or the programs of the embedded one
-    /// that they choose: what the plan's file says gives way. Returns what gives way, in words.
+    /// Adapts the plan to the server that the options name, or to the choice of embedded programs:
+    /// options override the plan's file. Returns a description of what was dropped.
     ///
     /// # Errors
     /// The user asked for versions of the embedded server as well as for another server.
@@ -241,19 +242,19 @@ impl Design {
         if let Some(settings) = settings {
             let settings: Vec<String> = settings.iter().map(Setting::to_string).collect();
             notes.push(format!(
-                "the plan's settings of the embedded server ({}) are left out, because a server is named; set them there \
-                 if they matter",
+                "the plan's settings of the embedded server ({}) are left out, because a server is named; set them \
+                 there if they matter",
                 settings.join(", ")
             ));
         }
         Ok(notes)
     }
 
-    /// Leaves out the strategies that this server can't do, if the plan's file and not the user
-    /// named them. Returns what was left out, and why.
+    /// Drops strategies from the plan's file that this server doesn't support. Returns a
+    /// description of each, with the reason.
     ///
     /// # Errors
-    /// The user named one of them, or nothing is left.
+    /// The user asked for one of them, or none is left.
     pub fn fit(&mut self, database: &Database) -> Outcome<Vec<String>> {
         let mut left_out = Vec::new();
         let refused = |work: &Work| work.refusal(database);
@@ -269,7 +270,7 @@ impl Design {
         Ok(left_out.into_iter().map(|refusal| format!("left out: {refusal}")).collect())
     }
 
-    /// Things that a user should know of the scripts before believing the figures.
+    /// Returns warnings about the scripts that bear on the figures.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = Vec::new();
         for warning in self.works.iter().flat_map(|work| work.sources.warnings()) {
@@ -280,7 +281,7 @@ impl Design {
         warnings
     }
 
-    /// What the plan varies of a cell: parameters, and the server's version.
+    /// Returns the parameters of a cell that the plan varies, and the server's version.
     pub fn varied(&self, cell: &CellPlan) -> BTreeMap<String, String> {
         let mut varied = self.works[cell.work].varied.clone();
         if let Some(version) = self.versions.get(cell.server) {
@@ -325,7 +326,7 @@ impl Design {
         cells
     }
 
-    /// The levels, the first one twice if it is to be calibrated.
+    /// The levels, the first one twice if the plan calibrates.
     fn rows(&self) -> impl Iterator<Item = (Level, bool)> + '_ {
         let levels = self.plan.levels();
         let again = levels.first().filter(|_| self.plan.calibrates()).map(|&level| (level, true));
@@ -339,7 +340,7 @@ impl Design {
         self.shuffled(round, self.cells().len())
     }
 
-    /// So many places, shuffled by the seed, differently in every round.
+    /// Returns the numbers below `places`, shuffled by the seed, differently in every round.
     pub fn shuffled(&self, round: u32, places: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..places).collect();
         let mut rng = Prng::seed(self.seed() ^ (u64::from(round) << 32));
@@ -378,7 +379,7 @@ impl Design {
         }
     }
 
-    /// The most clients of any cell.
+    /// The largest number of clients of any cell.
     pub fn most_clients(&self) -> usize {
         self.plan.clients().iter().copied().max().unwrap_or(1) as usize
     }
@@ -398,8 +399,8 @@ impl Design {
         self.plan.clients().iter().flat_map(of)
     }
 
-    /// How long the bins of a cell's course are: a hundred in the measured time, and enough in a
-    /// step of the warm-up to see whether it is steady.
+    /// Length of the bins of a cell's course: a hundred in the measured time, and enough in a step
+    /// of the warm-up to detect a steady rate.
     fn bin(&self) -> Duration {
         let Some(time) = self.time() else { return COUNTED_BIN };
         let time = time.as_secs_f64();
@@ -460,8 +461,8 @@ fn check_sweep(plan: &Plan, stop: StopCondition) -> Outcome {
     let fixed = !plan.rates().is_empty() || plan.think_time.is_some();
     if plan.sweeps() && (plan.latency_limit.is_none() || fixed) {
         return Err(Failure::setup(
-            "--sweep searches for the highest rate within a latency limit: give --latency-limit, and neither --rate nor \
-             --think-time",
+            "--sweep searches for the highest rate within a latency limit: give --latency-limit, and neither \
+             --rate nor --think-time",
         ));
     }
     if plan.sweeps() && matches!(stop, StopCondition::Transactions(_)) {
@@ -487,7 +488,7 @@ pub fn cell_entry(sources: &Sources, scale: u32, spec: &RunSpec, level: report::
     cell
 }
 
-/// A count as the result document has it.
+/// Converts a count to the type of the result document.
 pub fn count(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

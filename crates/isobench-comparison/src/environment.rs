@@ -1,4 +1,4 @@
-//! What the result document says of this program, its machine and the time.
+//! The result document's facts about this program, its machine and the time.
 //!
 //! Not here: the command line (`options/written.rs`).
 
@@ -9,12 +9,12 @@ use isobench_report::Client;
 use crate::design::count;
 use crate::target::Target;
 
-/// The present time in UTC, as result documents have it (RFC 3339, to the second).
+/// Returns the present time in UTC, in the format of result documents (RFC 3339, to the second).
 pub fn now() -> String {
     humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
 }
 
-/// What the result document says of this program and its machine, measuring this server.
+/// Returns the result document's description of this program and its machine, for this server.
 pub fn client(target: &Target) -> Client {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
@@ -29,7 +29,7 @@ pub fn client(target: &Target) -> Client {
     }
 }
 
-/// Memory of this machine; 0 if the system doesn't tell.
+/// Memory of this machine in bytes; 0 if unknown.
 fn memory_bytes() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap_or_default();

@@ -1,9 +1,8 @@
-//! What contradicts the level of a row: answers of the scripts' own transactions, of the sessions
-//! after the run, and what can't happen at that level.
+//! Evidence against the level of a row: answers of the scripts' own transactions and of the
+//! sessions after the run, and observations that are impossible at that level.
 //!
-//! A session's default is not what counts: a script, or a function that it calls, may set a level
-//! of its own. Not here: how sessions are asked (`sessions.rs`), and transactions
-//! (`isobench_runner`).
+//! A session's default level isn't evidence: a script, or a function that it calls, may set its own
+//! level. Not here: asking sessions (`sessions.rs`) and transactions (`isobench_runner`).
 
 use std::collections::BTreeMap;
 
@@ -14,16 +13,16 @@ use isobench_report::{Round, ServerSide};
 use crate::sessions::agree;
 use crate::target::Target;
 
-/// Adds the answers of one run to those of others: by level, the number of transactions.
+/// Adds the answers of one run to those of others: number of transactions by level.
 pub fn add(sum: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
     for (level, count) in more {
         *sum.entry(level.clone()).or_default() += count;
     }
 }
 
-/// The level that a round really had: what its sessions said when they were opened, unless
-/// something contradicts that, which is noted in the round. `left` is what the sessions said at the
-/// end.
+/// Returns the level that a round ran at: the answer of its sessions when they were opened, unless
+/// there is evidence against it, which is noted in the round. `left` has the sessions' answers at
+/// the end.
 pub fn weigh(
     opened: &EffectiveLevel,
     left: &[EffectiveLevel],
@@ -45,8 +44,8 @@ pub fn weigh(
     if round.contradictions.is_empty() { said } else { EffectiveLevel::Other("another level".to_owned()) }
 }
 
-/// What can't be at the level that the sessions said they run, a sentence each. `alone` says that
-/// nobody else uses the server.
+/// Returns observations that are impossible at the level that the sessions reported, a sentence
+/// each. `alone` is true if no other program uses the server.
 fn contradictions(product: &Product, opened: &EffectiveLevel, round: &Round, alone: bool) -> Vec<String> {
     let EffectiveLevel::Standard(level) = opened else { return Vec::new() };
     let impossible = round.conflicts.iter().filter(|conflict| product.contradicts(*level, &conflict.reason));

@@ -1,7 +1,7 @@
-//! What must hold in the tables: their state before the measured part, and the comparison with what
-//! was counted.
+//! The invariants of the tables: their state before the measured part, and the comparison of its
+//! change with the run's counts.
 //!
-//! Not here: what a recorded history proves (`judgement.rs`).
+//! Not here: the verdict on a recorded history (`judgement.rs`).
 
 use std::time::{Duration, Instant};
 
@@ -14,24 +14,24 @@ use isobench_workloads::{Chosen, Violations};
 
 use crate::workload::Sources;
 
-/// How long a server that was lost may take to come back for the check of the invariants (a crashed
-/// backend makes PostgreSQL restart by itself).
+/// Time allowed for a lost server to come back before the invariants are checked (PostgreSQL
+/// restarts by itself after a backend has crashed).
 const COMEBACK: Duration = Duration::from_secs(10);
 
-/// What is known of the tables before the measured part.
+/// The knowledge of the tables before the measured part.
 pub enum InvariantCheck {
-    /// The scripts are built-in ones, this was the state, and asking for it took so many
-    /// transactions of the server.
+    /// Built-in scripts: what they write, the state before, and the number of transactions on the
+    /// server that reading it took.
     Builtin(Vec<Writes>, Baseline, u64),
-    /// They are a checked workload, whose invariants need no state before.
+    /// A checked workload, whose invariants don't need the state before.
     Checked(Chosen),
-    /// Nothing can be checked, for this reason.
+    /// No check is possible, for this reason.
     Unavailable(String),
 }
 
 impl InvariantCheck {
-    /// Reads the state before measuring, as far as the scripts' invariants need it. `own_tables`
-    /// says that the tables aren't pgbench's even if the scripts are.
+    /// Reads the state before the measurement, if the scripts' invariants need it. `own_tables` is
+    /// true if the tables are the user's own, even with built-in scripts.
     pub fn begin(
         connector: &Connector,
         database: &Database,
@@ -59,18 +59,18 @@ impl InvariantCheck {
         }
     }
 
-    /// Sessions that were opened to read the state before.
+    /// Number of sessions opened to read the state before.
     pub fn sessions(&self) -> u64 {
         u64::from(matches!(self, InvariantCheck::Builtin(..)))
     }
 
-    /// Transactions of these sessions, as the server counts them.
+    /// Number of transactions of these sessions, as the server counts them.
     pub fn transactions(&self) -> u64 {
         if let InvariantCheck::Builtin(_, _, transactions) = self { *transactions } else { 0 }
     }
 
-    /// Reads the state again and compares its change with what the run counted. `promised` is what
-    /// the level promises.
+    /// Reads the state again and compares its change with the run's counts. `promised` is the
+    /// level's guarantee.
     pub fn end(
         self,
         connector: &Connector,
@@ -104,7 +104,7 @@ impl InvariantCheck {
     }
 }
 
-/// What a run counted of transactions that write into the history.
+/// Returns the run's counts of transactions that write into the history.
 fn expected(run: &RunOutcome, writes: &[Writes]) -> Expectation {
     let mut expected = Expectation::default();
     for (script, writes) in run.scripts.iter().zip(writes) {
@@ -116,8 +116,8 @@ fn expected(run: &RunOutcome, writes: &[Writes]) -> Expectation {
     expected
 }
 
-/// An invariant of a checked workload says what holds if transactions run one after the other, so
-/// only a level that promises as much promises it.
+/// An invariant of a checked workload. It holds for serial execution, so only a serializable
+/// guarantee promises it.
 fn counted(name: &str, found: u64, detail: String, promised: Option<Guarantee>) -> Invariant {
     Invariant {
         violations: Some(found),
@@ -136,7 +136,7 @@ fn of_table(found: Violations, promised: Option<Guarantee>) -> Invariant {
     )
 }
 
-/// What the scripts asserted of what they read.
+/// The assertions of the scripts about the rows they read.
 fn asserted(chosen: &Chosen, run: &RunOutcome, promised: Option<Guarantee>) -> Vec<Invariant> {
     let mut sums: Vec<(&str, u64, u64)> = Vec::new();
     for assertion in run.scripts.iter().flat_map(|script| &script.assertions) {
@@ -159,7 +159,7 @@ fn open_again(connector: &Connector, patience: Duration) -> Result<Connection, E
     let began = Instant::now();
     loop {
         match connector.open() {
-            // Whoever asks for the end doesn't want to wait for a server that may come back.
+            // A user who asks to stop doesn't want to wait for the server.
             Err(_) if began.elapsed() < patience && connector.patience().requests() == 0 => {
                 std::thread::sleep(Duration::from_millis(200));
             }

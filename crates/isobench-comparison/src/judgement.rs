@@ -1,6 +1,6 @@
-//! The recorded history of a run: where it is kept, and what it proves about the level.
+//! The recorded history of a run: its file, and its verdict on the level.
 //!
-//! Not here: how a history is checked (`isobench_isolation`), and invariants of the tables
+//! Not here: the check of a history (`isobench_isolation`), and invariants of the tables
 //! (`invariants.rs`).
 
 mod hint;
@@ -22,17 +22,17 @@ use crate::failure::{Failure, Outcome};
 use crate::workload::Sources;
 use hint::hint;
 
-/// How histories are recorded and checked; the same for all cells.
+/// The settings for recording and checking histories, the same for all cells.
 #[derive(Debug, Clone, Default)]
 pub struct Judging {
-    /// The folder that histories are written into; none are kept without one.
+    /// The folder of the history files; `None`: histories aren't kept.
     pub folder: Option<PathBuf>,
-    /// How many transactions are looked at together; all without it.
+    /// Number of transactions that are checked together; `None`: all.
     pub window: Option<usize>,
 }
 
 impl Judging {
-    /// The file of one run's history, in the folder.
+    /// Returns the file of one run's history, in the folder.
     ///
     /// # Errors
     /// The folder can't be made.
@@ -44,7 +44,7 @@ impl Judging {
         Ok(Some(folder.join(format!("{name}.history"))))
     }
 
-    /// A job that records, into the file if there is one.
+    /// Returns a job that records its history, into the file if there is one.
     ///
     /// # Errors
     /// The file can't be made.
@@ -53,8 +53,8 @@ impl Judging {
         job.recording(storage).map_err(Failure::setup)
     }
 
-    /// Checks what was recorded, into `file` if there is one, of these scripts. Returns the
-    /// verdict, and the report for people.
+    /// Checks the recorded history of these scripts, from `file` if there is one. Returns the
+    /// verdict and a report.
     pub fn judge(
         &self,
         recording: Recording,
@@ -64,7 +64,8 @@ impl Judging {
     ) -> (Verdict, String) {
         let (problem, missing) = (recording.problem(), recording.dropped());
         let began = Instant::now();
-        // The lines --@ of our own workloads are right; those of a user's scripts may not be.
+        // The `--@` lines of isobench's own workloads are trusted; those of a user's scripts
+        // aren't.
         let options = Options { promised, vouched: sources.checked().is_some(), ..Options::default() };
         let looked_at = match self.window {
             Some(size) => in_windows(recording, file, size, &options),
@@ -98,7 +99,7 @@ impl Judging {
     }
 }
 
-/// Checks a recording in windows, which needs a file.
+/// Checks a recording in windows, which requires a file.
 fn in_windows(
     recording: Recording,
     file: Option<&Path>,

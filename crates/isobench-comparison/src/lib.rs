@@ -1,8 +1,8 @@
-//! Compares isolation levels on a server: resolves a plan, and measures cell by cell.
+//! Compares isolation levels on a server: resolves a plan, and measures one cell at a time.
 //!
-//! Measures, and prints nothing: whoever calls hands in a listener that follows, a place to save,
-//! and a way to say something to people. Not here: options, display, files (`isobench`), what
-//! follows from the numbers (`isobench-report`).
+//! Prints nothing: the caller passes in a listener, a place to save the result, and a function that
+//! shows messages. Not here: options, display, files (`isobench`), conclusions from the numbers
+//! (`isobench-report`).
 //!
 //! | module | concept |
 //! |---|---|

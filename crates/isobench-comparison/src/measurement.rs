@@ -1,7 +1,7 @@
-//! One measurement, from connecting its clients to the round of the result. Cells of a comparison
-//! and `isobench run` are measured here and nowhere else.
+//! One measurement, from connecting its clients to the round of the result. Both the cells of a
+//! comparison and `isobench run` are measured here.
 //!
-//! Not here: the tables before (`tables.rs`), and what varies between measurements (`cell.rs`).
+//! Not here: the tables before (`tables.rs`), and the differences between measurements (`cell.rs`).
 
 mod warmup;
 
@@ -26,7 +26,7 @@ use crate::sessions::{self, Opened};
 use crate::target::Target;
 use crate::workload::Sources;
 
-/// One measurement, but for the job of its clients.
+/// One measurement, except for the job of its clients.
 pub struct Measurement<'a> {
     /// The server.
     pub target: &'a Target,
@@ -44,7 +44,7 @@ pub struct Measurement<'a> {
     pub log: Option<&'a LogSettings>,
     /// The check of the tables before and after.
     pub invariants: Invariants,
-    /// How the history is checked; `None` if none is recorded.
+    /// The check of the history; `None` if none is recorded.
     pub judging: Option<&'a Judging>,
     /// The file of the history.
     pub history: Option<PathBuf>,
@@ -57,14 +57,15 @@ pub struct Measurement<'a> {
 /// The check of the tables before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Invariants {
-    /// What the scripts' tables are known to keep; nothing is known of tables of the user's own.
+    /// Checked as far as the scripts' tables have known invariants; the user's own tables have
+    /// none.
     Checked {
         /// The tables are the user's own, even if the scripts aren't.
         own_tables: bool,
     },
-    /// Not possible, for this reason.
+    /// Impossible, for this reason.
     Unavailable(&'static str),
-    /// Not asked for.
+    /// Not requested.
     Skipped,
 }
 
@@ -74,18 +75,18 @@ pub struct Measured {
     pub round: Round,
     /// The outcome of the clients' work in the measured part.
     pub run: RunOutcome,
-    /// The level that the sessions really had.
+    /// The level that the sessions ran at.
     pub effective: EffectiveLevel,
     /// The time that connecting the clients took.
     pub connecting: Duration,
-    /// A client lost its connection: the server may have lost whatever it had in memory.
+    /// A client lost its connection, so the server may have lost all unsaved state.
     pub lost: bool,
-    /// Whether the log files are complete.
+    /// An error if the log files are incomplete.
     pub logged: Result<(), LogError>,
 }
 
 impl Measurement<'_> {
-    /// Makes a job that asks for its level, reconnects and records as this measurement needs it.
+    /// Returns a job that asks for its level, reconnects and records as this measurement requires.
     ///
     /// # Errors
     /// The file of the history can't be made.
@@ -103,8 +104,8 @@ impl Measurement<'_> {
         }
     }
 
-    /// Connects the clients, warms up, measures, and checks the tables. `watch` sees the progress
-    /// of warm-up and measurement; `number` is that of the round.
+    /// Connects the clients, warms up, measures, and checks the tables. `watch` receives the
+    /// progress of warm-up and measurement; `number` is that of the round.
     ///
     /// # Errors
     /// Nothing could be measured: a client couldn't connect, a log file couldn't be opened, the
@@ -138,7 +139,7 @@ impl Measurement<'_> {
         self.observe(Observer::end);
         own.clients(&run);
         if run.aborted > 0 {
-            // They may have been left because the server doesn't answer.
+            // The sessions may be unusable because the server doesn't answer.
             self.control.patience().doubt();
         }
         let connecting = fleet.connecting();
@@ -163,8 +164,8 @@ impl Measurement<'_> {
         Ok(Measured { round, run, effective, connecting, lost: messages.has_lost_connections(), logged })
     }
 
-    /// Checks the history that the job recorded, if it did, and puts the verdict into the round.
-    /// Returns the report on it, for people.
+    /// Checks the history that the job recorded, if any, and puts the verdict into the round.
+    /// Returns a report on it.
     pub fn judge(&self, job: Job, measured: &mut Measured) -> Option<String> {
         let (judging, recording) = (self.judging?, job.into_recording()?);
         let promised = self.target.database.product.promises_effective(&measured.effective);
@@ -193,7 +194,7 @@ impl Measurement<'_> {
     }
 
     /// # Errors
-    /// The sessions have another level than the one asked for, and that is to be refused.
+    /// The sessions run at another level than requested, and strict levels are required.
     fn refuse(&self, effective: &EffectiveLevel) -> Outcome {
         match self.level {
             Some(level) if self.strict && effective.differs_from(level) => {
@@ -211,13 +212,13 @@ fn not_loaded(error: LoadError) -> Failure {
     }
 }
 
-/// There are no threads for the workers.
+/// Returns the failure of a run without threads for its workers.
 #[expect(clippy::needless_pass_by_value, reason = "so that it can be handed to map_err")]
 pub fn no_threads(error: NoThreads) -> Failure {
     Failure::setup(format!("{error}{}", sessions::FEWER_THREADS))
 }
 
-/// Why a level is refused.
+/// Returns the reason why a level is refused.
 pub fn refusal(level: Level, effective: &EffectiveLevel) -> String {
     format!(
         "--strict-levels: {level} was asked for, but the server runs {effective}; leave that level out, or change the \

@@ -1,4 +1,4 @@
-//! What clients say while they run: handed out to be shown, and kept for the result document.
+//! Messages of clients while they run: passed on for display, and kept for the result document.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,28 +9,29 @@ use isobench_runner::{AbortCause, ClientEvent, Job, Unfinished};
 
 use crate::sessions::advice;
 
-/// The most messages of a round that are kept: a thousand clients lose their server in the same
-/// words.
+/// Maximum number of messages kept per round: if the server is lost, a thousand clients report it
+/// in the same words.
 const MOST_ERRORS: usize = 20;
 
-/// Collects why clients ended before their time. Takes events from any thread.
+/// Collects the reasons why clients ended early. Takes events from any thread.
 pub struct Messages<'a> {
     aloud: bool,
-    /// Shows a text for people.
+    /// Shows a text to the user.
     say: &'a (dyn Fn(&str) + Sync),
     errors: Mutex<Vec<String>>,
-    /// A client ended because its connection was lost, or couldn't be made.
+    /// A client ended because its connection was lost or couldn't be made.
     lost: AtomicBool,
 }
 
 impl<'a> Messages<'a> {
-    /// Keeps errors silently, for a result that shows them; shows only what a script asks for with
-    /// `debug()`. Notices of a benchmark script are the user's own doing and would drown the rest.
+    /// Keeps errors for a result that shows them, without printing; prints only the output of
+    /// `debug()`. Notices from a benchmark script are the user's own and would hide everything
+    /// else.
     pub fn kept(say: &'a (dyn Fn(&str) + Sync)) -> Messages<'a> {
         Messages { aloud: false, say, errors: Mutex::default(), lost: AtomicBool::new(false) }
     }
 
-    /// Shows everything at once, as pgbench does.
+    /// Prints every message at once, as pgbench does.
     pub fn aloud(say: &'a (dyn Fn(&str) + Sync)) -> Messages<'a> {
         Messages { aloud: true, say, errors: Mutex::default(), lost: AtomicBool::new(false) }
     }
@@ -55,25 +56,25 @@ impl<'a> Messages<'a> {
                 }
             }
             ClientEvent::Debug(_) => (self.say)(&text),
-            // Every error was shown where it was met.
+            // Every error has already been shown.
             ClientEvent::Abandoned(..) if job.spec().detail.errors => {}
             _ if self.aloud => (self.say)(&text),
             _ => {}
         }
     }
 
-    /// True if a client's connection was lost, or couldn't be made.
+    /// Returns whether a client's connection was lost or couldn't be made.
     pub fn has_lost_connections(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// The errors so far, in the order of time.
+    /// Returns the errors so far, in chronological order.
     pub fn errors(&self) -> Vec<String> {
         self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// pgbench's words, and some more where it has none.
+/// Returns the messages of an event: pgbench's words, or isobench's own where pgbench has none.
 fn texts(event: &ClientEvent, job: &Job) -> Vec<String> {
     let why = match event {
         ClientEvent::Aborted(_, AbortCause::Lost(why, _)) => Some(format!("the connection was lost ({why})")),
@@ -87,7 +88,7 @@ fn texts(event: &ClientEvent, job: &Job) -> Vec<String> {
     wording::messages(event, job, Version::default()).into_iter().map(|(_, text)| text).chain(why).collect()
 }
 
-/// The server's code, if an error of the server was the cause.
+/// Returns the server's code, if an error of the server was the cause.
 fn code(cause: &AbortCause) -> Option<SqlState> {
     match cause {
         AbortCause::Server(failed) => Some(failed.error.code),

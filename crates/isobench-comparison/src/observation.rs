@@ -1,4 +1,4 @@
-//! What the server's own statistics tell of a round, and the work of ours that they count, too.
+//! The server's own statistics of a round, and isobench's own work that they include.
 //!
 //! Not here: reading them (`isobench_observer`).
 
@@ -10,15 +10,15 @@ use isobench_script::{CommandKind, Script, Statement};
 
 use crate::target::Target;
 
-/// Begins to watch a server.
+/// Starts to watch a server.
 pub fn observer(target: &Target) -> Observer {
     let connector = target.connector();
     let connect = Box::new(move || connector.open());
     Observer::start(connect, &target.database, target.local(), &ObserverOptions::default())
 }
 
-/// What the clients' sessions are waiting for right now: event and number of sessions, the most
-/// first.
+/// Returns what the clients' sessions are waiting for at the moment: event and number of sessions,
+/// in descending order.
 pub fn waits_now(observer: &Observer) -> Vec<(String, u32)> {
     let Some(sample) = observer.latest() else { return Vec::new() };
     let name = |((kind, event), sessions): ((String, String), u32)| {
@@ -30,19 +30,21 @@ pub fn waits_now(observer: &Observer) -> Vec<(String, u32)> {
     waits
 }
 
-/// What we did on the server between the observer's first and last reading of a round.
+/// Isobench's own work on the server between the observer's first and last reading of a round.
 pub struct OwnWork {
     counts: OwnCounts,
-    /// Why the server's counts can't be compared with ours, if they can't.
+    /// The reason why the server's counts can't be compared with the client's, if there is one.
     incomparable: Option<&'static str>,
-    /// A script's statements are repeated inside the server, and say how often when they succeed.
+    /// Statements are repeated inside the server, which reports the number of repetitions on
+    /// success only.
     inside: bool,
-    /// Some of them failed, so that nobody knows how often.
-    untold: bool,
+    /// Some of them failed, so the number of repetitions is unknown.
+    unknown: bool,
 }
 
 impl OwnWork {
-    /// The clients of a job are connected; setting up their sessions took so many transactions.
+    /// Creates the record once the clients of a job are connected; `transactions` is the number of
+    /// transactions that setting up their sessions took.
     pub fn new(job: &Job, transactions: u64) -> OwnWork {
         let spec = job.spec();
         let scripts = job.workload().mix.scripts();
@@ -50,8 +52,8 @@ impl OwnWork {
         let mut counts =
             OwnCounts { sessions: clients, other_committed: transactions, ..OwnCounts::default() };
         if spec.protocol == Protocol::Prepared {
-            // The first statement of a script is prepared in a transaction of its own; a client may
-            // never choose a script.
+            // The first statement of a script is prepared in its own transaction; a client may
+            // never choose a given script.
             let prepared = clients * scripts.len() as u64;
             counts.other_committed += clients;
             counts.uncertain += prepared - clients;
@@ -66,49 +68,48 @@ impl OwnWork {
             } else if spec.retry.restart != Restart::Transaction
                 || !scripts.iter().all(|weighted| is_one_transaction(&weighted.script))
             {
-                // An attempt that goes back to a savepoint is a part of a transaction.
+                // An attempt that returns to a savepoint is part of a transaction.
                 Some("a script isn't exactly one transaction")
             } else {
                 None
             },
             inside: scripts.iter().any(|weighted| inside(&weighted.script)),
-            untold: false,
+            unknown: false,
         }
     }
 
-    /// Sessions of our own beside the clients', and their transactions.
+    /// Adds sessions besides the clients', and their transactions.
     pub fn admin(&mut self, sessions: u64, transactions: u64) {
         self.counts.sessions += sessions;
         self.counts.other_committed += transactions;
     }
 
-    /// The clients worked.
+    /// Adds the work of the clients.
     pub fn clients(&mut self, run: &RunOutcome) {
         let ledger = run.ledger();
         let attempts = ledger.attempts;
-        // What a script's own SQL swallowed was committed, with its work undone.
+        // An error that a script's own SQL caught ends in a commit, with its work undone.
         self.counts.committed += attempts.committed + attempts.swallowed;
-        // Attempts that were cut off after a conflict were rolled back; of the others nobody knows
-        // how far they were.
+        // Attempts cut off after a conflict were rolled back; the state of the others is unknown.
         let conflicts =
             ledger.conflicts.saturating_sub(attempts.retried + attempts.given_up + attempts.swallowed);
         let conflicts = conflicts.min(attempts.cut_off);
         self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.errored + conflicts;
         self.counts.uncertain += attempts.ambiguous + attempts.cut_off - conflicts;
-        // Each of them is a transaction that the server has rolled back; they lie in the bucket
-        // retried.
+        // Each of them is a transaction that the server rolled back, and is in the bucket
+        // "retried".
         let inside = run.conflicts.iter().filter(|conflict| conflict.reason == RETRIED_INSIDE);
         let inside = inside.map(|conflict| conflict.count).sum::<u64>();
         self.counts.inside += inside;
         let ended = attempts.started - attempts.committed - attempts.swallowed;
-        self.untold |= self.inside && ended > inside;
+        self.unknown |= self.inside && ended > inside;
         let deadlocks = run.conflicts.iter().filter(|conflict| conflict.sqlstate.as_str() == "40P01");
         self.counts.deadlocks += deadlocks.map(|conflict| conflict.count).sum::<u64>();
     }
 }
 
-/// True if a script is exactly one transaction of the server, whichever branches it takes: what
-/// begins and ends it stands outside of them, and it doesn't roll back of its own accord.
+/// Returns whether every path through a script is exactly one transaction of the server: the block
+/// starts and ends outside of branches, and the script doesn't roll back by itself.
 fn is_one_transaction(script: &Script) -> bool {
     let mut depth = 0_usize;
     let mut unconditional = script.clone();
@@ -126,7 +127,7 @@ fn is_one_transaction(script: &Script) -> bool {
         && !bounds(script).contains(&Statement::Rollback)
 }
 
-/// The statements of a script that begin or end a block.
+/// The statements of a script that start or end a block.
 fn bounds(script: &Script) -> Vec<Statement> {
     let sql = script.commands.iter().filter_map(|command| match &command.kind {
         CommandKind::Sql(sql) => Some(&sql.statements),
@@ -138,14 +139,14 @@ fn bounds(script: &Script) -> Vec<Statement> {
     sql.flatten().copied().filter(bound).collect()
 }
 
-/// The server's side of a round. Where a script is more or less than one transaction of the server,
-/// counts aren't compared.
+/// Returns the server's side of a round. Counts aren't compared if a script isn't exactly one
+/// transaction of the server.
 pub fn server_side(observed: Observed, own: &OwnWork) -> report::ServerSide {
     let mut notes = observed.notes.clone();
-    let comparison = if own.untold {
+    let comparison = if own.unknown {
         notes.push(
-            "the server's counts aren't compared with ours, because statements failed that retry inside the server, and only those that \
-             succeed say how often"
+            "the server's counts aren't compared with ours, because statements failed that retry inside the \
+             server, and only those that succeed say how often"
                 .to_owned(),
         );
         Vec::new()

@@ -1,4 +1,4 @@
-//! From what the runner brings to a round of the result document.
+//! Conversion of the runner's outcome to a round of the result document.
 //!
 //! Not here: measuring (`cell.rs`, `commands/run.rs`).
 
@@ -17,8 +17,8 @@ pub fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The round that a run makes, with the errors of its clients and the CPU time of this process
-/// while it ran.
+/// Returns the round of a run, with the errors of its clients and the CPU time of this process
+/// during the run.
 pub fn round(job: &Job, run: &RunOutcome, number: u32, errors: Vec<String>, cpu_s: f64) -> Round {
     let conflicts = run
         .conflicts
@@ -40,8 +40,7 @@ pub fn round(job: &Job, run: &RunOutcome, number: u32, errors: Vec<String>, cpu_
     round.client = Some(load(run, cpu_s));
     round.series = run.series.as_ref().map(series);
     if let Err(error) = run.check() {
-        // A defect of isobench: the round is kept for whoever looks into it, but counts for
-        // nothing.
+        // A defect of isobench: the round is kept for debugging, but excluded from the results.
         round.complete = false;
         round.errors.insert(0, error.to_string());
     }

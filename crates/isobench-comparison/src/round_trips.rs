@@ -1,12 +1,12 @@
-//! How often an attempt waits for the server, counted in the text of its script.
+//! Number of round trips of an attempt, counted in the text of its script.
 //!
-//! Not here: how long it waits.
+//! Not here: their duration.
 
 use isobench_script::{Command, CommandKind, Script};
 
-/// The fewest and the most round trips of an attempt that meets no conflict, over all paths through
-/// the script. Statements of one request, and of one pipeline, wait once. Preparing statements
-/// isn't counted: it happens once in a session.
+/// Returns the fewest and the most round trips of an attempt without conflicts, over all paths
+/// through the script. The statements of one request or one pipeline share a round trip. Preparing
+/// statements isn't counted, since it happens once per session.
 pub fn round_trips(script: &Script) -> (u32, u32) {
     Walk { commands: &script.commands, at: 0, in_pipeline: false }.block()
 }
@@ -19,7 +19,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Counts up to the end of the branch, or of the script; stops at the command that ends it.
+    /// Counts up to the end of the branch or script; stops at the command that ends it.
     fn block(&mut self) -> (u32, u32) {
         let (mut least, mut most) = (0, 0);
         while let Some(command) = self.commands.get(self.at) {
@@ -43,8 +43,8 @@ impl Walk<'_> {
         (least, most)
     }
 
-    /// Counts from an `\if` to its `\endif`, at which it stops. Without an `\else` nothing may be
-    /// done.
+    /// Counts from an `\if` to its `\endif`, at which it stops. Without an `\else` the fewest is
+    /// zero.
     fn branches(&mut self) -> (u32, u32) {
         let (mut least, mut most) = (u32::MAX, 0);
         let mut otherwise = false;

@@ -1,5 +1,4 @@
-//! Connects a job's clients at an isolation level, and reads back from every session which level it
-//! really has.
+//! Connects a job's clients at an isolation level, and reads back the level of every session.
 
 use std::time::Duration;
 
@@ -10,8 +9,8 @@ use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, RunWorkload};
 
 use crate::failure::{Failure, Outcome};
 
-/// A job whose errors are understood as the server's product means them, with the names that its
-/// tables have now.
+/// Returns a job that classifies errors as the server's product defines them, and knows the names
+/// of its tables.
 pub fn job(spec: RunSpec, workload: RunWorkload, database: &Database, connector: &Connector) -> Job {
     let product = database.product;
     let relations = relations(database, connector);
@@ -27,20 +26,20 @@ pub fn job(spec: RunSpec, workload: RunWorkload, database: &Database, connector:
     Job::new(spec, workload, Box::new(classify))
 }
 
-/// The names of tables that errors name by numbers.
+/// The names of the tables that errors identify by number.
 fn relations(database: &Database, connector: &Connector) -> Relations {
     if database.product.relations.is_none() {
         return Relations::default();
     }
-    // Without the names there are the numbers; and if the server is lost, connecting the clients
-    // will tell.
+    // Without the names, the numbers are shown; if the server is lost, connecting the clients will
+    // fail too.
     let Ok(mut session) = connector.open() else { return Relations::default() };
     let relations = Relations::read(&mut session, database);
     session.close();
     relations
 }
 
-/// The same job with a way to open a session at this level, for runs with a session for each
+/// Returns the same job with a way to open a session at this level, for runs with one session per
 /// transaction.
 pub fn reconnecting(job: Job, connector: &Connector, database: &Database, level: Option<Level>) -> Job {
     let (connector, product) = (connector.clone(), database.product);
@@ -54,22 +53,21 @@ pub fn reconnecting(job: Job, connector: &Connector, database: &Database, level:
     job.reconnecting(Box::new(move |limit| connect(limit).map_err(|error| error.to_string())))
 }
 
-/// Clients that are connected.
+/// Connected clients.
 pub struct Opened {
     /// The clients.
     pub fleet: Fleet,
-    /// The level that their sessions have.
+    /// The level of their sessions.
     pub effective: EffectiveLevel,
-    /// Transactions that setting up the sessions took, as the server counts them, all sessions
-    /// together.
+    /// Number of transactions that setting up all sessions took, as the server counts them.
     pub transactions: u64,
 }
 
-/// Connects all clients. With a level, every session is set to it, and asked inside a transaction
-/// which one it has.
+/// Connects all clients. With a level, every session is set to it, and asked for it inside a
+/// transaction.
 ///
 /// # Errors
-/// A session can't be set up; the message says what to do where that is known.
+/// A session can't be set up; the message includes advice if there is any.
 pub fn open(job: &Job, connector: &Connector, database: &Database, level: Option<Level>) -> Outcome<Opened> {
     let product = database.product;
     let connect = |_client| {
@@ -90,15 +88,14 @@ pub fn open(job: &Job, connector: &Connector, database: &Database, level: Option
     if !levels.is_empty() {
         return Ok(Opened { fleet, effective: agree(&levels), transactions });
     }
-    // Nobody has asked: no level was wanted, or the sessions are yet to come.
+    // No answer so far: no level was requested, or sessions are opened later.
     let (mut connection, (effective, _)) = connect(0).map_err(Failure::setup)?;
     let effective = effective.map_or_else(|| product.read_effective(&mut connection), Ok);
     Ok(Opened { fleet, effective: effective.map_err(Failure::setup)?, transactions })
 }
 
-/// Asks sessions that have done their work for their level once more, and closes them. Returns the
-/// answers, and how many transactions that took. A session that doesn't answer in time says
-/// nothing.
+/// Asks sessions for their level again after their work, and closes them. Returns the answers, and
+/// the number of transactions that this took. A session that doesn't answer in time is skipped.
 pub fn leave(sessions: Vec<Connection>, product: &Product) -> (Vec<EffectiveLevel>, u64) {
     let mut answers = Vec::new();
     let mut transactions = 0;
@@ -115,10 +112,10 @@ pub fn leave(sessions: Vec<Connection>, product: &Product) -> (Vec<EffectiveLeve
     (answers, transactions)
 }
 
-/// How long a session may take for its last answer.
+/// Time allowed for the last answer of a session.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The level that all sessions have; if they differ, a name that says so.
+/// Returns the level of all sessions; if they differ, a name that says so.
 pub fn agree(levels: &[EffectiveLevel]) -> EffectiveLevel {
     let mixed =
         |level: &&EffectiveLevel| matches!(level, EffectiveLevel::Other(name) if name.starts_with("mixed ("));
@@ -132,7 +129,7 @@ pub fn agree(levels: &[EffectiveLevel]) -> EffectiveLevel {
     }
 }
 
-/// What to do about errors that have a usual cause.
+/// Advice on errors with a usual cause.
 const ADVICE: [(SqlState, &str); 5] = [
     (
         SqlState::UNDEFINED_TABLE,
@@ -150,16 +147,16 @@ const ADVICE: [(SqlState, &str); 5] = [
         SqlState::READ_ONLY_SQL_TRANSACTION,
         "the server or the session can only be read; name the primary, or use a script that only reads",
     ),
-    (SqlState::QUERY_CANCELED, "somebody, or a timeout set on the server, cancelled the statement"),
+    (SqlState::QUERY_CANCELED, "a user, or a timeout set on the server, cancelled the statement"),
 ];
 
-/// A line that says what to do, or nothing.
+/// Returns a line of advice, or nothing.
 pub fn advice(code: Option<SqlState>) -> String {
     let known = ADVICE.iter().find(|(known, _)| Some(*known) == code);
     known.map_or_else(String::new, |(_, advice)| format!("\n  {advice}"))
 }
 
-/// What to do where there are no threads.
+/// Advice if there are no threads.
 pub const FEWER_THREADS: &str =
     "\nuse fewer worker threads (--jobs), or raise the limit of processes (ulimit -u) or memory (ulimit -v)";
 

@@ -1,4 +1,4 @@
-//! SQL of the user's own that makes the tables of a workload, statement by statement.
+//! SQL that creates the tables of the user's own workload, statement by statement.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug, Clone)]
 pub struct Setup {
     file: String,
-    /// Each with the line it begins on.
+    /// Each with the number of its first line.
     statements: Vec<(u32, String)>,
 }
 
@@ -43,10 +43,11 @@ impl Setup {
         Ok(Setup { file, statements })
     }
 
-    /// Executes the statements, each in a transaction of its own unless they say otherwise.
+    /// Executes the statements, each in its own transaction unless they contain transaction
+    /// control.
     ///
     /// # Errors
-    /// The server refuses one; the message names file and line.
+    /// The server refuses a statement; the message names file and line.
     pub fn run(&self, connection: &mut Connection) -> Outcome {
         for (line, statement) in &self.statements {
             connection.execute(statement).map_err(|error| {
@@ -60,15 +61,15 @@ impl Setup {
     }
 }
 
-/// What says that something exists already: a table, a function, any other object, a schema
+/// Codes of errors for existing objects: a table, a function, any other object, a schema
 /// (PostgreSQL manual, "Error Codes").
 const EXISTS: [&str; 4] = ["42P07", "42723", "42710", "42P06"];
 
-/// What to do about it.
+/// Advice on such an error.
 const AGAIN: &str =
     "\n  the set-up runs anew before each cell: let it begin with DROP … IF EXISTS for whatever it makes";
 
-/// The statement's text; what looks like a variable is none here.
+/// Returns the statement's text; variables aren't substituted here.
 fn as_written(sql: &Sql) -> String {
     sql.pieces
         .iter()
@@ -92,7 +93,8 @@ mod tests {
 
     #[test]
     fn statements_keep_their_text_and_line() {
-        let text = "-- tables\nCREATE TABLE t (v text DEFAULT ';');\n\nDO $$ BEGIN PERFORM 1; END $$;\nINSERT INTO t VALUES (':x');\n";
+        let text = "-- tables\nCREATE TABLE t (v text DEFAULT ';');\n\nDO $$ BEGIN PERFORM 1; END $$;\nINSERT INTO \
+            t VALUES (':x');\n";
         let setup = read(text).unwrap();
         let lines: Vec<u32> = setup.statements.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [2, 4, 5]);

@@ -1,6 +1,6 @@
-//! The tables that the scripts of a comparison work on: how they get into their starting state.
+//! The tables of a comparison's scripts, and their reset to the starting state.
 //!
-//! Not here: what must hold in them afterwards (`invariants.rs`).
+//! Not here: their invariants (`invariants.rs`).
 
 use std::time::{Duration, Instant};
 
@@ -13,26 +13,25 @@ use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
 use crate::target::Target;
 
-/// Whose tables they are.
+/// The owner of the tables.
 #[derive(Debug, Clone)]
 pub enum Tables {
-    /// pgbench's, and functions that the scripts call.
+    /// pgbench's tables, and functions that the scripts call.
     Pgbench {
-        /// How they look.
+        /// The options of the tables.
         options: InitOptions,
-        /// SQL that makes the functions.
+        /// SQL that creates the functions.
         functions: Vec<String>,
     },
-    /// A checked workload's.
+    /// The tables of a checked workload.
     Checked(Chosen),
-    /// The user's own.
+    /// The user's own tables.
     Own(Setup),
-    /// Those that are there, on a server that can only be read.
+    /// Existing tables, on a read-only server.
     Found,
 }
 
-/// pgbench's tables as they were loaded on a server, and since then used by nothing but built-in
-/// scripts.
+/// pgbench's tables as loaded on a server, since then used by built-in scripts only.
 #[derive(Debug)]
 pub struct Loaded {
     options: InitOptions,
@@ -42,20 +41,20 @@ pub struct Loaded {
 /// Tables in their starting state.
 #[derive(Debug)]
 pub struct Ready {
-    /// How they came into it.
+    /// The way to their starting state.
     pub state: StartingState,
-    /// How long that took.
+    /// The time it took.
     pub took: Duration,
-    /// Whether it takes as long before each further cell; else it was a load that isn't repeated.
+    /// True if every further cell takes as long; false for a load that isn't repeated.
     pub again: bool,
-    /// Notes for people.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 impl Tables {
-    /// Brings them into their starting state: puts back what was loaded before if the product asks
-    /// for that, and else makes them anew. `builtin` says that nothing but built-in scripts will
-    /// work on them.
+    /// Brings the tables into their starting state: restores rows loaded before if the product
+    /// prefers that, and otherwise creates the tables again. `builtin` is true if only built-in
+    /// scripts will use them.
     ///
     /// # Errors
     /// The server refuses or is gone.
@@ -67,7 +66,7 @@ impl Tables {
             return Ok(Ready { state, took: began.elapsed(), again: true, notes });
         }
         let repeated = loaded.is_some();
-        // Whatever happens from now on, they aren't as they were.
+        // From here on the loaded state may be lost.
         if let Some(before) = loaded.take().filter(|_| builtin) {
             match self.put_back(target, &before) {
                 Ok(None) => {}
@@ -89,11 +88,11 @@ impl Tables {
             *loaded = Some(Loaded { options: options.clone(), took });
         }
         let lasting = loaded.as_ref().is_some_and(|loaded| loaded.serves(target, &loaded.options));
-        // Where tables of several scales take turns, loads are repeated all the same.
+        // If several scales alternate, loads are repeated nevertheless.
         Ok(Ready { state: StartingState::Made, took, again: repeated || !lasting, notes })
     }
 
-    /// Makes them anew. Returns notes for people.
+    /// Creates the tables again. Returns notes for the user.
     ///
     /// # Errors
     /// The server refuses or is gone.
@@ -120,8 +119,8 @@ impl Tables {
         notes.map_err(Failure::setup)
     }
 
-    /// Puts back the rows of tables that were loaded; `None` if others are needed, or new ones are
-    /// no slower. Returns what is there then, and what a reader of the result should know.
+    /// Restores the rows of loaded tables; `None` if other tables are needed, or a new load isn't
+    /// slower. Returns the new state, and notes for readers of the result.
     fn put_back(
         &self,
         target: &Target,
@@ -136,15 +135,15 @@ impl Tables {
         make_functions(&mut connection, target, functions)?;
         connection.close();
         let told = format!(
-            "loading takes long on {}, so the tables were loaded once for each scale; before each further cell the history was emptied \
-             and the balances put back, and what the server keeps of old rows stayed",
+            "loading takes long on {}, so the tables were loaded once for each scale; before each further cell the \
+             history was emptied and the balances put back, and what the server keeps of old rows stayed",
             target.database.product.name
         );
         Ok(Some((Loaded { options: options.clone(), took: loaded.took }, told)))
     }
 }
 
-/// Makes the functions that scripts call, where the tables are.
+/// Creates the functions that scripts call, in the schema of the tables.
 fn make_functions(
     connection: &mut Connection,
     target: &Target,
@@ -158,7 +157,7 @@ fn make_functions(
 }
 
 impl Loaded {
-    /// Whether these tables can be put back into the state that is wanted.
+    /// Returns whether these tables can be restored to the requested state.
     fn serves(&self, target: &Target, wanted: &InitOptions) -> bool {
         can_put_back(&target.database, &self.options, self.took, wanted)
     }

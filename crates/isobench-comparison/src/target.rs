@@ -1,8 +1,8 @@
-//! The server that is measured: the one that is named, or an embedded PostgreSQL; and the place in
-//! it where isobench works.
+//! The server under test: the one that the options name or an embedded PostgreSQL, and the schema
+//! in it that isobench uses.
 //!
-//! Nothing is printed here: who calls is handed notes for people, one line each, as they come up.
-//! Not here: which server the options name (`servers.rs`), and what is measured there.
+//! Prints nothing: the caller receives notes for the user, one line each, as they arise. Not here:
+//! the choice of the server by options (`servers.rs`), and the measurements.
 
 use isobench_database::{
     Connector, Database, Namespace, detect, environment, is_standby, relation_sizes, settings,
@@ -14,16 +14,16 @@ use isobench_report as report;
 
 use crate::failure::{Failure, Outcome};
 
-/// A server to measure, and how to reach the place where the tables are. What was started or made
-/// is stopped and removed when this is dropped.
+/// A server under test, and the way to the schema of the tables. Anything started or created is
+/// stopped and removed on drop.
 pub struct Target {
-    // Dropped in this order: first what was made on the server, then the server.
+    // Dropped in this order: first the objects on the server, then the server.
     namespace: Option<Namespace>,
     options: ConnectOptions,
     embedded: Option<Server>,
-    /// Which of several hosts that are named it is.
+    /// The chosen one of several hosts.
     host: Option<String>,
-    /// Whether it is a hot standby, which can only be read.
+    /// True for a hot standby, which is read-only.
     pub standby: bool,
     /// The product and its version.
     pub database: Database,
@@ -32,15 +32,15 @@ pub struct Target {
 }
 
 impl Target {
-    /// Connects to the server that the options name. `say` is handed notes for people.
+    /// Connects to the server that the options name. `say` receives notes for the user.
     ///
     /// # Errors
-    /// No server there, or one that refuses.
+    /// The server is missing, or refuses.
     pub fn connect(options: ConnectOptions, say: &dyn Fn(&str)) -> Outcome<Target> {
         Target::new(None, options, Vec::new(), say)
     }
 
-    /// Starts an embedded server. `say` is handed notes for people.
+    /// Starts an embedded server. `say` receives notes for the user.
     ///
     /// # Errors
     /// The server doesn't start.
@@ -72,16 +72,16 @@ impl Target {
         Ok(Target { namespace: None, options, embedded, host, standby, database, server_settings })
     }
 
-    /// Where it is, for people.
+    /// Returns a description of its address.
     pub fn place(&self) -> String {
         self.options.describe()
     }
 
-    /// On a server that is somebody's, makes a schema of our own to work in, and hands `say` its
-    /// description. On the embedded one there is no need.
+    /// Creates a schema to work in, and passes its description to `say`. Does nothing on the
+    /// embedded server, which isobench doesn't share.
     ///
     /// # Errors
-    /// The schema exists and isn't ours, or may not be made.
+    /// The schema exists and isn't isobench's, or can't be created.
     pub fn claim_namespace(&mut self, say: &dyn Fn(&str)) -> Outcome {
         if self.embedded.is_none() {
             let namespace = Namespace::claim(&self.options, &self.database).map_err(Failure::setup)?;
@@ -92,11 +92,10 @@ impl Target {
         Ok(())
     }
 
-    /// Makes sure that a level set in a session of ours is the level of its transactions, whatever
-    /// stands between.
+    /// Verifies that a level set in a session applies to its transactions, even behind a pooler.
     ///
     /// # Errors
-    /// A pooler shares sessions out, or passes them on as they are.
+    /// A pooler shares sessions between clients, or keeps their settings for the next client.
     pub fn require_sessions(&self) -> Outcome {
         if self.is_embedded() {
             return Ok(());
@@ -104,20 +103,20 @@ impl Target {
         isobench_database::require_sessions(&self.options, self.database.product).map_err(Failure::setup)
     }
 
-    /// True if the server is the embedded one.
+    /// Returns whether the server is the embedded one.
     pub fn is_embedded(&self) -> bool {
         self.embedded.is_some()
     }
 
-    /// How the server's processes may be found on this machine; `None` if it is elsewhere. A Unix
-    /// socket or a loopback address may lead out of a container or through a tunnel, which shows
-    /// later.
+    /// Returns a way to find the server's processes on this machine; `None` if the server is
+    /// elsewhere. A Unix socket or a loopback address may lead out of a container or through a
+    /// tunnel, which is detected later.
     pub fn local(&self) -> Option<LocalServer> {
         let mut hosts = self.options.hosts.iter().map(LocalServer::of_host);
         hosts.all(|local| local.is_some()).then_some(LocalServer::Maybe)
     }
 
-    /// Opens a session in the place where the tables are.
+    /// Opens a session in the schema of the tables.
     ///
     /// # Errors
     /// The server refuses or is gone.
@@ -125,12 +124,12 @@ impl Target {
         self.connector().open()
     }
 
-    /// How sessions get there, for other threads, too.
+    /// Returns a connector for further sessions, also from other threads.
     pub fn connector(&self) -> Connector {
         self.namespace.as_ref().map_or_else(|| Connector::direct(self.options.clone()), Namespace::connector)
     }
 
-    /// The scale of the tables that are there.
+    /// Returns the scale of the existing tables.
     ///
     /// # Errors
     /// There are no tables, or the server refuses.
@@ -144,7 +143,7 @@ impl Target {
         })
     }
 
-    /// What the result document says of the server. `say` is handed notes for people.
+    /// Returns the result document's description of the server. `say` receives notes for the user.
     ///
     /// # Errors
     /// The server is gone.
@@ -176,7 +175,7 @@ impl Target {
         })
     }
 
-    /// Sizes of the tables and indexes that are there; none if the server doesn't tell.
+    /// Sizes of the existing tables and indexes; empty if unknown.
     pub fn relations(&self) -> Vec<report::RelationSize> {
         let sizes = |mut connection| relation_sizes(&mut connection, &self.database).ok();
         let sizes = self.open().ok().and_then(sizes).unwrap_or_default();
@@ -189,15 +188,15 @@ impl Target {
         sizes.into_iter().map(size).collect()
     }
 
-    /// The end of the embedded server's log, for the case that it is the cause of trouble.
+    /// Returns the end of the embedded server's log, which may explain a failure.
     pub fn log_tail(&self) -> Option<String> {
         self.embedded.as_ref().map(Server::log_tail)
     }
 
-    /// Removes what was made, unless it is to be kept, and stops what was started.
+    /// Removes anything created, unless it is to be kept, and stops a server that was started.
     ///
     /// # Errors
-    /// Something is left; the message says what.
+    /// Something remains; the message names it.
     pub fn close(mut self, keep: bool) -> Outcome {
         match self.namespace.take() {
             Some(namespace) if keep => namespace.keep(),
@@ -211,8 +210,8 @@ impl Target {
     }
 }
 
-/// Of several hosts the one that the first session is on, for all sessions to come, so that a
-/// comparison measures one server; and what it is called.
+/// Fixes the host of the first session, out of several, for all further sessions, so that a
+/// comparison measures one server. Also returns its name.
 fn settled(
     options: ConnectOptions,
     first: &Connection,
@@ -240,20 +239,20 @@ fn embedded_options(server: &Server) -> ConnectOptions {
     ConnectOptions::new(host, server.user(), server.database())
 }
 
-/// Connections that PostgreSQL keeps for superusers (the default), and those that isobench needs
+/// Connections that PostgreSQL reserves for superusers (the default), and those that isobench needs
 /// besides its clients.
 const SPARE_CONNECTIONS: usize = 3;
 
 /// PostgreSQL's default.
 const DEFAULT_MAX_CONNECTIONS: usize = 100;
 
-/// Makes sure that an embedded server admits so many clients.
+/// Checks that an embedded server allows this many clients.
 ///
 /// # Errors
 /// Its settings allow too few connections; the message says which setting to raise.
 pub fn enough_connections(embedded: &ServerOptions, clients: usize) -> Outcome {
     let most = match setting_of(embedded, "max_connections") {
-        // What isn't a number is the server's to refuse.
+        // The server itself refuses a value that isn't a number.
         Some(value) => value.parse().unwrap_or(usize::MAX),
         None => DEFAULT_MAX_CONNECTIONS,
     };

@@ -1,8 +1,8 @@
-//! Tries every script once before anything is measured, in a transaction that is rolled back: so a
-//! missing table, a wrong column or a statement that the server doesn't know comes to light in a
-//! second, and not after the cells before it.
+//! Tries every script once before the measurement, in a transaction that is rolled back, so that a
+//! missing table, a wrong column or an unsupported statement is found within a second, and not
+//! after the cells before it.
 //!
-//! Not here: how a script is made harmless (`isobench_script`), and what follows for the comparison
+//! Not here: making a script harmless (`isobench_script`), and the consequences for the comparison
 //! (`comparison.rs`).
 
 use std::sync::{Mutex, PoisonError};
@@ -19,19 +19,19 @@ use crate::design::CellPlan;
 use crate::failure::{Failure, Outcome};
 use crate::sessions::{self, advice};
 
-/// A script that takes longer isn't waited for: it works, as far as it has come.
+/// Time limit of a trial; a script that exceeds it has worked so far and is accepted.
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// How often it is looked whether somebody asks for the end.
+/// Interval at which requests to stop are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Errors that say only that a script can't be tried within a transaction: it can't be, or ends
-/// transactions by itself.
+/// Errors that only mean that a script can't be tried within a transaction block: it isn't allowed
+/// there, or contains transaction control.
 const NOT_IN_A_BLOCK: [SqlState; 3] = [SqlState(*b"25001"), SqlState(*b"25P01"), SqlState(*b"2D000")];
 
 impl CellMeasurer<'_> {
-    /// Tries the scripts of a cell on tables in their starting state. Returns why it can't be
-    /// measured, if it can't.
+    /// Tries the scripts of a cell on tables in their starting state. Returns the reason why it
+    /// can't be measured, if it can't.
     ///
     /// # Errors
     /// The server is gone.
@@ -54,7 +54,7 @@ impl CellMeasurer<'_> {
         };
         for workload in work.tried(self.design.seed(), &target.database)? {
             let job = sessions::job(spec.clone(), workload, &target.database, &target.connector());
-            // So that lines --@ are tried, too.
+            // With recording, so that `--@` lines are tried, too.
             let job = match self.judging {
                 Some(_) => job.recording(Storage::default()).map_err(Failure::setup)?,
                 None => job,
@@ -65,7 +65,7 @@ impl CellMeasurer<'_> {
                 Err(failure) => return self.unless_gone(cell, failure),
             }
         }
-        // A set-up of the user's that works only once is enough for a single cell.
+        // A setup of the user's own that works only once is enough for a single cell.
         let only = self.design.cells().len() == 1
             && self.design.plan.rounds() == 1
             && self.design.plan.resolve.is_none();
@@ -75,7 +75,7 @@ impl CellMeasurer<'_> {
         Ok(None)
     }
 
-    /// Runs a script once. Returns why it failed, unless that is because it was tried.
+    /// Runs a script once. Returns the reason why it failed, unless the trial itself is the cause.
     fn try_script(&self, job: &Job, cell: &CellPlan) -> Outcome<Option<String>> {
         let target = self.target(cell);
         let mut fleet = sessions::open(job, &target.connector(), &target.database, Some(cell.level))?.fleet;
@@ -105,18 +105,18 @@ impl CellMeasurer<'_> {
         Ok(problem.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What failed is the cell's fault if its server still answers.
+    /// Attributes a failure to the cell if its server still answers.
     fn unless_gone(&self, cell: &CellPlan, failure: Failure) -> Outcome<Option<String>> {
         if self.answers(cell) { Ok(Some(failure.to_string())) } else { Err(failure) }
     }
 
-    /// True if the server of a cell can be connected to, and nobody asks for the end.
+    /// Returns whether the server of a cell accepts connections and no request to stop is pending.
     pub fn answers(&self, cell: &CellPlan) -> bool {
         self.control.urgency() == Urgency::None && self.target(cell).open().is_ok()
     }
 }
 
-/// What a script can do about it, if it can.
+/// Returns the problem, if it is one of the script.
 fn why(cause: &AbortCause) -> Option<String> {
     match cause {
         AbortCause::Server(failed) if NOT_IN_A_BLOCK.contains(&failed.error.code) => None,
@@ -133,7 +133,8 @@ fn why(cause: &AbortCause) -> Option<String> {
         AbortCause::Copy => {
             Some("COPY is not supported in scripts; load tables with init, or with psql".to_owned())
         }
-        // Its session, or a transaction of its own: nothing that trying it once could tell.
+        // A problem of the session or of transactions within the script, on which a trial has no
+        // bearing.
         AbortCause::Unfinished(_) | AbortCause::Connect(_) | AbortCause::Lost(..) => None,
     }
 }

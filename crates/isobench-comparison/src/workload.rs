@@ -1,6 +1,6 @@
-//! The scripts of a run: found by name or file, parsed, and made into what the runner takes.
+//! The scripts of a run: found by name or file, parsed, and converted for the runner.
 //!
-//! Not here: the tables that they work on (`tables.rs`).
+//! Not here: their tables (`tables.rs`).
 
 use std::fs;
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ use isobench_workloads::{Chosen, pgbench_strategy};
 use crate::failure::{Failure, Outcome};
 use crate::round_trips::round_trips;
 
-/// A script's text and where it came from.
+/// A script's text and origin.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// As pgbench reports it: `<builtin: TPC-B (sort of)>` or the file's name.
@@ -27,36 +27,35 @@ pub struct Source {
     pub name: String,
     text: String,
     weight: u64,
-    /// What a built-in script writes; unknown for a file.
+    /// The writes of a built-in script; unknown for a file.
     writes: Option<Writes>,
 }
 
 /// The weighted scripts of a run, parsed.
 #[derive(Debug, Clone)]
 pub struct Sources {
-    /// The scripts as they were found, in the order of the mix.
+    /// The scripts as found, in the order of the mix.
     scripts: Vec<Source>,
     mix: Mix,
     /// The variables that the scripts mention.
     symbols: Symbols,
-    /// The checked workload that they are, if they are one.
+    /// The checked workload, if the scripts belong to one.
     checked: Option<Chosen>,
 }
 
-/// Words of statements that a server refuses which can only be read (PostgreSQL manual, "Hot
-/// Standby").
+/// Words of statements that a read-only server refuses (PostgreSQL manual, "Hot Standby").
 const WRITING: [&str; 11] = [
     "insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "nextval", "vacuum",
 ];
 
-/// True if a checked workload is named, with or without variant and parameters.
+/// Returns whether the argument names a checked workload, with or without variant and parameters.
 fn is_checked(argument: &str) -> bool {
     let name = argument.split([':', '+']).next().unwrap_or_default();
     isobench_workloads::all().iter().any(|workload| workload.name == name)
 }
 
 impl Source {
-    /// A built-in script, by its name or an unambiguous beginning of it, with an optional
+    /// Returns a built-in script, by its name or an unambiguous prefix of it, with an optional
     /// `@weight`.
     ///
     /// # Errors
@@ -76,7 +75,7 @@ impl Source {
         }
     }
 
-    /// A script file, `-` for standard input, with an optional `@weight`.
+    /// Returns a script file, `-` for standard input, with an optional `@weight`.
     ///
     /// # Errors
     /// The file can't be read.
@@ -93,10 +92,10 @@ impl Source {
         Ok(Source { title: name.to_owned(), name: name.to_owned(), text, weight, writes: None })
     }
 
-    /// A built-in script if there is one of exactly this name, else a script file.
+    /// Returns the built-in script of exactly this name if there is one, otherwise a script file.
     ///
     /// # Errors
-    /// Neither.
+    /// Neither exists.
     pub fn builtin_or_file(argument: &str) -> Outcome<Source> {
         let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
         if let Some(builtin) = builtins().iter().find(|builtin| builtin.name == name) {
@@ -116,11 +115,11 @@ impl Source {
 }
 
 impl Sources {
-    /// The scripts that these names mean: one checked workload, or built-in scripts and files with
-    /// weights.
+    /// Returns the scripts with these names: one checked workload, or built-in scripts and files
+    /// with weights.
     ///
     /// # Errors
-    /// A name means nothing, a checked workload isn't alone, or a script has an error.
+    /// A name is unknown, a checked workload is combined with others, or a script has an error.
     pub fn named(names: &[String], one: impl Fn(&str) -> Outcome<Source>) -> Outcome<Sources> {
         if let Some(name) = names.iter().find(|name| is_checked(name)) {
             if names.len() > 1 {
@@ -133,7 +132,8 @@ impl Sources {
         Sources::new(names.iter().map(|name| one(name)).collect::<Outcome<_>>()?)
     }
 
-    /// The scripts of a checked workload, with or without variant and parameters in its name.
+    /// Returns the scripts of a checked workload, with or without variant and parameters in its
+    /// name.
     ///
     /// # Errors
     /// There is no such workload, variant or parameter.
@@ -141,7 +141,7 @@ impl Sources {
         Sources::of_checked(isobench_workloads::find(name).map_err(Failure::setup)?)
     }
 
-    /// The scripts of a checked workload.
+    /// Returns the scripts of a checked workload.
     ///
     /// # Errors
     /// A script has an error: a defect of isobench.
@@ -157,7 +157,7 @@ impl Sources {
         Sources::parse(scripts, Some(chosen))
     }
 
-    /// The same scripts as they are with a strategy, and the SQL that makes the functions they then
+    /// Returns these scripts with a strategy, and the SQL that creates the functions that they then
     /// call.
     ///
     /// # Errors
@@ -172,8 +172,8 @@ impl Sources {
             }
             if source.writes.is_none() {
                 return Err(Failure::setup(format!(
-                    "--strategies: {strategy}: script \"{}\" is your own, and isobench can't rewrite it; write one script for each \
-                     strategy, or leave the option out",
+                    "--strategies: {strategy}: script \"{}\" is your own, and isobench can't rewrite it; write one \
+                     script for each strategy, or leave the option out",
                     source.name
                 )));
             }
@@ -189,21 +189,21 @@ impl Sources {
         Ok((Sources::parse(scripts, None)?, functions))
     }
 
-    /// True if a script mentions this variable.
+    /// Returns whether a script mentions this variable.
     pub fn mentions(&self, variable: &str) -> bool {
         self.symbols.lookup(variable).is_some()
     }
 
-    /// The fewest and the most round trips of an attempt of any script.
+    /// Returns the fewest and the most round trips of an attempt of any script.
     pub fn round_trips(&self) -> (u32, u32) {
         let ranges = self.mix.scripts().iter().map(|weighted| round_trips(&weighted.script));
         let widest = |(least, most): (u32, u32), range: (u32, u32)| (least.min(range.0), most.max(range.1));
         ranges.reduce(widest).unwrap_or((0, 0))
     }
 
-    /// The same scripts as they are on a server where isobench's tables lie in a schema of their
-    /// own: those that come with isobench name it. `functions` is the SQL that made the functions
-    /// which they call. A script of the user's stays as it is.
+    /// Returns these scripts for a server on which isobench's tables are in their own schema: the
+    /// scripts that come with isobench get the schema's name. `functions` is the SQL that created
+    /// the functions that they call. The user's scripts are unchanged.
     ///
     /// # Errors
     /// A script can't be parsed with these names: a defect of isobench.
@@ -220,19 +220,19 @@ impl Sources {
         Sources::parse(self.scripts.iter().map(placed).collect(), self.checked.clone())
     }
 
-    /// The checked workload that the scripts are, if they are one.
+    /// Returns the checked workload, if the scripts belong to one.
     pub fn checked(&self) -> Option<&Chosen> {
         self.checked.as_ref()
     }
 
-    /// True if the scripts say what they read and write, so that there is a history to check.
+    /// Returns whether the scripts declare their reads and writes, so that a history can be
+    /// recorded.
     pub fn is_observed(&self) -> bool {
         let mut lines = self.mix.scripts().iter().flat_map(|weighted| weighted.script.observations());
         lines.any(|line| line.what.is_recorded())
     }
 
-    /// Takes scripts together, and parses each, so that errors come to light before anything is
-    /// started.
+    /// Combines scripts, and parses each, so that errors are found before anything is started.
     ///
     /// # Errors
     /// A script has an error (with file, line and column), is empty, or the weights make no mix.
@@ -259,8 +259,8 @@ impl Sources {
         &self.mix
     }
 
-    /// What the runner takes, with `scale` and `random_seed` set and then what the user defines;
-    /// `client_id` and `default_seed` are the runner's to set.
+    /// Returns the workload for the runner, with `scale` and `random_seed` set and then the user's
+    /// definitions; the runner sets `client_id` and `default_seed`.
     ///
     /// # Errors
     /// A variable's name is invalid.
@@ -297,8 +297,8 @@ impl Sources {
         Ok(RunWorkload { mix: self.mix.clone(), symbols, variables })
     }
 
-    /// Each script alone, as it is tried before anything is measured; without those that can't be
-    /// tried.
+    /// Returns each script alone, for the trial before the measurement; without scripts that can't
+    /// be tried.
     ///
     /// # Errors
     /// A variable's name is invalid.
@@ -315,7 +315,7 @@ impl Sources {
         self.scripts.iter().filter_map(|source| alone(source).transpose()).collect()
     }
 
-    /// Checks what depends on the protocol.
+    /// Checks the limits of the protocol.
     ///
     /// # Errors
     /// A command has more parameters than the extended protocol takes.
@@ -350,8 +350,8 @@ impl Sources {
             self.mix.scripts().iter().find_map(|weighted| Some((&weighted.script.name, sets(weighted)?)));
         let Some((script, command)) = found else { return Ok(()) };
         Err(Failure::setup(format!(
-            "{script}:{}: \"{}\" sets or resets the isolation level, so the row would be measured under a wrong name; leave that to \
-             --levels (compare, audit) or --isolation (run), and write a plain BEGIN",
+            "{script}:{}: \"{}\" sets or resets the isolation level, so the row would be measured under a wrong \
+             name; leave that to --levels (compare, audit) or --isolation (run), and write a plain BEGIN",
             command.line,
             command.text.trim_end()
         )))
@@ -362,14 +362,14 @@ impl Sources {
         self.names().join("+")
     }
 
-    /// What each script writes into the TPC-B-like tables; `None` if a script of the user's own is
-    /// among them.
+    /// Returns the writes of each script into the TPC-B-like tables; `None` if the user's own
+    /// scripts are included.
     pub fn writes(&self) -> Option<Vec<Writes>> {
         self.scripts.iter().map(|source| source.writes).collect()
     }
 
-    /// Which script writes, or locks rows, and how that shows; `None` if none does as far as can be
-    /// seen: what functions do can't.
+    /// Returns the name of a script that writes or locks rows, and the evidence for it. `None` if
+    /// no such statement is found; the bodies of functions aren't examined.
     pub fn writing(&self) -> Option<String> {
         self.mix.scripts().iter().zip(&self.scripts).find_map(|(weighted, source)| {
             let keyword = weighted.script.commands.iter().find_map(|command| match &command.kind {
@@ -380,7 +380,7 @@ impl Sources {
         })
     }
 
-    /// The names as a plan has them: those of the scripts, with weights if there are several, or of
+    /// Returns the names for a plan: those of the scripts, with weights if there are several, or of
     /// the checked workload.
     pub fn names(&self) -> Vec<String> {
         match (&self.checked, self.scripts.as_slice()) {
@@ -392,7 +392,7 @@ impl Sources {
         }
     }
 
-    /// What the result document says of the scripts.
+    /// Returns the result document's description of the scripts.
     pub fn planned(&self) -> Vec<PlannedScript> {
         let planned = |source: &Source| PlannedScript {
             name: source.name.clone(),
@@ -402,9 +402,9 @@ impl Sources {
         self.scripts.iter().map(planned).collect()
     }
 
-    /// Things that a user should know of the scripts before believing the figures.
+    /// Returns warnings about the scripts that bear on the figures.
     pub fn warnings(&self) -> Vec<String> {
-        // Those that come with isobench know what they do: an advisory lock is taken and released
+        // The scripts that come with isobench use advisory locks correctly: taken and released
         // outside of the block.
         let own = self.scripts.iter().map(|source| self.checked.is_none() && source.writes.is_none());
         let several = self
@@ -425,7 +425,7 @@ impl Sources {
             .collect()
     }
 
-    /// True if a script uses the TPC-B-like tables for sure, because it is built in.
+    /// Returns whether a script is built in, and therefore uses the TPC-B-like tables.
     pub fn has_builtin(&self) -> bool {
         self.scripts.iter().any(|source| source.writes.is_some())
     }

@@ -1,7 +1,7 @@
 //! A run from connecting to the exit status.
 //!
-//! Not here: what the options mean (`options.rs`), what is printed (`summary.rs`, `progress.rs`,
-//! `wording.rs`).
+//! Not here: the meaning of the options (`options.rs`), and the output (`summary.rs`,
+//! `progress.rs`, `wording.rs`).
 
 use std::io::Write as _;
 use std::num::NonZeroU32;
@@ -30,10 +30,10 @@ use crate::wording::{self, MessageForm};
 const DONE: u8 = 0;
 /// Nothing was measured.
 const FAILED: u8 = 1;
-/// What was measured is incomplete.
+/// The measurement is incomplete.
 const INCOMPLETE: u8 = 2;
 
-/// Carries out a run, prints what it brought, and returns the exit status.
+/// Carries out a run, prints its results, and returns the exit status.
 pub fn benchmark(common: &Common, options: Benchmark, console: Console) -> u8 {
     match Prepared::new(common, options, console).and_then(|prepared| prepared.run()) {
         Ok(status) => status,
@@ -44,7 +44,7 @@ pub fn benchmark(common: &Common, options: Benchmark, console: Console) -> u8 {
     }
 }
 
-/// Everything that is known before the clients connect.
+/// The state before the clients connect.
 struct Prepared {
     console: Console,
     version: Version,
@@ -83,7 +83,7 @@ impl Prepared {
     /// Returns the exit status.
     ///
     /// # Errors
-    /// There was no run, for this reason.
+    /// The run didn't take place, for this reason.
     fn run(&self) -> Result<u8, Message> {
         let options = &self.options;
         let mut fleet = self.connect()?;
@@ -110,7 +110,7 @@ impl Prepared {
         Ok(status)
     }
 
-    /// Shows what a client tells.
+    /// Prints a client's message.
     fn tell(&self, event: &ClientEvent) {
         for (kind, text) in wording::messages(event, &self.job, self.version) {
             match kind {
@@ -145,7 +145,7 @@ impl Prepared {
         })
     }
 
-    /// Prints what the run brought, and returns the exit status.
+    /// Prints the results of a run, and returns the exit status.
     fn conclude(&self, outcome: &RunOutcome, connecting: Duration) -> u8 {
         let options = &self.options;
         if options.exit_on_abort && outcome.aborted > 0 {
@@ -178,8 +178,8 @@ impl Prepared {
     }
 }
 
-/// The scale of the tables: counted where a built-in script says which tables are meant, else as
-/// given.
+/// The scale of the tables: counted if a built-in script is used, since its tables are known;
+/// otherwise as given.
 fn tables(
     connection: &mut Connection,
     login: &Login,
@@ -200,7 +200,7 @@ fn tables(
     Ok(tables)
 }
 
-/// The settings of a run, for whoever debugs.
+/// Prints the settings of a run, for debugging.
 fn tell_settings(console: Console, login: &Login, options: &Benchmark) {
     let server = login.options();
     let host = server.hosts.first();
@@ -238,12 +238,12 @@ fn spec(debug: bool, options: &Benchmark) -> RunSpec {
         detail,
         per_command: options.per_command,
         series: None,
-        // pgbench waits for what is under way as long as it takes.
+        // pgbench waits without limit for transactions in progress.
         grace: Duration::MAX,
     }
 }
 
-/// The two kinds of errors that pgbench retries: those of a server about which nothing is known.
+/// Distinguishes the two kinds of errors that pgbench retries, on a server of unknown product.
 fn classify(error: &ServerError) -> ErrorClass {
     UNKNOWN
         .conflict(error)
@@ -252,6 +252,6 @@ fn classify(error: &ServerError) -> ErrorClass {
 
 /// Prints on standard output.
 pub fn print(text: &str) {
-    // Nothing can be done for a reader who has gone away.
+    // If the reader has gone away, the error can't be reported anywhere.
     let _ = std::io::stdout().write_all(fit(text).as_bytes()).and_then(|()| std::io::stdout().flush());
 }

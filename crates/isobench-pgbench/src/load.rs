@@ -10,7 +10,7 @@ use crate::transaction_log::{LogError, LogSettings, TransactionLogs};
 pub struct Loaded {
     /// The outcome of the clients' work.
     pub outcome: RunOutcome,
-    /// Whether the logs are complete.
+    /// An error if the logs are incomplete.
     pub logged: Result<(), LogError>,
 }
 

@@ -1,5 +1,5 @@
-//! The scripts of a run: found by name or file, parsed with pgbench's messages, and made into what
-//! the runner takes.
+//! The scripts of a run: found by name or file, parsed with pgbench's messages, and converted for
+//! the runner.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -14,7 +14,7 @@ use isobench_script::{
 use crate::console::Message;
 use crate::version::Version;
 
-/// How many scripts a run may have.
+/// Maximum number of scripts of a run.
 const MOST: usize = 128;
 
 /// The scripts given so far, parsed.
@@ -26,11 +26,11 @@ pub struct Scripts {
 }
 
 impl Scripts {
-    /// Adds a built-in script, by its name or an unambiguous beginning of it, with an optional
+    /// Adds a built-in script, by its name or an unambiguous prefix of it, with an optional
     /// `@weight` (pgbench: `-b`).
     ///
     /// # Errors
-    /// There is none of that name, or several; the weight is none; there are too many scripts.
+    /// The name is unknown or ambiguous; the weight is invalid; there are too many scripts.
     pub fn add_builtin(&mut self, argument: &str) -> Result<(), Message> {
         let (name, weight) = split_weight(argument).map_err(Message::error)?;
         let builtin = find(name)?;
@@ -44,12 +44,12 @@ impl Scripts {
     /// Adds a script file, `-` for standard input, with an optional `@weight` (pgbench: `-f`).
     ///
     /// # Errors
-    /// The file can't be read, is empty or has an error; the weight is none; there are too many
+    /// The file can't be read, is empty or has an error; the weight is invalid; there are too many
     /// scripts.
     pub fn add_file(&mut self, argument: &str, version: Version) -> Result<(), Message> {
         let (name, weight) = split_weight(argument).map_err(Message::error)?;
         let mut bytes = read(name)?;
-        // To C's library a text ends there.
+        // In C a string ends there.
         bytes.truncate(bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()));
         let text = String::from_utf8_lossy(&bytes);
         let script = parse_as(version.dialect(), name, &text, &mut self.symbols).map_err(Message::error)?;
@@ -68,12 +68,12 @@ impl Scripts {
         Ok(())
     }
 
-    /// Whether there is none yet.
+    /// Returns whether there are no scripts yet.
     pub fn is_empty(&self) -> bool {
         self.weighted.is_empty()
     }
 
-    /// Whether a built-in script is among them; if so, the scale is that of the tables.
+    /// Returns whether a built-in script is included; if so, the scale is that of the tables.
     pub fn has_builtin(&self) -> bool {
         self.builtin
     }
@@ -88,7 +88,7 @@ impl Scripts {
         self.weighted.iter().fold(0, |sum, weighted| sum.saturating_add(weighted.weight))
     }
 
-    /// Checks what depends on the protocol.
+    /// Checks the limits of the protocol.
     ///
     /// # Errors
     /// A command has more parameters than the extended protocol takes.
@@ -111,11 +111,11 @@ impl Scripts {
         Ok(())
     }
 
-    /// What the runner takes. The variables start with what `-D` defines; `scale` and `random_seed`
-    /// have a value unless defined so; `client_id` and `default_seed` are the runner's to set.
+    /// Returns the workload for the runner. The variables start with the values of `-D`; `scale`
+    /// and `random_seed` get a default; the runner sets `client_id` and `default_seed`.
     ///
     /// # Errors
-    /// The scripts make no mix.
+    /// The scripts don't make a mix.
     pub fn workload(
         mut self,
         scale: i64,
@@ -148,10 +148,10 @@ pub fn list() -> String {
     out
 }
 
-/// A built-in script as `--show-script` prints it.
+/// Returns a built-in script as `--show-script` prints it.
 ///
 /// # Errors
-/// There is none of that name, or several.
+/// The name is unknown or ambiguous.
 pub fn show(name: &str) -> Result<String, Message> {
     let Builtin { name, description, text } = find(name)?;
     Ok(format!("-- {name}: {description}\n{text}\n"))
@@ -161,10 +161,10 @@ fn find(name: &str) -> Result<&'static Builtin, Message> {
     find_builtin(name).map_err(|error| Message::error(error).then_plain(list()))
 }
 
-/// The bytes of a file or of standard input.
+/// Reads a file or standard input.
 fn read(name: &str) -> Result<Vec<u8>, Message> {
     let failed = |what: &str, error: &io::Error| {
-        // Without the number that Rust adds to the system's words.
+        // Without the number that Rust adds to the system's message.
         let text = error.to_string();
         let reason = text.split_once(" (os error").map_or(text.as_str(), |(reason, _)| reason);
         Message::error(format_args!("could not {what} file \"{name}\": {reason}"))
@@ -179,8 +179,8 @@ fn read(name: &str) -> Result<Vec<u8>, Message> {
     Ok(bytes)
 }
 
-/// Whether a command has a character that stands for bytes that aren't UTF-8. In comments between
-/// commands they do no harm.
+/// Returns whether a command has a character that replaces invalid UTF-8. In comments between
+/// commands it is harmless.
 fn is_damaged(command: &isobench_script::Command) -> bool {
     let text = match &command.kind {
         CommandKind::Sql(sql) => &sql.parameterized,
@@ -189,7 +189,7 @@ fn is_damaged(command: &isobench_script::Command) -> bool {
     text.contains(char::REPLACEMENT_CHARACTER)
 }
 
-/// The text of a command with its variables as written.
+/// Returns the text of a command with its variables as written.
 fn written(sql: &Sql) -> String {
     let pieces = sql.pieces.iter().map(|piece| match piece {
         Piece::Text(text) => text.as_str(),

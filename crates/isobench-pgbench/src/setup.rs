@@ -8,26 +8,26 @@ use isobench_pgwire::{ConnectOptions, Connection, Env, Error, Given, shown};
 use crate::console::{Console, Message};
 use crate::version::Version;
 
-/// What the tables are like, as far as a report says it.
+/// The properties of the tables that a report shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tables {
-    /// Their scale: the number of branches, or what `-s` says.
+    /// Their scale: the number of branches, or the value of `-s`.
     pub scale: i64,
-    /// How the accounts are partitioned, if they are.
+    /// The partitioning of the accounts, if any.
     pub partitions: Option<(PartitionMethod, u64)>,
 }
 
-/// How to reach the server; a password that is missing is asked for once.
+/// Access to the server; a missing password is asked for once.
 #[derive(Debug, Clone)]
 pub struct Login {
     options: ConnectOptions,
 }
 
 impl Login {
-    /// Understands the connection options.
+    /// Parses the connection options.
     ///
     /// # Errors
-    /// They are wrong; libpq's words.
+    /// They are invalid; libpq's words.
     pub fn new(given: &Given, env: Env<'_>) -> Result<Login, String> {
         let mut options = ConnectOptions::resolve(given, env).map_err(|error| error.to_string())?;
         options.fallback_application_name = Some("pgbench".to_owned());
@@ -39,11 +39,11 @@ impl Login {
         &self.options
     }
 
-    /// Opens the first session, and asks for the password if the server wants one and none was
-    /// given. It is kept for the other sessions.
+    /// Opens the first session, and asks for the password if the server requires one and none was
+    /// given. The password is kept for the other sessions.
     ///
     /// # Errors
-    /// The server refuses, or can't be reached; libpq's words.
+    /// The server refuses or can't be reached; libpq's words.
     pub fn first(&mut self) -> Result<Connection, String> {
         match Connection::open(&self.options) {
             Err(Error::Connect(error)) if error.needs_password() => {
@@ -58,14 +58,14 @@ impl Login {
     /// Opens a further session.
     ///
     /// # Errors
-    /// The server refuses, or can't be reached; libpq's words.
+    /// The server refuses or can't be reached; libpq's words.
     pub fn open(&self) -> Result<Connection, String> {
         Connection::open(&self.options).map_err(|error| error.to_string())
     }
 }
 
-/// The first line of standard output: the version of the program, and of the server if it isn't the
-/// same.
+/// Returns the first line of standard output: the version of the program, and of the server if they
+/// differ.
 pub fn header(version: Version, server: Option<&str>) -> String {
     match server {
         Some(server) if number(server) != version.release() => {
@@ -75,15 +75,15 @@ pub fn header(version: Version, server: Option<&str>) -> String {
     }
 }
 
-/// The number in a server's version, which may be followed by the name of who built it.
+/// Returns the number in a server's version, which the name of the distribution may follow.
 fn number(release: &str) -> &str {
     release.split(' ').next().unwrap_or_default()
 }
 
-/// Asks for the scale and the partitions of the tables.
+/// Reads the scale and the partitioning of the tables.
 ///
 /// # Errors
-/// There are none, or the server refuses.
+/// The tables don't exist, or the server refuses.
 pub fn tables(connection: &mut Connection, dbname: &str, version: Version) -> Result<Tables, Message> {
     const COUNT: &str = "select count(*) from pgbench_branches";
     let hint =
@@ -96,10 +96,10 @@ pub fn tables(connection: &mut Connection, dbname: &str, version: Version) -> Re
     let scale = scale
         .parse()
         .map_err(|_| Message::error(format_args!("invalid count(*) from pgbench_branches: \"{scale}\"")))?;
-    // Servers that don't know these catalogues have no partitions.
+    // Servers without these catalogs have no partitions.
     let Ok(rows) = connection.query(PARTITIONS) else { return Ok(Tables { scale, partitions: None }) };
-    // The last two columns: stand-ins of a server that know pgbench's own question answer with one
-    // more before them.
+    // The last two columns: test servers that replay pgbench's own query return one more before
+    // them.
     let Some([.., method, count]) = rows.rows.first().map(Vec::as_slice) else {
         let path = if version.quotes_settings() { "\"search_path\"" } else { "search_path" };
         return Err(Message::error(format_args!("no pgbench_accounts table found in {path}")).hint(&hint));
@@ -114,14 +114,14 @@ pub fn tables(connection: &mut Connection, dbname: &str, version: Version) -> Re
     Ok(Tables { scale, partitions })
 }
 
-/// The method and number of partitions of the accounts; no row if there is no such table.
+/// The method and number of partitions of the accounts; no row if the table doesn't exist.
 const PARTITIONS: &str = "select p.partstrat, count(i.inhrelid) from pg_catalog.pg_class c \
     left join pg_catalog.pg_partitioned_table p on p.partrelid = c.oid \
     left join pg_catalog.pg_inherits i on i.inhparent = c.oid \
     where c.oid = pg_catalog.to_regclass('pgbench_accounts') group by p.partstrat";
 
-/// Vacuums the small tables and empties the history, then maybe vacuums the accounts. What the
-/// server refuses is told and otherwise ignored.
+/// Vacuums the small tables and empties the history, then vacuums the accounts if requested. A
+/// statement that the server refuses is reported and otherwise ignored.
 ///
 /// # Errors
 /// The connection is lost.
@@ -146,18 +146,18 @@ pub fn vacuum(connection: &mut Connection, accounts: bool, tell: &dyn Fn(Vacuum<
     Ok(())
 }
 
-/// What happens while the tables are vacuumed.
+/// A step of the vacuum.
 #[derive(Debug, Clone, Copy)]
 pub enum Vacuum<'a> {
-    /// This starts.
+    /// This operation starts.
     Starting(&'a str),
     /// The server refused a statement.
     Refused(&'a str),
-    /// What was started has ended.
+    /// The operation has ended.
     End,
 }
 
-/// Tells it on standard error, in pgbench's words.
+/// Reports a step on standard error, in pgbench's words.
 pub fn tell_vacuum(console: Console, step: Vacuum<'_>) {
     match step {
         Vacuum::Starting(title) => console.write(format_args!("starting {title}...")),
@@ -168,12 +168,12 @@ pub fn tell_vacuum(console: Console, step: Vacuum<'_>) {
     }
 }
 
-/// An error in libpq's words, with the place in the statement.
+/// Returns an error in libpq's words, with its position in the statement.
 pub fn words(error: &Error, statement: &str) -> String {
     error.server().map_or_else(|| error.to_string(), |error| error.report(Some(statement)))
 }
 
-/// Why there is no session for this purpose.
+/// Returns the message that no session could be opened for this purpose.
 pub fn no_session(why: impl Display, purpose: impl Display) -> Message {
     Message::error(why).then_error(format_args!("could not create connection for {purpose}"))
 }

@@ -1,8 +1,8 @@
-//! A published experiment that a plan repeats: what was published, what should come out again, and
-//! what was missed.
+//! A published experiment that a plan repeats: its figures, the results that should come out again,
+//! and its shortcomings.
 //!
-//! Plain facts, the same in plan files (TOML) and results. Not here: the comparison with what was
-//! measured (`crate::shape`).
+//! Plain data, the same in plan files (TOML) and results. Not here: the comparison with the
+//! measured figures (`crate::shape`).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Experiment {
     pub source: String,
     /// The product and version that it was measured on.
     pub product: String,
-    /// "quick" or "full": which size of the plan was run.
+    /// The size of the plan that was run: "quick" or "full".
     pub size: String,
     /// The needs of the quick size: time, disk, memory, in a sentence.
     pub needs_quick: String,
@@ -39,7 +39,7 @@ pub struct Experiment {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct PublishedRow {
-    /// The cell of ours that it is shown beside.
+    /// Our cell beside which it is shown.
     pub cell: Selector,
     /// The figures, in the order of the published table.
     pub figures: Vec<PublishedFigure>,
@@ -51,13 +51,13 @@ pub struct PublishedRow {
 pub struct PublishedFigure {
     /// The source's name for it, such as "tps" or "latency avg ms".
     pub name: String,
-    /// The figure, as it was published: "94,528" or "500,000 / 2,000,000".
+    /// The figure as published: "94,528" or "500,000 / 2,000,000".
     pub value: String,
     /// Our metric of the same kind; null if there is none.
     pub metric: Option<Metric>,
 }
 
-/// A selection of cells: those that agree in everything that is given.
+/// A selection of cells: those that match every given value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Selector {
@@ -70,19 +70,19 @@ pub struct Selector {
     /// The number of clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// Parameters that the plan varies.
+    /// Values of parameters that the plan varies.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub varied: BTreeMap<String, String>,
 }
 
-/// A metric of a cell. Definitions are those of the cell's summary, unless said otherwise.
+/// A metric of a cell, defined as in the cell's summary unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Committed transactions per second.
     Tps,
-    /// Transactions per second that the server acknowledged: committed and swallowed. What other
-    /// tools show as tps.
+    /// Transactions per second that the server acknowledged: committed and swallowed. Other tools
+    /// report it as tps.
     AcknowledgedTps,
     /// Attempts ended by a conflict ÷ attempts, 0 to 1.
     ConflictRatio,
@@ -102,11 +102,11 @@ pub enum Metric {
     PredicateLocks,
 }
 
-/// Something that should come out again: a metric of a cell, or its ratio to that of another cell,
+/// A result that should come out again: a metric of a cell, or its ratio to that of another cell,
 /// within a tolerance.
 ///
-/// The tolerance is an interval around what was published, wide enough for another machine and
-/// another version, and narrow enough that a different conclusion lies outside.
+/// The tolerance is an interval around the published figure, wide enough for another machine and
+/// version, and narrow enough to exclude a different conclusion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Shape {
@@ -114,21 +114,21 @@ pub struct Shape {
     pub says: String,
     /// The metric.
     pub metric: Metric,
-    /// Of this cell.
+    /// The cell.
     pub of: Selector,
-    /// As a multiple of this cell's; null: the metric itself.
+    /// The cell whose metric is the divisor; null: the metric itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Selector>,
     /// The published figure; null if the source has no number for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<f64>,
-    /// The least that has the same shape; null: no limit.
+    /// Lower limit of the tolerance; null: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// The most that has the same shape; null: no limit.
+    /// Upper limit of the tolerance; null: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
-    /// The reasons why a product's figure lies elsewhere, by the product's name.
+    /// The reasons why a product's figure lies outside, by the product's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub differs: BTreeMap<String, String>,
 }

@@ -11,10 +11,10 @@ use crate::{PUBLISHED, Plan, published};
 /// The size of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Size {
-    /// The plan as the file's first part has it; of the published experiments about a minute.
+    /// The first part of the file; about a minute for published experiments.
     #[default]
     Quick,
-    /// With the changes of the file's part `[full]`: the published size and time.
+    /// With the changes of the part `[full]`: the published size and time.
     Full,
 }
 
@@ -28,17 +28,17 @@ impl Size {
     }
 }
 
-/// A plan can't be read; the message names file, line and key as far as they are known.
+/// A plan can't be read; the message names file, line and key as far as known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PlanError(String);
 
-/// Reads the plan of this name, or in this file, in a size. Names of files in a file are relative
-/// to its own folder.
+/// Reads the plan of this name, or in this file, in a size. File names in a plan file are relative
+/// to its folder.
 ///
 /// # Errors
-/// There is no such plan, an unknown key, a value of the wrong type, or no such size; the message
-/// names file and key.
+/// An unknown plan or key, a value of the wrong type, or a missing size; the message names file and
+/// key.
 pub fn read(name: &Path, size: Size) -> Result<Plan, PlanError> {
     let shown = name.display().to_string();
     let (plan, named) = match name.to_str().and_then(published) {
@@ -61,8 +61,8 @@ pub fn read(name: &Path, size: Size) -> Result<Plan, PlanError> {
 
 fn parse(text: &str, shown: &str) -> Result<Plan, PlanError> {
     let mut unknown = Vec::new();
-    // Results ignore members that they don't know, since a later version may have written them; in
-    // a plan they are misspelled.
+    // Results ignore unknown members, since a later version may have written them; in a plan they
+    // are spelling mistakes.
     let plan: Plan = toml::Deserializer::parse(text)
         .and_then(|file| serde_ignored::deserialize(file, |key| unknown.push(key.to_string())))
         .map_err(|error| PlanError(format!("plan \"{shown}\": {error}")))?;
@@ -84,7 +84,7 @@ fn parse(text: &str, shown: &str) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// The line of a key, whose path has dots between names of tables and places in arrays.
+/// The line of a key. In `path`, dots separate names of tables and indexes of arrays.
 fn line_of(text: &str, path: &str) -> Option<usize> {
     let (tables, name) = path.rsplit_once('.').unwrap_or(("", path));
     let root = DeTable::parse(text).ok()?.into_inner();
@@ -100,14 +100,14 @@ fn line_of(text: &str, path: &str) -> Option<usize> {
     Some(text.get(..key.span().start)?.matches('\n').count() + 1)
 }
 
-/// The keys of a plan file: the options' names, and those that only a file has.
+/// The keys of a plan file: the names of the options, and the keys without an option.
 pub fn keys() -> Vec<String> {
     let options = Plan::augment_args(clap::Command::new("plan"));
     let names = options.get_arguments().filter_map(clap::Arg::get_long);
     names.chain(["server-settings", "full", "experiment"]).map(str::to_owned).collect()
 }
 
-/// The plan with the changes of its size.
+/// Returns the plan with the changes of its size.
 fn sized(plan: Plan, named: Option<&str>, size: Size, shown: &str) -> Result<Plan, PlanError> {
     let Plan { full, .. } = &plan;
     let mut plan = match (size, full) {
@@ -143,9 +143,9 @@ fn relative(mut plan: Plan, path: &Path) -> Plan {
     plan
 }
 
-/// Writes a plan as a file that [`read`] understands.
+/// Writes a plan in the format of [`read`].
 pub fn write(plan: &Plan) -> String {
-    // TOML's integers have a sign.
+    // TOML's integers are signed.
     let plan = Plan { seed: plan.seed.filter(|seed| i64::try_from(*seed).is_ok()), ..plan.clone() };
     toml::to_string(&plan).unwrap_or_else(|error| format!("# It can't be written: {error}\n"))
 }

@@ -1,13 +1,13 @@
 //! The plan of a comparison as text: one struct that is the command line's options, the keys of a
 //! plan file and the member `plan` of a result.
 //!
-//! So a result shows its plan as it was written, and repeats it. Not here: what a plan means
-//! together with a server, its scripts and its tables (`isobench-comparison`).
+//! A result thereby contains its own plan, which can be repeated. Not here: the plan combined with
+//! a server, scripts and tables (`isobench-comparison`).
 //!
 //! | module | concept |
 //! |---|---|
-//! | `plan` | the struct, its defaults, and how a command line is laid over a file |
-//! | `values` | parameters that vary, settings, shares: values with a form of their own |
+//! | `plan` | the struct, its defaults, and the precedence of command line and file |
+//! | `values` | parameters that vary, settings, shares: values with their own syntax |
 //! | `file` | plan files: read in one of two sizes, written |
 //! | `published` | the plans that come with isobench |
 //! | `experiment` | the published experiment that a plan repeats |
@@ -33,5 +33,5 @@ pub use plan::Plan;
 pub use published::{PUBLISHED, Published, published};
 pub use values::{Setting, Share, Vary, WrongValue};
 
-/// The parameter under which the embedded server's version varies.
+/// The parameter that varies the embedded server's version.
 pub const SERVER_VERSION: &str = "server-version";

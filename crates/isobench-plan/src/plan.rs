@@ -1,4 +1,4 @@
-//! A plan as it is written. An option is added here, and means something where it is resolved
+//! A plan as written. New options are added here, and interpreted where the plan is resolved
 //! (`isobench-comparison`).
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Experiment, Setting, Share, Vary};
 
-/// The headings under which help lists the options.
+/// The headings of the options in help.
 mod heading {
     pub const FACTORS: &str = "What to compare";
     pub const LENGTH: &str = "How long, how precisely";
@@ -113,13 +113,35 @@ pub struct Plan {
     #[arg(long, value_name = "NUM", help_heading = heading::EXPERT, hide_short_help = true)]
     pub seed: Option<u64>,
     /// Refuse a level that the server runs as another one
-    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::EXPERT, hide_short_help = true)]
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::EXPERT,
+        hide_short_help = true
+    )]
     pub strict_levels: Option<bool>,
     /// Don't sample the server's own statistics (waits, locks, counters)
-    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::EXPERT, hide_short_help = true)]
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::EXPERT,
+        hide_short_help = true
+    )]
     pub no_observe: Option<bool>,
     /// Make a new connection for each transaction
-    #[arg(long, short = 'C', num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::EXPERT, hide_short_help = true)]
+    #[arg(
+        long,
+        short = 'C',
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::EXPERT,
+        hide_short_help = true
+    )]
     pub connect: Option<bool>,
     /// Settings of the embedded server, such as `autovacuum=off`. Has no option of this name:
     /// --server-setting adds to them
@@ -168,8 +190,8 @@ impl Plan {
         }
     }
 
-    /// What is given here, else what `other` has. `time` and `transactions` exclude each other, so
-    /// where one of them is given here, the other isn't taken from `other`.
+    /// Returns this plan's values, completed from `other`. `time` and `transactions` exclude each
+    /// other, so if one of them is set here, the other isn't taken from `other`.
     #[must_use]
     pub fn or(self, other: Plan) -> Plan {
         let limited = self.time.is_some() || self.transactions.is_some();

@@ -1,6 +1,6 @@
-//! Values with a form of their own: `NAME=VALUE,VALUE`, `NAME=VALUE`, `2%`.
+//! Values with their own syntax: `NAME=VALUE,VALUE`, `NAME=VALUE`, `2%`.
 //!
-//! Each is read from its text wherever a plan is written, and written back as that text.
+//! Each is parsed from its text wherever a plan is written, and written back as that text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +9,12 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// The text has another form.
+/// The text doesn't match the syntax.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongValue(String);
 
-/// A parameter and the values that it takes, in the order of the table; a single value sets it.
+/// A parameter and its values, in the order of the table; a single value sets it.
 ///
 /// Written as `NAME=VALUE,VALUE`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Vary {
     /// The name: a parameter of the workload or of pgbench's tables, a variable of the user's own
     /// scripts, or `server-version`.
     pub name: String,
-    /// Its values, as they were written.
+    /// Its values, as written.
     pub values: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// A share above 0 and up to 1, written as a percentage: `2%`; `0.02` is understood, too.
+/// A share above 0 and up to 1, written as a percentage: `2%`; `0.02` is accepted, too.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Share(pub f64);
@@ -99,12 +99,12 @@ impl FromStr for Share {
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What was written as 7% shall not become 7.000000000000001%.
+        // So that 7% isn't written back as 7.000000000000001%.
         write!(f, "{}%", (self.0 * 1e8).round() / 1e6)
     }
 }
 
-/// Conversions that serde and the schema need of a value that is written as a text.
+/// Conversions for serde and the schema of a value that is written as text.
 macro_rules! is_text {
     ($($kind:ident),+) => {$(
         impl TryFrom<String> for $kind {

@@ -1,4 +1,4 @@
-//! One file for each command: what it does from its options to its exit status.
+//! The commands, a file each: from the options to the exit status.
 
 pub mod audit;
 pub mod check;

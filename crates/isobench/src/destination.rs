@@ -1,5 +1,5 @@
-//! Where a command is going to write: that it can, and that nobody loses a file of theirs by it.
-//! Asked before anything is measured.
+//! The files that a command is going to write: checks that they can be written without overwriting
+//! a file of the user's, before anything is measured.
 //!
 //! Not here: the writing (`output.rs`).
 
@@ -12,7 +12,7 @@ use isobench_report::{FORMAT, csv_titles};
 
 use isobench_comparison::{Failure, Outcome};
 
-/// What is to be written, by which an earlier one is recognised.
+/// The kind of a file, by which an earlier one is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A result document, JSON.
@@ -25,15 +25,15 @@ pub enum Kind {
     History,
 }
 
-/// The most bytes that are read of an existing file.
+/// Maximum number of bytes read from an existing file.
 const HEAD: u64 = 4096;
 
-/// Checks that a file can be written, and that there is none yet, or an earlier one of ours, or an
-/// empty one. What isn't a regular file (a pipe, a device) is taken as it is.
+/// Checks that a file can be written, and that it doesn't exist yet, is empty, or was written by
+/// isobench. Anything other than a regular file (a pipe, a device) is accepted.
 ///
 /// # Errors
-/// It can't be written there, or somebody else's file is there; the message begins with the option
-/// that names it.
+/// The file can't be written, or isn't isobench's; the message begins with the option that names
+/// it.
 pub fn check_file(option: &str, path: &Path, kind: Kind) -> Outcome {
     let shown = path.display();
     let refused = |why: String| Err(Failure::setup(format!("{option}: {why}")));
@@ -45,7 +45,8 @@ pub fn check_file(option: &str, path: &Path, kind: Kind) -> Outcome {
             Ok(true) => {}
             Ok(false) => {
                 return refused(format!(
-                    "\"{shown}\" exists and is no {} of isobench, so it isn't overwritten; remove it, or name another",
+                    "\"{shown}\" exists and isn't a {} of isobench, so it isn't overwritten; remove it, or name \
+                     another",
                     kind.word()
                 ));
             }
@@ -58,26 +59,26 @@ pub fn check_file(option: &str, path: &Path, kind: Kind) -> Outcome {
     try_in(folder).or_else(|error| unwritable(&error))
 }
 
-/// Checks that a folder can be made, or is there, and that files can be made in it. Makes none.
+/// Checks that a folder exists or can be created, and that it is writable. Creates nothing.
 ///
 /// # Errors
-/// It can't.
+/// It isn't.
 pub fn check_folder(path: &Path) -> io::Result<()> {
     let there = path.ancestors().find(|folder| folder.symlink_metadata().is_ok());
     try_in(there.unwrap_or(Path::new(".")))
 }
 
-/// Makes a file in a folder, and removes it.
+/// Creates a file in a folder, and removes it.
 fn try_in(folder: &Path) -> io::Result<()> {
     let file = tempfile::Builder::new().prefix(".isobench-").tempfile_in(folder);
     match file {
         Ok(file) => file.close(),
-        // Its text names a file that means nothing to anybody.
+        // Without the message's path, which is that of the temporary file.
         Err(error) => Err(error.kind().into()),
     }
 }
 
-/// Whether an existing file is of the kind that we write, or empty.
+/// Returns whether an existing file is empty or of this kind.
 fn is_ours(path: &Path, kind: Kind) -> io::Result<bool> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD).read_to_end(&mut head)?;
@@ -94,7 +95,7 @@ impl Kind {
         }
     }
 
-    /// Whether a file that begins like this is one.
+    /// Returns whether a file with this start is of this kind.
     fn recognises(self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {

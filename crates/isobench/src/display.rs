@@ -1,7 +1,7 @@
-//! Progress of a comparison on standard error: one line that is renewed on a terminal, several with
-//! `--live`, one plain line for each cell elsewhere.
+//! Progress of a comparison on standard error: one line that is updated on a terminal, several with
+//! `--live`, or else one plain line for each cell.
 //!
-//! Not here: what the lines say (`display/live`), and how they get on the terminal
+//! Not here: the text of the lines (`display/live`), and their output on the terminal
 //! (`display/painter`).
 
 mod estimate;
@@ -23,19 +23,19 @@ use self::live::{Live, spell};
 use self::painter::Painter;
 use isobench_comparison::{CellPlan, Design, Listener};
 
-/// How often the time is renewed while nothing else changes.
+/// Interval at which the time is updated.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Tables that take this long are worth a line.
+/// Tables that take this long get a line of their own.
 const LONG: Duration = Duration::from_secs(5);
 
-/// The size of a terminal that doesn't tell.
+/// The size of a terminal of unknown size.
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
-/// The screen that is shown now, for those that have something to say and no display at hand.
+/// The current screen, for messages from code that has no display at hand.
 static SHOWN: Mutex<Weak<Mutex<Screen>>> = Mutex::new(Weak::new());
 
-/// Shows what is running and how long the rest takes.
+/// Shows the running cell and the time left.
 pub struct Display {
     /// The terminal; `None` if there is none, and plain lines are printed.
     screen: Option<Arc<Mutex<Screen>>>,
@@ -45,7 +45,7 @@ pub struct Display {
     rounds: u32,
     done: u32,
     estimate: Estimate,
-    /// When the running cell began.
+    /// Start of the running cell.
     began: Instant,
 }
 
@@ -53,17 +53,17 @@ pub struct Display {
 struct Screen {
     state: Live,
     painter: Painter,
-    /// All that is known in several lines, or the most important in one.
+    /// True for several lines, false for the most important one.
     in_full: bool,
     closed: bool,
     began: Instant,
     painted: Instant,
-    /// When what is left was estimated last, and what was left then.
+    /// Time of the last estimate of the time left, and the estimate.
     estimate: (Instant, Duration),
 }
 
 impl Display {
-    /// A display that shows nothing yet. `live` is to show more of the running cell, on a terminal.
+    /// Creates an empty display. `live` shows more of the running cell, on a terminal.
     pub fn new(live: bool) -> Display {
         Display {
             live,
@@ -77,7 +77,7 @@ impl Display {
         }
     }
 
-    /// Changes what is shown.
+    /// Changes the contents and repaints.
     fn renew(&self, change: impl FnOnce(&mut Live)) {
         if let Some(screen) = &self.screen {
             let mut screen = lock(screen);
@@ -86,7 +86,7 @@ impl Display {
         }
     }
 
-    /// Shows how many cells there are, and how long they take.
+    /// Updates the number of cells and their time.
     fn count(&self) {
         if let Some(screen) = &self.screen {
             let mut screen = lock(screen);
@@ -96,14 +96,14 @@ impl Display {
         }
     }
 
-    /// Time left, from what tables and cells have taken so far.
+    /// Time left, estimated from the tables and cells so far.
     fn left(&self) -> Duration {
         self.estimate.left(self.cells.saturating_sub(self.done))
     }
 
     fn title(&self, design: &Design, cell: &CellPlan, round: u32) -> String {
         let rounds = self.rounds;
-        // After the last round come the steps of a search, which nobody can count beforehand.
+        // After the last round come the steps of a search, whose number isn't known in advance.
         let step = if round > rounds { "search".to_owned() } else { format!("round {round}/{rounds}") };
         format!("{step}, {}", cell.name(design))
     }
@@ -138,7 +138,7 @@ impl Listener for Display {
         });
     }
 
-    /// If the first tables took long, the time left is told again.
+    /// If the first tables took long, the time left is printed again.
     fn prepared(&mut self, took: Duration, again: bool) {
         let first = self.estimate.prepared(took, again);
         if first && took >= LONG {
@@ -193,7 +193,7 @@ impl Listener for Display {
         );
     }
 
-    /// The line stays.
+    /// Prints a line that stays.
     fn say(&self, text: &str) {
         if let Some(screen) = &self.screen {
             lock(screen).say(text);
@@ -202,7 +202,7 @@ impl Listener for Display {
         }
     }
 
-    /// Removes the lines that don't stay.
+    /// Removes the lines that are updated.
     fn close(&self) {
         if let Some(screen) = &self.screen {
             lock(screen).close();
@@ -217,7 +217,7 @@ impl Drop for Display {
 }
 
 impl Screen {
-    /// Begins to show lines, and to renew the time among them.
+    /// Opens a screen, and starts to update the time on it.
     fn open(in_full: bool) -> Arc<Mutex<Screen>> {
         let now = Instant::now();
         let screen = Arc::new(Mutex::new(Screen {
@@ -231,7 +231,7 @@ impl Screen {
         }));
         *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&screen);
         let shown = Arc::downgrade(&screen);
-        // Without a thread the time is renewed when something else changes.
+        // Without a thread the time is updated with the other contents.
         let _ = thread::Builder::new().name("display".to_owned()).spawn(move || {
             while let Some(screen) = shown.upgrade() {
                 let mut screen = lock(&screen);
@@ -281,7 +281,7 @@ impl Screen {
     }
 }
 
-/// Says something above whatever is shown, from any thread.
+/// Prints a message above the current lines, from any thread.
 pub fn note(text: &str) {
     let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
     if let Some(screen) = shown {
@@ -291,8 +291,8 @@ pub fn note(text: &str) {
     }
 }
 
-/// Removes what is shown, from any thread, before the program ends without tidying up. Waits for
-/// nobody.
+/// Removes the current lines, from any thread, before the program ends without cleaning up. Doesn't
+/// wait for locks.
 pub fn abandon() {
     let Ok(shown) = SHOWN.try_lock() else { return };
     if let Some(screen) = shown.upgrade()
@@ -306,16 +306,16 @@ fn lock(screen: &Mutex<Screen>) -> MutexGuard<'_, Screen> {
     screen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The width and height of the terminal now; it may change at any time.
+/// Returns the current width and height of the terminal, which may change at any time.
 fn size() -> (usize, usize) {
     let size = terminal_size_of(stderr());
-    // A height or width of 0 means that nobody knows.
+    // A height or width of 0 means unknown.
     let known = size.map(|(width, height)| (usize::from(width.0), usize::from(height.0)));
     known.filter(|(width, height)| *width > 0 && *height > 0).unwrap_or(USUAL_SIZE)
 }
 
 fn write(text: &str) {
     let mut terminal = stderr().lock();
-    // There is nobody left to be told.
+    // If this fails, there is no way to report it.
     let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
 }

@@ -1,7 +1,8 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end in order, the second to cancel what is
-//! under way. If that doesn't end the program within some seconds, it ends without tidying up.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end in order, the second cancels
+//! statements in progress. If the program doesn't end within some seconds, it exits without
+//! cleaning up.
 //!
-//! A signal that whoever started the program had ignored (`nohup`) stays ignored.
+//! A signal that the parent process ignores (`nohup`) stays ignored.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,11 +18,11 @@ use signal_hook::iterator::Signals;
 use crate::display;
 use isobench_comparison::{Failure, Outcome};
 
-/// How long the program may take to end after the second signal. Every wait for a server ends long
-/// before.
+/// Time allowed for the program to end after the second signal. Every wait for a server is much
+/// shorter.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Watches for signals from now on, and passes them on to the control.
+/// Starts to watch for signals, and passes them on to the control.
 ///
 /// # Errors
 /// The operating system doesn't let signals be watched.
@@ -36,7 +37,7 @@ pub fn watch(control: &Arc<Control>) -> Outcome {
             if watched.interrupt() == Urgency::Soon {
                 display::note("isobench: stopping; once more to stop at once");
             } else if thread::Builder::new().spawn(abandon).is_err() {
-                // Without a thread that waits there is nothing to wait for.
+                // Without a thread the program must end now.
                 abandon_now();
             }
         }
@@ -45,8 +46,8 @@ pub fn watch(control: &Arc<Control>) -> Outcome {
     Ok(())
 }
 
-/// A command that was interrupted before it had measured anything hasn't failed by itself: it is
-/// incomplete.
+/// Turns the failure of a command that was interrupted before any measurement into an incomplete
+/// one, since the command isn't at fault.
 pub fn blame<T>(control: &Control, outcome: Outcome<T>) -> Outcome<T> {
     outcome.map_err(|failure| match failure {
         Failure::Setup(text) if control.patience().requests() > 0 => {
@@ -56,10 +57,10 @@ pub fn blame<T>(control: &Control, outcome: Outcome<T>) -> Outcome<T> {
     })
 }
 
-/// Makes a file that may not grow any more a failed write, as a full disk is, instead of the end of
-/// the program.
+/// Makes exceeding the limit on file sizes a failed write, like a full disk, instead of killing the
+/// program.
 pub fn outlive_file_limits() {
-    // If it can't be, the program ends as most do.
+    // Otherwise the signal ends the program, as by default.
     let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
@@ -74,8 +75,7 @@ fn abandon_now() {
     std::process::exit(2);
 }
 
-/// The signals that are ignored, a bit each from the lowest one. Where the system doesn't tell,
-/// none.
+/// Returns the ignored signals, a bit each from the lowest one; none if unknown.
 fn ignored() -> u64 {
     Process::myself().and_then(|process| process.status()).map_or(0, |status| status.sigign)
 }

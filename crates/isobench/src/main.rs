@@ -1,5 +1,4 @@
-//! The command line: parses the options, hands over to one command, prints what went wrong, and
-//! exits.
+//! The command line: parses the options, runs one command, prints its error, and exits.
 //!
 //! Only this file prints errors and chooses the exit status.
 
@@ -71,8 +70,8 @@ fn status(failure: &Failure) -> ExitCode {
 /// The name under which the program is the strict drop-in.
 const PGBENCH: &str = "pgbench";
 
-/// The command line of the strict drop-in, if that is what was started: under its name, or by the
-/// command of that name. Its options are not this program's, so they are taken as they are.
+/// Returns the command line of the strict drop-in, if it was started, by name or as a command. Its
+/// options differ from this program's, so they aren't parsed here.
 fn as_pgbench(words: &[OsString]) -> Option<Vec<OsString>> {
     let (program, rest) = words.split_first()?;
     if Path::new(program).file_name()? == PGBENCH {
@@ -81,15 +80,15 @@ fn as_pgbench(words: &[OsString]) -> Option<Vec<OsString>> {
     (rest.first()? == PGBENCH).then(|| rest.to_vec())
 }
 
-/// Help and version go to standard output with status 0; a wrong option gets status 1, as in
+/// Prints help and version on standard output with status 0; a wrong option gets status 1, as in
 /// pgbench.
 fn usage(error: &clap::Error) -> ExitCode {
     let plain = error.to_string();
     if error.use_stderr() && fit(&plain) != plain {
-        // It quotes what is not to be shown.
+        // It quotes arguments, which may contain a password.
         eprint!("{}", fit(&plain));
     } else {
-        // Nothing can be done about a terminal that has gone away.
+        // If the terminal has gone away, the error can't be reported anywhere.
         let _ = error.print();
     }
     if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }

@@ -1,7 +1,7 @@
 //! The options of all commands, as clap reads them.
 //!
-//! Not here: those of a plan (`isobench_plan`); what they mean together (`isobench_comparison` for
-//! comparisons, the commands for the rest).
+//! Not here: those of a plan (`isobench_plan`), and their meaning together (`isobench_comparison`
+//! for comparisons, the commands for the rest).
 
 mod audit;
 mod check;
@@ -35,10 +35,11 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 #[command(name = "isobench", version, infer_subcommands = true, infer_long_args = true)]
 #[command(
     after_help = "Exit status: 0 success; 1 wrong options, no server, or output that can't be written; \
-2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a probe), or a result is worse than another (report --fail-on-regression)."
+2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a \
+probe), or a result is worse than another (report --fail-on-regression)."
 )]
 pub struct Options {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
     /// Print help
@@ -46,7 +47,7 @@ pub struct Options {
     help_as_in_pgbench: Option<bool>,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run one workload at several isolation levels and compare them

@@ -1,9 +1,9 @@
-//! Files, and standard output and standard error, which may be pipes that somebody closes:
-//! `isobench compare | head` is no panic.
+//! Files, and standard output and standard error, which may be closed pipes: `isobench compare |
+//! head` doesn't panic.
 //!
-//! Standard output is where results go, so failing to write there is an error. Standard error is
-//! for people; if nobody reads it, the run goes on. Whatever goes out here is fit for a terminal:
-//! no control characters of a server's, no password.
+//! Standard output has the results, so failing to write there is an error. Standard error has
+//! messages; if it is closed, the run continues. All output is safe for a terminal: it has no
+//! control characters from a server, and no password.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,21 +14,21 @@ use isobench_pgbench::fit;
 use isobench_comparison::{Failure, Outcome};
 
 /// Like the standard library's macro of this name, but doesn't panic if standard error is closed.
-/// Only for words of our own.
+/// Only for trusted text.
 macro_rules! eprint {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        // There is nobody left to be told.
+        // If this fails, there is no way to report it.
         let _ = write!(std::io::stderr(), $($text)*);
     }};
 }
 
 /// Like the standard library's macro of this name, but doesn't panic if standard error is closed,
-/// and shows nothing that a terminal would obey.
+/// and removes control sequences.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        // There is nobody left to be told.
+        // If this fails, there is no way to report it.
         let _ = writeln!(std::io::stderr(), "{}", isobench_pgbench::fit(&format!($($text)*)));
     }};
 }
@@ -45,13 +45,13 @@ pub fn print(text: &str) -> Outcome {
         .map_err(|error| Failure::Output(format!("could not write to standard output: {error}")))
 }
 
-/// Writes a line for people to standard error.
+/// Writes a message to standard error.
 pub fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// Writes a file as a whole or not at all; what isn't a regular file (a pipe, a device) is written
-/// to directly.
+/// Writes a file as a whole or not at all; anything other than a regular file (a pipe, a device) is
+/// written to directly.
 ///
 /// # Errors
 /// It can't be written; the message names it.
@@ -67,18 +67,18 @@ pub fn save(path: &Path, text: &str) -> Outcome {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".part");
     fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)).map_err(|error| {
-        // The half-written file is of no use to anybody.
+        // A partial file is useless.
         let _ = fs::remove_file(&partial);
         failure(error)
     })
 }
 
-/// True if the path stands for standard input or output.
+/// Returns whether the path means standard input or output.
 pub fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// How messages call a file.
+/// Returns a file's name for messages.
 pub fn shown(path: &Path) -> String {
     if is_stream(path) { "standard input".to_owned() } else { format!("\"{}\"", path.display()) }
 }

@@ -1,7 +1,7 @@
-//! The servers that the options ask for: the one that they or the environment name, or embedded
-//! ones; found while signals are watched.
+//! The servers that the options select: the one that they or the environment name, or embedded
+//! ones; signals are watched from then on.
 //!
-//! Not here: what is done with a server (`target.rs`).
+//! Not here: the use of a server (`target.rs`).
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::output::say;
 use isobench_comparison::{Failure, Outcome};
 use isobench_comparison::{Target, enough_connections};
 
-/// Finds the named server, or starts an embedded one for so many clients, and tells which in one
-/// line. From then on signals are watched, so that what is started is stopped and what is made is
-/// removed; before that, Ctrl-C simply ends a program that waits for a server that doesn't answer.
+/// Finds the named server, or starts an embedded one for this number of clients, and reports it in
+/// one line. From then on signals are watched, so that servers are stopped and schemas removed;
+/// before that, Ctrl-C simply ends the program while it waits for a server.
 ///
 /// # Errors
-/// Wrong connection options, no server there, or the embedded server doesn't start.
+/// Wrong connection options, the server is missing, or the embedded server doesn't start.
 pub fn find(
     connection: &ConnectionOptions,
     database: Option<&str>,
@@ -49,8 +49,8 @@ pub fn find(
     Ok((target, control))
 }
 
-/// The servers of a plan: the named one, or an embedded one of each version (of whichever there is,
-/// without versions), all of them running before anything is measured.
+/// Finds the servers of a plan: the named one, or an embedded one of each version (without
+/// versions: the installed one), all running before the measurement.
 ///
 /// # Errors
 /// As [`find`].
@@ -80,12 +80,12 @@ fn start_target(options: &ServerOptions, control: &Control) -> Outcome<Target> {
 /// Starts an embedded server.
 ///
 /// # Errors
-/// No programs, wrong settings, or whatever keeps it from starting.
+/// No programs, wrong settings, or any failure to start.
 pub fn start(embedded: &EmbeddedOptions) -> Outcome<Server> {
     Server::start(&embedded.server_options(), &mut say).map_err(Failure::setup)
 }
 
-/// Connection options for a server that is named; `None` if none is. Prints warnings.
+/// Returns connection options for the named server; `None` if there isn't one. Prints warnings.
 ///
 /// # Errors
 /// Wrong connection options.
@@ -104,7 +104,7 @@ pub fn named_server(
     Ok(Some(options))
 }
 
-/// True if options or environment name a server.
+/// Returns whether options or environment name a server.
 pub fn names_server(connection: &ConnectionOptions) -> bool {
     is_named(&connection.given(None))
 }

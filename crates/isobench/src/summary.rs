@@ -1,5 +1,5 @@
-//! What `isobench run` adds below pgbench's summary: level, percentiles, the account of attempts
-//! and time, conflicts by reason, invariants.
+//! The part of `isobench run`'s summary below pgbench's: level, percentiles, the account of
+//! attempts and time, conflicts by reason, invariants.
 //!
 //! Not here: pgbench's own lines (`isobench_pgbench::summary`).
 
@@ -9,25 +9,25 @@ use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::Invariant;
 use isobench_runner::{Job, RunOutcome};
 
-/// What it is made of.
+/// The data of the summary.
 pub struct Account<'a> {
     /// The workload and its settings.
     pub job: &'a Job,
-    /// What came out.
+    /// The outcome of the run.
     pub run: &'a RunOutcome,
-    /// The level asked for, and the one in effect.
+    /// The requested level, and the effective one.
     pub level: (Option<Level>, &'a EffectiveLevel),
-    /// pgbench's lines have average and deviation as they were measured.
+    /// True if pgbench's lines show average and deviation as measured.
     pub measured_above: bool,
-    /// What was checked in the tables afterwards.
+    /// The invariants checked after the run.
     pub invariants: &'a [Invariant],
 }
 
 impl Account<'_> {
-    /// The whole text.
+    /// Returns the whole text.
     pub fn render(&self) -> String {
         let mut out = String::new();
-        // Writing to a String can't fail, so neither can this.
+        // Writing to a String can't fail.
         let _ = self.write(&mut out);
         out
     }
@@ -49,7 +49,7 @@ impl Account<'_> {
             write!(out, "; average {mean:.3}, stddev {stddev:.3}")?;
         }
         writeln!(out)?;
-        // Only scripts that catch errors by themselves have any.
+        // Only scripts that catch errors by themselves have such attempts.
         let swallowed = |count: u64| if count > 0 { format!(" + {count} swallowed") } else { String::new() };
         writeln!(
             out,

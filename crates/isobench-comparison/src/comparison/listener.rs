@@ -1,4 +1,4 @@
-//! Those who follow a comparison while it is measured, such as a display.
+//! Followers of a comparison in progress, such as a display.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use isobench_runner::RunProgress;
 
 use crate::design::{CellPlan, Design};
 
-/// Follows a comparison. Nothing that it does changes what is measured.
+/// Follows a comparison. It has no influence on what is measured.
 pub trait Listener {
     /// Everything is ready; the first cell is next.
     fn start(&mut self, design: &Design);
 
-    /// A line for people that is worth keeping.
+    /// Shows a line that stays on the screen.
     fn say(&self, text: &str);
 
-    /// True if [`Listener::running`] shows what sessions wait for. Finding that out takes a look at
+    /// Returns whether [`Listener::running`] shows the waits of sessions, which costs a query to
     /// the server.
     fn shows_waits(&self) -> bool;
 
@@ -24,10 +24,11 @@ pub trait Listener {
     /// A cell is next: its tables are made, its clients connect.
     fn preparing(&mut self, design: &Design, cell: &CellPlan, round: u32);
 
-    /// Tables took that long, and take it again before each further cell or don't.
+    /// The tables of a cell are ready. `took` is the time it took; `again` is true if every further
+    /// cell takes as long.
     fn prepared(&mut self, took: Duration, again: bool);
 
-    /// A cell is running. `waits` says what its sessions are waiting for: event and number of
+    /// A cell is running. `waits` lists what its sessions are waiting for: event and number of
     /// sessions.
     fn running(
         &self,
@@ -49,6 +50,6 @@ pub trait Listener {
         conflict_ratio: f64,
     );
 
-    /// Nothing more is measured.
+    /// The comparison is over.
     fn close(&self);
 }

@@ -1,7 +1,7 @@
-//! After the rounds, the search for the highest rate at which each level keeps the latency limit.
+//! The search, after the rounds, for the highest rate at which each level keeps the latency limit.
 //!
 //! All levels take one step of their search in turn, in the shuffled order of a round, so that no
-//! level has the quieter hour. Not here: the search itself (`isobench_stats::Sweep`).
+//! level gets a quieter period. Not here: the search itself (`isobench_stats::Sweep`).
 
 use isobench_report::{Round, SweepResult, SweepStep, summarise};
 use isobench_stats::Sweep;
@@ -9,10 +9,10 @@ use isobench_stats::Sweep;
 use super::{Comparison, Goes};
 use crate::design::{CellPlan, Design, count};
 
-/// A rate is kept if this share of the transactions that were due commit within the limit.
+/// A rate is kept if this share of the transactions due commits within the limit.
 const SHARE: f64 = 0.99;
 
-/// How closely the highest rate is searched for.
+/// Relative precision of the highest rate.
 const PRECISION: f64 = 0.05;
 
 /// The search for one combination of factors.
@@ -23,8 +23,8 @@ struct Search {
 }
 
 impl Comparison<'_> {
-    /// Searches, if the plan says so and all rounds are there. What goes wrong is the reason why
-    /// the comparison is incomplete, and loses nothing that was measured.
+    /// Searches, if the plan asks for it and all rounds are complete. A failure makes the
+    /// comparison incomplete, but loses none of its measurements.
     pub(super) fn sweep(&mut self) {
         let design = self.measurer.design;
         let limit = design.latency_limit.filter(|_| design.plan.sweeps());
@@ -118,8 +118,8 @@ impl Search {
     }
 }
 
-/// What a rate did. Of the transactions that were due, those count that committed and weren't late;
-/// a broken invariant or promise keeps nothing.
+/// Returns the outcome of a rate: the share of the transactions due that committed in time. A rate
+/// with a broken invariant or promise isn't kept.
 fn step(rate: f64, round: &Round) -> SweepStep {
     let due = round.transactions.total;
     let in_time = round.transactions.committed.saturating_sub(round.late.unwrap_or(0));

@@ -1,5 +1,5 @@
-//! What of a plan can be measured on a hot standby: scripts that only read, on pgbench's tables as
-//! they are there, below serializable (PostgreSQL manual, "Hot Standby").
+//! The part of a plan that can be measured on a hot standby: read-only scripts, on existing pgbench
+//! tables, below serializable (PostgreSQL manual, "Hot Standby").
 
 use isobench_database::InitOptions;
 use isobench_isolation::Level;
@@ -9,26 +9,26 @@ use super::{Design, Work};
 use crate::failure::{Failure, Outcome};
 use crate::tables::Tables;
 
-/// Why a server that can only be read is refused.
+/// Refuses a read-only server, for this reason.
 pub fn refusal(place: &str, why: &str) -> Failure {
     Failure::setup(format!(
-        "{place} is a hot standby, which can only be read, but {why}; name its primary (target_session_attrs=primary finds it \
-         among several hosts), or measure a script that only reads, such as select-only"
+        "{place} is a hot standby, which can only be read, but {why}; name its primary \
+         (target_session_attrs=primary finds it among several hosts), or measure a script that only reads, \
+         such as select-only"
     ))
 }
 
-/// Why a level is refused there.
+/// Returns the reason why a level is refused there.
 pub fn no_serializable(level: Level) -> String {
     format!("a hot standby runs no transactions at {level}; repeatable read is the strongest level there")
 }
 
 impl Design {
-    /// Adapts the plan to a hot standby. `scale` says what the scale of the tables is that are
-    /// there. Returns what gives way, in words.
+    /// Adapts the plan to a hot standby. `scale` returns the scale of the existing tables. Returns
+    /// a description of what was dropped.
     ///
     /// # Errors
-    /// Something writes, needs tables that would have to be made, or is measured at serializable
-    /// only.
+    /// Part of the plan writes, needs new tables, or is measured at serializable only.
     pub fn only_read(&mut self, place: &str, scale: impl FnOnce() -> Outcome<u32>) -> Outcome<Vec<String>> {
         for work in &self.works {
             if let Some(why) = work.writing() {
@@ -58,7 +58,7 @@ impl Design {
 }
 
 impl Work {
-    /// What can't be done without writing, if there is something.
+    /// Returns the part of the plan that requires writing, if there is one.
     fn writing(&self) -> Option<String> {
         let made = match &self.tables {
             Tables::Checked(chosen) => {
@@ -77,7 +77,7 @@ impl Work {
     }
 }
 
-/// Whether tables that are there can serve, at whatever scale they have.
+/// Returns whether existing tables are good enough, at any scale.
 fn as_found(options: &InitOptions, varied: &super::vary::Assignment) -> bool {
     let plain = InitOptions { scale: options.scale, quiet: options.quiet, ..InitOptions::default() };
     *options == plain && !varied.contains_key("scale")

@@ -17,7 +17,7 @@ fn resolve(line: &str) -> Outcome<Design> {
     Design::resolve(&options(line), None, Plan::default(), &InitOptions::default())
 }
 
-/// A design that a plan's file asks for, not the user.
+/// A design whose choices come from a plan's file, not from the user.
 fn of_plan(line: &str) -> Design {
     Design::resolve(&Plan::default(), Some(options(line)), Plan::default(), &InitOptions::default()).unwrap()
 }
@@ -59,7 +59,8 @@ fn factors_multiply_and_levels_vary_fastest() {
 #[test]
 fn strategies_and_parameters_are_factors() {
     let design = resolve(
-        "--levels rc,ser --strategies retry,single-statement,for-update --vary foreign-keys=off,on --vary script-scale=1",
+        "--levels rc,ser --strategies retry,single-statement,for-update --vary foreign-keys=off,on --vary \
+         script-scale=1",
     )
     .unwrap();
     let cells = design.cells();
@@ -76,7 +77,7 @@ fn strategies_and_parameters_are_factors() {
         strategies.iter().map(|one| (one.round_trips_least, one.round_trips_most)).collect();
     assert_eq!(trips[..2], [(7, 7), (1, 1)]);
     assert_eq!(design.document_plan(&[]).vary()[0].values, ["off", "on"]);
-    // Every cell's files have names of their own.
+    // Each cell has its own file names.
     let mut names: Vec<String> = cells.iter().map(|cell| cell.file_name(&design, 1)).collect();
     names.sort();
     names.dedup();
@@ -195,7 +196,7 @@ fn a_plan_file_has_the_options_names_and_options_win() {
     let design = of_file("--scale 7", &path, Plan::default()).unwrap();
     assert_eq!((design.plan.clients(), design.plan.scale()), (&[4][..], 7));
     assert_eq!(design.max_tries(), NonZeroU32::new(3));
-    // The file wins over the defaults of a command, as audit has them.
+    // The file overrides the defaults of a command, such as those of audit.
     let defaults = Plan { clients: Some(vec![16]), rounds: Some(1), ..Plan::default() };
     let design = of_file("--scale 7", &path, defaults).unwrap();
     assert_eq!((design.plan.clients(), design.plan.rounds()), (&[4][..], 1));

@@ -1,6 +1,6 @@
-//! The values that options and plan files give, checked one by one; an error names its option.
+//! Checks of the values of options and plan files, one by one; an error names its option.
 //!
-//! Not here: what the options mean together (`plan.rs`).
+//! Not here: the meaning of options together (`design.rs`).
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub fn at_least_one<T: PartialEq + Default>(option: &str, value: T) -> Outcome<T
     if value == T::default() { Err(wrong(option, "must be at least 1")) } else { Ok(value) }
 }
 
-/// The longest time that any option takes, in seconds: over eleven days.
+/// Upper limit of times given as options, in seconds: over eleven days.
 const LONGEST: f64 = 1e6;
 
 /// A time in seconds.
@@ -39,10 +39,10 @@ pub fn seconds(option: &str, value: f64, least: f64) -> Outcome<Duration> {
     if (least..=LONGEST).contains(&value) {
         return Ok(Duration::from_secs_f64(value));
     }
-    Err(wrong(option, format!("{value} is no number of seconds from {least} to {LONGEST}")))
+    Err(wrong(option, format!("{value} isn't a number of seconds from {least} to {LONGEST}")))
 }
 
-/// The longest warm-up, three steps if it isn't given.
+/// The longest warm-up, by default three steps.
 pub fn longest_warmup(warmup: Duration, given: Option<f64>) -> Outcome<Duration> {
     let Some(given) = given else { return Ok(warmup * 3) };
     let longest = seconds("max-warmup", given, 0.0)?;
@@ -61,7 +61,7 @@ pub fn milliseconds(option: &str, value: f64) -> Outcome<Duration> {
     if value > 0.0 && value <= LONGEST * 1e3 {
         return Ok(Duration::from_secs_f64(value / 1e3));
     }
-    Err(wrong(option, format!("{value} is no number of milliseconds above 0")))
+    Err(wrong(option, format!("{value} isn't a number of milliseconds above 0")))
 }
 
 /// Pacing from the options that concern it.
@@ -73,7 +73,7 @@ pub fn pacing(rate: Option<f64>, think_time: Option<f64>) -> Outcome<Pacing> {
         (Some(_), Some(_)) => Err(Failure::setup("--rate and --think-time exclude each other")),
         (Some(rate), None) if rate > 0.0 && rate.is_finite() => Ok(Pacing::Rate(rate)),
         (Some(rate), None) => {
-            Err(wrong("rate", format!("{rate} is no number of transactions per second above 0")))
+            Err(wrong("rate", format!("{rate} isn't a number of transactions per second above 0")))
         }
         (None, Some(pause)) => Ok(Pacing::ThinkTime(milliseconds("think-time", pause)?)),
         (None, None) => Ok(Pacing::Unpaced),
@@ -83,7 +83,7 @@ pub fn pacing(rate: Option<f64>, think_time: Option<f64>) -> Outcome<Pacing> {
 /// A protocol by its name.
 ///
 /// # Errors
-/// There is none.
+/// Unknown name.
 pub fn protocol(name: &str) -> Outcome<Protocol> {
     Protocol::ALL.into_iter().find(|protocol| protocol.name() == name).ok_or_else(|| {
         wrong("protocol", format!("invalid query mode: \"{name}\"; use simple, extended or prepared"))

@@ -1,6 +1,6 @@
 //! Parameters that a plan varies or sets: `NAME=VALUE,VALUE`, and the combinations of several.
 //!
-//! Not here: what a name means to the tables and scripts (`work.rs`).
+//! Not here: the meaning of a name for tables and scripts (`work.rs`).
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use isobench_plan::{SERVER_VERSION, Vary};
 use super::values::{distinct, wrong};
 use crate::failure::{Failure, Outcome};
 
-/// What each parameter is set to.
+/// The value of each parameter.
 pub type Assignment = BTreeMap<String, String>;
 
-/// Splits what varies into the versions of the server, and all else.
+/// Separates the versions of the server from the other parameters.
 ///
 /// # Errors
-/// A name or a value is there twice, or a version isn't known.
+/// A name or value is repeated, or a version is unknown.
 pub fn split(vary: &[Vary]) -> Outcome<(Vec<MajorVersion>, Vec<Vary>)> {
     for (index, one) in vary.iter().enumerate() {
         distinct("vary", &one.values)?;
@@ -38,8 +38,7 @@ fn versions(vary: &Vary) -> Outcome<Vec<MajorVersion>> {
     vary.values.iter().map(version).collect()
 }
 
-/// Every combination, the last parameter varying fastest; without parameters there is one, which
-/// sets nothing.
+/// Every combination, the last parameter varying fastest; without parameters a single empty one.
 pub fn combinations(vary: &[Vary]) -> Vec<Assignment> {
     vary.iter().fold(vec![Assignment::new()], |combinations, one| {
         let with = |so_far: &Assignment, value: &String| {

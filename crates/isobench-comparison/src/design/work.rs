@@ -1,7 +1,8 @@
-//! What the clients of a cell run, and on which tables: the workload with one strategy and one
-//! value of each parameter.
+//! The scripts and tables of a cell: the workload with one strategy and one value of each
+//! parameter.
 //!
-//! Not here: levels, clients, rates (`plan.rs`), and what a strategy is (`isobench_workloads`).
+//! Not here: levels, clients, rates (`design.rs`), and the strategies themselves
+//! (`isobench_workloads`).
 
 use isobench_database::{Database, InitOptions};
 use isobench_plan::Vary;
@@ -21,7 +22,7 @@ use crate::workload::Sources;
 pub struct Work {
     /// The name of the strategy; `None` if the plan has none.
     pub strategy: Option<String>,
-    /// What the parameters are set to.
+    /// The values of the parameters.
     pub varied: Assignment,
     /// The scripts.
     pub sources: Sources,
@@ -29,25 +30,25 @@ pub struct Work {
     pub tables: Tables,
     /// Scale of the tables.
     pub scale: u32,
-    /// Scale that the scripts believe in, if it isn't that of the tables.
+    /// Value of the variable `scale` in the scripts, if it differs from that of the tables.
     script_scale: Option<u32>,
     /// Variables of the user's own scripts.
     defined: Vec<(String, String)>,
 }
 
-/// What is the same for all works of a plan.
+/// The parts of the plan that all works share.
 pub struct WorkBase<'a> {
     /// The workload without strategy.
     pub sources: &'a Sources,
-    /// SQL that makes the tables of a workload of the user's own.
+    /// SQL that creates the tables of the user's own workload.
     pub setup: Option<&'a Setup>,
-    /// How pgbench's tables are made, with their scale.
+    /// The options of pgbench's tables, with their scale.
     pub tables: &'a InitOptions,
 }
 
 impl WorkBase<'_> {
     /// Every combination of parameters with every strategy; strategies vary fastest. Without
-    /// strategies it is the workload as it is.
+    /// strategies the workload itself.
     ///
     /// # Errors
     /// The workload has no such strategy or parameter, or a value is out of range.
@@ -68,7 +69,8 @@ impl WorkBase<'_> {
         Ok(works)
     }
 
-    /// A checked workload has its strategies as variants, and its parameters in its name.
+    /// A work of a checked workload, whose strategies are variants and whose name has the
+    /// parameters.
     fn checked(&self, chosen: &Chosen, strategy: Option<&str>, varied: &Assignment) -> Outcome<Work> {
         if strategy.is_some() && chosen.variant().is_some() {
             return Err(wrong(
@@ -92,7 +94,7 @@ impl WorkBase<'_> {
         })
     }
 
-    /// Built-in scripts and the user's own.
+    /// A work of built-in scripts or the user's own.
     fn unchecked(&self, strategy: Option<&str>, varied: &Assignment) -> Outcome<Work> {
         let (sources, functions) = self.sources.coping(strategy.unwrap_or(RETRY))?;
         if !functions.is_empty() && self.setup.is_some() {
@@ -129,13 +131,13 @@ impl WorkBase<'_> {
     }
 }
 
-/// The strategy that every workload has: the client tries again.
+/// The strategy of every workload: the client retries.
 const RETRY: &str = "retry";
 
-/// The scale that the scripts believe in.
+/// The parameter that sets the variable `scale` of the scripts.
 const SCRIPT_SCALE: &str = "script-scale";
 
-/// What can be varied of pgbench's tables.
+/// The parameters of pgbench's tables.
 const OF_TABLES: [&str; 4] = ["scale", "foreign-keys", "unlogged-tables", "fillfactor"];
 
 fn is_of_tables(name: &str) -> bool {
@@ -147,7 +149,7 @@ fn unknown(name: &str, pgbench: bool) -> Failure {
     wrong(
         "vary",
         format!(
-            "\"{name}\" is no parameter here; there are {of_tables}{SCRIPT_SCALE}, server-version, and the variables \
+            "\"{name}\" isn't a parameter here; there are {of_tables}{SCRIPT_SCALE}, server-version, and the variables \
              that scripts of your own mention"
         ),
     )
@@ -163,7 +165,7 @@ fn set(options: &mut InitOptions, name: &str, value: &str) -> Outcome {
     Ok(())
 }
 
-/// The greatest scale of which the accounts have numbers, as for `isobench init`.
+/// The largest scale whose account numbers fit, as for `isobench init`.
 const MOST_SCALE: u32 = 21_474;
 
 fn scale(name: &str, value: &str) -> Outcome<u32> {
@@ -186,7 +188,7 @@ fn switch(name: &str, value: &str) -> Outcome<bool> {
 }
 
 impl Work {
-    /// What the runner takes.
+    /// Returns the workload for the runner.
     ///
     /// # Errors
     /// A variable's name is invalid.
@@ -195,7 +197,7 @@ impl Work {
         self.placed(database)?.workload(scale, seed, &self.defined)
     }
 
-    /// Its scripts, each alone, as they are tried before anything is measured.
+    /// Returns its scripts, each alone, for the trial before the measurement.
     ///
     /// # Errors
     /// A variable's name is invalid.
@@ -204,7 +206,7 @@ impl Work {
         self.placed(database)?.tried(scale, seed, &self.defined)
     }
 
-    /// Its scripts as they are on this server.
+    /// Returns its scripts, adapted to this server.
     fn placed(&self, database: &Database) -> Outcome<Sources> {
         let functions = match &self.tables {
             Tables::Pgbench { functions, .. } => functions.as_slice(),
@@ -213,17 +215,17 @@ impl Work {
         self.sources.placed(database, functions)
     }
 
-    /// The row of its strategy, if it is one that is known in general.
+    /// Returns the row of its strategy, if it is a general one.
     fn known(&self) -> Option<&'static Strategy> {
         strategy(self.strategy.as_deref()?)
     }
 
-    /// What a client does after a conflict.
+    /// Returns the client's action after a conflict.
     pub fn on_conflict(&self) -> OnConflict {
         self.known().map_or(OnConflict::Retries, |strategy| strategy.client)
     }
 
-    /// Why this server can't do it, if it can't.
+    /// Returns the reason why this server doesn't support the strategy, if it doesn't.
     pub fn refusal(&self, database: &Database) -> Option<String> {
         self.known()?.refusal(database)
     }

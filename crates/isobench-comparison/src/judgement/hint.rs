@@ -1,15 +1,15 @@
-//! Which statements of a user's scripts may have a line `--@` that is missing or wrong, if a
-//! history doesn't account for what was read.
+//! A hint at statements of a user's scripts whose `--@` line may be missing or wrong, for a history
+//! that doesn't account for a value read.
 
 use isobench_script::{CommandKind, Mix, Observed, Script, Sql};
 
 use crate::workload::Sources;
 
-/// The most statements that are named.
+/// Maximum number of statements named.
 const MOST: usize = 4;
 
-/// What to look at, as a part of a sentence: statements that write something and have no line that
-/// says so; if there are none, those that have one. `None` if there is neither.
+/// Returns the statements to look at, as part of a sentence: those that write without a `--@` line
+/// for the write; failing that, those with such a line. `None` if there are neither.
 pub fn hint(sources: &Sources) -> Option<String> {
     let mix = sources.mix();
     let silent = places(mix, |sql| writes(&sql.parameterized) && !tells_of_a_write(sql));
@@ -21,7 +21,7 @@ pub fn hint(sources: &Sources) -> Option<String> {
     (!told.is_empty()).then(|| format!("{ask}: {told}"))
 }
 
-/// Where statements of a kind stand, with their texts.
+/// The places of statements of a kind in the scripts, with their texts.
 fn places(mix: &Mix, is: impl Fn(&Sql) -> bool) -> String {
     let scripts = mix.scripts().iter().map(|weighted| &weighted.script);
     let all: Vec<String> = scripts.flat_map(|script| places_in(script, &is)).collect();
@@ -45,7 +45,7 @@ fn tells_of_a_write(sql: &Sql) -> bool {
     })
 }
 
-/// True if a statement has a word that writes; a FOR UPDATE doesn't.
+/// Returns whether a statement has a word that writes; `FOR UPDATE` isn't one.
 fn writes(statement: &str) -> bool {
     let letter = |letter: char| !(letter.is_alphanumeric() || letter == '_');
     let words: Vec<String> =

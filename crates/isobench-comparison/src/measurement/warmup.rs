@@ -1,6 +1,6 @@
-//! The warm-up before a cell is measured: step by step, until the rate is steady.
+//! The warm-up before a cell is measured, in steps, until the rate is steady.
 //!
-//! Not here: what steady means (`isobench_stats`).
+//! Not here: the test for steadiness (`isobench_stats`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,24 +14,24 @@ use crate::evidence;
 use crate::failure::Outcome;
 use crate::observation::OwnWork;
 
-/// Fewer bins than this tell nothing about steadiness.
+/// Minimum number of bins for a test of steadiness.
 const FEWEST_BINS: usize = 20;
 
 /// A warm-up that is over.
 pub struct Warmed {
-    /// What the document says of it.
+    /// Its figures in the result document.
     pub figures: Warmup,
-    /// Every client did what was planned.
+    /// Every client ran to the end of the warm-up.
     pub complete: bool,
-    /// What transactions said that were asked for their level.
+    /// Levels that transactions reported when asked, with the number of transactions.
     pub levels: BTreeMap<String, u64>,
 }
 
 impl Measurement<'_> {
-    /// Warms up; `None` if there is to be no warm-up.
+    /// Warms up; `None` if the plan has no warm-up.
     ///
-    /// It goes on in steps of the given length until the transient that is found in all of them
-    /// ends before the last one, or until another step would be too long.
+    /// Continues in steps of the given length until the transient found in all of them ends before
+    /// the last one, or another step would exceed the limit.
     ///
     /// # Errors
     /// There are no threads for the workers.
@@ -82,8 +82,8 @@ impl Warmed {
     }
 }
 
-/// Committed transactions in each bin before the step's time was up. (In the rest nothing new
-/// begins.)
+/// Committed transactions in each bin within the time of the step. (After that no transaction
+/// starts.)
 fn whole_bins(run: &RunOutcome, step: Duration) -> Vec<f64> {
     let Some(series) = &run.series else { return Vec::new() };
     let whole = step.as_nanos() / series.bin.as_nanos().max(1);

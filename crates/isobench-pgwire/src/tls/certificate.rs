@@ -1,7 +1,7 @@
-//! What a certificate says: its names, its key, who issued it, and the hash that ties
+//! The contents of a certificate: its names, its key, its issuer, and the hash that binds
 //! authentication to it.
 //!
-//! Not here: whether it is trusted (`verify.rs`).
+//! Not here: trust in it (`verify.rs`).
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ use x509_cert::ext::pkix::name::GeneralName;
 /// The common name among the attributes of a subject.
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 
-/// A certificate, parsed leniently: odd serial numbers and dates are no business of a client.
+/// A certificate, parsed leniently: a client needn't reject unusual serial numbers and dates.
 pub(super) type Certificate = CertificateInner<Raw>;
 
 /// Parses a certificate.
@@ -24,7 +24,7 @@ pub(super) fn parse(certificate: &CertificateDer<'_>) -> Option<Certificate> {
     Certificate::from_der(certificate).ok()
 }
 
-/// The public key of a certificate, in the form in which keys are compared and signatures checked.
+/// Returns the public key of a certificate, in the form used to compare keys and check signatures.
 pub(super) fn key(certificate: &CertificateDer<'_>) -> Option<SubjectPublicKeyInfoDer<'static>> {
     let parsed = parse(certificate)?;
     let key = parsed.tbs_certificate().subject_public_key_info().to_der().ok()?;
@@ -51,10 +51,10 @@ pub(super) fn end_point(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {
     })
 }
 
-/// The names a certificate is for.
+/// The names for which a certificate is valid.
 #[derive(Debug, Default)]
 struct Names {
-    /// Host names, and what else was written where they belong.
+    /// Host names, and any other text in their place.
     dns: Vec<String>,
     addresses: Vec<Vec<u8>>,
     common: Option<String>,
@@ -84,7 +84,7 @@ impl Names {
         names
     }
 
-    /// Every name, as messages show it, the alternative names first.
+    /// Returns every name, as messages show it, the alternative names first.
     fn all(&self) -> Vec<String> {
         let address = |bytes: &Vec<u8>| {
             let four = <[u8; 4]>::try_from(bytes.as_slice()).map(IpAddr::from);
@@ -96,7 +96,7 @@ impl Names {
         if alternatives.is_empty() { self.common.iter().cloned().collect() } else { alternatives }
     }
 
-    /// Whether the certificate is for this host.
+    /// Returns whether the certificate is valid for this host.
     ///
     /// Source: PostgreSQL: libpq, Client Verification of Server Certificates.
     fn are_for(&self, host: &str) -> bool {
@@ -117,8 +117,8 @@ impl Names {
     }
 }
 
-/// Whether a name, which may begin with `*.`, stands for this host. The asterisk stands for one
-/// label.
+/// Returns whether a name, which may start with `*.`, matches this host. The asterisk matches
+/// exactly one label.
 fn is_for(name: &str, host: &str) -> bool {
     if name.eq_ignore_ascii_case(host) {
         return true;
@@ -133,7 +133,7 @@ fn is_for(name: &str, host: &str) -> bool {
     host.is_char_boundary(split) && host[split..].eq_ignore_ascii_case(suffix)
 }
 
-/// Checks that a certificate is for this host.
+/// Checks that a certificate is valid for this host.
 ///
 /// # Errors
 /// It isn't; libpq's sentence.
@@ -173,7 +173,8 @@ mod tests {
         for host in ["db.example", "DB.Example", "a.pool.example", "127.0.0.1"] {
             assert!(plain.are_for(host), "{host}");
         }
-        // The common name doesn't count where there are others; an asterisk is exactly one label.
+        // The common name is ignored if there are alternative names; an asterisk is exactly one
+        // label.
         for host in ["common", "pool.example", ".pool.example", "a.b.pool.example", "127.0.0.2", "example"] {
             assert!(!plain.are_for(host), "{host}");
         }

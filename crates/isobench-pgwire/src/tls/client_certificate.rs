@@ -1,4 +1,4 @@
-//! The certificate that the client shows to servers that ask for one.
+//! The client's certificate, for servers that request one.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -18,7 +18,7 @@ use super::certificate;
 use crate::config::{SslCertMode, TlsOptions};
 use crate::endpoint::errno_text;
 
-/// The certificate to show, and whether a server has asked for it.
+/// The client's certificate, and whether a server has requested it.
 #[derive(Debug)]
 pub(super) struct Shown {
     certificate: Option<Arc<CertifiedKey>>,
@@ -26,7 +26,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Reads certificate and key, if there is a certificate and it may be shown.
+    /// Reads certificate and key, if there is a certificate and the options allow it to be sent.
     ///
     /// # Errors
     /// One of the files can't be used; libpq's sentence.
@@ -41,13 +41,14 @@ impl Shown {
         Ok(Self { certificate, shown: AtomicBool::new(false) })
     }
 
-    /// Whether a server has got the certificate.
+    /// Returns whether the certificate has been sent to a server.
     pub(super) fn was_shown(&self) -> bool {
         self.shown.load(Ordering::Relaxed)
     }
 }
 
-/// Whatever authorities the server names: libpq shows its one certificate to all.
+/// Ignores the list of authorities that the server accepts, as libpq does: it always sends its one
+/// certificate.
 impl ResolvesClientCert for Shown {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         self.shown.store(self.certificate.is_some(), Ordering::Relaxed);
@@ -87,7 +88,7 @@ fn load(path: &Path, key: Option<&Path>, provider: &CryptoProvider) -> Result<Ce
     Ok(CertifiedKey::new(chain, key))
 }
 
-/// Reads a key that nobody else may read; `None`: there is no such file.
+/// Reads a key, which must be inaccessible to other users; `None`: the file doesn't exist.
 fn read_key(path: &Path) -> Result<Option<Vec<u8>>, String> {
     let unreadable = |error: &std::io::Error| {
         format!("could not open private key file \"{}\": {}", path.display(), errno_text(error))
@@ -104,9 +105,8 @@ fn read_key(path: &Path) -> Result<Option<Vec<u8>>, String> {
     let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
     if metadata.mode() & forbidden != 0 {
         return Err(format!(
-            "private key file \"{}\" has group or world access; file must have permissions u=rw \
-             (0600) or less if owned by the current user, or permissions u=rw,g=r (0640) or less \
-             if owned by root",
+            "private key file \"{}\" has group or world access; file must have permissions u=rw (0600) or less if \
+             owned by the current user, or permissions u=rw,g=r (0640) or less if owned by root",
             path.display()
         ));
     }
@@ -115,7 +115,7 @@ fn read_key(path: &Path) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(bytes))
 }
 
-/// Whether a key needs a password.
+/// Returns whether a key requires a password.
 fn is_encrypted(pem: &[u8]) -> bool {
     let text = String::from_utf8_lossy(pem);
     text.contains("BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED")

@@ -1,4 +1,4 @@
-//! Agreeing on keys with a server, blocking, and checking who it is.
+//! The TLS handshake, blocking, and the verification of the server.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use super::{Protection, TlsStream, certificate, words};
 use crate::config::{SslNegotiation, TlsOptions, TlsVersion};
 use crate::socket::{Deadline, Socket};
 
-/// How to encrypt a connection to one host.
+/// The settings for encrypting a connection to one host.
 #[derive(Clone, Debug)]
 pub(crate) struct TlsClient {
     pub(super) config: Arc<ClientConfig>,
-    /// Tells whether the server has got a certificate, where it must.
+    /// Records whether the server has received the client's certificate, if that is required.
     pub(super) shown: Option<Arc<Shown>>,
     pub(super) direct: bool,
     /// The lowest and the highest version offered.
     pub(super) versions: (TlsVersion, TlsVersion),
-    /// The name the server is told.
+    /// The name sent to the server.
     pub(super) name: ServerName<'static>,
-    /// The name its certificate must bear, if that is checked.
+    /// The name that its certificate must have, if that is verified.
     pub(super) verified: Option<String>,
 }
 
-/// Why a connection could not be encrypted.
+/// The reason why a connection could not be encrypted.
 #[derive(Debug)]
 pub(crate) enum TlsError {
-    /// The time is over.
+    /// The deadline has passed.
     Timeout,
-    /// Somebody asked for the end of the wait.
+    /// The caller ended the wait.
     Interrupted,
-    /// A sentence, libpq's where it has one.
+    /// An error message, libpq's if it has one.
     Refused(String),
 }
 
@@ -48,20 +48,21 @@ impl TlsError {
 }
 
 impl TlsClient {
-    /// Whether encryption begins without asking.
+    /// Returns whether encryption starts without negotiation.
     pub(crate) fn is_direct(&self) -> bool {
         self.direct
     }
 
-    /// Whether options ask for encryption without asking.
+    /// Returns whether options request encryption without negotiation.
     pub(crate) fn begins_at_once(options: &TlsOptions) -> bool {
         options.negotiation == SslNegotiation::Direct
     }
 
-    /// Encrypts a TCP connection; others stay as they are.
+    /// Encrypts a TCP connection; other connections stay unencrypted.
     ///
     /// # Errors
-    /// The server isn't trusted, can't be agreed with, or doesn't answer in time.
+    /// The server isn't trusted, there is no common version or cipher, or it doesn't answer in
+    /// time.
     pub(crate) fn handshake(
         &self,
         mut socket: Socket,
@@ -91,7 +92,7 @@ impl TlsClient {
                 return Err(TlsError::Refused(words::lost(None)));
             }
             if let Err(error) = session.process_new_packets() {
-                // The server is sent the reason, if it still listens.
+                // Sends the server the reason, if it still reads.
                 let _ = session.write_tls(wire);
                 return Err(self.refused(&error));
             }
@@ -103,7 +104,7 @@ impl TlsClient {
         TlsError::Refused(words::handshake_error(error, self.versions))
     }
 
-    /// Checks what rustls leaves to us.
+    /// Performs the checks that rustls leaves to the caller.
     fn check(&self, session: &ClientConnection) -> Result<Protection, TlsError> {
         let Some(server) = session.peer_certificates().and_then(<[_]>::first) else {
             return Err(TlsError::Refused("certificate could not be obtained".to_owned()));
@@ -127,7 +128,7 @@ impl TlsClient {
     }
 }
 
-/// A socket as rustls reads and writes it, waiting until the deadline.
+/// A socket that rustls reads and writes, waiting until the deadline.
 struct Wire<'a> {
     socket: &'a mut Socket,
     deadline: &'a Deadline,

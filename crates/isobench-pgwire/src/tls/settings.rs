@@ -1,4 +1,4 @@
-//! From options and the files they name to rustls' configuration.
+//! Conversion of options, and the files they name, to rustls' configuration.
 
 use std::fs;
 use std::path::Path;
@@ -21,26 +21,25 @@ use crate::endpoint::errno_text;
 /// The name of PostgreSQL's protocol within TLS.
 const PROTOCOL: &[u8] = b"postgresql";
 
-/// What a configuration was made from, and the configuration.
+/// The input of a configuration, and the configuration.
 type Known = ((SslMode, TlsOptions), Arc<ClientConfig>);
 
-/// The configuration that was made last: the thousand sessions of a benchmark share one, and read
-/// its files once.
+/// The latest configuration: the thousand sessions of a benchmark share one, and read its files
+/// once.
 static LAST: Mutex<Option<Known>> = Mutex::new(None);
 
 impl TlsClient {
-    /// How to encrypt connections to this host.
+    /// Returns the settings for encrypting connections to this host.
     ///
     /// # Errors
-    /// One of the files that are needed can't be used; libpq's sentence.
+    /// A required file can't be used; libpq's sentence.
     pub(crate) fn new(mode: SslMode, options: &TlsOptions, host: &Host) -> Result<Self, String> {
         let name = match &host.address {
             Address::Tcp(name) => name.as_str(),
             Address::Unix(_) => "",
         };
         let (config, shown) = if options.certificate_mode == SslCertMode::Require {
-            // Whether the server asks for a certificate is seen by who shows it, so that can't be
-            // shared.
+            // Not shared, because each session records whether the server requests a certificate.
             let (config, shown) = configure(mode, options)?;
             (Arc::new(config), Some(shown))
         } else {
@@ -51,7 +50,7 @@ impl TlsClient {
             shown,
             direct: Self::begins_at_once(options),
             versions: (options.min_version, options.max_version),
-            // Addresses aren't told, and a name that can't be in a certificate can't be told.
+            // Addresses aren't sent, nor are names that can't occur in a certificate.
             name: ServerName::try_from(name.to_owned())
                 .unwrap_or_else(|_| ServerName::from(std::net::IpAddr::from([0, 0, 0, 0]))),
             verified: (mode == SslMode::VerifyFull).then(|| name.to_owned()),
@@ -59,7 +58,7 @@ impl TlsClient {
     }
 }
 
-/// The configuration for these options, made unless it was the last one made.
+/// Returns the configuration for these options, a new one unless they are the same as before.
 fn shared(mode: SslMode, options: &TlsOptions) -> Result<Arc<ClientConfig>, String> {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(((known_mode, known_options), config)) = last.as_ref()
@@ -84,7 +83,7 @@ fn configure(mode: SslMode, options: &TlsOptions) -> Result<(ClientConfig, Arc<S
         .with_client_cert_resolver(Arc::clone(&shown) as _);
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     config.enable_sni = options.sni;
-    // PostgreSQL offers none, and a benchmark should pay for what it measures.
+    // PostgreSQL doesn't support resumption, and each session should measure a full handshake.
     config.resumption = Resumption::disabled();
     Ok((config, shown))
 }
@@ -102,8 +101,8 @@ fn builder(
     builder.map_err(|error| format!("could not create SSL context: {error}"))
 }
 
-/// Whom to trust; `None`: anybody, as libpq does where no file of authorities exists and none is
-/// demanded.
+/// Returns the trusted authorities; `None`: any server is trusted, as in libpq if there is no file
+/// of authorities and none is required.
 fn trusted(
     mode: SslMode,
     options: &TlsOptions,
@@ -156,7 +155,7 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String
     if certificates.is_empty() { Err(unreadable("no certificate or crl found")) } else { Ok(certificates) }
 }
 
-/// The lists of revoked certificates that exist.
+/// Reads the lists of revoked certificates that exist.
 fn revoked(options: &TlsOptions) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
     let mut lists = Vec::new();
     if let Some(path) = options.revoked.as_deref().filter(|path| path.exists()) {
@@ -173,15 +172,15 @@ fn revoked(options: &TlsOptions) -> Result<Vec<CertificateRevocationListDer<'sta
     Ok(lists)
 }
 
-/// The lists in one file. One that can't be used is an error: to go on without it would trust what
-/// it revokes.
+/// Reads the lists in one file. An unusable list is an error: continuing without it would trust the
+/// certificates that it revokes.
 fn read_revoked(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
     let unreadable = |why: &str| format!("could not read SSL CRL file \"{}\": {why}", path.display());
     let pem = fs::read(path).map_err(|error| unreadable(&errno_text(&error)))?;
     let mut lists = Vec::new();
     for list in CertificateRevocationListDer::pem_slice_iter(&pem) {
         let list = list.map_err(|error| unreadable(&error.to_string()))?;
-        // Parsed here as well, because here the file's name is known.
+        // Parsed here as well, because the file's name is known here.
         BorrowedCertRevocationList::from_der(&list).map_err(|error| unreadable(&error.to_string()))?;
         lists.push(list);
     }

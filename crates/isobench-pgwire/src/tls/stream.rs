@@ -1,6 +1,6 @@
 //! An encrypted stream over a TCP socket, which reads and writes like the socket itself.
 //!
-//! Not here: how the session came about (`handshake.rs`).
+//! Not here: the handshake (`handshake.rs`).
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -12,21 +12,22 @@ use super::words;
 
 /// An encrypted stream over TCP.
 ///
-/// Reading without waiting takes all there is: fewer bytes than the buffer holds mean that nothing
-/// is left, neither in the socket nor here. So an edge-triggered loop can treat it like a socket.
+/// A read without waiting takes all available bytes: fewer bytes than the buffer holds mean that
+/// nothing is left, neither in the socket nor here. An edge-triggered loop can therefore treat it
+/// like a socket.
 ///
-/// What is encrypted can't be taken back: if not all bytes were written, the rest must be offered
-/// again, the same bytes first (as with OpenSSL's `SSL_write`).
+/// Encrypted bytes can't be withdrawn: after a partial write, the rest must be offered again,
+/// starting with the same bytes (as with OpenSSL's `SSL_write`).
 #[derive(Debug)]
 pub struct TlsStream {
     socket: TcpStream,
     session: ClientConnection,
-    /// Number of bytes that are encrypted and not yet reported to the writer as written.
+    /// Number of bytes that are encrypted and not yet reported to the caller as written.
     held: usize,
 }
 
 impl TlsStream {
-    /// Makes a stream of a session whose handshake is complete.
+    /// Creates a stream from a session whose handshake is complete.
     pub(super) fn new(socket: TcpStream, session: ClientConnection) -> Self {
         Self { socket, session, held: 0 }
     }
@@ -36,24 +37,24 @@ impl TlsStream {
         &self.socket
     }
 
-    /// Returns whether decrypted bytes wait here, so that the stream has something to read although
-    /// the socket may have nothing.
+    /// Returns whether decrypted bytes are buffered, so that the stream is readable even if the
+    /// socket isn't.
     pub(crate) fn has_buffered(&mut self) -> bool {
         decrypt(&mut self.session).is_ok_and(|state| state.plaintext_bytes_to_read() > 0)
     }
 
-    /// Reads; `flags` are those of the first receive, the further ones never wait.
+    /// Reads; `flags` apply to the first receive, further ones never wait.
     pub(crate) fn receive(&mut self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
         let mut wire = Incoming { socket: &self.socket, flags, drained: false };
         let mut count = 0;
         loop {
             let outcome = decrypt(&mut self.session);
             match self.session.reader().read(&mut buffer[count..]) {
-                // The buffer is full, or the server has said goodbye.
+                // The buffer is full, or the server has closed the session.
                 Ok(0) => return Ok(count),
                 Ok(more) => count += more,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // An end without a goodbye is an end as well.
+                // An end without `close_notify` is an end as well.
                 Err(_) => return Ok(count),
             }
             if count > 0 && (count == buffer.len() || wire.drained || outcome.is_err()) {
@@ -63,11 +64,11 @@ impl TlsStream {
             if count > 0 {
                 wire.flags |= RecvFlags::DONTWAIT;
             }
-            // With nothing decrypted only another receive can say whether to wait.
+            // Without decrypted bytes, only another receive can decide whether to wait.
             match self.session.read_tls(&mut wire) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // It comes again, if it matters.
+                // A persistent error occurs again.
                 Err(_) if count > 0 => return Ok(count),
                 Err(error) => return Err(error),
             }
@@ -80,7 +81,7 @@ impl TlsStream {
         loop {
             match self.send_encrypted(flags) {
                 Ok(()) => {}
-                // It comes again, if it matters.
+                // A persistent error occurs again.
                 Err(_) if count > 0 => return Ok(count),
                 Err(error) => return Err(error),
             }
@@ -98,7 +99,7 @@ impl TlsStream {
         }
     }
 
-    /// Sends what is encrypted already.
+    /// Sends the bytes that are already encrypted.
     fn send_encrypted(&mut self, flags: SendFlags) -> io::Result<()> {
         while self.session.wants_write() {
             if self.session.write_tls(&mut Outgoing { socket: &self.socket, flags })? == 0 {
@@ -109,17 +110,17 @@ impl TlsStream {
     }
 }
 
-/// Decrypts what has been received. A session that has failed once fails for ever.
+/// Decrypts the received bytes. A session that has failed once fails from then on.
 fn decrypt(session: &mut ClientConnection) -> io::Result<IoState> {
     let failed = |error| io::Error::new(io::ErrorKind::InvalidData, words::error(&error));
     session.process_new_packets().map_err(failed)
 }
 
-/// The socket as rustls reads it.
+/// The socket from which rustls reads.
 struct Incoming<'a> {
     socket: &'a TcpStream,
     flags: RecvFlags,
-    /// Whether the last receive took all there was.
+    /// The last receive took all available bytes.
     drained: bool,
 }
 
@@ -131,7 +132,7 @@ impl Read for Incoming<'_> {
     }
 }
 
-/// The socket as rustls writes it.
+/// The socket to which rustls writes.
 struct Outgoing<'a> {
     socket: &'a TcpStream,
     flags: SendFlags,
@@ -163,11 +164,11 @@ impl Write for TlsStream {
     }
 }
 
-/// Says goodbye, as far as that goes without waiting.
+/// Sends `close_notify`, if that is possible without waiting.
 impl Drop for TlsStream {
     fn drop(&mut self) {
         self.session.send_close_notify();
-        // A server that doesn't get it sees the socket closed.
+        // Without it, the server sees that the socket is closed.
         let _ = self.send_encrypted(SendFlags::DONTWAIT);
     }
 }

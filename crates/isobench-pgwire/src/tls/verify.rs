@@ -1,11 +1,11 @@
-//! Which servers' certificates are trusted: any, or those that a trusted authority has signed.
+//! Verification of servers' certificates: any, or those signed by a trusted authority.
 //!
-//! Chains are checked by rustls' own verifier, that is by webpki. It is stricter than OpenSSL in
-//! two ways that matter with PostgreSQL, whose manual leads to certificates of version 1 and to
-//! servers that show the very certificate that the clients trust. For these two, and only where no
-//! lists of revoked certificates are at work, a certificate is accepted that a trusted one has
-//! signed directly, or that is itself a trusted one. Not here: host names (`certificate.rs`), whose
-//! rules in libpq aren't webpki's.
+//! Chains are checked by rustls' own verifier, which is webpki. It is stricter than OpenSSL in two
+//! ways that matter with PostgreSQL, whose manual leads to certificates of version 1 and to servers
+//! that present the same certificate that the clients trust. For these two cases, and only without
+//! lists of revoked certificates, a certificate is accepted that a trusted one has signed directly,
+//! or that is itself a trusted one. Not here: host names (`certificate.rs`), for which libpq's
+//! rules differ from webpki's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const SERVER_AUTHENTICATION: &str = "1.3.6.1.5.5.7.3.1";
 /// Verifies servers' certificates.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// `None`: any certificate will do.
+    /// `None`: any certificate is accepted.
     pub(super) trusted: Option<Trusted>,
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
@@ -36,8 +36,8 @@ pub(super) struct Verifier {
 #[derive(Debug)]
 pub(super) struct Trusted {
     pub(super) chains: Arc<WebPkiServerVerifier>,
-    /// Those that also vouch for what webpki can't read; none where lists of revoked certificates
-    /// are at work.
+    /// Certificates accepted as issuers where webpki can't parse the chain; empty if there are
+    /// lists of revoked certificates.
     pub(super) certificates: Vec<CertificateDer<'static>>,
 }
 
@@ -55,7 +55,7 @@ impl ServerCertVerifier for Verifier {
             return accepted;
         };
         match trusted.chains.verify_server_cert(certificate, intermediates, name, ocsp_response, now) {
-            // The name is checked last, so that all else is in order.
+            // The name is checked last, so everything else is valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => accepted,
@@ -68,7 +68,7 @@ impl ServerCertVerifier for Verifier {
         }
     }
 
-    /// rustls' own function for this can't read certificates of version 1.
+    /// rustls' own function for this can't parse certificates of version 1.
     fn verify_tls12_signature(
         &self,
         message: &[u8],
@@ -98,7 +98,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Whether webpki refused a certificate for its version, or because it is an authority's.
+/// Returns whether webpki refused a certificate for its version, or because it is an authority's.
 fn is_strictness(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(OtherError(cause))) = error else {
         return false;
@@ -110,8 +110,7 @@ fn is_strictness(error: &Error) -> bool {
 }
 
 impl Trusted {
-    /// Whether the certificate is a trusted one that stands for itself, or is signed by a trusted
-    /// one.
+    /// Returns whether the certificate is a trusted self-signed one, or signed by a trusted one.
     fn trusts_directly(
         &self,
         certificate: &CertificateDer<'_>,
@@ -146,7 +145,7 @@ fn is_current(certificate: &Certificate, now: UnixTime) -> bool {
     validity.not_before.to_unix_duration() <= now && now <= validity.not_after.to_unix_duration()
 }
 
-/// Whether the certificate may be a server's: it names that purpose or none.
+/// Returns whether the certificate may be used by a server: it lists that purpose or none.
 fn is_for_servers(certificate: &Certificate) -> bool {
     match certificate.tbs_certificate().get_extension::<ExtendedKeyUsage>() {
         Ok(None) => true,
@@ -157,8 +156,8 @@ fn is_for_servers(certificate: &Certificate) -> bool {
     }
 }
 
-/// Whether the certificate is an authority's, or so old that it can't say. One that limits names is
-/// left to webpki.
+/// Returns whether the certificate is an authority's, or of a version that doesn't state it.
+/// Certificates with name constraints are left to webpki.
 fn may_issue(certificate: &Certificate) -> bool {
     let tbs = certificate.tbs_certificate();
     let is_authority = match tbs.get_extension::<BasicConstraints>() {
@@ -169,7 +168,7 @@ fn may_issue(certificate: &Certificate) -> bool {
     is_authority && matches!(tbs.get_extension::<NameConstraints>(), Ok(None))
 }
 
-/// Whether the signature of a certificate is that of its issuer.
+/// Returns whether the issuer's key made the signature of a certificate.
 fn is_issued(
     certificate: &Certificate,
     issuer: &CertificateDer<'_>,
@@ -182,15 +181,15 @@ fn is_issued(
     ) else {
         return false;
     };
-    // Without the outer tag and length, as webpki knows algorithms.
+    // Without the outer tag and length, as webpki stores algorithms.
     let same = |known: &&&dyn SignatureVerificationAlgorithm| {
         algorithm.get(2..).is_some_and(|value| value == known.signature_alg_id().as_ref())
     };
     is_signed(&message, signature, issuer, algorithms.all.iter().filter(same))
 }
 
-/// Whether a signature is by the key of a certificate, whatever else the certificate says, and one
-/// of these algorithms.
+/// Returns whether a signature was made with the key of a certificate and one of these algorithms,
+/// regardless of the certificate's other contents.
 fn is_signed<'a>(
     message: &[u8],
     signature: &[u8],

@@ -1,4 +1,4 @@
-//! What TLS complains about, in libpq's (that is, OpenSSL's) words.
+//! Error messages of TLS, in libpq's (that is, OpenSSL's) words.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use rustls::{AlertDescription, Error};
 use crate::config::TlsVersion;
 use crate::endpoint::errno_text;
 
-/// What OpenSSL calls the alerts that servers send.
+/// OpenSSL's names of the alerts that servers send.
 const ALERTS: [(AlertDescription, &str); 14] = [
     (AlertDescription::HandshakeFailure, "sslv3 alert handshake failure"),
     (AlertDescription::BadCertificate, "sslv3 alert bad certificate"),
@@ -25,7 +25,7 @@ const ALERTS: [(AlertDescription, &str); 14] = [
     (AlertDescription::NoApplicationProtocol, "tlsv1 alert no application protocol"),
 ];
 
-/// An error of TLS once the session is open.
+/// Returns the message for a TLS error in an open session.
 pub(super) fn error(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(_) | Error::InvalidCertRevocationList(_) => {
@@ -40,8 +40,8 @@ pub(super) fn error(error: &Error) -> String {
     }
 }
 
-/// An error while the session is being agreed on; where the versions may be to blame, a hint
-/// follows.
+/// Returns the message for an error during the handshake, with a hint if the versions may be the
+/// cause.
 pub(super) fn handshake_error(cause: &Error, (min, max): (TlsVersion, TlsVersion)) -> String {
     let text = error(cause);
     let is_about_versions = matches!(
@@ -58,7 +58,7 @@ pub(super) fn handshake_error(cause: &Error, (min, max): (TlsVersion, TlsVersion
     )
 }
 
-/// The end of the stream, or an error of the socket, under TLS.
+/// Returns the message for the end of the stream, or an error of the socket, under TLS.
 pub(super) fn lost(error: Option<&io::Error>) -> String {
     error.map_or_else(
         || "SSL SYSCALL error: EOF detected".to_owned(),

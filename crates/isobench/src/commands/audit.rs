@@ -1,7 +1,7 @@
-//! `isobench audit`: a checked workload at several levels, one after the other, and what each level
-//! really gave.
+//! `isobench audit`: a checked workload at several levels, one after the other, and the guarantees
+//! that each level kept.
 //!
-//! The measuring is compare's; here is what is printed of each history.
+//! The measurement is that of `compare`; this file prints the reports on the histories.
 
 use std::fmt::Write as _;
 
@@ -12,8 +12,8 @@ use crate::options::AuditOptions;
 use isobench_comparison::Judgements;
 use isobench_comparison::{Failure, Outcome};
 
-/// Carries out the audit, and prints for each level the report on its history, then the table of
-/// the comparison.
+/// Carries out the audit, and prints for each level the report on its history, followed by the
+/// table of the comparison.
 ///
 /// # Errors
 /// Wrong options, a workload without a history, no server, an incomplete measurement, a broken
@@ -31,7 +31,7 @@ pub fn audit(options: AuditOptions) -> Outcome {
     comparison.finish(&reports)
 }
 
-/// The report of each cell, below a heading.
+/// Returns the report on each cell, below a heading.
 fn reports(document: &Document, judgements: &Judgements) -> String {
     let mut text = String::new();
     for (cell, judgement) in document.cells.iter().zip(judgements) {

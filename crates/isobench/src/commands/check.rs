@@ -1,6 +1,6 @@
-//! `isobench check`: what a history proves, whoever recorded it.
+//! `isobench check`: the verdict on a recorded history from any source.
 //!
-//! Not here: how files are opened and understood (`check/input.rs`).
+//! Not here: opening and parsing files (`check/input.rs`).
 
 mod input;
 
@@ -25,7 +25,7 @@ use isobench_comparison::{Failure, Outcome};
 /// Checks each file, and prints the reports.
 ///
 /// # Errors
-/// Wrong options, a file that can't be read or is no history, output that can't be written, a
+/// Wrong options, a file that can't be read or isn't a history, output that can't be written, a
 /// broken promise, a verdict that is withheld.
 pub fn check(options: &CheckOptions) -> Outcome {
     let aloud = refuse(options)?;
@@ -74,8 +74,8 @@ pub fn check(options: &CheckOptions) -> Outcome {
     }
 }
 
-/// Refuses options that exclude each other. True if reports are printed: nothing else goes to
-/// standard output.
+/// Refuses options that exclude each other. Returns whether reports are printed: nothing else goes
+/// to standard output.
 fn refuse(options: &CheckOptions) -> Outcome<bool> {
     let convert = options.convert.as_ref().map(|conversion| &conversion.path);
     let outputs = [options.json.as_ref(), options.dot.as_ref(), convert];
@@ -104,9 +104,9 @@ fn refuse(options: &CheckOptions) -> Outcome<bool> {
 struct Checked {
     format: history::Format,
     report: Report,
-    /// The history that the report's witnesses are of.
+    /// The history to which the report's witnesses belong.
     witnesses: History,
-    /// Why the file isn't whole, if it isn't.
+    /// The reason why the file is incomplete, if it is.
     problem: Option<String>,
     took: Duration,
 }
@@ -176,7 +176,7 @@ fn convert(history: &History, Conversion { format, path }: &Conversion) -> Outco
             Failure::setup(format!("--convert: {error}"))
         }
     };
-    // Half a history is of no use to anybody, so it is tried before.
+    // A dry run first, so that no half-written history is left.
     format.write(history, io::sink()).map_err(failure)?;
     if is_stream(path) {
         return format.write(history, BufWriter::new(io::stdout().lock())).map_err(failure);
@@ -185,7 +185,7 @@ fn convert(history: &History, Conversion { format, path }: &Conversion) -> Outco
     format.write(history, BufWriter::with_capacity(1 << 20, file)).map_err(failure)
 }
 
-/// What `--json` writes.
+/// The document that `--json` writes.
 #[derive(Serialize)]
 struct Document {
     format: &'static str,

@@ -1,7 +1,7 @@
 //! `isobench compare`: one workload at several isolation levels, in interleaved rounds, ending in
 //! one table and a report.
 //!
-//! Not here: the measurement (`isobench_comparison`), and where the result is written
+//! Not here: the measurement (`isobench_comparison`), and the files of the result
 //! (`compare/files.rs`).
 
 mod files;
@@ -24,23 +24,23 @@ use crate::servers::{self, names_server};
 /// Carries out the comparison and prints its table.
 ///
 /// # Errors
-/// Wrong options, no server, an incomplete measurement, a broken invariant. What was measured is
-/// reported before.
+/// Wrong options, no server, an incomplete measurement, a broken invariant. The measured part is
+/// reported first.
 pub fn compare(options: &CompareOptions) -> Outcome {
     carry_out(options)?.finish("")
 }
 
-/// The results of a comparison that was carried out.
+/// The results of a completed comparison.
 pub struct Results {
     /// The result.
     pub document: Document,
-    /// For each cell, the report of its last history.
+    /// For each cell, the report on its last history.
     pub judgements: Judgements,
-    /// Where it is written.
+    /// Its files.
     files: Files,
-    /// What is to be tidied up when the result is safe.
+    /// The servers to clean up once the result is saved.
     targets: Vec<Target>,
-    /// Leave the tables where they are.
+    /// Keeps the tables on the server.
     keep: bool,
 }
 
@@ -83,22 +83,21 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
             Ok(Results { document, judgements, files, targets, keep: options.keep })
         }
         Err(failure) => {
-            // Why nothing was measured matters more than what is left behind, which the next run
-            // removes.
+            // The reason for the failure matters more than objects left on the server, which the
+            // next run removes.
             let _ = close(targets, options.keep);
             Err(failure)
         }
     }
 }
 
-/// Tidies up: all targets, whatever becomes of the others.
+/// Cleans up all targets, even if some of them fail.
 fn close(targets: Vec<Target>, keep: bool) -> Outcome {
     let closed: Vec<Outcome> = targets.into_iter().map(|target| target.close(keep)).collect();
     closed.into_iter().collect()
 }
 
-/// Makes a place of our own on each server; on a hot standby nothing is made, and the plan gives
-/// way.
+/// Creates a schema on each server; on a hot standby nothing is created, and the plan is adapted.
 fn prepare(design: &mut Design, targets: &mut [Target]) -> Outcome {
     if let Some(standby) = targets.first().filter(|target| target.standby) {
         for note in design.only_read(&standby.place(), || standby.scale())? {
@@ -113,7 +112,7 @@ fn prepare(design: &mut Design, targets: &mut [Target]) -> Outcome {
     targets.iter_mut().try_for_each(|target| target.claim_namespace(&say))
 }
 
-/// How histories are checked, if the scripts make any.
+/// Returns the settings for checking histories, if the scripts produce any.
 fn judging(options: &CompareOptions, design: &Design) -> Outcome<Option<Judging>> {
     let observed = design.sources.is_observed() && !options.no_verdict;
     if !observed && (options.history.is_some() || options.window.is_some()) {
@@ -133,11 +132,11 @@ fn judging(options: &CompareOptions, design: &Design) -> Outcome<Option<Judging>
 }
 
 impl Results {
-    /// Prints the table, and what comes before it, and writes the files.
+    /// Prints the table, preceded by a text, and writes the files.
     ///
     /// # Errors
-    /// Something can't be written or tidied up, the comparison is incomplete, or a promise is
-    /// broken.
+    /// Output can't be written, a server can't be cleaned up, the comparison is incomplete, or a
+    /// promise is broken.
     pub fn finish(self, before: &str) -> Outcome {
         let Results { mut document, files, targets, keep, .. } = self;
         summarise(&mut document);
@@ -145,13 +144,13 @@ impl Results {
         let saved = files.save_all(&document);
         let told = saved.as_ref().map_or_else(|_| String::new(), |written| files::told(written));
         let printed = output::print(&format!("{before}{}{told}", render(&document, width)));
-        // Only now: a server that doesn't answer can't cost the result any more.
+        // After the result is saved, because the server may not answer.
         let closed = close(targets, keep);
         saved?;
         printed?;
         let verdict = verdict(&document);
         if let (Err(Failure::Incomplete(_)), Err(left)) = (&verdict, &closed) {
-            // The same reason, most likely; the status is that of the result.
+            // Probably for the same reason; the result decides the status.
             eprintln!("isobench: warning: {left}");
             return verdict;
         }
@@ -159,7 +158,7 @@ impl Results {
     }
 }
 
-/// The exit status that the finished comparison deserves.
+/// Returns the failure, if any, that decides the exit status of a finished comparison.
 fn verdict(document: &Document) -> Outcome {
     if let Some(reason) = &document.incomplete_reason {
         return Err(Failure::Incomplete(format!("the comparison is incomplete: {reason}")));

@@ -1,5 +1,5 @@
-//! `isobench init`: creates and fills the TPC-B-like tables, or a checked workload's, on a server
-//! that is named.
+//! `isobench init`: creates and fills the TPC-B-like tables, or those of a checked workload, on a
+//! named server.
 
 use isobench_database::{InitProgress, detect, init as make, is_standby};
 use isobench_pgbench::Version;
@@ -11,7 +11,7 @@ use crate::servers::named_server;
 use isobench_comparison::refusal;
 use isobench_comparison::{Failure, Outcome};
 
-/// Makes the tables, with pgbench's lines of progress on standard error.
+/// Creates the tables, with pgbench's progress lines on standard error.
 ///
 /// # Errors
 /// No server is named, wrong options, or the server refuses.
@@ -22,7 +22,8 @@ pub fn init(arguments: &InitArguments) -> Outcome {
     let Some(server) = named_server(&arguments.connection, arguments.database.as_deref())? else {
         return Err(Failure::setup(
             "init needs a server that outlives it: name one (-h, PGHOST, a connection string), or start one with \
-             \"isobench server\"; \"isobench compare\" and \"isobench run\" make their tables on the embedded one themselves",
+             \"isobench server\"; \"isobench compare\" and \"isobench run\" make their tables on the embedded one \
+             themselves",
         ));
     };
     let mut connection = Connection::open(&server).map_err(Failure::setup)?;

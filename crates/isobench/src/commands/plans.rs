@@ -1,6 +1,6 @@
-//! `isobench plans`: the published experiments that compare can repeat; no server is needed.
+//! `isobench plans`: the published experiments that compare can repeat; doesn't need a server.
 //!
-//! Not here: the plans, which are files in the folder `plans`.
+//! Not here: the plans themselves, which are files in the folder `plans`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::options::PlansOptions;
 use crate::output;
 use isobench_comparison::{Failure, Outcome};
 
-/// Lists them, or prints the file of one.
+/// Lists the plans, or prints the file of one.
 ///
 /// # Errors
-/// There is none of that name, or the output can't be written.
+/// The name is unknown, or the output can't be written.
 pub fn plans(options: &PlansOptions) -> Outcome {
     let Some(name) = &options.plan else { return output::print(&list()?) };
     let plan = published(name).ok_or_else(|| {
@@ -25,10 +25,11 @@ pub fn plans(options: &PlansOptions) -> Outcome {
     output::print(plan.text)
 }
 
-/// Each with what it asks, where it comes from, and what it needs.
+/// Returns the list, with the question, source and needs of each plan.
 fn list() -> Outcome<String> {
     let mut text = String::from(
-        "Published experiments, each repeated by isobench compare --plan NAME [--quick | --full]; isobench plans NAME prints the file.\n",
+        "Published experiments, each repeated by isobench compare --plan NAME [--quick | --full]; isobench plans \
+         NAME prints the file.\n",
     );
     for plan in &PUBLISHED {
         let options = read(Path::new(plan.name), Size::Quick).map_err(Failure::setup)?;
@@ -39,7 +40,7 @@ fn list() -> Outcome<String> {
     Ok(text)
 }
 
-/// Columns of the output.
+/// Width of the output in columns.
 const WIDTH: usize = 110;
 
 fn entry(name: &str, experiment: &Experiment) -> String {

@@ -1,5 +1,5 @@
-//! `isobench probe`: which anomalies each level permits, or what PostgreSQL's isolation tester
-//! would print.
+//! `isobench probe`: the anomalies that each level permits, or the output of PostgreSQL's isolation
+//! tester.
 
 use std::fs;
 use std::path::Path;
@@ -22,18 +22,18 @@ use isobench_comparison::Target;
 use isobench_comparison::refusal;
 use isobench_comparison::{Failure, Outcome};
 
-/// Sessions at the same time: those of an interleaving, the control connection, and one that holds
-/// the place.
+/// Number of concurrent sessions: those of an interleaving, the control connection, and one that
+/// holds the schema.
 const SESSIONS: usize = 8;
 
-/// The embedded server's `max_connections`, so that it summarises old transactions soon.
+/// The embedded server's `max_connections`, low so that it soon summarizes old transactions.
 const FEW_CONNECTIONS: &str = "20";
 
 /// Probes, or runs specifications.
 ///
 /// # Errors
 /// Wrong options or files, no server; interrupted, or the server is lost; a level is weaker than
-/// promised, with `--strict` also where that is known of the product.
+/// promised, with `--strict` even if that is a known limitation of the product.
 pub fn probe(options: &ProbeOptions) -> Outcome {
     let specs = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<Spec>>>()?;
     let embedded = embedded(options, specs.is_empty())?;
@@ -58,8 +58,7 @@ fn read(path: &Path) -> Outcome<Spec> {
     Spec::parse(&file, &text).map_err(|error| Failure::setup(format!("--spec: {error}")))
 }
 
-/// The embedded server's options: with few connections, unless told otherwise, where that saves
-/// time.
+/// Returns the embedded server's options: by default with few connections, if that saves time.
 fn embedded(options: &ProbeOptions, few: bool) -> Outcome<EmbeddedOptions> {
     let mut embedded = options.embedded.clone();
     let given = embedded.settings.iter().any(|setting| setting.name.eq_ignore_ascii_case("max_connections"));
@@ -71,9 +70,9 @@ fn embedded(options: &ProbeOptions, few: bool) -> Outcome<EmbeddedOptions> {
     Ok(embedded)
 }
 
-/// Lets roles that a specification makes reach its tables, as they do in PostgreSQL's schema
-/// `public`. What they may do with the tables is up to the specification. A product without such a
-/// right needs none.
+/// Grants roles that a specification creates access to its schema, as they have in PostgreSQL's
+/// schema `public`. Privileges on the tables are up to the specification. Products without schema
+/// privileges don't need the grant.
 ///
 /// # Errors
 /// The server is lost.
@@ -93,7 +92,7 @@ fn admit_roles(target: &Target) -> Outcome {
     Ok(())
 }
 
-/// Opens sessions in the place where the tables are.
+/// Returns a function that opens sessions in the schema of the tables.
 fn opener(target: &Target) -> Opener {
     let connector = target.connector();
     Arc::new(move || connector.open())
@@ -107,7 +106,7 @@ fn limits(options: &ProbeOptions) -> Options {
     }
 }
 
-/// Shows one event: what belongs to the output, and warnings beside it.
+/// Prints one event: output on standard output, warnings on standard error.
 fn show(event: &Event) -> Outcome {
     if let Event::Warning(warning) = event {
         eprintln!("{warning}");
@@ -188,7 +187,7 @@ fn verdict(matrix: &Matrix, strict: bool) -> Outcome {
     }
 }
 
-/// Runs the user's specifications, at each level that is asked for.
+/// Runs the user's specifications, at each requested level.
 fn specifications(options: &ProbeOptions, specs: &[Spec], target: &Target, control: &Control) -> Outcome {
     let levels: Vec<Option<Level>> = match &options.levels {
         Some(levels) => levels.iter().copied().map(Some).collect(),

@@ -1,6 +1,6 @@
-//! `isobench report`: renders a saved result again, or puts two side by side. No server is needed.
+//! `isobench report`: renders a saved result again, or compares two. Doesn't need a server.
 //!
-//! Not here: what the renderings show, what a regression is (`isobench_report`).
+//! Not here: the renderings, and the definition of a regression (`isobench_report`).
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -51,7 +51,7 @@ fn refuse(options: &ReportOptions) -> Outcome {
     Err(Failure::setup(problem))
 }
 
-/// A result that was read from a file.
+/// A result read from a file.
 struct Saved {
     path: PathBuf,
     document: Document,
@@ -114,7 +114,7 @@ fn two(a: &Saved, b: &Saved, options: &ReportOptions) -> Outcome {
     options.fail_on_regression.map_or(Ok(()), |limit| judge(&pair, limit))
 }
 
-/// Whether B is worse than A, which fails a job.
+/// Fails if B is worse than A.
 fn judge(pair: &Pair, limit: f64) -> Outcome {
     let regressions = pair.regressions(limit);
     for regression in &regressions {
@@ -127,8 +127,8 @@ fn judge(pair: &Pair, limit: f64) -> Outcome {
     let undecidable = pair.undecidable();
     if undecidable.len() == pair.cells.len() {
         return Err(Failure::setup(
-            "--fail-on-regression: nothing can be said of any difference, because no cell has two complete rounds in both \
-             results; measure with --rounds 3 or more",
+            "--fail-on-regression: nothing can be said of any difference, because no cell has two complete rounds \
+             in both results; measure with --rounds 3 or more",
         ));
     }
     for cell in undecidable {

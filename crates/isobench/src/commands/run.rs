@@ -1,5 +1,5 @@
-//! `isobench run`: one benchmark run, with pgbench's options and summary, and the account of every
-//! attempt.
+//! `isobench run`: one benchmark run, with pgbench's options and summary, and an account of all
+//! attempts.
 
 mod settings;
 
@@ -32,8 +32,8 @@ use settings::RunSettings;
 /// Carries out the run and prints its summary.
 ///
 /// # Errors
-/// Wrong options, no server, no tables, aborted clients, a broken invariant. What was measured is
-/// printed before.
+/// Wrong options, no server, no tables, aborted clients, a broken invariant. The measured part is
+/// printed first.
 pub fn run(options: &RunOptions) -> Outcome {
     if options.builtin.iter().any(|name| name == "list") {
         eprint!("{}", scripts::list());
@@ -69,7 +69,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
         only_read(settings, target)?;
     }
     let tables = prepare_tables(options, settings, target)?;
-    // Asked now: afterwards the server may be lost.
+    // Before the run, since the server may be lost afterwards.
     let server = options.json.as_ref().map(|_| target.describe(&say)).transpose()?;
     let started_at = now();
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
@@ -156,15 +156,16 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
 }
 
-/// True if something can be said of the tables afterwards. Of pgbench's this needs a sum over the
-/// accounts before and after, and only a run at a level of its own asks for that.
+/// Returns whether the tables have invariants to check. For pgbench's tables that takes a sum over
+/// the accounts before and after, and is done only if the run sets a level.
 fn checks_invariants(settings: &RunSettings) -> bool {
     let writes = settings.sources.writes();
     let writes = writes.is_some_and(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
     settings.sources.checked().is_some() || settings.level.is_some() && writes
 }
 
-/// Why the run is incomplete, if it is: for the document, and for people in pgbench's words.
+/// Returns the reason why the run is incomplete, if it is: for the document, and in pgbench's words
+/// for the user.
 fn incomplete(settings: &RunSettings, outcome: &RunOutcome, round: &Round) -> Option<(String, String)> {
     if let Err(error) = outcome.check() {
         return Some((error.to_string(), error.to_string()));
@@ -183,8 +184,8 @@ fn incomplete(settings: &RunSettings, outcome: &RunOutcome, round: &Round) -> Op
     nothing_committed(outcome).map(|text| (text.clone(), text))
 }
 
-/// What is to be said if transactions were begun, but none came to a commit. pgbench takes that for
-/// a success.
+/// Returns a message if transactions were started but none committed, which pgbench reports as a
+/// success.
 fn nothing_committed(outcome: &RunOutcome) -> Option<String> {
     let transactions = outcome.ledger().transactions;
     if transactions.committed > 0 || transactions.total == transactions.skipped {
@@ -203,8 +204,8 @@ fn nothing_committed(outcome: &RunOutcome) -> Option<String> {
     ))
 }
 
-/// Makes the tables on the embedded server; vacuums those of a named one as pgbench does. Returns
-/// what they are like.
+/// Creates the tables on the embedded server; vacuums those of a named one as pgbench does. Returns
+/// their description.
 fn prepare_tables(options: &RunOptions, settings: &RunSettings, target: &Target) -> Outcome<Tables> {
     let unknown = |scale: u32| Tables { scale: scale.into(), partitions: None };
     if target.is_embedded() {
@@ -240,7 +241,7 @@ fn prepare_tables(options: &RunOptions, settings: &RunSettings, target: &Target)
     Ok(Tables { scale: scale.into(), partitions })
 }
 
-/// Refuses what can't be done on a hot standby, and says what isn't done there.
+/// Refuses runs that are impossible on a hot standby, and reports omitted steps.
 fn only_read(settings: &RunSettings, target: &Target) -> Outcome {
     if let Some(why) = settings.sources.writing() {
         return Err(refusal(&target.place(), &why));
@@ -255,8 +256,8 @@ fn only_read(settings: &RunSettings, target: &Target) -> Outcome {
     Ok(())
 }
 
-/// What pgbench does before a run, also of the user's own scripts, with its lines. That tables are
-/// missing is no error yet.
+/// Vacuums as pgbench does before a run, even of the user's own scripts, with its messages. Missing
+/// tables aren't an error yet.
 fn vacuum(options: &RunOptions, target: &Target) -> Outcome {
     let mut connection = target.open().map_err(Failure::setup)?;
     let tell = |step: Vacuum<'_>| match step {

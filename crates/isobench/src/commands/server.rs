@@ -15,7 +15,7 @@ use isobench_comparison::{Failure, Outcome};
 /// Starts the server, prints how to connect, and stops it on Ctrl-C.
 ///
 /// # Errors
-/// It doesn't start, or it dies.
+/// The server doesn't start, or dies.
 pub fn server(options: &ServerOptions) -> Outcome {
     let control = Arc::new(Control::new());
     interrupt::watch(&control)?;

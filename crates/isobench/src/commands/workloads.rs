@@ -1,4 +1,4 @@
-//! `isobench workloads`: what the checked workloads are; no server is needed.
+//! `isobench workloads`: a list of the checked workloads; doesn't need a server.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,14 +11,14 @@ use crate::options::WorkloadsOptions;
 use crate::output;
 use isobench_comparison::{Failure, Outcome};
 
-/// Lists them, or prints all about one of them.
+/// Lists the workloads, or prints the details of one.
 ///
 /// # Errors
-/// There is none of that name, or the files can't be written.
+/// The name is unknown, or the files can't be written.
 pub fn workloads(options: &WorkloadsOptions) -> Outcome {
     let Some(spec) = &options.workload else { return output::print(&list()) };
     let chosen = find(spec).map_err(Failure::setup)?;
-    // The tables as PostgreSQL has them; the scripts are the same for all products.
+    // The tables for PostgreSQL; the scripts are the same for all products.
     let files = chosen.files(&Database::from_version_text("PostgreSQL "));
     match &options.save {
         None => output::print(&(chosen.workload().describe() + &printed(&files))),

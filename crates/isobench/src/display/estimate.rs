@@ -1,36 +1,36 @@
-//! How long the rest of a comparison takes, as far as anybody knows: measuring, and the tables
-//! before it.
+//! An estimate of the time left in a comparison: for the measurements, and the tables before them.
 //!
-//! Pure; times come in.
+//! Pure: times are passed in.
 
 use std::time::Duration;
 
-/// What is known of the cells.
+/// The times of the cells so far.
 #[derive(Debug, Clone, Default)]
 pub struct Estimate {
-    /// How long a cell should take once its tables are ready.
+    /// Expected duration of a cell once its tables are ready.
     expected: Duration,
-    /// How long the cells took so far with their tables, without loads that aren't repeated, and
-    /// how many there were.
+    /// Total time and number of the measured cells with their tables, without loads that aren't
+    /// repeated.
     cells: (Duration, u32),
-    /// How long the tables took that are made or put back before each cell, and how often that was.
+    /// Total time and number of resets of the tables that are repeated before each cell.
     tables: (Duration, u32),
-    /// What the tables of the running cell took, if it isn't repeated.
+    /// Time that the tables of the running cell took, if it isn't repeated.
     once: Duration,
-    /// What they took, if it is.
+    /// Time that they took, if it is repeated.
     ready: Duration,
-    /// Whether tables were made at all.
+    /// Set once the first tables have been prepared.
     begun: bool,
 }
 
 impl Estimate {
-    /// Before anything was measured: each cell should take this long, without its tables.
+    /// Creates an estimate before the first measurement, with the expected duration of a cell
+    /// without its tables.
     pub fn new(expected: Duration) -> Estimate {
         Estimate { expected, ..Estimate::default() }
     }
 
-    /// The tables of the running cell took so long, and take it `again` before each further cell,
-    /// or don't. Returns whether they are the first.
+    /// Records the time that the tables of the running cell took, and whether it is repeated
+    /// (`again`) before each further cell. Returns whether they are the first.
     pub fn prepared(&mut self, took: Duration, again: bool) -> bool {
         if again {
             self.tables = (self.tables.0 + took, self.tables.1 + 1);
@@ -39,13 +39,13 @@ impl Estimate {
         !std::mem::replace(&mut self.begun, true)
     }
 
-    /// The running cell took so long, with its tables.
+    /// Records the time that the running cell took, with its tables.
     pub fn measured(&mut self, took: Duration) {
         self.ready = Duration::ZERO;
         self.cells = (self.cells.0 + took.saturating_sub(self.once), self.cells.1 + 1);
     }
 
-    /// How long so many further cells take, the running one included.
+    /// Returns the time for this many further cells, including the running one.
     pub fn left(&self, cells: u32) -> Duration {
         let mean = |(total, count): (Duration, u32)| total.checked_div(count);
         let each = mean(self.cells).unwrap_or_else(|| self.expected + mean(self.tables).unwrap_or_default());

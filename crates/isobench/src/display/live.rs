@@ -1,35 +1,35 @@
-//! What is shown of a comparison while it runs, as lines of text.
+//! The display of a running comparison, as lines of text.
 //!
-//! Pure. Not here: how lines get on the terminal (`painter`), and how fast a cell is (`speed`).
+//! Pure. Not here: the output on the terminal (`painter`), and the speed of a cell (`speed`).
 
 use std::time::Duration;
 
 use super::speed::Speed;
 
-/// How many kinds of waiting are shown.
+/// Maximum number of wait events shown.
 const WAITS: usize = 4;
 
-/// The width of the bar.
+/// Width of the bar.
 const BAR: usize = 20;
 
-/// All that there is to show.
+/// The contents of the display.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
-    /// Cells that were measured, each round of each counted.
+    /// Number of measured cells, counted once per round.
     pub done: u32,
-    /// Cells to measure; may grow.
+    /// Number of cells to measure; may grow.
     pub cells: u32,
-    /// Time since the begin.
+    /// Time since the start.
     pub elapsed: Duration,
-    /// Time left, as far as anybody knows.
+    /// Estimated time left.
     pub left: Duration,
     /// The round and the cell that is running; empty before the first.
     pub title: String,
-    /// What is known of it; `None` before its clients work.
+    /// The figures of the running cell; `None` before its clients work.
     pub speed: Option<Speed>,
-    /// What its sessions are waiting for, and how many of them, the most first.
+    /// The wait events of its sessions, with the number of sessions, in descending order.
     pub waits: Vec<(String, u32)>,
-    /// What was measured so far.
+    /// The cells measured so far.
     pub results: Vec<Measured>,
 }
 
@@ -40,9 +40,9 @@ pub struct Measured {
     pub name: String,
     /// Rounds.
     pub rounds: u32,
-    /// Committed transactions per second, added up over the rounds.
+    /// Committed transactions per second, summed over the rounds.
     pub tps: f64,
-    /// Share of the attempts that ended in a conflict, added up over the rounds.
+    /// Share of the attempts that ended in a conflict, summed over the rounds.
     pub conflict_ratio: f64,
 }
 
@@ -59,7 +59,7 @@ impl Live {
         known.conflict_ratio += conflict_ratio;
     }
 
-    /// Everything, in as many lines as a terminal of `height` lines has room for.
+    /// Returns all contents, in as many lines as fit on a terminal of `height` lines.
     pub fn lines(&self, height: usize) -> Vec<String> {
         let mut lines = vec![
             format!("{}, {} left", self.bar(), spell(self.left)),
@@ -70,14 +70,14 @@ impl Live {
             None if self.title.is_empty() => {}
             None => lines.push("  making tables, connecting, checking".to_owned()),
         }
-        // The line below the last one stays free.
+        // The line below the last one stays empty.
         let room = height.saturating_sub(lines.len() + 1);
         lines.extend(self.measured(room));
         lines.truncate(height.saturating_sub(1).max(1));
         lines
     }
 
-    /// The same in one line.
+    /// Returns the most important contents in one line.
     pub fn line(&self) -> String {
         let bar = bar(self.done, self.cells);
         let begin = format!("{bar} {}/{}", self.done, self.cells);
@@ -116,14 +116,14 @@ impl Live {
             ),
             format!("  latency   {latency:>8} mean"),
         ];
-        // Without the server's word there is nothing to say.
+        // Without wait events from the server, the line is omitted.
         if !waits.is_empty() {
             lines.push(format!("  sessions  {}", waits.join(", ")));
         }
         lines
     }
 
-    /// What was measured so far, the latest that there is room for.
+    /// Returns lines with the measured cells, the latest ones that fit.
     fn measured(&self, room: usize) -> Vec<String> {
         if self.results.is_empty() || room < 2 {
             return Vec::new();
@@ -155,7 +155,7 @@ fn bar(done: u32, all: u32) -> String {
     "█".repeat(full) + &"░".repeat(BAR - full)
 }
 
-/// A picture of numbers from zero up, a character each.
+/// Returns a bar chart of numbers from zero up, a character each.
 pub fn sparkline(values: impl Iterator<Item = f64> + Clone) -> String {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = values.clone().fold(0.0, f64::max);
@@ -169,7 +169,7 @@ pub fn sparkline(values: impl Iterator<Item = f64> + Clone) -> String {
         .collect()
 }
 
-/// A time in words, to the second.
+/// Returns a duration in words, to the second.
 pub fn spell(time: Duration) -> String {
     humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
 }

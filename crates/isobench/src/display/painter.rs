@@ -1,11 +1,11 @@
-//! A few lines at the bottom of a terminal that are renewed in place: the control sequences, and
-//! nothing of what the lines say.
+//! Lines at the bottom of a terminal that are updated in place: the control sequences, regardless
+//! of the lines' contents.
 //!
 //! Neither the cursor's look, nor the terminal's mode, nor its screen is changed, so a program that
-//! is killed leaves nothing to be put right. Each renewal is one write, which terminals that know
-//! it show at once (mode 2026). Progress bar libraries fill each line up to the right edge, which a
-//! terminal that is made narrower breaks into a mess; hence this. Source: ECMA-48 (CUU, EL, ED);
-//! Contour, "Terminal mode 2026: synchronized output".
+//! is killed leaves nothing to restore. Each update is one write, which terminals with mode 2026
+//! show at once. Progress bar libraries fill each line up to the right edge, which breaks when a
+//! terminal is made narrower; hence this module. Source: ECMA-48 (CUU, EL, ED); Contour, "Terminal
+//! mode 2026: synchronized output".
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -14,31 +14,31 @@ const END: &str = "\x1b[?2026l";
 const ERASE_LINE_REST: &str = "\x1b[K";
 const ERASE_REST: &str = "\x1b[J";
 
-/// Room at the right for the ^C that a terminal shows by itself, so that it breaks no line.
+/// Space at the right for the ^C that a terminal echoes, so that it doesn't wrap the line.
 const MARGIN: usize = 3;
 
-/// What is on the terminal now.
+/// The current contents of the terminal.
 #[derive(Debug, Default)]
 pub struct Painter {
-    /// The widths of the lines that were painted; the cursor stands at the end of the last one.
+    /// The widths of the painted lines; the cursor is at the end of the last one.
     painted: Vec<usize>,
 }
 
 impl Painter {
-    /// What to write so that these lines stand where the last ones stood, on a terminal of `width`
+    /// Returns the output that replaces the painted lines with these, on a terminal of `width`
     /// columns.
     pub fn paint(&mut self, lines: &[String], width: usize) -> String {
         format!("{BEGIN}{}{}{END}", self.back(width), self.block(lines, width))
     }
 
-    /// What to write so that a text stands above these lines for good.
+    /// Returns the output that puts a text above these lines permanently.
     pub fn paint_below(&mut self, text: &str, lines: &[String], width: usize) -> String {
         let above: Vec<&str> = text.lines().chain([""]).collect();
         let above = above.join("\r\n");
         format!("{BEGIN}{}{ERASE_REST}{above}{}{END}", self.back(width), self.block(lines, width))
     }
 
-    /// What to write so that nothing is left.
+    /// Returns the output that removes the painted lines.
     pub fn clear(&mut self, width: usize) -> String {
         if self.painted.is_empty() {
             return String::new();
@@ -48,8 +48,8 @@ impl Painter {
         text
     }
 
-    /// The way to the begin of the first line. Where the terminal became narrower, it has broken
-    /// lines in two.
+    /// Returns the way to the start of the first line. A terminal that became narrower has wrapped
+    /// lines.
     fn back(&self, width: usize) -> String {
         let rows: usize = self.painted.iter().map(|line| line.div_ceil(width.max(1)).max(1)).sum();
         match rows {
@@ -61,12 +61,13 @@ impl Painter {
     fn block(&mut self, lines: &[String], width: usize) -> String {
         let lines: Vec<String> = lines.iter().map(|line| cut(line, width.saturating_sub(MARGIN))).collect();
         self.painted = lines.iter().map(|line| line.width()).collect();
-        // The last erasure takes what was below, too.
+        // The last sequence erases everything below, too.
         lines.join(&format!("{ERASE_LINE_REST}\r\n")) + ERASE_REST
     }
 }
 
-/// As much of a line as fits, with a mark if that isn't all; nothing that could move the cursor.
+/// Returns the part of a line that fits, with a mark if it is shortened, and without control
+/// characters.
 fn cut(line: &str, width: usize) -> String {
     let line: String = line.chars().filter(|letter| !letter.is_control()).collect();
     if line.width() <= width {
@@ -98,8 +99,7 @@ mod tests {
         NonZero::new(number).expect("more than nothing")
     }
 
-    /// The rows that a terminal shows after something was written on it, without those below that
-    /// are empty.
+    /// Returns the rows that a terminal shows after this output, without trailing empty ones.
     fn screen(written: &str, width: u16) -> Vec<String> {
         let mut terminal = vt100::Parser::new(size(12), size(width), 0);
         terminal.process(written.as_bytes());

@@ -1,22 +1,22 @@
-//! How fast the running cell is: now, on average, and over the last seconds.
+//! The speed of the running cell: current, mean, and over the last seconds.
 //!
-//! Pure; snapshots of counts come in. Not here: how it is shown.
+//! Pure; snapshots of counts are passed in. Not here: the display.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use isobench_runner::RunProgress;
 
-/// The width of a bin: shorter ones would show the scatter of single transactions.
+/// Length of a bin: shorter ones would show the scatter of single transactions.
 const BIN: Duration = Duration::from_millis(250);
 
-/// How many bins are kept.
+/// Number of bins.
 const BINS: usize = 40;
 
 /// The figures of a run so far.
 #[derive(Debug, Clone, Default)]
 pub struct Speed {
-    /// Committed transactions per second in each of the last bins, the present one last.
+    /// Committed transactions per second in each of the last bins, the current one last.
     pub recent: VecDeque<f64>,
     /// Committed transactions per second since the clock started.
     pub mean: f64,
@@ -28,14 +28,14 @@ pub struct Speed {
     pub retries: u64,
     /// Mean latency of the committed transactions in milliseconds; `None` if there are none.
     pub latency_ms: Option<f64>,
-    /// Where the present bin began: time and committed transactions.
+    /// Start of the current bin: time and committed transactions.
     pub(super) bin: (Duration, u64),
     /// The last snapshot: time and committed transactions.
     pub(super) last: (Duration, u64),
 }
 
 impl Speed {
-    /// Takes a snapshot. A clock or a count that went back is the begin of another run (the
+    /// Takes a snapshot. If the clock or a count is lower than before, another run has started (the
     /// measurement after its warm-up).
     pub fn see(&mut self, elapsed: Duration, progress: &RunProgress) {
         if elapsed < self.last.0 || progress.committed < self.last.1 {
@@ -61,7 +61,7 @@ impl Speed {
         }
     }
 
-    /// Committed transactions per second now.
+    /// Committed transactions per second at present.
     pub fn now(&self) -> f64 {
         self.recent.back().copied().unwrap_or(self.mean)
     }

@@ -12,7 +12,8 @@ use isobench_plan::Plan;
     disable_help_flag = true,
     after_help = "These are the usual options; --help-all lists every one.",
     after_long_help = "",
-    mut_arg("workload", |arg| arg.help("Checked workload (see isobench workloads), or annotated script files with --setup [default: registers]")),
+    mut_arg("workload", |arg| arg.help("Checked workload (see isobench workloads), or annotated script files with \
+        --setup [default: registers]")),
     mut_arg("clients", |arg| arg.help("Numbers of clients [default: 16]")),
     mut_arg("time", |arg| arg.help("Seconds at each level [default: 10]")),
     mut_arg("warmup", |arg| arg.help("Seconds run before; they are checked, too [default: 0]")),
@@ -21,20 +22,20 @@ use isobench_plan::Plan;
     mut_arg("no_verdict", |arg| arg.hide(true))
 )]
 pub struct AuditOptions {
-    /// What is asked for; what isn't gets audit's defaults.
+    /// The options given; the others get audit's defaults.
     #[command(flatten)]
     compare: CompareOptions,
 }
 
 impl AuditOptions {
-    /// As options of a comparison.
+    /// Returns them as options of a comparison.
     pub fn resolve(self) -> CompareOptions {
         let history = self.compare.history.unwrap_or_else(|| "isobench-history".into());
         CompareOptions { defaults: defaults(), history: Some(history), ..self.compare }
     }
 }
 
-/// What differs from a comparison.
+/// The defaults that differ from a comparison's.
 fn defaults() -> Plan {
     Plan {
         workload: Some(vec!["registers".to_owned()]),

@@ -23,7 +23,7 @@ pub struct CheckOptions {
     /// Which orders must be respected: data, also session (each client's own), also real-time
     #[arg(long, value_name = "ORDER", default_value = "real-time", value_parser = order)]
     pub order: Order,
-    /// Check so many transactions at a time: bounds memory, sees no dependency from one window to
+    /// Check this many transactions at a time: bounds memory, sees no dependency from one window to
     /// another
     #[arg(long, value_name = "NUM", value_parser = window)]
     pub window: Option<usize>,
@@ -52,16 +52,16 @@ pub struct CheckOptions {
     help_as_in_pgbench: Option<bool>,
 }
 
-/// How the format is found.
+/// The choice of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// By the first bytes.
+    /// Detected by the first bytes.
     Automatically,
-    /// It is this one.
+    /// Given by an option.
     Given(Format),
 }
 
-/// A file to be written in a format.
+/// A file to write in a format.
 #[derive(Debug, Clone)]
 pub struct Conversion {
     /// The format.

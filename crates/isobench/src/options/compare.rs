@@ -1,4 +1,4 @@
-//! Options of `isobench compare`, but for those that are the keys of a plan file, too
+//! Options of `isobench compare`, except for those that are also keys of a plan file
 //! (`isobench_plan`).
 
 use std::num::NonZeroUsize;
@@ -9,10 +9,10 @@ use clap::{ArgAction, Args};
 use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
 use isobench_plan::{Plan, Size};
 
-/// The heading of options that say where results go.
+/// The heading of options for the output.
 const OUTPUT: &str = "Output";
 
-/// The heading of options that few people need; the plan has some under the same one.
+/// The heading of rarely needed options; the plan has some under the same one.
 const EXPERT: &str = "For experts";
 
 /// Options of `isobench compare`.
@@ -88,7 +88,7 @@ pub struct CompareOptions {
 }
 
 impl CompareOptions {
-    /// Which size of the plan is wanted.
+    /// Returns the requested size of the plan.
     pub fn size(&self) -> Size {
         if self.full { Size::Full } else { Size::Quick }
     }

@@ -1,4 +1,5 @@
-//! Which server: libpq's connection options, and the embedded PostgreSQL where none is named.
+//! The choice of the server: libpq's connection options, or the embedded PostgreSQL if no server is
+//! named.
 
 use std::path::PathBuf;
 
@@ -30,7 +31,7 @@ pub struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    /// The same as libpq takes them. A database that is named elsewhere counts before that of `-d`.
+    /// Returns the options for libpq's parser. `database` takes precedence over `-d`.
     pub fn given(&self, database: Option<&str>) -> Given {
         Given {
             host: self.host.clone(),
@@ -42,7 +43,7 @@ impl ConnectionOptions {
     }
 }
 
-/// How the embedded PostgreSQL is chosen and set.
+/// The choice and the settings of the embedded PostgreSQL.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Embedded PostgreSQL")]
 pub struct EmbeddedOptions {
@@ -58,18 +59,19 @@ pub struct EmbeddedOptions {
 }
 
 impl EmbeddedOptions {
-    /// The same as the embedded server takes them.
+    /// Returns the options of the embedded server.
     pub fn server_options(&self) -> ServerOptions {
         let settings = self.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone()));
         ServerOptions { bin: self.bin.clone(), version: self.version, settings: settings.collect() }
     }
 
-    /// True if they say which programs to use.
+    /// Returns whether they choose the server's programs.
     pub fn chooses(&self) -> bool {
         self.bin.is_some() || self.version.is_some()
     }
 
-    /// The same with a plan's settings, which those of the command line override.
+    /// Returns these options with a plan's settings added, which those of the command line
+    /// override.
     #[must_use]
     pub fn with(&self, settings: &[Setting]) -> EmbeddedOptions {
         let named = |name: &str| self.settings.iter().any(|known| known.name == name);
@@ -77,7 +79,7 @@ impl EmbeddedOptions {
         EmbeddedOptions { settings: plans.chain(&self.settings).cloned().collect(), ..self.clone() }
     }
 
-    /// True if any of them was given, which makes no sense with a server that is named.
+    /// Returns whether any of them is set, which contradicts a named server.
     pub fn any(&self) -> bool {
         self.chooses() || !self.settings.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Options of `isobench init`, and those of the tables wherever they are made.
+//! Options of `isobench init`, and those of the tables for all commands.
 
 use clap::Args;
 use isobench_database::{InitOptions, PartitionMethod, Steps};
@@ -16,10 +16,21 @@ pub struct InitArguments {
     #[command(flatten)]
     pub tables: TableOptions,
     /// Make the tables of this checked workload instead of pgbench's (see isobench workloads)
-    #[arg(long, short = 'w', value_name = "NAME", conflicts_with_all = ["scale", "init_steps", "no_vacuum", "tablespace", "index_tablespace", "partitions", "partition_method"])]
+    #[arg(
+        long,
+        short = 'w',
+        value_name = "NAME",
+        conflicts_with_all = ["scale", "init_steps", "no_vacuum", "tablespace", "index_tablespace", "partitions", "partition_method"]
+    )]
     pub workload: Option<String>,
     /// Multiply the number of rows by this factor
-    #[arg(short, long, default_value_t = 1, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..=21_474))]
+    #[arg(
+        short,
+        long,
+        default_value_t = 1,
+        value_name = "NUM",
+        value_parser = clap::value_parser!(u32).range(1..=21_474)
+    )]
     pub scale: u32,
     /// Steps to run, in order: d drop, t create tables, g/G generate client-/server-side, v vacuum,
     /// p primary keys, f foreign keys
@@ -48,12 +59,18 @@ pub struct InitArguments {
     pub database: Option<String>,
 }
 
-/// How the TPC-B-like tables are made.
+/// Options of the TPC-B-like tables.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Tables")]
 pub struct TableOptions {
     /// Fill factor of the tables, 10 to 100
-    #[arg(short = 'F', long, default_value_t = 100, value_name = "NUM", value_parser = clap::value_parser!(u8).range(10..=100))]
+    #[arg(
+        short = 'F',
+        long,
+        default_value_t = 100,
+        value_name = "NUM",
+        value_parser = clap::value_parser!(u8).range(10..=100)
+    )]
     pub fillfactor: u8,
     /// Create the tables as unlogged
     #[arg(long)]
@@ -64,7 +81,7 @@ pub struct TableOptions {
 }
 
 impl TableOptions {
-    /// The tables at a scale, made by the default steps.
+    /// Returns the tables at a scale, created by the default steps.
     pub fn at_scale(&self, scale: u32) -> InitOptions {
         InitOptions {
             scale,
@@ -78,7 +95,7 @@ impl TableOptions {
 }
 
 impl InitArguments {
-    /// What is to be made.
+    /// Returns the settings of the load.
     ///
     /// # Errors
     /// Unknown steps or an unknown partition method.

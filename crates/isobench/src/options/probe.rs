@@ -28,7 +28,7 @@ pub struct ProbeOptions {
     /// Show every step of every interleaving
     #[arg(long, short = 'v')]
     pub verbose: bool,
-    /// Cancel a step that takes longer than so many seconds; after the same time again, give up
+    /// Cancel a step that takes longer than this many seconds; after the same time again, give up
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub step_timeout: f64,
     /// Where the server doesn't tell who waits: milliseconds without an answer after which a step
@@ -47,7 +47,7 @@ fn level(text: &str) -> Result<Level, String> {
     text.parse().map_err(|error: isobench_isolation::UnknownLevel| error.to_string())
 }
 
-/// A day is more than anybody waits.
+/// Parses a time of up to a day in seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds @ 0.01..=86_400.0) => Ok(seconds),

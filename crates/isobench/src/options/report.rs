@@ -28,7 +28,7 @@ pub struct ReportOptions {
     help_as_in_pgbench: Option<bool>,
 }
 
-/// What is printed.
+/// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
     /// Tables and sentences for a terminal
@@ -41,7 +41,7 @@ pub enum ReportFormat {
     Json,
 }
 
-/// Reads "5%" (or "5") as 0.05.
+/// Parses "5%" (or "5") as 0.05.
 fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
     number

@@ -1,4 +1,4 @@
-//! Options of `isobench run`: pgbench's names for what it has, and isobench's own.
+//! Options of `isobench run`: pgbench's, and isobench's own.
 
 use std::path::PathBuf;
 
@@ -24,12 +24,17 @@ pub struct RunOptions {
     /// Milliseconds a client pauses between two transactions
     #[arg(long, value_name = "MS")]
     pub think_time: Option<f64>,
-    /// Go on with the next transaction after an error that is no conflict
+    /// Go on with the next transaction after an error other than a conflict
     #[arg(long)]
     pub continue_on_error: bool,
     /// Checked workload instead of scripts (see isobench workloads); its tables are made on an
     /// embedded server, elsewhere by isobench init --workload
-    #[arg(long, short = 'w', value_name = "NAME", conflicts_with_all = ["builtin", "file", "skip_some_updates", "select_only"])]
+    #[arg(
+        long,
+        short = 'w',
+        value_name = "NAME",
+        conflicts_with_all = ["builtin", "file", "skip_some_updates", "select_only"]
+    )]
     pub workload: Option<String>,
     /// Write the recorded history of a checked workload to this file
     #[arg(long, value_name = "FILE")]
@@ -75,7 +80,13 @@ pub struct RunOptions {
     )]
     pub protocol: String,
     /// Scale of the tables, as reported and as :scale
-    #[arg(short, long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), help_heading = "pgbench's options")]
+    #[arg(
+        short,
+        long,
+        value_name = "NUM",
+        value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = "pgbench's options"
+    )]
     pub scale: Option<u32>,
     /// Run no VACUUM before the test
     #[arg(short, long, help_heading = "pgbench's options")]
@@ -113,11 +124,23 @@ pub struct RunOptions {
         help_heading = "pgbench's options"
     )]
     pub sampling_rate: Option<f64>,
-    /// Log sums over so many seconds instead of transactions
-    #[arg(long, value_name = "NUM", requires = "log", value_parser = clap::value_parser!(u32).range(1..), help_heading = "pgbench's options")]
+    /// Log sums over this many seconds instead of transactions
+    #[arg(
+        long,
+        value_name = "NUM",
+        requires = "log",
+        value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = "pgbench's options"
+    )]
     pub aggregate_interval: Option<u32>,
-    /// Show progress every so many seconds
-    #[arg(short = 'P', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), help_heading = "pgbench's options")]
+    /// Show progress at this interval in seconds
+    #[arg(
+        short = 'P',
+        long,
+        value_name = "NUM",
+        value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = "pgbench's options"
+    )]
     pub progress: Option<u32>,
     /// Show progress with the time of day
     #[arg(long, requires = "progress", help_heading = "pgbench's options")]

@@ -1,4 +1,4 @@
-//! The command line written anew, as the result document has it.
+//! The command line, normalized for the result document.
 
 use std::ffi::OsString;
 
@@ -8,9 +8,9 @@ use isobench_pgwire::shown;
 
 use super::Options;
 
-/// The words of this program's command line, written anew from the options as they were understood,
-/// without passwords: the commands, then the options by their long names in the order given. Empty
-/// if there is no such command line.
+/// Returns the words of this program's command line, reconstructed from the parsed options, without
+/// passwords: the commands, then the options by their long names in the order given. Empty if the
+/// arguments don't parse.
 pub fn command() -> Vec<String> {
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,5 +1,5 @@
-//! Wrong input of every kind: the exit status, and a message that says where and what to do. Never
-//! a panic.
+//! Invalid input of every kind: the exit status, and a message with the place and a remedy. Never a
+//! panic.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::support::named::Database;
 use crate::support::program::Running;
 use crate::support::scene::Scene;
 
-/// Refused before any server is started: arguments, and texts of the message.
+/// Refused before any server is started: arguments, and parts of the message.
 const REFUSED: &[(&str, &[&str])] = &[
     ("compare --levels snapshot", &["--levels", "\"snapshot\"", "ser (serializable)"]),
     ("compare --levels rc,rc", &["--levels", "twice"]),
@@ -88,7 +88,7 @@ fn wrong_options_and_scripts_are_refused_at_once() {
     scene.assert_clean();
 }
 
-/// Scripts whose error shows only when they run, and the message in front of the place.
+/// Scripts that fail only when run, and the message in front of the place.
 const FAILING: &[(&str, &str, &[&str])] = &[
     (
         "table.sql",
@@ -193,7 +193,7 @@ fn a_closed_pipe_is_no_panic() {
     assert_eq!(document::read(&scene, "out.json")["complete"], true, "the file is written all the same");
     sh("{ \"$0\" COMPARE 2>&1; echo $? >status; } | head -1");
     assert_eq!(scene.read("status"), "1\n");
-    // Nobody reads standard error: no reason to fail.
+    // Standard error is closed, which isn't a reason to fail.
     sh("{ \"$0\" COMPARE 2>&1 >/dev/null; echo $? >status; } | true");
     assert_eq!(scene.read("status"), "0\n");
     scene.assert_clean();
@@ -244,9 +244,9 @@ fn a_wrong_password_and_other_refusals() {
     let named: Vec<&str> = options.iter().map(String::as_str).collect();
     let run = |database: &str| scene.run(&[&["run"], &named[..], &["-d", database]].concat());
     run("nosuch").expect(1).says(&["database \"nosuch\" does not exist"]);
-    // The tables of pgbench are missing: say how to make them.
+    // pgbench's tables are missing: the message says how to create them.
     run(&database.name).expect(1).says(&["\"pgbench_branches\" does not exist", "isobench init"]);
-    // The server has a limit of its own.
+    // The server has its own limit.
     let finished = database.run(&scene, &["run", "-f", "good.sql", "-c", "150"]).expect(1);
     finished.says(&["too many clients", "150 clients", "raise max_connections"]);
     let finished =
@@ -306,14 +306,14 @@ fn a_full_disk() {
 }
 
 /// The first cell's result is safe when the second can't be measured.
-/// It runs before each cell, so it has to drop what it makes.
+/// The setup runs before each cell, so it has to drop the tables it creates.
 #[test]
 fn a_set_up_that_works_only_once_is_refused() {
     let Some(scene) = Scene::with_server("a_set_up_that_works_only_once_is_refused") else { return };
     scene.write("once.sql", "create table once (id int);\n");
     scene.write("good.sql", "insert into once values (1);\n");
-    let options = "compare --levels rc,rr --setup once.sql -w good.sql -c 1 --transactions 5 \
-                   --warmup 0 --rounds 1 --json out.json";
+    let options = "compare --levels rc,rr --setup once.sql -w good.sql -c 1 --transactions 5 --warmup 0 --rounds 1 \
+        --json out.json";
     let finished = scene.run(&words(options)).expect(1);
     finished.says(&["--setup", "once.sql:1", "relation \"once\" already exists", "DROP … IF EXISTS"]);
     scene.assert_clean();

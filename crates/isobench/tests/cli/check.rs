@@ -81,7 +81,7 @@ fn every_format_gives_the_same_verdict() {
         for arguments in [vec!["check", &file], vec!["check", &file, "--format", format]] {
             let finished = scene.run(&arguments).expect(0);
             assert!(finished.stdout.contains("lost update"), "{format}: {}", finished.stdout);
-            // Elle's formats name transactions by the places of their completions.
+            // Elle's formats name transactions by the positions of their completions.
             assert!(finished.stdout == words || ["edn", "json"].contains(&format), "{}", finished.stdout);
         }
         let finished = run_on(&scene, &["check", "-", "--promised", "snapshot isolation"], &file).expect(3);
@@ -126,7 +126,7 @@ fn results_as_json_and_as_a_graph() {
 #[test]
 fn orders_are_looked_at_if_asked_for() {
     let scene = Scene::new();
-    // T2 began after T1 had ended, in the same session, and doesn't see what T1 wrote.
+    // T2 started after T1 had ended, in the same session, and doesn't see T1's write.
     scene.write("stale.txt", "T1 client=0 1..2: w x = 1\nT2 client=0 3..4: r x = init\n");
     for (order, strict, status) in [
         ("real-time", "strict serializable", 3),
@@ -177,7 +177,7 @@ fn what_is_left_of_a_recording_can_be_checked() {
             [vec!["check", "part", "--partial"], vec!["check", "part", "--partial", "--window", "9"]]
         {
             let found = name != "half a chunk";
-            // Of nothing nothing follows.
+            // Nothing can be concluded from an empty history.
             let finished = scene.run(&arguments).expect(i32::from(!found));
             let finished = finished.says(&["warning: \"part\": the history is truncated"]);
             assert_eq!(finished.stdout.contains("lost update"), found, "{name}: {}", finished.stdout);
@@ -197,7 +197,7 @@ fn what_is_no_history_is_an_error_that_says_why() {
     for (name, text, message) in [
         ("empty", "", "there is nothing in it"),
         ("blank", "\n \n", "there is nothing in it"),
-        ("prose", "hello, world", "this is no history"),
+        ("prose", "hello, world", "this isn't a history"),
         ("text", "T1: r x = 5\nT2 r x = 5", "line 2, column 4: expected one of client=N"),
         ("truncated.json", "{\"type\":\"ok\",\"value\":[[\"r\",1,", "truncated"),
         (
@@ -248,8 +248,8 @@ fn what_is_no_history_is_an_error_that_says_why() {
     assert!(!scene.file("groups.edn").exists());
 }
 
-/// Values that no database would give are more likely a mistake in the history; if somebody vouches
-/// for it, they accuse.
+/// Values that no database would return are more likely a mistake in the history; with
+/// `--complete`, they accuse the database.
 #[test]
 fn what_nobody_wrote_withholds_the_verdict() {
     let scene = Scene::new();
@@ -277,7 +277,7 @@ fn what_nobody_wrote_withholds_the_verdict() {
     }
 }
 
-/// A value that two transactions wrote says nothing about who wrote it, whoever vouches.
+/// A value written by two transactions doesn't identify its writer, even with `--complete`.
 #[test]
 fn values_that_are_not_unique_are_an_error_in_the_history() {
     let scene = Scene::new();
@@ -325,10 +325,10 @@ fn initial_values_are_stated_or_assumed() {
     assert!(!finished.stdout.contains("taken for"), "{}", finished.stdout);
     scene.write("history", &format!("initial x = 99\n{transactions}"));
     scene.run(&promised).expect(1).says(&["read value 100 of x 0, which no transaction wrote"]);
-    // After somebody wrote, it is no initial value any more.
+    // After a write, it isn't an initial value any more.
     scene.write("history", &format!("T3 1..2: w x = 7\n{transactions}"));
     scene.run(&promised).expect(1).says(&["read value 100 of x 0, which no transaction wrote"]);
-    // A lost update of a stated value accuses; what rests on an assumed one doesn't.
+    // A lost update of a stated value accuses; one that rests on an assumed value doesn't.
     let lost = "T1: r x = 100, w x = 1\nT2: r x = 100, w x = 2\n";
     for start in ["", "initial x = 100\n"] {
         scene.write("history", &format!("{start}{lost}"));

@@ -1,7 +1,7 @@
-//! Checked workloads in `compare`, `audit`, `run` and `init`: what was promised, what the history
-//! shows, and the exit status.
+//! Checked workloads in `compare`, `audit`, `run` and `init`: the promise, the verdict on the
+//! history, and the exit status.
 //!
-//! Not here: `isobench check` (`check.rs`), and what the checker finds in which history (crate
+//! Not here: `isobench check` (`check.rs`), and the findings in individual histories (crate
 //! `isobench-isolation`).
 
 use std::fs;
@@ -26,15 +26,15 @@ fn anomalies(round: &Value) -> Vec<&str> {
 #[test]
 fn each_level_is_judged_by_its_own_history() {
     let Some(scene) = Scene::with_server("each_level_is_judged_by_its_own_history") else { return };
-    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 100 \
-                   --warmup 0.1 --json out.json --csv out.csv";
+    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 100 --warmup 0.1 \
+        --json out.json --csv out.csv";
     let finished = scene.run(&words(options)).expect(0);
     let finished = finished.prints(&["anomalies", "promise unbroken", "so the level gave no more than"]);
     assert!(!finished.stdout.contains("BROKEN"), "{}", finished.stdout);
     let document = document::read(&scene, "out.json");
     let [committed, repeatable, serializable] = cells(&document) else { panic!("three cells") };
-    // Read, then written, by eight clients on sixteen registers: at read committed somebody's
-    // increment is lost.
+    // Read, then written, by eight clients on sixteen registers: at read committed increments are
+    // lost.
     assert_eq!(committed["summary"]["verdict"]["models"], serde_json::json!(["read committed"]));
     assert!(rounds(&document).next().is_some_and(|round| anomalies(round).contains(&"P4")));
     assert!(count(committed, "/summary/violations") > 0);
@@ -45,7 +45,7 @@ fn each_level_is_judged_by_its_own_history() {
     }
     assert_eq!(count(serializable, "/summary/verdict/anomalies"), 0);
     for round in rounds(&document) {
-        // Every attempt that the round counts is in the history, and the warm-up's with them.
+        // Every attempt of the round is in the history, and so are the warm-up's.
         let looked_at = count(round, "/verdict/examined/committed");
         let run = count(round, "/attempts/committed") + count(round, "/warmup/committed");
         assert_eq!(looked_at, run);
@@ -61,7 +61,7 @@ fn an_audit_prints_witnesses_and_writes_histories() {
     let finished = scene.run(&words(options)).expect(0).says(&["the histories are in isobench-history"]);
     let finished =
         finished.prints(&["write-skew:shifts=4, read committed, 8 clients", "serializable", " violations"]);
-    // A witness in words: who read what, and who wrote the next version.
+    // A witness in words: the readers, and the writer of the next version.
     assert!(finished.stdout.contains("doctors"), "{}", finished.stdout);
     let mut histories: Vec<String> = fs::read_dir(scene.file("isobench-history"))
         .expect("the folder")
@@ -69,7 +69,7 @@ fn an_audit_prints_witnesses_and_writes_histories() {
         .collect();
     histories.sort();
     assert_eq!(histories.len(), 2, "{histories:?}");
-    // What was recorded at read committed is no serializable history.
+    // A history recorded at read committed isn't serializable.
     let file = format!("isobench-history/{}", histories[0]);
     scene.run(&["check", &file, "--promised", "read committed"]).expect(0);
     scene.run(&["check", &file, "--promised", "serializable"]).expect(3);
@@ -99,9 +99,9 @@ fn tables_on_a_named_server_are_made_by_init() {
     database.run(&scene, &words("init --workload bank:accounts=10")).expect(0).says(&["made tables"]);
     let run = "run --workload bank:accounts=10 --isolation ser -c 2 -t 20 --max-tries 1000 -L 10000";
     database.run(&scene, &words(run)).expect(0).prints(&["total-unchanged: held", "serializable"]);
-    // Versions begin where the first run ended.
+    // Versions continue from the first run.
     database.run(&scene, &words(run)).expect(0).prints(&["total-unchanged: held", "serializable"]);
-    // What an earlier run left in lists accuses nobody.
+    // Lists left by an earlier run don't accuse the database.
     database.run(&scene, &words("init --workload list-append")).expect(0);
     for _ in 0..2 {
         let run = "run --workload list-append --isolation ser -c 2 -t 20 --max-tries 1000 -L 10000";
@@ -112,11 +112,11 @@ fn tables_on_a_named_server_are_made_by_init() {
 const TABLE: &str = "DROP TABLE IF EXISTS t;\nCREATE TABLE t (id int PRIMARY KEY, version bigint, value bigint);\n\
                      INSERT INTO t VALUES (1, 0, -5), (2, 0, -5);\n";
 
-/// What compares scripts by one client in a moment.
+/// Options of a short comparison of scripts with one client.
 const SHORTLY: &str =
     "--setup tables.sql --levels ser --clients 1 --rounds 1 --transactions 20 --warmup 0 --json out.json";
 
-/// Lines `--@` that tell of an aborted attempt's value being read, as a server with a defect would
+/// `--@` lines that declare a read of an aborted attempt's value, as a defective server would
 /// return it.
 const ABORTED: &str = "BEGIN;\n--@ write t key=1 value=5\nUPDATE t SET value = 5 WHERE id = 1;\nROLLBACK;\n";
 const READS_IT: &str = "BEGIN;\n--@ read t key=1 value=5\nSELECT value FROM t WHERE id = 1;\nEND;\n";
@@ -133,13 +133,12 @@ fn a_broken_promise_is_branded_and_is_status_3() {
     let document = document::read(&scene, "out.json");
     let round = rounds(&document).next().expect("a round");
     assert_eq!(round["verdict"]["kept"], false);
-    // Not asked to judge, it is an unproved row like any other.
+    // Without a check of the history, it is an unproved row like any other.
     let finished = scene.run(&words(&format!("{options} --no-verdict"))).expect(0);
     finished.prints(&["unproved"]);
 }
 
-/// Scripts with a wrong line `--@`, or none, what is said about them, and the statement that is
-/// named.
+/// Scripts with a wrong or missing `--@` line, the message, and the statement that it names.
 const WRONG: [(&str, &str, &str, &str); 4] = [
     (
         "forgotten.sql",
@@ -154,8 +153,8 @@ const WRONG: [(&str, &str, &str, &str); 4] = [
          --@ write t key=1 version=$1 value=:attempt_id\n\
          UPDATE t SET value = :attempt_id WHERE id = 1 RETURNING version;\nEND;\n",
         "of t 1",
-        "check whether these statements raise the version with every write, and whether their \
-         values are unique: not-raised.sql:5",
+        "check whether these statements raise the version with every write, and whether their values are unique: \
+         not-raised.sql:5",
     ),
     (
         "impossible.sql",
@@ -197,7 +196,7 @@ fn a_wrong_annotation_accuses_nobody() {
             );
         }
     }
-    // So in a single run.
+    // The same holds for a single run.
     let run = "run -f same.sql -n -c 1 -t 5 --isolation ser";
     let Some(database) = Database::new("a_wrong_annotation_accuses_nobody") else { return };
     database.connect().execute(TABLE).expect("tables");
@@ -222,7 +221,7 @@ fn an_initial_value_that_nobody_wrote_accuses_nobody() {
     }
 }
 
-/// A disk with room for the head of a recording and nothing else.
+/// A disk with room for the head of a recording only.
 #[test]
 fn a_history_that_cant_be_written_proves_nothing() {
     let test = "a_history_that_cant_be_written_proves_nothing";
@@ -232,8 +231,8 @@ fn a_history_that_cant_be_written_proves_nothing() {
     }
     fs::create_dir(scene.file("small")).expect("a folder");
     let program = env!("CARGO_BIN_EXE_isobench");
-    let options = "compare --workload registers:keys=16 --levels ser --clients 4 --rounds 1 \
-                   --transactions 500 --warmup 0 --history small --json out.json";
+    let options = "compare --workload registers:keys=16 --levels ser --clients 4 --rounds 1 --transactions 500 \
+        --warmup 0 --history small --json out.json";
     let command = format!("mount -t tmpfs -o size=8k none small && exec {program} {options}");
     let mut shell = scene.program("unshare".as_ref(), &["--mount", "/bin/sh", "-c", &command]);
     let finished = Running::start(&mut shell).finish().expect(1);
@@ -249,7 +248,7 @@ fn a_history_that_cant_be_written_proves_nothing() {
     assert!(reasons.contains("nothing was checked") && reasons.contains("attempts are missing"), "{reasons}");
 }
 
-/// True if a file system can be mounted where nobody else sees it.
+/// Returns whether a file system can be mounted privately.
 fn may_mount() -> bool {
     let tried = Command::new("unshare").args(["--mount", "mount", "-t", "tmpfs", "none", "/mnt"]).output();
     tried.is_ok_and(|output| output.status.success())
@@ -262,7 +261,7 @@ fn an_interrupted_audit_judges_what_there_is() {
     let running = Running::start(&mut command);
     let mut connection = embedded::connect(&scene);
     wait_for("committed transactions", || {
-        // The table may not be there yet.
+        // The table may not exist yet.
         let begun = connection.value("select sum(version) > 10 from registers").ok()??;
         (begun == "t").then_some(())
     });

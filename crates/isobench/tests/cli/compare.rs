@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::document::{self, assert_invariants_held, cells, count, number, rounds};
 use crate::support::scene::Scene;
 
-/// Every name that the result document promises.
+/// All names that the result document must contain.
 const NAMES: &str = "
     /format /format_version /measurement_version /complete
     /server/product /server/version /server/settings /client/version /client/cpu /client/cores /plan
@@ -44,7 +44,7 @@ fn three_levels_from_start_to_end() {
         assert!(finished.stdout.contains(&format!("\n{level}  ")), "{}", finished.stdout);
         assert!(finished.stdout.contains(&format!("\n{level}: ")), "{}", finished.stdout);
     }
-    // Without a terminal, one plain line for each cell.
+    // Without a terminal, one plain line per cell.
     assert_eq!(finished.stderr.matches("[6/6] round 2/2").count(), 1, "{}", finished.stderr);
 
     let document = document::read(&scene, "out.json");
@@ -70,7 +70,7 @@ fn three_levels_from_start_to_end() {
     check_csv(&document, &scene.read("out.csv"));
 }
 
-/// Unlimited attempts: every conflict is retried, or the end cuts it off.
+/// Unlimited attempts: every conflict is retried, or cut off by the end.
 fn check_conflicts(document: &Value) {
     for round in rounds(document) {
         let conflicts = round["conflicts"].as_array().expect("conflicts");
@@ -81,8 +81,7 @@ fn check_conflicts(document: &Value) {
     }
 }
 
-/// Every round measures every cell once, in the order that its places and the lines of progress
-/// tell.
+/// Every round measures every cell once, in the order shown by its places and the progress lines.
 fn check_order(document: &Value, stderr: &str) {
     let mut expected = Vec::new();
     for cell in cells(document) {
@@ -103,7 +102,7 @@ fn check_order(document: &Value, stderr: &str) {
     }
 }
 
-/// A line for each cell and round, with the document's figures.
+/// One line per cell and round, with the document's figures.
 fn check_csv(document: &Value, csv: &str) {
     let mut lines = csv.lines();
     let names: Vec<&str> = lines.next().expect("a header").split(',').collect();
@@ -156,15 +155,14 @@ fn clients_and_backoff_are_factors() {
 #[test]
 fn a_mix_of_scripts_keeps_the_books() {
     let Some(scene) = Scene::with_server("a_mix_of_scripts_keeps_the_books") else { return };
-    let options = "compare --levels ser --clients 3 -w tpcb-like@2 -w simple-update -w \
-                   select-only@3 --protocol extended --max-tries 2 --transactions 40 --warmup 0 \
-                   --rounds 1 --json out.json";
+    let options = "compare --levels ser --clients 3 -w tpcb-like@2 -w simple-update -w select-only@3 --protocol \
+        extended --max-tries 2 --transactions 40 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_eq!(cells(&document)[0]["workload"], "tpcb-like@2+simple-update@1+select-only@3");
     assert_eq!(document["plan"]["workload"].as_array().map(Vec::len), Some(3));
     for round in rounds(&document) {
-        // Two tries: as many transactions were given up as second attempts failed.
+        // Two tries: the number of given-up transactions equals that of failed second attempts.
         let held = |invariant: &Value| invariant["held"] == Value::Bool(true);
         assert!(round["invariants"].as_array().expect("invariants").iter().all(held), "{round:#}");
     }
@@ -173,8 +171,8 @@ fn a_mix_of_scripts_keeps_the_books() {
 #[test]
 fn one_try_is_no_retry() {
     let Some(scene) = Scene::with_server("one_try_is_no_retry") else { return };
-    let options = "compare --levels rr --clients 8 --max-tries 1 --transactions 40 --warmup 0 \
-                   --rounds 1 --json out.json";
+    let options = "compare --levels rr --clients 8 --max-tries 1 --transactions 40 --warmup 0 --rounds 1 --json \
+        out.json";
     scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_invariants_held(&document);
@@ -193,7 +191,7 @@ fn a_workload_of_ones_own() {
          create table doctors (id int primary key, on_call bool);\n\
          insert into doctors select i, true from generate_series(1, 4) i;\n",
     );
-    // Write skew: every doctor looks whether another one is on call, and leaves.
+    // Write skew: every doctor checks whether another one is on call, and leaves.
     scene.write(
         "leave.sql",
         "\\set id random(1, 4)\n\
@@ -202,8 +200,8 @@ fn a_workload_of_ones_own() {
          update doctors set on_call = not on_call where id = :id;\n\
          end;\n",
     );
-    let options = "compare --levels rc,ser --clients 4 --setup tables.sql --workload leave.sql \
-                   --transactions 100 --warmup 0 --rounds 1 --json out.json";
+    let options = "compare --levels rc,ser --clients 4 --setup tables.sql --workload leave.sql --transactions 100 \
+        --warmup 0 --rounds 1 --json out.json";
     let finished = scene.run(&words(options)).expect(0).prints(&["leave.sql", "unchecked"]);
     let document = document::read(&scene, "out.json");
     assert_eq!(cells(&document)[0]["workload"], "leave.sql");

@@ -1,5 +1,5 @@
-//! A server that crashes under the run: everything that was begun is accounted for, and the message
-//! says what was lost.
+//! A server that crashes during the run: every attempt that was started is accounted for, and the
+//! message says what was lost.
 
 use crate::compare::words;
 use crate::support::document::{self, count, rounds};
@@ -10,9 +10,9 @@ use crate::support::scene::Scene;
 const COMPARE: &str = "compare --levels rr,rc --clients 4 --time 600 --warmup 0 --rounds 1 --json out.json";
 const RUN: &str = "run --isolation rc -c 4 -T 600 --json out.json";
 
-/// What comes of a run whose server loses a process.
+/// The effect on a run whose server loses a process.
 enum Loss {
-    /// One client's process: the server restarts and can be asked afterwards.
+    /// One client's process: the server restarts and can be queried afterwards.
     Backend,
     /// The main process: the server is gone.
     Server,

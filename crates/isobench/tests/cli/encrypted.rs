@@ -78,7 +78,7 @@ fn a_benchmark_over_tls() {
         let arguments = format!("run -n -c 64 -j 2 -t 10 -S -f encrypted.sql@1 -M {mode}");
         run(&arguments, &verified).expect(0).prints(&["number of transactions actually processed: 640/640"]);
     }
-    // PostgreSQL can encrypt, so that nothing needs to be said.
+    // PostgreSQL supports encryption, so no option is needed.
     run("run -n -c 4 -t 5 -f encrypted.sql", "").expect(0);
     let older = format!("{verified} channel_binding=require ssl_max_protocol_version=TLSv1.2");
     for extra in [&verified, &older] {

@@ -1,8 +1,8 @@
-//! Whatever goes wrong, every command ends and says what it has: each fault × each command, on a
-//! real server.
+//! Faults: whatever goes wrong, every command ends and reports its partial results. Each fault ×
+//! each command, on a real server.
 //!
-//! `ISOBENCH_BLESS=1` writes what was observed into `docs/reference/faults.md`; else it is compared
-//! with that. Not here: how a fault is made (`faults/`).
+//! `ISOBENCH_BLESS=1` writes the observations into `docs/reference/faults.md`; otherwise they are
+//! compared with it. Not here: the faults (`faults/`).
 
 #[path = "faults/fault.rs"]
 mod fault;
@@ -20,15 +20,16 @@ use self::fault::{FAULTS, Fault};
 use self::stage::{COMMANDS, Command, Ended};
 use crate::support::has_postgresql;
 
-/// Faults that are tried at the same time; most of the time they wait.
+/// Number of faults tried concurrently; most of the time they wait.
 const AT_ONCE: usize = 10;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/faults.md");
 
-/// What stands above the tables.
+/// The text above the tables.
 const HEAD: &str = "# What happens when something breaks
 
-Generated from the tests (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli faults`), each line from a run of the command into which
+Generated from the tests (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli faults`), each line from a run of \
+the command into which
 the fault was brought. *Ends* is how long after the fault the command takes at most; *status* is the
 [exit status](exit-status.md); *result* is what the file that `--json` names holds then.
 ";
@@ -43,7 +44,7 @@ fn every_fault_ends_every_command() {
         .flat_map(|fault| COMMANDS.into_iter().map(move |command| (fault, command)))
         .filter(|(fault, command)| fault.ends(*command).is_some())
         .collect();
-    // Those that wait longest begin first, so that nobody waits for them in the end.
+    // The longest waits start first, so that the suite doesn't end with them.
     let mut order: Vec<usize> = (0..cases.len()).collect();
     order.sort_by_key(|index| !cases[*index].0.what.is_waited_out());
     let (next, found) = (AtomicUsize::new(0), Mutex::new(vec![None; cases.len()]));

@@ -1,4 +1,4 @@
-//! What a server says never commands the terminal it is shown on, and doesn't fill it.
+//! Texts from a server never control the user's terminal, and don't fill it.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -10,9 +10,9 @@ use crate::support::named::Database;
 use crate::support::program::Finished;
 use crate::support::scene::Scene;
 
-/// Sets the title, clears the screen, and moves back; in 7 and 8 bits. In a string of PostgreSQL's.
+/// Sets the title, clears the screen, and moves back; in 7 and 8 bits. In a PostgreSQL string.
 const IN_SQL: &str = r"\u001b]0;title\u0007 \u001b[2J \r gone \u009b31m \u0008 \u007f";
-/// The most that a message may take up, in bytes.
+/// Maximum size of a message, in bytes.
 const ROOM: usize = 60_000;
 
 fn assert_harmless(what: &str, text: &str) {
@@ -60,7 +60,7 @@ fn errors_of_a_server_are_shown_without_their_control_characters() {
     );
     database.connect().execute(&hostile).expect("a setting and a table");
     scene.write("hostile.sql", &script());
-    // What fails when it is tried leaves no result, so this one fails later.
+    // A script that fails in the trial leaves no result, so this one fails later.
     let late = format!("\\if :client_id = 1\n{}\\else\nselect 1;\n\\endif\n", script());
     scene.write("late.sql", &late);
     for line in [

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the run ends in order, tells what it has, and leaves nothing.
+//! Ctrl-C and SIGTERM: the run ends in order, reports its partial results, and leaves nothing
+//! behind.
 
 use rustix::process::Signal;
 
@@ -12,7 +13,7 @@ use crate::support::{embedded, wait_for};
 const COMPARE: &str = "compare --levels rc,rr --clients 4 --time 600 --warmup 0 --rounds 1 --json out.json";
 const RUN: &str = "run --isolation rr --max-tries 0 -c 4 -T 600 --json out.json";
 
-/// Starts, waits for committed transactions, sends the signal, and looks at what is reported.
+/// Starts, waits for committed transactions, sends the signal, and returns the output.
 fn interrupt(test: &str, command: &str, signal: Signal) -> Option<Finished> {
     let scene = Scene::with_server(test)?;
     let running = Running::start(&mut scene.isobench(&words(command)));
@@ -65,7 +66,7 @@ fn run_by_sigterm() {
     finished.says(&["Run was interrupted; the above results are incomplete."]);
 }
 
-/// The cells that were finished before stay in the result.
+/// The cells finished before stay in the result.
 #[test]
 fn finished_cells_are_kept() {
     let Some(scene) = Scene::with_server("finished_cells_are_kept") else { return };
@@ -111,7 +112,7 @@ fn twice_ctrl_c_waits_for_nothing() {
     assert_eq!(count(round, "/attempts/started"), 2);
 }
 
-/// While the tables are being made there is nothing to report yet.
+/// While the tables are being created there is nothing to report yet.
 #[test]
 fn before_anything_is_measured() {
     let Some(scene) = Scene::with_server("before_anything_is_measured") else { return };
@@ -124,7 +125,7 @@ fn before_anything_is_measured() {
     }
 }
 
-/// On somebody's server, what was made is removed all the same.
+/// On a named server, the schema is removed all the same.
 #[test]
 fn a_schema_is_removed() {
     let Some(database) = Database::new("a_schema_is_removed") else { return };

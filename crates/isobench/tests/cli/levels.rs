@@ -1,11 +1,11 @@
 //! The level in the row is the level that ran: scripts that set one are refused, and functions that
-//! do so behind the script's back brand the row.
+//! set one inside a script mark the row.
 
 use crate::compare::words;
 use crate::support::document::{self, cells, rounds};
 use crate::support::scene::Scene;
 
-/// Of 128 transactions one is asked for its level.
+/// One of 128 transactions is asked for its level.
 const SHORT: &str = "--clients 2 --transactions 300 --warmup 0 --rounds 1";
 
 #[test]
@@ -29,7 +29,7 @@ fn scripts_that_set_a_level_are_refused() {
     }
 }
 
-/// Runs a script at read committed whose function doesn't stay there, and returns the result.
+/// Runs a script at read committed whose function changes the level, and returns the result.
 fn measured(scene: &Scene, setup: &str, script: &str, status: i32) -> serde_json::Value {
     scene.write("setup.sql", setup);
     scene.write("own.sql", script);

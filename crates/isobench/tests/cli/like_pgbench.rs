@@ -73,7 +73,7 @@ fn theirs(scene: &Scene, pgbench: &Path, database: &Database, options: &str) -> 
     Running::start(command.args(database.server_options()).arg(&database.name)).finish()
 }
 
-/// A line with every number made N, and its blanks made one.
+/// A line with every number replaced by N, and its blanks collapsed.
 fn shape(line: &str) -> String {
     let mut shape = String::new();
     let mut number = false;
@@ -98,8 +98,9 @@ fn column(line: &str) -> Option<usize> {
 /// The version whose layout `run` has.
 const LAYOUT: u32 = 18;
 
-/// Whether pgbench's layout changed in 18 for runs with these options: the columns of commands, and
-/// the lines of several scripts. The other layouts are compared with the strict drop-in's.
+/// Returns whether pgbench 18 changed the layout for runs with these options: the columns of
+/// commands, and the lines of several scripts. The other layouts are compared with the strict
+/// drop-in's.
 fn depends_on_layout(options: &str) -> bool {
     let words = words(options);
     let scripts = words.iter().filter(|word| ["-b", "-f"].contains(word)).count();
@@ -116,7 +117,7 @@ fn the_summary_has_pgbenchs_lines() {
         if pgbench.major < LAYOUT && (status != 0 || depends_on_layout(options)) {
             continue;
         }
-        // Whether a script of a mix has its turn must not be chance.
+        // The choice of scripts in a mix must not be random.
         let options = &format!("{options} --random-seed=42");
         let theirs = theirs(&scene, &pgbench.program, &database, options).expect(status);
         let ours = database.run(&scene, &[&["run"], &words(options)[..]].concat()).expect(status);
@@ -150,8 +151,8 @@ fn difference(theirs: &Finished, ours: &Finished) -> String {
     told.join("\n")
 }
 
-/// Shapes of the lines on progress and vacuum, each once: how many lines of progress there are is a
-/// matter of time.
+/// Distinct shapes of the lines on progress and vacuum: the number of progress lines depends on the
+/// time.
 fn said(stderr: &str) -> Vec<String> {
     let relevant = |line: &&str| line.starts_with("progress: ") || line.starts_with("starting vacuum");
     let mut lines: Vec<String> = stderr.lines().filter(relevant).map(shape).collect();
@@ -159,12 +160,13 @@ fn said(stderr: &str) -> Vec<String> {
     lines
 }
 
-/// Everything that a run changes, but for the time stamps.
+/// The complete state that a run changes, except for the time stamps.
 const STATE: &str = "select concat_ws(' ',
     (select md5(string_agg(t::text, ' ' order by bid)) from pgbench_branches t),
     (select md5(string_agg(t::text, ' ' order by tid)) from pgbench_tellers t),
     (select md5(string_agg(t::text, ' ' order by aid)) from pgbench_accounts t where abalance <> 0),
-    (select count(*) || ' ' || md5(string_agg(concat_ws(' ', tid, bid, aid, delta), ',' order by ctid)) from pgbench_history))";
+    (select count(*) || ' ' || md5(string_agg(concat_ws(' ', tid, bid, aid, delta), ',' order by ctid)) from \
+    pgbench_history))";
 
 /// Options of runs that leave the same state for the same seed.
 const SEEDED: &[&str] = &[

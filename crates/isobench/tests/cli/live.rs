@@ -19,7 +19,7 @@ fn start(scene: &Scene, terminal: &Terminal, options: &str, kind: &str) -> Runni
     Running::start_on(scene.isobench(&words(&options)).env("TERM", kind), terminal.end())
 }
 
-/// Fails if anything is left of the lines that are redrawn, or the terminal's modes have changed.
+/// Fails if remains of the updated lines are visible, or the terminal's modes have changed.
 fn assert_clean(terminal: &Terminal, finished: &Finished) {
     let left = terminal.at_the_end();
     for text in ["per s, mean", "sessions", "so far", "conflicts/s"] {
@@ -56,8 +56,7 @@ fn a_smaller_window_shows_the_first_lines() {
     let running = start(&scene, &terminal, "--rounds 2 --time 600 --live", "xterm");
     terminal.wait_for(&["0/4", "per s, mean", "ms mean"]);
     terminal.resize(4, 40);
-    // More lines than there is room for would push the first one out of the window, and longer ones
-    // would be broken.
+    // More lines than fit would scroll the first one out of the window, and longer ones would wrap.
     terminal.wait_for(&["0/4", "round 1/2, ", "committed"]);
     running.signal(Signal::INT);
     let finished = running.finish().expect(2);

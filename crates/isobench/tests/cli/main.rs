@@ -1,7 +1,8 @@
 //! The command line as its users see it: each test runs the program, most of them on a real
 //! PostgreSQL.
 //!
-//! By topic, a module each; one test program, so that it is linked once. No test decides by time.
+//! By topic, a module each; one test program, so that it is linked once. The outcome of a test
+//! doesn't depend on the time.
 
 mod bad_input;
 mod check;

@@ -1,5 +1,5 @@
-//! A server that isn't ours: `compare` works in a schema of its own there and removes it; `init`
-//! and `run` do what pgbench does.
+//! A named server: `compare` works in its own schema there and removes it; `init` and `run` do what
+//! pgbench does.
 
 use crate::compare::words;
 use crate::support::document::{self, assert_invariants_held, rounds};
@@ -11,7 +11,7 @@ use crate::support::{embedded, pgbench};
 const SHORT: &str =
     "compare --levels rc,rr --clients 2 --transactions 10 --warmup 0 --rounds 1 --json out.json";
 
-/// Tables of the user's that bear the names of ours.
+/// The user's tables, with the same names as isobench's.
 const USERS_TABLES: &str = "
     create table pgbench_accounts (aid int, note text);
     insert into pgbench_accounts values (1, 'mine');
@@ -52,7 +52,7 @@ fn the_schema_can_be_kept_and_is_replaced() {
     assert_eq!(database.value(options), "fillfactor=80");
     let keys = "select count(*)::text from pg_constraint where contype = 'f'";
     assert_eq!(database.value(keys), "5");
-    // What bears our mark is a leftover, and makes room.
+    // A schema with isobench's mark is a leftover, and is replaced.
     let finished = database.run(&scene, &words(SHORT)).expect(0);
     finished.says(&["in place of one that an earlier run left behind"]);
     assert_eq!(database.inventory(), "");
@@ -121,7 +121,7 @@ fn init_and_run_work_in_the_users_own_schema() {
         finished.stdout
     );
     assert_eq!(database.value("select count(*)::text from pgbench_history"), "20");
-    // A level of its own: the invariants are checked against the history that was there before.
+    // With a level, the invariants are checked against the existing history.
     let options = "run -n -c 2 -t 10 --isolation ser --max-tries 1000 --json out.json";
     database
         .run(&scene, &words(options))

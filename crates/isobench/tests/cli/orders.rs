@@ -1,8 +1,8 @@
-//! The strategies against conflicts of a contended workload: the verdict of each, and where its
-//! attempts are counted.
+//! The strategies against conflicts of a contended workload: the verdict on each, and the counts of
+//! its attempts.
 //!
-//! Not here: what each strategy's SQL does (crate `isobench-workloads`), and options
-//! (`plan_file.rs`, `compare.rs`).
+//! Not here: the SQL of each strategy (crate `isobench-workloads`), and options (`plan_file.rs`,
+//! `compare.rs`).
 
 use serde_json::Value;
 
@@ -26,8 +26,8 @@ fn every_strategy_gets_its_own_verdict() {
     let Some(scene) = Scene::with_server("every_strategy_gets_its_own_verdict") else { return };
     let names = STRATEGIES.map(|row| row.0).join(",");
     let options = format!(
-        "compare --workload orders:shops=2 --strategies {names} --levels rc,ser --clients 8 \
-         --rounds 1 --transactions 100 --warmup 0.1 --max-warmup 0.1 --json out.json"
+        "compare --workload orders:shops=2 --strategies {names} --levels rc,ser --clients 8 --rounds 1 \
+         --transactions 100 --warmup 0.1 --max-warmup 0.1 --json out.json"
     );
     scene.run(&words(&options)).expect(0);
     let document = document::read(&scene, "out.json");
@@ -40,12 +40,12 @@ fn every_strategy_gets_its_own_verdict() {
         let round = &committed["rounds"][0];
         let lost = round["verdict"]["anomalies"].as_array().expect("a verdict");
         assert_eq!(lost.iter().any(|anomaly| anomaly["name"] == "P4"), !safe, "{strategy}: {lost:?}");
-        // The tables tell the same as the history.
+        // The tables agree with the history.
         assert_eq!(count(committed, "/summary/violations") > 0, !safe, "{strategy}");
         assert_eq!(count(serializable, "/summary/verdict/anomalies"), 0, "{strategy}");
         assert_eq!(serializable["summary"]["invariants_held"], true, "{strategy}");
         for cell in [committed, serializable] {
-            // All that was committed is in the history, also what a function did.
+            // All commits are in the history, including those of a function.
             let round = &cell["rounds"][0];
             let run = count(round, "/attempts/committed") + count(round, "/warmup/committed");
             assert_eq!(count(round, "/verdict/examined/committed"), run, "{strategy}");
@@ -63,7 +63,8 @@ fn attempts_are_where_they_belong(strategy: &str, attempts: &Value) {
             assert!(swallowed > 0, "{attempts}");
             assert_eq!(count(attempts, "/retried"), 0, "nothing is retried");
         }
-        // The snapshot comes after the lock; what is left are predicate locks on more than a row.
+        // The snapshot comes after the lock; the remaining conflicts are predicate locks on more
+        // than a row.
         "advisory-lock" => {
             assert!(count(attempts, "/retried") * 20 <= count(attempts, "/committed"), "{attempts}");
         }

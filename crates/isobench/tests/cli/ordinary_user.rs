@@ -12,13 +12,13 @@ use crate::support::document::{self, assert_invariants_held};
 use crate::support::program::Running;
 use crate::support::scene::Scene;
 
-/// `nobody`, or whatever the number is called.
+/// The number of the user `nobody`, which may have another name.
 const ORDINARY_USER: u32 = 65534;
 
 #[test]
 fn compare_works_with_a_read_only_home() {
     let Some(scene) = Scene::with_server("compare_works_with_a_read_only_home") else { return };
-    // The build's folder may be closed to other users.
+    // The build folder may be inaccessible to other users.
     let program = scene.folder().join("isobench");
     fs::copy(env!("CARGO_BIN_EXE_isobench"), &program).expect("a copy");
     let home = scene.folder().join("home");

@@ -1,4 +1,4 @@
-//! The plan that `report.html` hands out is one that `compare` takes. No server is needed.
+//! The plan that `report.html` offers is accepted by `compare`. No server is needed.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn the_plan_of_a_page_is_understood() {
         let plan = plan_of(&scene.read("result.html"));
         assert!(plan.contains("\nlevels = [") && plan.contains("\nworkload = ["), "{plan}");
         scene.write("plan.toml", &plan);
-        // A server that isn't there: the plan is understood before anybody connects.
+        // The server doesn't exist: the plan is parsed before connecting.
         let options = ["compare", "--plan", "plan.toml", "-d", "postgresql:///none?host=/nonexistent"];
         scene.run(&options).expect(1).says(&["/nonexistent"]);
     }

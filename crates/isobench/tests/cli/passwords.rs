@@ -1,5 +1,5 @@
-//! No password is ever shown: not in what is printed, not in what is written, however it is given
-//! and whatever goes wrong.
+//! Passwords are never shown, neither in output nor in files, however they are given and whatever
+//! goes wrong.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,14 +10,14 @@ use crate::support::named::Database;
 use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 
-/// The password, and the pieces of it that tell that a part has slipped through.
+/// The password, and the parts of it that reveal a leak.
 const PASSWORD: &str = "GeheimQQXX";
 const PIECES: [&str; 3] = ["Geheim", "QQXX", "geheim"];
 
-/// The place that stands in each spelling for host, port, database and role.
+/// The place in each spelling for host, port, database and role.
 const PLACE: &str = "host=127.0.0.1 port=@PORT dbname=@DB user=@ROLE";
 
-/// What it is, words after the command, and variables of the environment.
+/// Description, words after the command, and environment variables.
 type Spelling = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 /// Spellings that lead to the server.
@@ -112,7 +112,7 @@ const WRONG: [(&str, &str); 31] = [
     ("URI, a wrong port", "postgresql://me:GeheimQQXX@127.0.0.1:x/db"),
 ];
 
-/// Command lines that get a connection string where none belongs; it stands for `@`.
+/// Command lines with a connection string in the wrong place, marked by `@`.
 const MISPLACED: [&[&str]; 26] = [
     &["@"],
     &["compare", "@"],
@@ -142,11 +142,11 @@ const MISPLACED: [&[&str]; 26] = [
     &["pgbench", "-M@", "-D", "@", "x"],
 ];
 
-/// The server, and where its files are.
+/// The server, and the folder of its files.
 struct Server {
     database: Database,
     scene: Scene,
-    /// Files with the password in them, and nothing that is searched.
+    /// Files that contain the password, and aren't searched.
     files: tempfile::TempDir,
 }
 
@@ -169,7 +169,7 @@ impl Server {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("chmod");
     }
 
-    /// A spelling with the names of this server in it.
+    /// Returns a spelling with the names of this server.
     fn filled(&self, text: &str) -> String {
         let (port, _) = self.database.tcp();
         text.replace("@PLACE", PLACE)
@@ -190,7 +190,7 @@ impl Server {
         Running::start(&mut command).finish()
     }
 
-    /// Fails if a piece of the password is in what was said or written.
+    /// Fails if a part of the password is in the output or a file.
     fn assert_silent(&self, what: &str, finished: &Finished) {
         assert_clean(&format!("{what}: standard output"), &finished.stdout);
         assert_clean(&format!("{what}: standard error"), &finished.stderr);
@@ -218,8 +218,8 @@ fn search(what: &str, folder: &Path) {
     }
 }
 
-const COMPARE: &str = "compare --workload registers --levels rc --clients 1 --transactions 2 \
-                       --warmup 0 --rounds 1 --results out";
+const COMPARE: &str = "compare --workload registers --levels rc --clients 1 --transactions 2 --warmup 0 --rounds 1 \
+    --results out";
 
 #[test]
 fn no_spelling_of_a_password_is_shown_when_all_goes_well() {
@@ -265,7 +265,7 @@ fn no_command_shows_a_password() {
         "run -t 1 -n -M nosuch",
     ] {
         let words: Vec<&str> = command.split(' ').collect();
-        // As the name of the database, the only word that is no option.
+        // As the name of the database, the only argument that isn't an option.
         let finished = server.run(&words, &[uri], &[]);
         server.assert_silent(command, &finished);
         let finished = server.run(&words, &["@PLACE password = 'GeheimQQXX'"], &[]);

@@ -1,4 +1,4 @@
-//! Behind `PgBouncer`: a user's tables are safe, levels are right or refused, and nothing is left
+//! Behind `PgBouncer`: the user's tables are safe, levels are right or refused, and nothing is left
 //! in the pool.
 
 use crate::compare::words;
@@ -7,7 +7,7 @@ use crate::support::named::Database;
 use crate::support::pgbouncer::PgBouncer;
 use crate::support::scene::Scene;
 
-/// Tables of the user's that bear the names of ours.
+/// The user's tables, with the same names as isobench's.
 const USERS_TABLES: &str = "
     create table registers as select 1 as precious;
     create table pgbench_accounts as select 2 as precious;
@@ -15,18 +15,20 @@ const USERS_TABLES: &str = "
     create table items as select 4 as precious";
 const USERS_SUMS: &str = "select concat_ws(' ', (select string_agg(t::text || xmin, ' ') from registers t),
     (select string_agg(t::text || xmin, ' ') from pgbench_accounts t),
-    (select string_agg(t::text || xmin, ' ') from pgbench_history t), (select string_agg(t::text || xmin, ' ') from items t))";
+    (select string_agg(t::text || xmin, ' ') from pgbench_history t), (select string_agg(t::text || xmin, ' ') \
+    from items t))";
 
-const REGISTERS: &str = "compare --workload registers --levels rc,ser --clients 4 --transactions \
-                         20 --warmup 0.1 --rounds 1 --json out.json";
+const REGISTERS: &str = "compare --workload registers --levels rc,ser --clients 4 --transactions 20 --warmup 0.1 \
+    --rounds 1 --json out.json";
 const PGBENCH: &str =
     "compare --levels rr --clients 4 --transactions 10 --warmup 0 --rounds 1 --json out.json";
 
-/// Commands that set levels: one that makes a schema, one that works in the user's, and the others.
+/// Commands that set levels: one that creates a schema, one that works in the user's, and the
+/// others.
 const COMMANDS: [&str; 5] =
     [REGISTERS, "run --isolation ser -t 1 -n", PGBENCH, "audit --transactions 1", "probe"];
 
-/// What a session has that nobody has changed.
+/// The state of a session whose settings are unchanged.
 const UNTOUCHED: &str = "read committed, \"$user\", public, 0";
 
 struct Stand {
@@ -46,8 +48,8 @@ fn stand(test: &str, settings: &str) -> Option<Stand> {
 }
 
 impl Stand {
-    /// Fails if a table of the user's has changed, or something is set in one of so many sessions
-    /// of the pool.
+    /// Fails if one of the user's tables has changed, or a setting is left in one of this many
+    /// sessions of the pool.
     fn assert_untouched(&self, sessions: usize) {
         assert_eq!((self.database.inventory(), self.database.value(USERS_SUMS)), self.before);
         assert!(self.bouncer.left_behind(sessions).iter().all(|left| left == UNTOUCHED));
@@ -86,14 +88,14 @@ fn shared_sessions_are_refused_before_anything_is_touched() {
             let settings = format!("pool_mode = {mode}\n{ignored}");
             let test = "shared_sessions_are_refused_before_anything_is_touched";
             let Some(stand) = stand(test, &settings) else { return };
-            // All commands ask the same question, so one of each kind is enough beside the plain
-            // settings.
+            // All commands make the same query, so one of each kind is enough in addition to the
+            // plain settings.
             let commands = if ignored.is_empty() { &COMMANDS[..] } else { &COMMANDS[..2] };
             for command in commands {
                 let finished = stand.bouncer.run(&stand.scene, &words(command)).expect(1);
                 finished.says(&["transaction pooling", "pool_mode = session"]);
             }
-            // Statement pooling allows no blocks, so one session after the other is asked.
+            // Statement pooling doesn't allow blocks, so sessions are queried one after the other.
             stand.assert_untouched(if mode == "transaction" { 20 } else { 0 });
         }
     }
@@ -115,7 +117,7 @@ fn a_pool_that_does_not_clean_up_is_refused() {
     stand.assert_untouched(20);
 }
 
-/// Without a level of its own, `run` sets nothing in a session, and works as pgbench does.
+/// Without a level, `run` doesn't set anything in a session, and works as pgbench does.
 #[test]
 fn a_run_without_a_level_works_in_every_mode() {
     let settings = "pool_mode = transaction\ndefault_pool_size = 2";

@@ -1,5 +1,4 @@
-//! How long a comparison goes on and how precise it gets: A/A cells, resolution, time limit, rates,
-//! sweeps.
+//! Duration and precision of a comparison: A/A cells, resolution, time limit, rates, sweeps.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -9,7 +8,7 @@ use crate::support::document::{self, assert_invariants_held, cells, count, numbe
 use crate::support::program::Running;
 use crate::support::scene::Scene;
 
-/// Short cells that don't wait for the disk.
+/// Short cells without disk flushes.
 const QUICK: &str = "compare --clients 2 --warmup 0.1 --server-setting fsync=off --json out.json";
 
 fn run(scene: &Scene, options: &str, status: i32) -> (String, Value) {
@@ -20,7 +19,7 @@ fn run(scene: &Scene, options: &str, status: i32) -> (String, Value) {
 
 fn line(options: &str) -> String {
     let levels = if options.contains("--levels") { "" } else { " --levels rc,ser" };
-    // Only rates are searched for over a time.
+    // Only searches for rates need a time.
     let length = if options.contains("--sweep") { " --time 0.2" } else { " --transactions 10" };
     format!("{QUICK}{length}{levels} {options}")
 }
@@ -48,7 +47,7 @@ fn the_first_level_is_measured_twice_to_learn_the_noise() {
 #[test]
 fn rounds_go_on_until_the_ratios_are_known() {
     let Some(scene) = Scene::with_server("rounds_go_on_until_the_ratios_are_known") else { return };
-    // Two rounds always differ by more than a tenth of a percent, so there is a third one.
+    // Two rounds always differ by more than 0.1 %, so there is a third one.
     let line = line("--rounds 2 --resolve 0.1% --time-limit 3600");
     let running = Running::start(&mut scene.isobench(&words(&line)));
     running.wait_for_stderr("] round 3/");
@@ -57,13 +56,13 @@ fn rounds_go_on_until_the_ratios_are_known() {
     let document = document::read(&scene, "out.json");
     assert_eq!(document["incomplete_reason"], "interrupted", "{}", finished.stdout);
     assert!(number(&document, "/resolution/reached") > 0.001);
-    // A number, or none if it would be too large to say.
+    // A number, or none if it would be too large to show.
     assert_ne!(document["resolution"]["more_rounds"], 0);
-    // No second round can begin in time.
+    // The second round can't start in time.
     let (_, document) = run(&scene, "--rounds 1 --resolve 0.1% --time-limit 0.001", 0);
     assert_eq!(document["complete"], true, "a precision that isn't reached is no failure");
     assert_eq!(cells(&document)[0]["rounds"].as_array().map(Vec::len), Some(1));
-    // A level compared with itself alone is known at once.
+    // A single level has no ratio to resolve.
     let (_, document) = run(&scene, "--levels rc --rounds 2 --resolve 1% --time-limit 600", 0);
     assert_eq!(cells(&document)[0]["rounds"].as_array().map(Vec::len), Some(2));
     assert_eq!(number(&document, "/resolution/reached").to_bits(), 0.0_f64.to_bits());
@@ -77,7 +76,7 @@ fn a_time_limit_ends_the_rounds() {
     assert!(table.contains("INCOMPLETE"), "{table}");
     let reason = document["incomplete_reason"].as_str().expect("a reason");
     assert_eq!(reason, "the time limit was reached after 1 of 1000 rounds");
-    // The first round always is; another one is never begun that couldn't end.
+    // The first round always runs; another one starts only if it can end in time.
     let lengths: Vec<usize> =
         cells(&document).iter().map(|cell| cell["rounds"].as_array().expect("rounds").len()).collect();
     assert_eq!(lengths, [1, 1]);
@@ -93,7 +92,7 @@ fn rates_are_a_factor() {
     for cell in cells(&document) {
         let round = &cell["rounds"][0];
         assert_eq!(count(round, "/transactions/committed"), 20);
-        // However slow the machine is, none begins before it is due.
+        // However slow the machine is, transactions don't start before they are due.
         assert!(number(round, "/seconds") * number(cell, "/rate") > 10.0, "{round:#}");
     }
     // The ratio is taken between levels at the same rate.

@@ -1,4 +1,4 @@
-//! `isobench probe`: the matrix, specifications of the user's, and what can go wrong with them.
+//! `isobench probe`: the matrix, the user's specifications, and their errors.
 
 use isobench_testkit::h2::H2;
 use rustix::process::Signal;
@@ -42,17 +42,17 @@ v
 fn the_embedded_server_is_probed_at_every_level() {
     let Some(scene) = Scene::with_server("the_embedded_server_is_probed_at_every_level") else { return };
     let finished = scene.run(&["probe", "--json", "probe.json"]);
-    // Serializable lets write skew through once old transactions are summarised, which is known.
+    // Serializable permits write skew once old transactions are summarized, a known limitation.
     let finished = finished.expect(0).prints(&[
         "G0, dirty write",
         "permitted: T1 and T2 both read 10, and both wrote",
         "read committed requested, runs read committed: ",
-        "repeatable read requested, runs snapshot isolation: write skew, read-only anomaly, write \
-         skew on a predicate permitted",
+        "repeatable read requested, runs snapshot isolation: write skew, read-only anomaly, write skew on a \
+         predicate permitted",
         "serializable requested, runs serializable only for a while: write skew after summarisation permitted after ",
         "(weaker than promised: a known limitation)",
-        "KNOWN LIMITATION of PostgreSQL (seen in 15.18, 15.20, 18.4): serializable promises \
-         serializable, but write skew ",
+        "KNOWN LIMITATION of PostgreSQL (seen in 15.18, 15.20, 18.4): serializable promises serializable, but \
+         write skew ",
         "\n-- psql 1\nCREATE TABLE probe_items ",
     ]);
     finished.says(&[
@@ -121,7 +121,7 @@ fn a_specification_prints_what_the_isolation_tester_prints() {
     );
 }
 
-/// Whoever waits there is seen in the product's own view.
+/// The product's own view shows the waiting session.
 #[test]
 fn a_specification_runs_on_another_product() {
     let scene = Scene::new();
@@ -169,7 +169,7 @@ fn a_specification_that_cant_go_on_is_incomplete() {
     run("lost.spec").expect(2).says(&["lost.spec: failed to send query for step y"]);
 }
 
-/// Makes the statement that makes the second table wait for ever.
+/// Makes the statement that creates the second table wait for ever.
 const NO_SECOND_TABLE: &str = "
     create sequence public.tables_made;
     create function public.wait_for_ever() returns event_trigger language plpgsql as $$ begin
@@ -178,12 +178,12 @@ const NO_SECOND_TABLE: &str = "
     create event trigger no_second_table on ddl_command_start when tag in ('CREATE TABLE')
         execute function public.wait_for_ever()";
 
-/// Every signal that asks a program to end ends a probe, which says what it has.
+/// Every signal that ends a program ends a probe, which reports its partial results.
 #[test]
 fn a_probe_that_is_asked_to_end_reports_what_it_has() {
     let Some(database) = Database::new("a_probe_that_is_asked_to_end_reports_what_it_has") else { return };
     let scene = Scene::new();
-    // The second interleaving's tables are never made, so that the probe can't end by itself.
+    // The tables of the second interleaving are never created, so the probe can't end by itself.
     let mut session = database.connect();
     session.execute(NO_SECOND_TABLE).expect("an event trigger");
     let before = database.inventory();
@@ -205,7 +205,7 @@ fn a_probe_that_is_asked_to_end_reports_what_it_has() {
     }
 }
 
-/// A setup that waits for a lock of somebody else's isn't waited for, either.
+/// A setup that waits for a lock of another session is ended, too.
 #[test]
 fn a_specification_that_waits_in_its_setup_is_ended() {
     let Some(database) = Database::new("a_specification_that_waits_in_its_setup_is_ended") else { return };
@@ -217,7 +217,7 @@ fn a_specification_that_waits_in_its_setup_is_ended() {
     running.finish().expect(2).says(&["slow.spec: interrupted"]);
 }
 
-/// Where a specification runs, and that roles which it makes reach its tables there.
+/// The schema in which a specification runs, and the access that the roles it creates have to it.
 #[test]
 fn a_specification_runs_in_public_or_in_the_schema_with_its_roles() {
     const ROLES: &str = "\

@@ -1,4 +1,4 @@
-//! Servers that are no PostgreSQL: `CockroachDB` as recorded, and `H2` over the real protocol.
+//! Servers other than PostgreSQL: `CockroachDB` as recorded, and `H2` over the real protocol.
 
 use isobench_testkit::h2::H2;
 use isobench_testkit::scripted::ScriptedServer;
@@ -19,7 +19,7 @@ fn on_scripted(scene: &Scene, script: &str, arguments: &[&str]) -> Finished {
     finished
 }
 
-/// What every session in the database of our own is asked first.
+/// The first query of every session in isobench's own database.
 const ENTERED: &str = "> SELECT current_database()
 < row isobench
 > SELECT coalesce(comment, '') FROM [SHOW DATABASES WITH COMMENT] WHERE database_name = 'isobench'
@@ -27,7 +27,7 @@ const ENTERED: &str = "> SELECT current_database()
 < row made by isobench; safe to drop
 ";
 
-/// The script, with that in each of those sessions.
+/// Returns the script with that query in each of those sessions.
 fn entering(script: &str) -> String {
     let mut entering = String::new();
     let mut lines = script.lines().map(str::trim).peekable();
@@ -43,7 +43,7 @@ fn entering(script: &str) -> String {
     entering
 }
 
-/// Two sessions that are asked whether a pooler shares them out.
+/// Two sessions that are tested for a pooler that shares them.
 const NO_POOLER: &str = "
     == connect database=test
     ! no key
@@ -78,7 +78,7 @@ const NO_POOLER: &str = "
     < tag ROLLBACK
 ";
 
-/// `CockroachDB` v20.1 runs everything at serializable: a database of our own is made, looked at,
+/// `CockroachDB` v20.1 runs everything at serializable: isobench's database is created, inspected,
 /// and removed.
 const REFUSAL: &str = r#"
     == connect database=test
@@ -121,7 +121,7 @@ const REFUSAL: &str = r#"
     < tag COMMIT
 "#;
 
-/// What begins the second level there.
+/// The statement that starts the second level there.
 const SECOND_LEVEL: &str = "> SET default_transaction_isolation = 'read committed'";
 
 #[test]
@@ -133,8 +133,8 @@ fn a_raised_level_is_refused_if_levels_are_strict() {
     finished.says(&["--strict-levels: read committed was asked for, but the server runs serializable"]);
 }
 
-/// What a cell says between its tables and its end: the names of tables, a client, and the sums
-/// before and after.
+/// The conversation of a cell between its tables and its end: the names of tables, a client, and
+/// the sums before and after.
 fn cell(client: &str, sums: &str) -> String {
     CELL.replace("{client}", client).replace("{sums}", sums)
 }
@@ -168,16 +168,16 @@ const CELL: &str = r"
     < row {sums}
 ";
 
-/// A script that is tried: the names of tables, and a session whose transaction is rolled back.
+/// The trial of a script: the names of tables, and a session whose transaction is rolled back.
 fn trial(work: &str) -> String {
     let (session, _) = CELL.split_once("{client}").expect("a client");
     format!("{session}\n> BEGIN;\n< tag BEGIN\n{work}\n> ROLLBACK;\n< tag ROLLBACK\n")
 }
 
-/// The tables are looked at after a cell.
+/// The tables are inspected after a cell.
 const LOOKED: &str = "== connect database=isobench\n";
 
-/// The tables at scale 1, with statistics by a statement that v20.1 knows.
+/// The tables at scale 1, with statistics by a statement that v20.1 supports.
 fn load() -> String {
     let table = |name: &str| format!("> create table isobench.public.{name}(*\n< tag CREATE TABLE\n");
     let copy = |what: &str| {
@@ -204,7 +204,7 @@ fn load() -> String {
     )
 }
 
-/// The rows put back, before the second round.
+/// The rows restored before the second round.
 const PUT_BACK: &str = "
     == connect database=isobench
     > truncate table isobench.public.pgbench_history
@@ -217,8 +217,8 @@ const PUT_BACK: &str = "
     < tag UPDATE 1
 ";
 
-/// Loading takes minutes there, so it is done once; no session has a key, and nothing asks for a
-/// process.
+/// Loading takes minutes there, so it is done once; sessions have no key, and the process isn't
+/// queried.
 #[test]
 fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     let scene = Scene::new();
@@ -228,8 +228,8 @@ fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     let cell = cell(statement, "1 | 5 | 5 | 5 | 5");
     let (load, trial) = (load(), trial(statement));
     let script = format!("{head}\n{load}{trial}{PUT_BACK}{cell}{LOOKED}{PUT_BACK}{cell}{LOOKED}");
-    let options = "compare --levels ser --strategies single-statement --clients 1 --transactions 1 \
-                   --warmup 0 --rounds 2 --no-observe --json out.json";
+    let options = "compare --levels ser --strategies single-statement --clients 1 --transactions 1 --warmup 0 \
+        --rounds 2 --no-observe --json out.json";
     let finished = on_scripted(&scene, &script, &words(options)).expect(0);
     let finished =
         finished.says(&["note: loading takes long on CockroachDB, so the tables were loaded once"]);
@@ -274,7 +274,7 @@ const SAVEPOINTS: &str = r#"
     < tag COMMIT
 "#;
 
-/// What follows the savepoint.
+/// The statements after the savepoint.
 const WORK: &str = "> UPDATE isobench.public.pgbench_accounts *
     < tag UPDATE 1
     > SELECT abalance *
@@ -295,8 +295,8 @@ fn a_savepoint_of_cockroachdb_is_gone_back_to() {
         "> SAVEPOINT cockroach_restart;\n< tag SAVEPOINT\n{WORK}\n> RELEASE SAVEPOINT cockroach_restart;\n< tag COMMIT"
     );
     let script = format!("{head}\n{}{}{cell}{LOOKED}", load(), trial(&tried));
-    let options = "compare --levels ser --strategies savepoint --clients 1 --transactions 2 \
-                   --warmup 0 --rounds 1 --no-observe --json out.json";
+    let options = "compare --levels ser --strategies savepoint --clients 1 --transactions 2 --warmup 0 --rounds 1 \
+        --no-observe --json out.json";
     on_scripted(&scene, &script, &words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     let round = rounds(&document).next().expect("a round");
@@ -387,7 +387,7 @@ fn conflicts_of_cockroachdb_are_retried_and_an_ambiguous_commit_is_not() {
     assert_eq!(cells(&document)[0]["level"]["effective"], "serializable");
 }
 
-/// H2 knows neither END nor BEGIN ISOLATION LEVEL; its tables are made by a script.
+/// H2 supports neither END nor BEGIN ISOLATION LEVEL; its tables are created by a script.
 #[test]
 fn compare_on_h2() {
     let scene = Scene::new();
@@ -409,9 +409,8 @@ fn compare_on_h2() {
          update counters set v = v + 1 where k = :k;\n\
          commit;\n",
     );
-    let options = "compare --levels rc,rr,ser --clients 4 --setup tables.sql --workload add.sql \
-                   --transactions 10 --warmup 0 --rounds 1 --json out.json -h 127.0.0.1 -U sa -d \
-                   test --port";
+    let options = "compare --levels rc,rr,ser --clients 4 --setup tables.sql --workload add.sql --transactions 10 \
+        --warmup 0 --rounds 1 --json out.json -h 127.0.0.1 -U sa -d test --port";
     let mut command = scene.isobench(&[&words(options)[..], &[&h2.port.to_string()]].concat());
     let finished = Running::start(command.env("PGPASSWORD", "sa")).finish().expect(0);
     let finished = finished.says(&["working in schema \"isobench\""]);

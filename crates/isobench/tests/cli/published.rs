@@ -15,8 +15,8 @@ fn plans_are_listed_and_printed() {
     for plan in PLANS {
         assert!(list.contains(&format!("\n{plan}: ")), "{list}");
         let text = scene.run(&["plans", plan]).expect(0).stdout;
-        // What is printed is a plan: a server that isn't there is asked for before anything else is
-        // wrong.
+        // The output is a plan: a connection to a missing server is attempted before any other
+        // error.
         scene.write("mine.toml", &text);
         for size in ["--quick", "--full"] {
             let line = format!("compare --plan mine.toml {size} -d postgresql:///none?host=/nonexistent");
@@ -27,8 +27,8 @@ fn plans_are_listed_and_printed() {
     scene.run(&["plans", "e6"]).expect(1).says(&["\"e6\"", "e5-heikki"]);
 }
 
-/// Runs a plan in the shortest form there is: a few transactions, one round, small tables, and no
-/// waiting for the disk.
+/// Runs a plan in its shortest form: a few transactions, one round, small tables, and no disk
+/// flushes.
 fn repeat(plan: &str, options: &str) {
     let Some(scene) = Scene::with_server(&format!("published experiment {plan}")) else { return };
     let line = format!("compare --plan {plan} --warmup 0 --rounds 1 --json out.json {options}");
@@ -40,7 +40,7 @@ fn repeat(plan: &str, options: &str) {
     assert!(finished.stdout.contains(document["plan"]["experiment"]["title"].as_str().expect("a title")));
     assert!(finished.stdout.contains("What the original missed"), "{}", finished.stdout);
     assert!(cells(&document).len() > 1 && rounds(&document).all(|round| round["complete"] == true));
-    // Every published row has a cell of ours beside it.
+    // Every published row has a cell of the result beside it.
     for row in document["plan"]["experiment"]["published"].as_array().expect("rows") {
         let matches = |cell: &&serde_json::Value| {
             row["cell"].as_object().expect("a selector").iter().all(|(factor, value)| match factor.as_str() {
@@ -80,8 +80,8 @@ fn swallowed_conflicts() {
 
 #[test]
 fn predicate_locks_of_a_scan() {
-    // The cells of one version and the published number of rows: five versions make many large
-    // tables.
+    // The cells of one version and the published number of rows: five versions would load many
+    // large tables.
     repeat(
         "e5-heikki",
         "--transactions 2 --vary rows=400000 --vary index=1 --vary table_rows=400000 --vary server-version=18 \

@@ -1,4 +1,4 @@
-//! `isobench report`: saved results, alone and in twos. No server is needed.
+//! `isobench report`: saved results, one or two. No server is needed.
 //!
 //! The results are the examples of the crate that renders them.
 
@@ -66,7 +66,7 @@ fn one_result_in_every_format() {
         assert_eq!(finished.stderr, "", "{format}");
         assert!(!scene.file("three-levels.html").exists());
     }
-    // What was measured before was judged before: rendering is no second measurement.
+    // The result was judged when it was measured: rendering doesn't repeat that.
     scene.run(&["report", "broken-promise.json", "--format", "text"]).expect(0).prints(&["PROMISE BROKEN"]);
     scene.run(&["report", "interrupted.json", "--format", "markdown"]).expect(0).prints(&["INCOMPLETE"]);
 }

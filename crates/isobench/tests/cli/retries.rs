@@ -1,4 +1,4 @@
-//! The two failures of published experiments that isobench must not repeat: clients that die of
+//! Two failures of published experiments that isobench must not repeat: clients that die of
 //! conflicts, and failed transactions counted as throughput.
 
 use crate::compare::words;
@@ -6,7 +6,7 @@ use crate::support::document::{self, assert_invariants_held, count, number, roun
 use crate::support::named::Database;
 use crate::support::scene::Scene;
 
-/// pgbench 12 lost three of four clients at once here, and went on with one.
+/// pgbench 12 lost three of four clients at once here, and continued with one.
 #[test]
 fn all_clients_work_to_the_end_at_repeatable_read() {
     all_clients_work_to_the_end("all_clients_work_to_the_end_at_repeatable_read", "rr");
@@ -43,8 +43,8 @@ fn a_collision_is_shown_as_one() {
     let test = "a_collision_is_shown_as_one";
     let Some(database) = Database::new(test) else { return };
     let scene = Scene::new();
-    let options = "compare --levels rr --scale 1 --clients 16 --transactions 60 --warmup 0 \
-                   --rounds 1 --keep --json out.json";
+    let options = "compare --levels rr --scale 1 --clients 16 --transactions 60 --warmup 0 --rounds 1 --keep \
+        --json out.json";
     database.run(&scene, &words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_invariants_held(&document);

@@ -1,6 +1,5 @@
-//! What `isobench run` took over from pgbench besides its summary: logs, reconnecting, errors told
-//! as they are met. And the one thing in which it differs on purpose: a run in which nothing
-//! committed is no success.
+//! Features that `isobench run` shares with pgbench besides the summary: logs, reconnecting, errors
+//! reported immediately. And its one intended difference: a run without a commit fails.
 
 use std::fs;
 
@@ -8,7 +7,7 @@ use crate::compare::words;
 use crate::support::named::Database;
 use crate::support::scene::Scene;
 
-/// Conflicts of one kind, whatever happens.
+/// Conflicts of one kind, in any case.
 const CONFLICTS: &str = "do $$ begin raise exception 'made up' using errcode = '40001'; end $$;\n";
 
 const FILES: &[(&str, &str)] =
@@ -92,8 +91,8 @@ fn options_of_logs_are_checked() {
         ("--aggregate-interval 1", "--log"),
         ("--log-prefix x", "--log"),
         ("-l --sampling-rate 0.5 --aggregate-interval 1", "cannot be used with"),
-        ("-l --sampling-rate 0", "--sampling-rate: 0 is no number above 0 and up to 1"),
-        ("-l --sampling-rate 1.5", "--sampling-rate: 1.5 is no number above 0 and up to 1"),
+        ("-l --sampling-rate 0", "--sampling-rate: 0 isn't a number above 0 and up to 1"),
+        ("-l --sampling-rate 1.5", "--sampling-rate: 1.5 isn't a number above 0 and up to 1"),
         ("-l --aggregate-interval 0", "0 is not in 1.."),
         ("-T 1 -l --aggregate-interval 2", "--aggregate-interval: must not be longer than the duration (-T)"),
         ("--progress-timestamp", "--progress"),
@@ -134,7 +133,7 @@ fn nothing_committed_is_no_success() {
     assert!(said("run -n -f fails.sql -t 3 --continue-on-error", 2).contains(failed));
     let cut_off = "No transaction committed: 0 failed, 2 were cut off by the end of the run; ";
     assert!(said("run -n -f conflicts.sql -c 2 -T 0.2 --max-tries 0", 2).contains(cut_off));
-    // One is enough.
+    // One commit is enough.
     assert_eq!(said("run -n -f one.sql -f conflicts.sql -t 20 --random-seed 1", 0), "");
 }
 
@@ -157,7 +156,7 @@ fn errors_and_steps_are_told_as_they_are_met() {
 #[test]
 fn an_abort_can_end_the_run() {
     let Some((database, scene)) = prepare("an_abort_can_end_the_run") else { return };
-    // Without the option, the clients that draw the other script would go on for a minute.
+    // Without the option, the clients that draw the other script would continue for a minute.
     let options = "run -n -f fails.sql -f one.sql -c 4 -T 60 --exit-on-abort";
     database.run(&scene, &words(options)).expect(2).says(&["division by zero", "Run was aborted"]);
 }

@@ -1,4 +1,4 @@
-//! Where a comparison's result and its report are written.
+//! The files of a comparison's result and report.
 
 use std::fs;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ fn a_result_has_a_folder_of_its_own() {
     let document = document::read(&scene, &line.replace("report.html", "result.json"));
     assert_eq!(document["complete"], true);
     assert_eq!(document["command"][1], "compare");
-    // Sizes and extensions of what was measured.
+    // Sizes and extensions of the measured database.
     assert!(document["server"]["relations"].to_string().contains("pgbench_accounts"));
     assert!(document["server"]["extensions"]["plpgsql"].is_string());
 }
@@ -67,7 +67,7 @@ fn where_nothing_can_be_written_the_table_is_still_shown() {
     let Some(scene) = Scene::with_server("where_nothing_can_be_written_the_table_is_still_shown") else {
         return;
     };
-    // A file where the folder would be.
+    // A file in place of the folder.
     scene.write("isobench-results", "");
     let finished = scene.run(&with(&[])).expect(0).prints(&["read committed"]);
     finished.says(&["warning: could not make the folder", "--no-save does without"]);
@@ -75,7 +75,7 @@ fn where_nothing_can_be_written_the_table_is_still_shown() {
     scene.run(&with(&["--results", "blocked/x"])).expect(1).says(&["--results: could not make the folder"]);
 }
 
-/// Before anything is started, and so before anything is measured.
+/// Before anything is started, and therefore before the measurement.
 #[test]
 fn what_cannot_be_written_is_noticed_at_once() {
     let scene = Scene::new();
@@ -91,15 +91,15 @@ fn what_cannot_be_written_is_noticed_at_once() {
         (&["compare", "--results", "blocked/x"], "--results: could not make the folder"),
         (
             &["compare", "--results", "folder"],
-            "--results: \"folder/report.html\" exists and is no report of isobench",
+            "--results: \"folder/report.html\" exists and isn't a report of isobench",
         ),
         (
             &["compare", "--html", "theirs.html"],
-            "--html: \"theirs.html\" exists and is no report of isobench",
+            "--html: \"theirs.html\" exists and isn't a report of isobench",
         ),
         (
             &["compare", "--json", "theirs.json"],
-            "--json: \"theirs.json\" exists and is no result of isobench",
+            "--json: \"theirs.json\" exists and isn't a result of isobench",
         ),
         (&["audit", "--history", "blocked/h"], "--history: could not make the folder"),
         (&["run", "--json", "nosuch/x.json"], "--json: could not write"),

@@ -1,4 +1,4 @@
-//! `isobench server`: a PostgreSQL in the foreground, and nothing of it afterwards.
+//! `isobench server`: a PostgreSQL in the foreground, which leaves nothing behind.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ fn it_serves_until_a_signal_and_leaves_nothing() {
         } else {
             skip(test, "there is no psql to try the line with");
         }
-        // And isobench itself can use it.
+        // isobench itself can use it.
         let words: Vec<&str> = line.split_whitespace().collect();
         let options = [&["run", "-t", "1", "-S"], &words[1..]].concat();
         scene.run(&options).expect(1).says(&["isobench init"]);

@@ -1,4 +1,5 @@
-//! What the server's own statistics add to a comparison, and what is left where they are forbidden.
+//! The server's own statistics in a comparison, and the comparison without them where access is
+//! forbidden.
 
 use serde_json::Value;
 
@@ -13,8 +14,8 @@ fn the_server_counts_what_we_count() {
         [("simple", "tpcb-like"), ("prepared", "tpcb-like"), ("extended", "select-only")]
     {
         let line = format!(
-            "compare --levels rc,ser -c 4 --transactions 40 --warmup 0.1 --rounds 1 -M {protocol} \
-             -w {workload} --json out.json"
+            "compare --levels rc,ser -c 4 --transactions 40 --warmup 0.1 --rounds 1 -M {protocol} -w {workload} \
+             --json out.json"
         );
         scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
         let document = document::read(&scene, "out.json");
@@ -30,25 +31,25 @@ fn the_server_counts_what_we_count() {
     }
 }
 
-/// A procedure rolls back for each retry, and what a function swallows commits.
+/// A procedure rolls back for each retry, and a function that swallows an error commits.
 #[test]
 fn the_server_counts_what_we_count_of_strategies() {
     let Some(scene) = Scene::with_server("the_server_counts_what_we_count_of_strategies") else { return };
-    let line = "compare --levels rr -c 4 --transactions 40 --warmup 0.1 --rounds 1 -w tpcb-like \
-                --strategies procedure,swallow --json out.json";
+    let line = "compare --levels rr -c 4 --transactions 40 --warmup 0.1 --rounds 1 -w tpcb-like --strategies \
+        procedure,swallow --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
     let mut seen = Vec::new();
     for round in rounds(&document) {
         let notes = round["server"]["notes"].to_string();
         let comparison = round["server"]["comparison"].as_array().expect("counts");
-        // A procedure that gives up doesn't say how often it has tried.
+        // A procedure that gives up doesn't report its number of attempts.
         assert!(comparison.len() == 4 || notes.contains("retry inside the server"), "{notes}");
         for count in comparison {
             assert_eq!(count["agrees"], true, "{comparison:?}");
         }
         let retried = count(round, "/attempts/retried");
-        // Left out where there are none.
+        // Omitted if there are none.
         let swallowed = round["attempts"]["swallowed"].as_u64().unwrap_or(0);
         assert!(retried + swallowed > 0, "nothing met a conflict: {round}");
         seen.push(swallowed > 0);
@@ -60,15 +61,15 @@ fn the_server_counts_what_we_count_of_strategies() {
 #[test]
 fn waits_and_locks_are_sampled() {
     let Some(scene) = Scene::with_server("waits_and_locks_are_sampled") else { return };
-    // Each of 24 transactions holds the row for a while, one after the other; so there is time
-    // enough for samples.
+    // Each of 24 transactions holds the row for a while, one after the other, so there is time for
+    // samples.
     scene.write("tables.sql", "drop table if exists t; create table t as select 1 as id, 0 as value;");
     scene.write(
         "hold.sql",
         "begin;\nupdate t set value = value + 1 where id = 1;\nselect pg_sleep(0.1);\nend;\n",
     );
-    let line = "compare --setup tables.sql --workload hold.sql --levels rc,ser -c 8 --transactions \
-                3 --warmup 0 --rounds 1 --json out.json";
+    let line = "compare --setup tables.sql --workload hold.sql --levels rc,ser -c 8 --transactions 3 --warmup 0 \
+        --rounds 1 --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
     for cell in cells(&document) {
@@ -91,7 +92,7 @@ fn waits_and_locks_are_sampled() {
     );
 }
 
-/// Everything of the server that the observer reads, by the views' names in the documentation.
+/// All sources of the observer, by the views' names in the documentation.
 const FORBIDDEN: &str = "pg_stat_activity, pg_locks, pg_stat_database, pg_stat_wal, pg_stat_bgwriter, pg_stat_slru, \
     pg_stat_user_tables, pg_stat_all_tables, pg_settings, pg_db_role_setting, pg_extension, pg_stat_database_conflicts";
 
@@ -136,8 +137,8 @@ fn without_an_observer_nothing_is_asked() {
     assert!(cells(&document)[0]["rounds"][0].get("server").is_none());
 }
 
-/// With a connection for each transaction the level is the one asked for, and the server's counts,
-/// which have our connecting in them, aren't compared with ours.
+/// With a connection per transaction the level is the requested one, and the server's counts, which
+/// include isobench's connecting, aren't compared.
 #[test]
 fn a_connection_for_each_transaction() {
     let Some(scene) = Scene::with_server("a_connection_for_each_transaction") else { return };

@@ -1,5 +1,5 @@
-//! A hot standby: reading is measured there, writing is refused before anything is measured; and
-//! the one of several hosts that answers.
+//! A hot standby: reading is measured there, writing is refused before the measurement; and the
+//! selection of the host that answers.
 
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
@@ -12,8 +12,8 @@ use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 use crate::support::skip;
 
-/// A primary with pgbench's tables at scale 2, and its standby, which is to end first; `None` after
-/// saying why there are none.
+/// A primary with pgbench's tables at scale 2, and its standby, which has to end first; `None`
+/// after printing the reason if there are none.
 fn servers(test: &str, scene: &Scene, settings: &[&str]) -> Option<(Server, Standby)> {
     let Some(bin) = postgresql_programs().filter(|bin| bin.join("pg_basebackup").is_file()) else {
         skip(test, "no installed PostgreSQL with pg_basebackup");
@@ -33,7 +33,7 @@ fn on(standby: &Standby, scene: &Scene, command: &str) -> Finished {
     start(standby, scene, command).finish()
 }
 
-/// Starts the program on the standby, named behind a host that isn't there.
+/// Starts the program on the standby, listed after a host that doesn't exist.
 fn start(standby: &Standby, scene: &Scene, command: &str) -> Running {
     let folder = standby.folder().display().to_string();
     let hosts = format!("/nonexistent,{folder}");

@@ -27,8 +27,8 @@ fn what_is_swallowed_is_not_throughput() {
     let Some(scene) = Scene::with_server("what_is_swallowed_is_not_throughput") else { return };
     let (_, document) =
         run(&scene, "--strategies retry,swallow,procedure --levels rc,rr,ser --transactions 60");
-    // Rows in the history are what was committed: neither what was swallowed, nor what was retried
-    // inside.
+    // The rows in the history match the commits: neither swallowed work nor retries inside the
+    // server are included.
     assert_invariants_held(&document);
     assert_eq!(cells(&document).len(), 9);
     for cell in cells(&document) {
@@ -75,9 +75,8 @@ fn every_strategy_does_the_same_work() {
     }
     let (_, document) = run(
         &scene,
-        "--workload simple-update --strategies \
-         retry,procedure,swallow,single-statement,for-update,advisory-lock --levels ser \
-         --transactions 20",
+        "--workload simple-update --strategies retry,procedure,swallow,single-statement,for-update,advisory-lock \
+         --levels ser --transactions 20",
     );
     assert_invariants_held(&document);
 }
@@ -90,7 +89,7 @@ fn transactions_are_counted_instead_of_time() {
     assert_eq!(document["plan"]["transactions"], 50);
     assert_eq!(document["plan"]["time"], Value::Null);
     for cell in cells(&document) {
-        // Planned is processed, at every level: nobody dies of a conflict.
+        // All planned transactions are processed, at every level: clients don't die of conflicts.
         assert_eq!(count(&cell["rounds"][0], "/transactions/committed"), 300, "{cell:#}");
     }
     assert_invariants_held(&document);
@@ -112,7 +111,7 @@ fn parameters_of_tables_and_of_workloads_vary() {
     let varied: Vec<&Value> = cells(&document).iter().map(|cell| &cell["varied"]["keys"]).collect();
     assert_eq!(varied, ["4", "9"]);
     assert!(cells(&document).iter().all(|cell| cell["workload"] == "registers"));
-    // A variable of somebody's own script.
+    // A variable of the user's own script.
     scene.write("own.sql", "select abalance from pgbench_accounts where aid = :account;\n");
     let (_, document) = run(&scene, "--workload own.sql --vary account=1,2 --levels rc --transactions 5");
     assert_eq!(cells(&document).len(), 2);
@@ -170,7 +169,7 @@ fn a_strategy_that_the_server_cannot_do_is_refused_or_left_out() {
         return;
     };
     scene.run(&words("compare --strategies retry,savepoint")).expect(1).says(&["savepoint", "snapshot"]);
-    // A plan goes on without it, and says so.
+    // A plan continues without the strategy, and reports that.
     scene.write("mine.toml", "strategies = [\"retry\", \"savepoint\"]\nlevels = [\"rc\"]\n");
     let line = "compare --plan mine.toml --transactions 5 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(line)).expect(0).says(&["note: left out: ", "savepoint"]);

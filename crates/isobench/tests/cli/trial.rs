@@ -1,4 +1,4 @@
-//! Scripts are tried before anything is measured; a cell that can't be measured doesn't end the
+//! The trial of scripts before the measurement; a cell that can't be measured doesn't end the
 //! others.
 
 use crate::compare::words;
@@ -31,7 +31,7 @@ fn what_the_server_refuses_comes_to_light_before_measuring() {
 fn a_cell_that_fails_does_not_end_the_others() {
     let Some(scene) = Scene::with_server("a_cell_that_fails_does_not_end_the_others") else { return };
     scene.write("setup.sql", "DROP TABLE IF EXISTS t; CREATE TABLE t (v int);\n");
-    // The first fails when it is tried, the second one only later on, with more than one client.
+    // The first fails in the trial, the second one only later, with more than one client.
     let early = "\\if :variant = 1\nSELECT nothing FROM t;\n\\else\nSELECT v FROM t;\n\\endif\n";
     let late =
         "\\if :variant = 1 and :client_id = 1\nSELECT nothing FROM t;\n\\else\nSELECT v FROM t;\n\\endif\n";
@@ -50,7 +50,8 @@ fn a_cell_that_fails_does_not_end_the_others() {
     }
 }
 
-/// What can't be done within a transaction can't be tried, and is measured all the same.
+/// Statements that are impossible within a transaction can't be tried, and are measured
+/// nevertheless.
 #[test]
 fn what_cannot_be_tried_is_measured() {
     let Some(scene) = Scene::with_server("what_cannot_be_tried_is_measured") else { return };

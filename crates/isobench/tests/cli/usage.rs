@@ -29,7 +29,7 @@ fn help_and_version() {
     }
 }
 
-/// The short help leaves out options that few people need, and says so.
+/// The short help omits rarely needed options, and says so.
 #[test]
 fn help_has_a_short_and_a_full_form() {
     for command in ["compare", "audit"] {

@@ -1,4 +1,4 @@
-//! `isobench workloads`: the list, one of them, and files for a workload of one's own.
+//! `isobench workloads`: the list, one of them, and the files for a workload of the user's own.
 
 use crate::support::scene::Scene;
 

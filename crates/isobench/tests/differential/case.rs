@@ -1,4 +1,4 @@
-//! A case: what both programs are given, and how their results are compared. Cases stand in
+//! A case: the input of both programs, and the comparison of their results. Cases are in
 //! `cases/*.txt`.
 //!
 //! ```text
@@ -26,11 +26,11 @@
 
 use std::ops::RangeInclusive;
 
-/// What both programs are given, and how their results are compared.
+/// The input of both programs, and the comparison of their results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a line of a case")]
 pub struct Case {
-    /// The file's name, the case's, and the values of its variables.
+    /// The name of the file and the case, and the values of its variables.
     pub name: String,
     /// The command line.
     pub options: String,
@@ -38,23 +38,23 @@ pub struct Case {
     pub files: Vec<(String, String)>,
     /// Standard input.
     pub input: String,
-    /// The real program's exit status; `None` if it is left to it.
+    /// The real program's exit status; `None` if any is valid.
     pub status: Option<i32>,
-    /// What the real program must say.
+    /// Texts that the real program must print.
     pub says: Vec<String>,
-    /// Whether the database has pgbench's tables.
+    /// The database has pgbench's tables.
     pub tables: bool,
-    /// Statements done in each database before.
+    /// Statements executed in each database before.
     pub sql: Vec<String>,
-    /// Variables of the environment.
+    /// Environment variables.
     pub env: Vec<(String, String)>,
-    /// Lines come in any order.
+    /// Lines may come in any order.
     pub any_order: bool,
-    /// Any two numbers are equal.
+    /// Any two numbers are considered equal.
     pub any_numbers: bool,
-    /// The server may be asked something else.
+    /// The statements sent to the server may differ.
     pub any_statements: bool,
-    /// The versions it is for.
+    /// The versions of pgbench to which it applies.
     pub versions: RangeInclusive<u32>,
 }
 
@@ -79,7 +79,7 @@ impl Default for Case {
 }
 
 impl Case {
-    /// Puts a value where a variable stands.
+    /// Replaces a variable by a value.
     fn put(&self, variable: &str, value: &str) -> Case {
         let put = |text: &String| text.replace(variable, value);
         Case {
@@ -94,7 +94,7 @@ impl Case {
         }
     }
 
-    /// Whether versions differ in it.
+    /// Returns whether it is for certain versions only.
     pub fn is_of_versions(&self) -> bool {
         self.versions != Case::default().versions
     }
@@ -108,7 +108,7 @@ impl Case {
 /// The cases of a file.
 ///
 /// # Panics
-/// It has an error: says which line.
+/// It has an error; the message names the line.
 pub fn read(file: &str, text: &str) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut lines = text.lines().enumerate().peekable();
@@ -135,7 +135,7 @@ pub fn read(file: &str, text: &str) -> Vec<Case> {
     cases
 }
 
-/// What stands below one headline.
+/// The lines below one headline.
 struct Block {
     case: Case,
     options: Vec<String>,
@@ -143,7 +143,7 @@ struct Block {
 }
 
 impl Block {
-    /// Takes a line and the indented ones below it; `None` if it isn't understood.
+    /// Parses a line and the indented ones below it; `None` if it is unknown.
     fn take(&mut self, line: &str, below: &str) -> Option<()> {
         let (key, value) = line.split_once(':')?;
         let value = value.trim();

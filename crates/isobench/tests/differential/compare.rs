@@ -1,4 +1,4 @@
-//! Runs both programs on a case and tells how they differ.
+//! Runs both programs on a case and reports their differences.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,13 +9,13 @@ use crate::normal::aspects;
 use crate::program::{Left, Program, run};
 use crate::server::Site;
 
-/// How a case went.
+/// The outcome of a case.
 #[derive(Debug)]
 pub enum Verdict {
     Equal,
-    /// The real program doesn't do what the case says: the case is wrong.
+    /// The real program doesn't behave as the case says: the case is wrong.
     NotAsSaid(String),
-    /// The programs differ: which aspects, and how.
+    /// The programs differ: the aspects, and the details.
     Different(Vec<String>, String),
 }
 
@@ -43,7 +43,7 @@ pub fn compare(site: &Site, case: &Case) -> Verdict {
     if different.is_empty() { Verdict::Equal } else { Verdict::Different(different, report) }
 }
 
-/// Runs the real program alone, and says what it did.
+/// Runs the real program alone, and returns its results.
 pub fn show(site: &Site, case: &Case) -> (String, Option<String>) {
     let left = run(site, case, Program::Theirs);
     let mut text = String::new();
@@ -60,7 +60,7 @@ pub fn show(site: &Site, case: &Case) -> (String, Option<String>) {
 fn not_as_said(theirs: &Left, case: &Case) -> Option<String> {
     let said = format!("{}{}", theirs.stdout, theirs.stderr);
     let missing = case.says.iter().find(|text| !said.contains(text.as_str()));
-    // A program that hangs or crashes is never what is meant.
+    // A program that hangs or crashes is never intended.
     let as_said = theirs.status.is_some() && (case.status.is_none() || theirs.status == case.status);
     let why = match (missing, as_said) {
         (None, true) => return None,
@@ -70,7 +70,7 @@ fn not_as_said(theirs: &Left, case: &Case) -> Option<String> {
     Some(format!("{why}\n--- stdout\n{}--- stderr\n{}", theirs.stdout, theirs.stderr))
 }
 
-/// The lines that differ, without those at the beginning and the end that are the same.
+/// The lines that differ, without common lines at the start and the end.
 fn difference(expected: &str, got: &str) -> String {
     let (expected, got): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), got.lines().collect());
     let same = |(a, b): &(&&str, &&str)| a == b;

@@ -1,4 +1,4 @@
-//! Differences that are meant to be: `exceptions.txt`, each with its reason.
+//! Intended differences: `exceptions.txt`, each with its reason.
 //!
 //! ```text
 //! # The reason.
@@ -9,7 +9,7 @@ use crate::case::Case;
 
 const TEXT: &str = include_str!("exceptions.txt");
 
-/// The lines that are meant for a case: its aspects.
+/// Returns the aspects of the lines that apply to a case.
 fn of(case: &Case) -> impl Iterator<Item = &'static str> {
     let lines = TEXT.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -18,13 +18,13 @@ fn of(case: &Case) -> impl Iterator<Item = &'static str> {
         .map(|(_, listed)| listed)
 }
 
-/// Whether all aspects in which a case differs are listed for it.
+/// Returns whether all aspects in which a case differs are listed for it.
 pub fn are_known(case: &Case, aspects: &[String]) -> bool {
     let listed: Vec<&str> = of(case).flat_map(|listed| listed.split(", ")).collect();
     aspects.iter().all(|aspect| listed.contains(&aspect.as_str()))
 }
 
-/// Whether something is listed for a case.
+/// Returns whether any difference is listed for a case.
 pub fn exist(case: &Case) -> bool {
     of(case).next().is_some()
 }

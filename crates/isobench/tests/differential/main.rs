@@ -1,17 +1,19 @@
-//! The drop-in beside the real pgbench: both run on the same input against one server, and
-//! everything that can be seen of them must be equal: output, messages, exit status, logs, the
-//! database, and the statements the server got.
+//! The drop-in beside the real pgbench: both run on the same input against one server, and all
+//! visible effects must be equal: output, messages, exit status, logs, the database, and the
+//! statements that the server received.
 //!
-//! The cases stand in `cases/*.txt` (the format: `case.rs`); scripts at random come from
-//! `random.rs`. What may differ between two runs of one program is taken out by `normal.rs`.
-//! Differences that are meant to be are in `exceptions.txt`, each with its reason.
+//! The cases are in `cases/*.txt` (the format: `case.rs`); random scripts come from `random.rs`.
+//! Differences between two runs of one program are removed by `normal.rs`. Intended differences are
+//! in `exceptions.txt`, each with its reason.
 //!
 //! | environment variable | does |
 //! |---|---|
-//! | `ISOBENCH_PGBENCH` | names real pgbenches, a list of paths; beside each lie the programs of its server |
-//! | `ISOBENCH_CASE` | runs the cases whose names contain this, also those that are left out for older versions |
-//! | `ISOBENCH_SHOW` | runs the real program only and prints what it does: for writing cases |
-//! | `ISOBENCH_RANDOM_SCRIPTS` | how many random scripts there are |
+//! | `ISOBENCH_PGBENCH` | a list of paths to real pgbenches, each beside the programs of its server
+//! |
+//! | `ISOBENCH_CASE` | runs the cases whose names contain this, also those skipped for older
+//! versions |
+//! | `ISOBENCH_SHOW` | runs the real program only and prints its results: for writing cases |
+//! | `ISOBENCH_RANDOM_SCRIPTS` | number of random scripts |
 //! | `ISOBENCH_RANDOM_SEED` | the seed of the first one |
 
 mod case;
@@ -47,11 +49,11 @@ const TABLES: &[(&str, &str)] = &[
     ("initialization", include_str!("cases/initialization.txt")),
 ];
 
-/// Of the cases for an older version, one in so many is run: most have nothing to do with versions,
-/// but all take time.
+/// The share of cases that runs for an older version: most have nothing to do with versions, but
+/// all take time.
 const ONE_IN: &[(u32, usize)] = &[(15, 3), (16, 9)];
 
-/// Cases that run at the same time; each is two programs.
+/// Number of concurrent cases; each is two programs.
 const WORKERS: usize = 4;
 
 #[test]
@@ -79,7 +81,7 @@ fn random_scripts_are_like_pgbench_18() {
     check_random("random_scripts_are_like_pgbench_18", 18, 200);
 }
 
-/// Compares all cases that are for a version, if the real program of that version is here.
+/// Compares all cases for a version, if the real program of that version is installed.
 fn check(test: &str, version: u32) {
     let cases = TABLES.iter().flat_map(|(name, text)| case::read(name, text));
     let cases = cases.filter(|case| case.versions.contains(&version));
@@ -93,7 +95,7 @@ fn check(test: &str, version: u32) {
     check_cases(test, version, &cases);
 }
 
-/// Compares so many random scripts, unless the environment wants more.
+/// Compares this many random scripts, unless the environment asks for another number.
 fn check_random(test: &str, version: u32, count: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let count = number("ISOBENCH_RANDOM_SCRIPTS").unwrap_or(count);
@@ -113,9 +115,8 @@ fn check_cases(test: &str, version: u32, cases: &[Case]) {
     assert!(bad.is_empty(), "{} of {} cases:\n{}", bad.len(), cases.len(), bad.join("\n"));
 }
 
-/// Runs all cases, a few at a time, and returns what is wrong, in the order of the cases. A case
-/// that differs is run again, alone: only what differs every time is a difference, and no accident
-/// of a busy machine.
+/// Runs all cases, a few at a time, and returns the differences, in the order of the cases. A case
+/// that differs is run again, alone, so that only reproducible differences are reported.
 fn run_all(site: &Site, cases: &[Case]) -> Vec<String> {
     let next = AtomicUsize::new(0);
     let bad = Mutex::new(Vec::new());
@@ -145,10 +146,10 @@ fn run_all(site: &Site, cases: &[Case]) -> Vec<String> {
     bad.into_iter().filter_map(again).collect()
 }
 
-/// How often a case that differs is run again.
+/// Number of repetitions of a case that differs.
 const AGAIN: usize = 2;
 
-/// What a case is.
+/// Returns a description of a case.
 fn heading(site: &Site, case: &Case) -> String {
     let mut text = format!("== {} (pgbench {})\n  {}\n", case.name, site.pgbench.major, case.options);
     for (name, script) in &case.files {
@@ -158,7 +159,7 @@ fn heading(site: &Site, case: &Case) -> String {
     text
 }
 
-/// What is wrong with a case.
+/// Returns the difference in a case, if there is one.
 fn examine(site: &Site, case: &Case) -> Option<String> {
     if std::env::var_os("ISOBENCH_SHOW").is_some() {
         let (text, wrong) = show(site, case);

@@ -1,5 +1,5 @@
-//! Takes out of a program's words what may differ between two runs of the same program: times,
-//! process ids, names of databases; and, where a case says so, counts and the order of lines.
+//! Normalizes a program's output by removing the differences between two runs of the same program:
+//! times, process ids, names of databases; and, if a case says so, counts and the order of lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,9 +10,9 @@ use regex::{Captures, Regex};
 use crate::case::Case;
 use crate::program::Left;
 
-/// Patterns and what takes their place.
+/// Patterns and their replacements.
 const RULES: &[(&str, &str)] = &[
-    // The version's minor number, and what a distribution adds to it or isobench.
+    // The version's minor number, and suffixes of a distribution or isobench.
     (r"(?m)^pgbench \((PostgreSQL\) )?(\d+)[^,\n]*(, server \d+)?[^\n]*$", "pgbench ($1$2$3)"),
     // Latencies, rates, times.
     (r"(\d+|-nan|nan|NaN)\.?\d* ms\b", "T ms"),
@@ -20,19 +20,19 @@ const RULES: &[(&str, &str)] = &[
     (r"avg \d+\.\d+ \(max \d+\.\d+\)", "avg T (max T)"),
     (r"\d+\.\d\d s\b", "T s"),
     (r"tuples \(\d+%\)", "tuples (P%)"),
-    // What a server says of processes, transactions and objects.
+    // Numbers of processes, transactions and objects.
     (r"\b(Process|process|transaction|relation|database|PID|OID) \d+", "$1 N"),
     (r"(tuple) \(\d+,\d+\)", "$1 (N,N)"),
-    // How the server found out depends on the time.
+    // The reason that the server finds depends on the time.
     (r"Reason code: .*", "Reason code"),
-    // What nobody waited for, the server may have noticed or not.
+    // If the client didn't wait, the server may have noticed it or not.
     (
         r"(?m)^(LOG:  could not send data to client: Broken pipe|FATAL:  connection to client lost)\n(STATEMENT: .*\n)?",
         "",
     ),
-    // The question is the same, its wording isn't.
+    // The query has the same meaning, but another wording.
     (r"LOG:  statement: select .*pg_partitioned_table.*", "LOG:  statement: select how many partitions"),
-    // How many progress lines there are, and what they say, depends on the time.
+    // The number of progress lines and their figures depend on the time.
     (r"(?m)^progress: .*$", "$0 progress"),
 ];
 
@@ -49,7 +49,7 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"))
 }
 
-/// The aspects of a run that must be equal, by name.
+/// Returns the aspects of a run that must be equal, by name.
 pub fn aspects(left: &Left, case: &Case) -> BTreeMap<String, String> {
     let pid = format!(".{}", left.pid);
     let own = |text: &str| text.replace(&left.database, "DATABASE").replace(&format!("{pid}\""), ".PID\"");
@@ -73,8 +73,8 @@ pub fn aspects(left: &Left, case: &Case) -> BTreeMap<String, String> {
     aspects
 }
 
-/// True if a client ended with a pipeline open: the server gets what was queued together with the
-/// end of the session, and executes of it as much as it gets to.
+/// Returns whether a client ended with an open pipeline: the server receives the queued statements
+/// together with the end of the session, and executes only some of them.
 fn may_lose_statements(left: &Left, case: &Case) -> bool {
     let pipelines = case.files.iter().any(|(_, text)| text.contains("\\startpipeline"));
     pipelines && left.stderr.contains(" aborted") && !left.stderr.contains("ERROR:")
@@ -82,7 +82,7 @@ fn may_lose_statements(left: &Left, case: &Case) -> bool {
 
 /// Standard output or error without times.
 fn words(text: &str, case: &Case) -> String {
-    // The column of latencies is as wide as it is, whatever the number.
+    // The width of the column of latencies is preserved.
     let width = |found: &Captures| format!("{:>1$}", "T", found[0].len());
     let mut text = COLUMN.replace_all(text, width).into_owned();
     for (pattern, with) in COMPILED.iter() {
@@ -101,7 +101,7 @@ fn words(text: &str, case: &Case) -> String {
     one_progress_line(&text)
 }
 
-/// All kinds of progress lines once, without their numbers.
+/// Every kind of progress line once, without its numbers.
 fn one_progress_line(text: &str) -> String {
     let mut kinds: Vec<String> = Vec::new();
     let rest = PROGRESS.replace_all(text, |found: &Captures| {
@@ -120,8 +120,8 @@ fn one_progress_line(text: &str) -> String {
     all
 }
 
-/// The text in order: as it is, sorted if the order is chance, each line once if the number of
-/// lines is chance.
+/// The lines of the text, sorted if their order is random, without duplicates if their number is
+/// random.
 fn in_order(text: &str, case: &Case) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     if case.any_order || case.any_numbers {
@@ -133,14 +133,13 @@ fn in_order(text: &str, case: &Case) -> String {
     lines.join("\n")
 }
 
-/// Says once that something was received: how often, and between which other lines, depends on the
-/// time.
+/// Merges the debug messages on received results, since their number and places depend on the time.
 fn received(text: &str) -> String {
     let rest = RECEIVING.replace_all(text, "");
     if rest.len() == text.len() { text.to_owned() } else { format!("{rest}pgbench: client N receiving\n") }
 }
 
-/// A log of transactions without times: of single ones, or of intervals, which become one.
+/// A transaction log without times: of single transactions, or of intervals, which are merged.
 fn transaction_log(text: &str, case: &Case) -> String {
     if case.options.contains("--aggregate-interval") {
         return intervals(text, case);
@@ -164,7 +163,7 @@ fn transaction_log(text: &str, case: &Case) -> String {
     in_order(&lines.join("\n"), case)
 }
 
-/// The number of fields of an interval, and the sum of the transactions if that isn't chance.
+/// The number of fields of an interval, and the sum of the transactions if that isn't random.
 fn intervals(text: &str, case: &Case) -> String {
     let fields: Vec<usize> = text.lines().map(|line| line.split(' ').count()).collect();
     let fields = fields.iter().max();
@@ -175,7 +174,7 @@ fn intervals(text: &str, case: &Case) -> String {
     format!("{fields:?} fields, {} transactions", counts.sum::<u64>())
 }
 
-/// What the server logged of the sessions in this database, without process ids.
+/// The server's log of the sessions in this database, without process ids.
 fn statements(left: &Left, case: &Case) -> String {
     let prefix = format!("{}|", left.database);
     let mut sessions: Vec<(&str, String)> = Vec::new();

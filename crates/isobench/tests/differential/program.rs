@@ -1,5 +1,5 @@
-//! One run of one program: what it printed, how it ended, the files and the database it left, and
-//! what it asked for.
+//! One run of one program: its output, its exit status, the resulting files and database, and its
+//! statements.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,38 +14,38 @@ use std::time::Duration;
 use crate::case::Case;
 use crate::server::Site;
 
-/// How long a case may take before it counts as hanging.
+/// Time limit of a case; longer runs are considered hung.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Which of the two programs.
+/// One of the two programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     Theirs,
     Ours,
 }
 
-/// What a run left.
+/// The results of a run.
 #[derive(Debug, Clone)]
 pub struct Left {
     /// Its exit status; `None` if it hung, or was ended by a signal.
     pub status: Option<i32>,
     pub stdout: String,
     pub stderr: String,
-    /// The files it wrote.
+    /// The files that it wrote.
     pub files: BTreeMap<String, String>,
     /// The database afterwards.
     pub state: String,
-    /// What the server logged meanwhile, about this database and others.
+    /// The server's log meanwhile, about this database and others.
     pub log: String,
-    /// The database it had.
+    /// Its database.
     pub database: String,
-    /// The server's process there that isn't for the program.
+    /// The server's process in that database that belongs to the suite.
     pub own_session: String,
     /// Its process id.
     pub pid: u32,
 }
 
-/// Runs a program on a case, in a folder and a database of its own.
+/// Runs a program on a case, in its own folder and database.
 pub fn run(site: &Site, case: &Case, program: Program) -> Left {
     let folder = tempfile::tempdir().expect("a folder");
     let database = site.database(case.tables, &case.sql);
@@ -57,7 +57,7 @@ pub fn run(site: &Site, case: &Case, program: Program) -> Left {
     let mut command = command(site, &case, program);
     command.current_dir(folder.path()).envs(site.environment(&name)).env("PGBENCH_RANDOM_SEED", "42");
     for (name, value) in &case.env {
-        // An empty value takes the variable away.
+        // An empty value unsets the variable.
         if value.is_empty() {
             command.env_remove(name)
         } else {
@@ -72,16 +72,16 @@ pub fn run(site: &Site, case: &Case, program: Program) -> Left {
     Left { status, stdout, stderr, files, state, log, database: name, own_session, pid }
 }
 
-/// The program with the case's options, in an environment that has nothing of this machine's.
+/// The program with the case's options, in an environment independent of this machine.
 fn command(site: &Site, case: &Case, program: Program) -> Command {
     let (path, version) = match program {
         Program::Theirs => (site.pgbench.program.clone(), None),
         Program::Ours => (PathBuf::from(env!("CARGO_BIN_EXE_isobench")), Some(site.pgbench.major)),
     };
     let mut command = Command::new(path);
-    // The name under which it runs is what makes isobench pgbench.
+    // The name under which it runs turns isobench into pgbench.
     command.arg0("pgbench").env_clear().envs([("LC_ALL", "C"), ("TZ", "UTC"), ("PATH", "/usr/bin:/bin")]);
-    // What is the default must work without being asked for.
+    // The default version must work without an option.
     if let Some(version) = version.filter(|&version| version != 18) {
         command.arg(format!("--compat={version}"));
     }
@@ -90,7 +90,7 @@ fn command(site: &Site, case: &Case, program: Program) -> Command {
     command
 }
 
-/// The files in a folder that are not the case's, by name.
+/// The files in a folder that don't belong to the case, by name.
 fn files(folder: &Path, case: &Case) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).expect("the folder").flatten() {
@@ -102,10 +102,10 @@ fn files(folder: &Path, case: &Case) -> BTreeMap<String, String> {
     files
 }
 
-/// A running program, whose output is read as it comes.
+/// A running program, whose output is read continuously.
 struct Running {
     child: Child,
-    /// What it printed and what it said, when each has come to its end.
+    /// Standard output and standard error, each once it has ended.
     output: [Receiver<String>; 2],
 }
 
@@ -116,13 +116,13 @@ impl Running {
         let output =
             [collect(child.stdout.take().expect("a pipe")), collect(child.stderr.take().expect("a pipe"))];
         let mut stdin = child.stdin.take().expect("a pipe");
-        // Whoever doesn't read it has closed it.
+        // A program that doesn't read it may have closed it.
         spawn(move || drop(stdin.write_all(input.as_bytes())));
         Running { child, output }
     }
 
-    /// Waits for its end, for as long as patience lasts: the exit status, none if it hung; what it
-    /// printed and said.
+    /// Waits for its end within the time limit. Returns the exit status (`None` if it hung),
+    /// standard output and standard error.
     fn finish(mut self) -> (Option<i32>, String, String) {
         let mut hangs = false;
         let texts = self.output.map(|receiver| {
@@ -143,7 +143,7 @@ fn collect(mut pipe: impl Read + Send + 'static) -> Receiver<String> {
     spawn(move || {
         let mut bytes = Vec::new();
         pipe.read_to_end(&mut bytes).expect("a pipe");
-        // Nobody listens any more if it took too long.
+        // The receiver is gone if it took too long.
         let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
     });
     receiver

@@ -5,18 +5,18 @@ use fastrand::Rng;
 
 use crate::case::Case;
 
-/// What one script is made of: the dice, the text, and what may be used at this place.
+/// The state of a script's generator: the dice, the text, and the constructs allowed at this place.
 #[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own")]
 struct Writer {
     dice: Rng,
     text: String,
     /// Names of variables that exist.
     variables: Vec<String>,
-    /// Within a block of the server.
+    /// Inside a transaction block.
     block: bool,
-    /// The script is for the extended protocol, so that there may be pipelines.
+    /// The script is for the extended protocol, so pipelines are allowed.
     extended: bool,
-    /// Within a pipeline, where results can't be stored.
+    /// Inside a pipeline, where results can't be stored.
     pipeline: bool,
     /// Versions from 17 on have more commands.
     new: bool,
@@ -57,7 +57,7 @@ pub fn case(seed: u64, version: u32) -> Case {
     }
 }
 
-/// Options, and how often of 256 times they are given.
+/// Options, and their frequency in 256 cases.
 const OPTIONS: &[(&str, u8)] = &[
     ("-r", 80),
     ("--debug", 40),
@@ -146,7 +146,7 @@ impl Writer {
         self.depth -= 1;
     }
 
-    /// A block of the server, which may lack its end.
+    /// A transaction block, possibly without its end.
     fn block(&mut self) {
         self.line("begin;");
         self.block = true;
@@ -172,7 +172,7 @@ impl Writer {
         }
     }
 
-    /// A statement, its end included.
+    /// A statement, including its end.
     fn sql(&mut self) {
         let value = self.value();
         let statement = match self.dice.u8(0..40) {
@@ -229,7 +229,7 @@ impl Writer {
         if self.dice.bool() { self.variable() } else { format!("({})", self.dice.i8(..)) }
     }
 
-    /// An expression that is a number, but for a few.
+    /// An expression that is mostly a number.
     fn expression(&mut self, depth: usize) -> String {
         if self.dice.u8(..) < 4 {
             return self.truth(depth);
@@ -271,7 +271,7 @@ impl Writer {
         }
     }
 
-    /// An expression that is true or false, but for a few.
+    /// An expression that is mostly a boolean.
     fn truth(&mut self, depth: usize) -> String {
         let below = depth.saturating_sub(1);
         match self.dice.u8(0..10) {
@@ -290,7 +290,7 @@ impl Writer {
     }
 }
 
-/// The text with one small thing wrong.
+/// The text with one small error.
 fn damaged(dice: &mut Rng, text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let index = dice.usize(..lines.len());
@@ -301,7 +301,7 @@ fn damaged(dice: &mut Rng, text: &str) -> String {
         2 => line.push_str(pick(dice, &[" )", " x", "'", " \\gset", ";"])),
         _ => {
             let at = dice.usize(..=line.len());
-            // All that is written is ASCII.
+            // All text is ASCII.
             line.truncate(at);
         }
     }

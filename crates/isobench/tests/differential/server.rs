@@ -1,4 +1,4 @@
-//! The server that both programs are run against, and a database for each run of one.
+//! The server for both programs, and a database for each run of one.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -15,8 +15,7 @@ use isobench_testkit::installed::RealPgbench;
 
 use crate::state;
 
-/// Settings of the server: quick, with a log of all statements by which the programs can be
-/// compared.
+/// Settings of the server: fast, with a log of all statements for the comparison.
 const SETTINGS: &[(&str, &str)] = &[
     ("fsync", "off"),
     ("synchronous_commit", "off"),
@@ -31,11 +30,11 @@ const SETTINGS: &[(&str, &str)] = &[
     ("max_connections", "150"),
 ];
 
-/// What every database has, for scripts to work on.
+/// The objects of every database, for use in scripts.
 ///
 /// `flaky(n, code)` raises an error of this code unless it is the n-th, 2n-th, … call: a sequence
-/// keeps its count through a rollback, so conflicts come in the same places every time. With
-/// `signal(n)` and `wait_for(n)`, n from 2, a client waits for another, whatever their snapshots.
+/// keeps its value through a rollback, so conflicts always come in the same places. With
+/// `signal(n)` and `wait_for(n)`, n from 2, a client waits for another, regardless of snapshots.
 const COMMON: &str = "
     create table t (i int, x text);
     create table k (i int primary key);
@@ -68,8 +67,8 @@ const COMMON: &str = "
     end $$;
 ";
 
-/// Removes everything from a database. Another database takes much longer: the server makes a
-/// checkpoint for it.
+/// Removes everything from a database. Creating a new database takes much longer, since the server
+/// makes a checkpoint for it.
 const CLEAR: &str = "
     do $$
     declare found name;
@@ -82,7 +81,7 @@ const CLEAR: &str = "
     grant usage on schema public to public;
 ";
 
-/// What undoes what most cases do: sooner still.
+/// Undoes the effects of most cases, which is faster still.
 const RESTORE: [&str; 2] = [
     "truncate t, k; select setval('calls', 1, false)",
     "truncate t, k; select setval('calls', 1, false); truncate pgbench_history;
@@ -96,7 +95,7 @@ pub struct Site {
     pub pgbench: RealPgbench,
     server: Server,
     admin: Mutex<Connection>,
-    /// Databases that are as new: without and with pgbench's tables.
+    /// Databases in their initial state: without and with pgbench's tables.
     ready: [Mutex<Vec<Database>>; 2],
     /// The state of a new database of each kind.
     fresh: [String; 2],
@@ -107,7 +106,7 @@ impl Site {
     /// Starts the server of the same installation as the program.
     ///
     /// # Panics
-    /// It can't be started, or pgbench's tables can't be made.
+    /// It can't be started, or pgbench's tables can't be created.
     pub fn start(pgbench: RealPgbench) -> Site {
         let settings = SETTINGS.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
         let options = ServerOptions { bin: pgbench.server.clone(), version: None, settings };
@@ -119,7 +118,7 @@ impl Site {
         site
     }
 
-    /// Makes the two databases that others are copied from.
+    /// Creates the two template databases.
     fn prepare(&mut self) {
         self.admin("create role lowly login");
         self.admin("create database kind_0");
@@ -149,7 +148,8 @@ impl Site {
         variables.map(|(name, value)| (name.to_owned(), value)).to_vec()
     }
 
-    /// A database as new, with pgbench's tables if asked for, where statements have been done.
+    /// Returns a database in its initial state, with pgbench's tables if requested, after executing
+    /// statements.
     ///
     /// # Panics
     /// A statement fails.
@@ -173,26 +173,26 @@ impl Site {
         Database { kind, name, connection, pid, log_start: 0 }
     }
 
-    /// The state of a database as new.
+    /// The initial state of a database.
     pub fn fresh(&self, tables: bool) -> &str {
         &self.fresh[usize::from(tables)]
     }
 
-    /// What is in the database now, and what the server logged meanwhile of all databases. The
-    /// database goes back to the others if it can be made as new.
+    /// Returns the state of the database, and the server's log meanwhile for all databases. The
+    /// database returns to the pool if it can be restored.
     pub fn finish(&self, mut database: Database) -> (String, String) {
         database.wait_for_quiet();
         let log = self.log_since(database.log_start);
         let kind = database.kind;
         let state = state::of(&mut database.connection, kind == 0);
-        // What is no longer usable stays until the server ends.
+        // A database that can't be reused stays until the server ends.
         if state == self.fresh[kind] || self.restore(&mut database, &state) {
             lock(&self.ready[kind]).push(database);
         }
         (state, log)
     }
 
-    /// Makes a database as new, if possible.
+    /// Restores a database to its initial state, if possible.
     fn restore(&self, database: &mut Database, state: &str) -> bool {
         let kind = database.kind;
         if relations(state) == relations(&self.fresh[kind]) {
@@ -212,7 +212,7 @@ impl Site {
             && state::of(&mut database.connection, kind == 0) == self.fresh[kind]
     }
 
-    /// Has the real program make its tables; whether it could.
+    /// Lets the real program create its tables. Returns whether that succeeded.
     fn make_tables(&self, database: &str) -> bool {
         let mut command = Command::new(&self.pgbench.program);
         let output = command.args(["-i", "-q"]).envs(self.environment(database)).output();
@@ -243,7 +243,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// Waits until no other session is there: a program's last sessions end a moment after it.
+    /// Waits until no other session is left: a program's last sessions end shortly after it.
     fn wait_for_quiet(&mut self) {
         let began = Instant::now();
         let query = "select count(*) from pg_stat_activity
@@ -255,7 +255,7 @@ impl Database {
     }
 }
 
-/// The part of a state that is before the contents of tables.
+/// The part of a state before the contents of tables.
 fn relations(state: &str) -> &str {
     state.split_once("\nCONTENTS").map_or(state, |(relations, _)| relations)
 }

@@ -1,4 +1,4 @@
-//! The state of a database as text: its relations, and the rows in its tables but for times.
+//! The state of a database as text: its relations, and the rows in its tables except for times.
 
 use std::fmt::Write as _;
 
@@ -14,14 +14,16 @@ const RELATIONS: &str = "
             relpersistence, reloptions, pg_get_partkeydef(oid), pg_get_expr(relpartbound, oid)) as line from mine
         union all select relname, format('    column %s %s%s', attname, format_type(atttypid, atttypmod),
             case when attnotnull then ' not null' end)
-            from mine join pg_attribute a on attrelid = mine.oid and attnum > 0 and not attisdropped and relkind not in ('i', 'S')
+            from mine join pg_attribute a on attrelid = mine.oid and attnum > 0 and not attisdropped and relkind \
+            not in ('i', 'S')
         union all select relname, format('    constraint %s %s', conname, pg_get_constraintdef(k.oid))
             from mine join pg_constraint k on conrelid = mine.oid
         union all select relname, '    ' || pg_get_indexdef(oid) from mine where relkind in ('i', 'I')
     )
-    select coalesce(string_agg(line, E'\\n' order by relname collate \"C\", line ~ '^ ', line collate \"C\"), '') from lines";
+    select coalesce(string_agg(line, E'\\n' order by relname collate \"C\", line ~ '^ ', line collate \"C\"), '') \
+    from lines";
 
-/// Tables and sequences: the name, what is looked at, and where.
+/// Tables and sequences: the name, the columns compared, and the source.
 const CONTENTS: &str = "
     select relname,
         coalesce((select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
@@ -32,11 +34,11 @@ const CONTENTS: &str = "
     where nspname !~ '^pg_' and nspname <> 'information_schema' and relkind in ('r', 'S')
     order by relname collate \"C\"";
 
-/// A table with more rows than this is told by a checksum.
+/// A table with more rows than this is represented by a checksum.
 const FEW: u64 = 50;
 
-/// The state of the database that the connection is in; of its accounts only those changed, unless
-/// the `whole` is wanted.
+/// The state of the connection's database; only changed accounts are included, unless `whole` is
+/// set.
 ///
 /// # Panics
 /// A query fails.

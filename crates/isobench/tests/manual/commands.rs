@@ -1,5 +1,5 @@
-//! The option lists of the reference are what `--help` prints, and commands shown anywhere use
-//! options that exist.
+//! The option lists of the reference match the output of `--help`, and all commands shown use
+//! existing options.
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
@@ -12,12 +12,12 @@ use crate::markdown::{code, files, page, root};
 pub const COMMANDS: [&str; 10] =
     ["compare", "plans", "audit", "report", "run", "init", "workloads", "check", "probe", "server"];
 
-/// The help of a command in full, at a fixed width.
+/// The full help of a command, at a fixed width.
 pub fn help(command: &str) -> String {
     let all = if matches!(command, "compare" | "audit") { "--help-all" } else { "--help" };
     let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
         .args([command, all])
-        // Without a terminal at any end, this decides the width.
+        // Decides the width if no stream is a terminal.
         .env("COLUMNS", "100")
         .stdin(Stdio::null())
         .output()
@@ -49,7 +49,7 @@ fn option_lists_are_those_of_the_program() {
     golden::expect(root().join("docs").join(PAGE), &text);
 }
 
-/// Looks at every line that begins with `isobench COMMAND`, in blocks and in the text.
+/// Checks every line that starts with `isobench COMMAND`, in blocks and in the text.
 #[test]
 fn commands_in_the_manual_use_options_that_exist() {
     let known: Vec<(&str, Vec<String>)> =

@@ -18,7 +18,7 @@ fn evaluate(expression: &str) -> String {
         return "error: no \\set".to_owned();
     };
     let mut variables = Variables::new(&symbols);
-    // What the page says about them.
+    // The values that the page states.
     for (name, value) in [("scale", 1), ("client_id", 0), ("random_seed", 42), ("default_seed", 7)] {
         if let Some(slot) = symbols.lookup(name) {
             variables.set(slot, Value::Int(value));
@@ -63,8 +63,7 @@ fn scripts_on_the_manuals_pages_parse() {
     assert!(checked > 5, "only {checked} scripts found");
 }
 
-/// The functions that the page describes are known to the parser; a wrong number of arguments is
-/// another error.
+/// The parser knows the functions on the page; a wrong number of arguments is another error.
 #[test]
 fn functions_on_the_page_exist() {
     let text = page(PAGE);

@@ -65,7 +65,7 @@ fn decisions_have_one_form() {
     }
 }
 
-/// What stands in the round brackets of links.
+/// The text in the parentheses of links.
 fn targets(text: &str) -> Vec<String> {
     let outside = lines(text).filter(|(fenced, _)| !fenced).map(|(_, line)| line);
     outside
@@ -92,7 +92,7 @@ fn resolve(page: &Path, target: &str) -> Result<(), String> {
     if found { Ok(()) } else { Err(format!("there is no heading #{heading}")) }
 }
 
-/// The name that readers of Markdown on the web give to a heading.
+/// The anchor of a heading in Markdown on the web.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.collect::<String>().to_lowercase().replace(' ', "-")

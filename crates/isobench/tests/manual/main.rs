@@ -1,8 +1,8 @@
-//! The manual is held against the program: its links resolve, its options exist, its examples
-//! compute what they say.
+//! Checks of the manual: its links resolve, its options exist, and its examples have the values
+//! shown.
 //!
-//! Nothing here needs a server. `ISOBENCH_BLESS=1` writes the option lists of
-//! `docs/reference/commands.md` anew.
+//! Doesn't need a server. `ISOBENCH_BLESS=1` updates the option lists of
+//! `docs/reference/commands.md`.
 
 mod commands;
 mod language;

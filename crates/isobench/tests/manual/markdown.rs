@@ -1,5 +1,4 @@
-//! The little of Markdown that the tests understand: files, fenced blocks, tables, code in a line,
-//! headings.
+//! The part of Markdown that the tests parse: files, fenced blocks, tables, inline code, headings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,8 +14,8 @@ pub fn page(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All Markdown files of the repository, by path from its root. What is built and what is hidden
-/// isn't part of it.
+/// All Markdown files of the repository, by path from its root, except for build output and hidden
+/// files.
 pub fn files() -> Vec<(PathBuf, String)> {
     let root = root();
     let mut found = Vec::new();
@@ -37,7 +36,7 @@ pub fn files() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The lines of a text, each with whether it stands in a fenced block (the fences themselves do).
+/// The lines of a text, each with whether it belongs to a fenced block, including the fences.
 pub fn lines(text: &str) -> impl Iterator<Item = (bool, &str)> {
     let mut fenced = false;
     text.lines().map(move |line| {
@@ -48,7 +47,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = (bool, &str)> {
     })
 }
 
-/// The contents of the fenced blocks that are marked with `language`.
+/// The contents of the fenced blocks marked with `language`.
 pub fn blocks(text: &str, language: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut block: Option<(bool, String)> = None;

@@ -1,4 +1,4 @@
-//! The plan file that the manual shows has every key, and the program takes it.
+//! The plan file in the manual has every key, and the program accepts it.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -28,7 +28,7 @@ fn the_plan_shown_is_complete_and_valid() {
     }
     fs::write(folder.path().join("tables.sql"), "SELECT 1;\n").expect("a script");
     fs::write(folder.path().join("plan.toml"), &plan).expect("a plan");
-    // A server that isn't there: the plan is understood before anybody connects.
+    // The server doesn't exist: the plan is parsed before connecting.
     let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
         .args(["compare", "--plan", "plan.toml", "-d", "postgresql:///none?host=/nonexistent"])
         .current_dir(folder.path())

@@ -1,5 +1,5 @@
 //! The plans that come with isobench: the manual has a section on each, the reference has their
-//! keys, and the program takes them.
+//! keys, and the program accepts them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -72,8 +72,7 @@ fn the_list_has_each_with_what_it_needs() {
     }
 }
 
-/// A server that isn't there: plans are understood, with all that they name, before anybody
-/// connects.
+/// The server doesn't exist: plans and the files they name are read before connecting.
 #[test]
 fn the_program_takes_each_in_both_sizes() {
     for (name, _) in plans() {
@@ -102,7 +101,8 @@ fn every_key_is_in_the_reference() {
     }
 }
 
-/// The keys of a plan, of its sizes and of its experiment, but not the names that it varies.
+/// The keys of a plan, of its sizes and of its experiment, except for the names of varied
+/// parameters.
 fn keys(table: &Table) -> Vec<String> {
     let mut found = Vec::new();
     for (key, value) in table {
@@ -117,7 +117,7 @@ fn keys(table: &Table) -> Vec<String> {
     found
 }
 
-/// The schema of results has experiments, too.
+/// The schema of results includes experiments.
 #[test]
 fn reference_and_schema_name_the_same_metrics_and_fields() {
     let schema = fs::read_to_string(root().join("docs/result.schema.json")).expect("the schema is there");
@@ -133,14 +133,14 @@ fn reference_and_schema_name_the_same_metrics_and_fields() {
     let described = described("key");
     for part in ["Experiment", "PublishedRow", "Shape"] {
         let fields = of(part)["properties"].as_object().expect("fields");
-        // Who runs a plan fills these in.
+        // Set when a plan is run.
         for field in fields.keys().filter(|field| !["name", "size"].contains(&field.as_str())) {
             assert!(described.contains(field), "{REFERENCE} doesn't describe {field} of {part}");
         }
     }
 }
 
-/// Shapes and published rows speak of cells that the plan has, in a size at least.
+/// Shapes and published rows refer to cells of the plan, in at least one size.
 #[test]
 fn shapes_are_of_cells_that_are_measured() {
     for (name, plan) in plans() {

@@ -1,4 +1,4 @@
-//! Opens a history: finds its format, and reads it as a whole or in windows.
+//! Opens a history: detects its format, and reads it as a whole or in windows.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Cursor, Read};
@@ -13,17 +13,17 @@ use crate::options::{CheckOptions, Found};
 use crate::output::{is_stream, shown};
 use isobench_comparison::{Failure, Outcome};
 
-/// A history that is ready to be checked.
+/// An open history.
 pub struct Input {
-    /// How messages call it.
+    /// Its name in messages.
     pub name: String,
     pub format: Format,
     pub opened: Opened,
-    /// Why it isn't whole, if it isn't.
+    /// The reason why it is incomplete, if it is.
     pub problem: Option<String>,
 }
 
-/// How much of it is in memory.
+/// The part of it that is in memory.
 pub enum Opened {
     Whole(History),
     Windows(Box<Windows<Box<dyn Read>>>),
@@ -33,7 +33,7 @@ impl Input {
     /// Opens a file, or standard input.
     ///
     /// # Errors
-    /// It can't be read, or is no history.
+    /// It can't be read, or isn't a history.
     pub fn open(path: &Path, options: &CheckOptions) -> Outcome<Input> {
         let name = shown(path);
         let failure = |error: FormatError| {
@@ -73,10 +73,11 @@ fn find(start: &[u8], asked: Option<Found>) -> Result<Format, &'static str> {
         return Ok(format);
     }
     if start.trim_ascii().is_empty() {
-        return Err("there is nothing in it, so it is no history");
+        return Err("there is nothing in it, so it isn't a history");
     }
     Format::detect(start).ok_or(
-        "this is no history: it begins neither like a recording of isobench, nor like text, EDN or JSON (--format says which it is)",
+        "this isn't a history: it begins neither like a recording of isobench, nor like text, EDN or JSON (--format \
+         says which it is)",
     )
 }
 
@@ -89,7 +90,8 @@ fn whole(format: Format, input: impl Read, partial: bool) -> Result<(History, Op
     Ok((format.read(input)?, None))
 }
 
-/// Windows need two passes: over the file, or over what a pipe had.
+/// Reads in windows, which takes two passes: over the file, or over a copy of the input if it is a
+/// pipe.
 fn windows(
     path: &Path,
     mut input: impl Read,

@@ -1,6 +1,6 @@
-//! Where a comparison's result is written: the JSON document, the report, one line per round.
+//! The files of a comparison's result: the JSON document, the report, one line per round.
 //!
-//! Not here: what stands in them (`isobench_report`).
+//! Not here: their contents (`isobench_report`).
 
 use std::fmt::Display;
 use std::fs;
@@ -13,10 +13,10 @@ use crate::options::CompareOptions;
 use crate::output;
 use isobench_comparison::{Failure, Outcome};
 
-/// The folder of results that nobody gave a place.
+/// The default folder of results.
 const FOLDER: &str = "isobench-results";
 
-/// Makes a text of a result.
+/// Renders a result as text.
 type Render = fn(&Document) -> String;
 
 /// The files to write.
@@ -25,18 +25,18 @@ pub struct Files {
     json: Option<PathBuf>,
     html: Option<PathBuf>,
     csv: Option<PathBuf>,
-    /// The folder of the first two, which is made when there is something to write.
+    /// The folder of the first two, which is created with the first file.
     folder: Option<PathBuf>,
-    /// Nobody asked for them by name, so it is no error if they can't be written.
+    /// The files are the default ones, so failing to write them isn't an error.
     unasked: bool,
 }
 
 impl Files {
-    /// What the options ask for; without a word from them, a new folder named after the time `now`.
-    /// Where that can't be made, it is said, and nothing is written.
+    /// Determines the files from the options; by default a new folder named after the time `now`.
+    /// If that can't be created, prints a warning, and nothing is written.
     ///
     /// # Errors
-    /// Something that was named can't be written, or is somebody else's file.
+    /// A file named in the options can't be written, or isn't isobench's.
     pub fn new(options: &CompareOptions, now: &str) -> Outcome<Files> {
         for (option, path, kind) in [
             ("--json", &options.json, Kind::Result),
@@ -72,7 +72,7 @@ impl Files {
         Ok(Files { json: Some(json), html: Some(html), folder: Some(folder), unasked, ..files })
     }
 
-    /// Writes what there is so far; the report is for the end.
+    /// Writes the result so far; the report is written at the end.
     ///
     /// # Errors
     /// The file can't be written.
@@ -83,10 +83,10 @@ impl Files {
             .or_else(|failure| self.excuse(failure))
     }
 
-    /// Writes all files. Returns those that people want to look at.
+    /// Writes all files. Returns those for the user to look at.
     ///
     /// # Errors
-    /// A file that was asked for can't be written.
+    /// A file named in the options can't be written.
     pub fn save_all(&self, document: &Document) -> Outcome<Vec<PathBuf>> {
         if let Some(path) = &self.csv {
             output::save(path, &to_csv(document))?;
@@ -120,13 +120,13 @@ impl Files {
         format!("warning: {failure}{hint}")
     }
 
-    /// A failure to write what nobody asked for by name isn't one.
+    /// Turns a failure to write a default file into a warning.
     fn excuse(&self, failure: Failure) -> Outcome {
         if self.unasked { Ok(()) } else { Err(failure) }
     }
 }
 
-/// A line for people that says where the report is.
+/// Returns a line that says where the report is.
 pub fn told(written: &[PathBuf]) -> String {
     let report = written.iter().find(|path| path.extension().is_some_and(|extension| extension == "html"));
     report.map_or_else(String::new, |path| format!("\nReport: {}\n", path.display()))

@@ -1,4 +1,4 @@
-//! What the options of a run say together, checked before anything is started.
+//! The settings of a run: its options combined, and checked before anything is started.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use isobench_runner::{Backoff, Detail, OnError, RetryPolicy, RunSpec, StopCondit
 
 use crate::options::RunOptions;
 
-/// What the options say together.
+/// The settings of a run.
 pub(super) struct RunSettings {
     pub(super) sources: Sources,
     pub(super) spec: RunSpec,
     pub(super) stop: StopCondition,
     pub(super) level: Option<Level>,
     pub(super) defined: Vec<(String, String)>,
-    /// Whose layout the summary has.
+    /// The version of pgbench whose layout the summary has.
     pub(super) layout: Version,
     pub(super) log: Option<LogSettings>,
 }
@@ -81,14 +81,14 @@ impl RunSettings {
             sources.leave_level_alone()?;
         }
         let defined = options.define.iter().map(|define| definition(define)).collect::<Outcome<_>>()?;
-        // The newest layout that has a place for what the options let happen.
+        // The newest layout that can show all effects of the options.
         let layout = if options.continue_on_error { Version::V19 } else { Version::default() };
         let log = log(options, layout, stop)?;
         Ok(RunSettings { sources, spec, stop, level, defined, layout, log })
     }
 }
 
-/// What is to be logged.
+/// Returns the settings of the transaction log, if one is requested.
 fn log(options: &RunOptions, version: Version, stop: StopCondition) -> Outcome<Option<LogSettings>> {
     if !options.log {
         return Ok(None);
@@ -96,7 +96,7 @@ fn log(options: &RunOptions, version: Version, stop: StopCondition) -> Outcome<O
     if let Some(rate) = options.sampling_rate
         && !(rate > 0.0 && rate <= 1.0)
     {
-        return Err(Failure::setup(format!("--sampling-rate: {rate} is no number above 0 and up to 1")));
+        return Err(Failure::setup(format!("--sampling-rate: {rate} isn't a number above 0 and up to 1")));
     }
     let interval = options.aggregate_interval.map(|seconds| Duration::from_secs(seconds.into()));
     if let (Some(interval), StopCondition::Time(time)) = (interval, stop)
@@ -113,7 +113,7 @@ fn log(options: &RunOptions, version: Version, stop: StopCondition) -> Outcome<O
     }))
 }
 
-/// The checked workload asked for, or the scripts, in pgbench's way: TPC-B-like if there are none.
+/// Returns the requested checked workload, or the scripts as in pgbench, by default TPC-B-like.
 fn sources(options: &RunOptions) -> Outcome<Sources> {
     if let Some(name) = &options.workload {
         return Sources::checked_workload(name);
@@ -142,9 +142,9 @@ fn definition(text: &str) -> Outcome<(String, String)> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Where the numbers of attempts begin. Rows of a server that is somebody's have numbers from runs
-/// before; no run has an attempt each microsecond, so the microseconds since some day, here the
-/// first of 2025, are above all of them.
+/// Returns the number of the first attempt. On a named server the rows may have numbers from
+/// earlier runs. No run makes an attempt each microsecond, so the number of microseconds since the
+/// start of 2025 is above all of them.
 fn attempts_from() -> u64 {
     const THAT_DAY: Duration = Duration::from_hours(482_136);
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().saturating_sub(THAT_DAY);

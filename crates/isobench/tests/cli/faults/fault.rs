@@ -2,39 +2,39 @@
 
 use super::stage::Command;
 
-/// Something that goes wrong.
+/// A fault.
 pub struct Fault {
     pub title: &'static str,
-    /// What was done.
+    /// Its description.
     pub text: &'static str,
     pub what: What,
-    /// How long each command takes to end; commands that aren't named aren't tried.
+    /// Time that each command takes to end; other commands aren't tried.
     ends: &'static [(Command, &'static str)],
 }
 
 impl Fault {
-    /// How long the command takes to end after the fault, in words.
+    /// Returns the time that the command takes to end after the fault, in words.
     pub fn ends(&self, command: Command) -> Option<&'static str> {
         self.ends.iter().find(|(of, _)| *of == command).map(|(_, ends)| *ends)
     }
 }
 
-/// How a fault is made.
+/// The way a fault is caused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// SIGSTOP to all processes of the server while clients work.
     Stop,
-    /// The same, and then so many Ctrl-C.
+    /// The same, followed by this many Ctrl-C.
     StopAndInterrupt(u32),
     /// SIGKILL to all processes of the server while clients work.
     Kill,
-    /// A proxy in front of the server forwards nothing any more and accepts nobody.
+    /// A proxy in front of the server stops forwarding and accepting connections.
     Cut,
-    /// A script whose statement sends notices without end.
+    /// A script whose statement sends endless notices.
     Notices,
-    /// The result goes to a device that is full.
+    /// The result goes to a full device.
     FullDisk,
-    /// The result may not be larger than this many blocks of the shell.
+    /// The result is limited to this many blocks of the shell.
     FileLimit,
     /// Ctrl-C while clients work.
     Interrupt,
@@ -49,7 +49,7 @@ pub enum What {
 }
 
 impl What {
-    /// True if the command can only wait until its limits are reached.
+    /// Returns whether the command can only wait until its limits are reached.
     pub const fn is_waited_out(self) -> bool {
         matches!(self, What::Stop | What::StopAndInterrupt(1) | What::Cut | What::Notices)
     }
@@ -62,9 +62,9 @@ const CHECKED: &str = "the time given + 60 s";
 pub const FAULTS: &[Fault] = &[
     Fault {
         title: "The server stops answering",
-        text: "SIGSTOP to all processes of the server. Statements of clients are cancelled ten \
-               seconds after the end of the time given, and left two seconds later; checking and \
-               tidying up have ten seconds for each step.",
+        text: "SIGSTOP to all processes of the server. Statements of clients are cancelled ten seconds after the \
+            end of the time given, and left two seconds later; checking and tidying up have ten seconds for \
+               each step.",
         what: What::Stop,
         ends: &[(Run, CHECKED), (RunConnect, CHECKED), (Compare, CHECKED), (Audit, CHECKED)],
     },
@@ -97,8 +97,8 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "The server is killed",
-        text: "SIGKILL to all processes of the server. A server that may restart gets ten seconds \
-               for it, so that its tables can be checked.",
+        text: "SIGKILL to all processes of the server. A server that may restart gets ten seconds for it, so that \
+            its tables can be checked.",
         what: What::Kill,
         ends: &[
             (Run, "15 s"),
@@ -118,8 +118,8 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "A statement sends notices without end",
-        text: "A script whose statement raises notices in a loop. It is cancelled ten seconds \
-               after the end of the time given.",
+        text: "A script whose statement raises notices in a loop. It is cancelled ten seconds after the end of the \
+            time given.",
         what: What::Notices,
         ends: &[
             (Run, "the time given + 15 s"),

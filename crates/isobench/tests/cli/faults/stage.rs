@@ -1,4 +1,4 @@
-//! Plays a fault: a server, a command at work on it, the fault, and what is left.
+//! Plays a fault: a server, a command at work on it, the fault, and the remains.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -43,18 +43,17 @@ pub const COMMANDS: [Command; 7] = [
     Command::Pgbench,
 ];
 
-/// How a command ended, as the table says it.
+/// The end of a command, as shown in the table.
 #[derive(Debug, Clone)]
 pub struct Ended {
     pub status: String,
     pub result: &'static str,
 }
 
-/// Seconds of a run into which a fault is brought that doesn't end it: enough for the fault to come
-/// in time.
+/// Seconds of a run that survives its fault: enough for the fault to occur in time.
 const SOME: u32 = 10;
 
-/// Seconds of a run that something else ends.
+/// Seconds of a run that its fault ends.
 const LONG: u32 = 600;
 
 impl Command {
@@ -91,8 +90,8 @@ impl Command {
             Command::Compare => {
                 let workload = if script.is_empty() { "" } else { "--workload notices.sql" };
                 format!(
-                    "compare {workload} --levels rc,rr --clients {crowd} --jobs {crowd} --time \
-                     {time} --warmup 0 --rounds 1 --json {json}"
+                    "compare {workload} --levels rc,rr --clients {crowd} --jobs {crowd} --time {time} --warmup 0 \
+                     --rounds 1 --json {json}"
                 )
             }
             Command::Audit => {
@@ -120,7 +119,7 @@ impl Command {
     }
 }
 
-/// Makes the fault while the command works, and waits for its end.
+/// Causes the fault while the command works, and waits for its end.
 pub fn play(fault: &Fault, command: Command) -> Ended {
     let (scene, server) = (Scene::new(), start());
     let what = fault.what;
@@ -147,13 +146,13 @@ pub fn play(fault: &Fault, command: Command) -> Ended {
     if let Some(proxy) = &proxy {
         program.env("PGPASSWORD", &proxy.password);
     }
-    // Nobody wants to read notices without end.
+    // Endless notices aren't read.
     let stderr = if what == What::Notices { Stdio::null() } else { Stdio::piped() };
     let running = Running::start_on(&mut program, stderr);
     let struck = strike(what, command, &running, &server, proxy.as_ref());
     let finished = running.finish_as(&format!("{line} ({})", fault.title));
     if let Some(postmaster) = struck {
-        // Lets a server that was stopped go on, so that it can be stopped in order.
+        // Resumes a stopped server, so that it can be shut down.
         signal_all(&postmaster, Signal::CONT);
     }
     assert!(!finished.stderr.contains("panicked"), "{}, {line}: {}", fault.title, finished.stderr);
@@ -168,7 +167,7 @@ pub fn play(fault: &Fault, command: Command) -> Ended {
     Ended { status, result }
 }
 
-/// What the file of the result holds.
+/// Describes the contents of the result file.
 fn result(scene: &Scene, command: Command) -> &'static str {
     if matches!(command, Command::Init | Command::Pgbench) {
         return "–";
@@ -189,7 +188,7 @@ fn result(scene: &Scene, command: Command) -> &'static str {
     if measured { "incomplete, with what was measured and the reason" } else { "incomplete, with the reason" }
 }
 
-/// What the file of a probe's matrix holds.
+/// Describes the contents of a probe's matrix.
 fn of_matrix(text: &str) -> &'static str {
     let matrix: serde_json::Value = serde_json::from_str(text).expect("JSON");
     if matrix["complete"] == true {
@@ -199,7 +198,7 @@ fn of_matrix(text: &str) -> &'static str {
     "incomplete, with the reason"
 }
 
-/// Makes the fault. Returns the server's main process.
+/// Causes the fault. Returns the server's main process.
 fn strike(
     what: What,
     command: Command,
@@ -216,7 +215,7 @@ fn strike(
     }
     let mut connection = connect(server);
     wait_for("clients at work", || {
-        // The tables may not be there yet.
+        // The tables may not exist yet.
         (connection.value(command.at_work()).ok()??.as_str() == "t").then_some(())
     });
     let postmaster = parent(&connection.value("select pg_backend_pid()").expect("an answer").expect("a pid"));
@@ -242,7 +241,7 @@ fn strike(
     Some(postmaster)
 }
 
-/// A main process first, so that it starts no others, then those that it has started.
+/// Signals the main process first, so that it doesn't start others, then its children.
 fn signal_all(postmaster: &str, wanted: Signal) {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
     let pids = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -253,7 +252,7 @@ fn signal_all(postmaster: &str, wanted: Signal) {
 
 fn signal(pid: &str, signal: Signal) {
     let pid = pid.parse().ok().and_then(Pid::from_raw).expect("a process id");
-    // It may have ended meanwhile.
+    // It may have ended already.
     let _ = kill_process(pid, signal);
 }
 
@@ -296,7 +295,7 @@ impl Proxy {
         let (to, cut) = (server.port(), Arc::new(AtomicBool::new(false)));
         let is_cut = Arc::clone(&cut);
         thread::spawn(move || {
-            // Connections that are held, so that nobody sees them closed.
+            // Connections that are held open.
             let mut held = Vec::new();
             for client in listener.incoming().flatten() {
                 if !is_cut.load(Ordering::Relaxed)
@@ -331,7 +330,7 @@ impl Proxy {
 
 fn forward(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) {
     let mut buffer = vec![0; 64 * 1024];
-    // Whichever side goes, the other one hears of it.
+    // If one side closes, so does the other.
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         while is_cut.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_secs(1));

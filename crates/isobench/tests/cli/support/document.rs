@@ -1,4 +1,4 @@
-//! What must be true of every result document.
+//! Checks for every result document.
 
 use std::sync::OnceLock;
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::scene::Scene;
 
-/// Reads a result and checks what must hold in every one: the schema, the books of every round, no
-/// broken invariant that is promised.
+/// Reads a result and checks the general rules: the schema, the books of every round, and the
+/// absence of broken promises.
 pub fn read(scene: &Scene, name: &str) -> Value {
     let document: Value = serde_json::from_str(&scene.read(name)).expect("JSON");
     let errors = violations(schema(), &document);
@@ -50,12 +50,12 @@ pub fn number(value: &Value, path: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no number {path} in {value:#}"))
 }
 
-/// The accounting rules 1 and 2, and 7 as far as it could be checked.
+/// Accounting rules 1 and 2, and 7 as far as it could be checked.
 fn check_books(round: &Value) {
     let sum = |group: &str, names: &[&str]| -> u64 {
         names.iter().map(|name| count(round, &format!("/{group}/{name}"))).sum()
     };
-    // Left out where there are none.
+    // Omitted if there are none.
     let swallowed = round["attempts"]["swallowed"].as_u64().unwrap_or(0);
     assert_eq!(swallowed, round["transactions"]["swallowed"].as_u64().unwrap_or(0));
     let attempts =

@@ -1,4 +1,4 @@
-//! The embedded server of a program that runs, seen from outside.
+//! The embedded server of a running program, seen from outside.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::scene::Scene;
 use super::wait_for;
 
-/// Connects to the embedded server of the only program in the scene, once it is there.
+/// Connects to the embedded server of the only program in the scene, once it is up.
 pub fn connect(scene: &Scene) -> Connection {
     wait_for("the embedded server", || {
         let data = data(scene)?;
@@ -34,7 +34,7 @@ pub fn wait_for_work(scene: &Scene) -> Connection {
 pub fn wait_for_rows(connection: &mut Connection, table: &str) {
     let query = format!("select count(*) > 10 from {table}");
     wait_for("committed transactions", || {
-        // The table may not be there yet.
+        // The table may not exist yet.
         (connection.value(&query).ok()??.as_str() == "t").then_some(())
     });
 }

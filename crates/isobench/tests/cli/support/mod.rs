@@ -1,5 +1,5 @@
-//! What the tests of the command line share: folders, the running program, servers, and what is
-//! asked of a result.
+//! Support for the tests of the command line: folders, the running program, servers, and checks of
+//! a result.
 
 pub mod document;
 pub mod embedded;
@@ -17,16 +17,16 @@ use std::time::{Duration, Instant};
 use isobench_pgserver::{Server, ServerError, ServerOptions};
 pub use isobench_testkit::installed::skip;
 
-/// How long anything may take before a test fails: only a program that hangs gets there.
+/// Time limit of any step: only a program that hangs reaches it.
 pub const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Whether there is a PostgreSQL to run here, installed or fetched; says why the test is skipped if
-/// not.
+/// Returns whether a PostgreSQL is available, installed or fetched; if not, prints why the test is
+/// skipped.
 pub fn has_postgresql(test: &str) -> bool {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let missing = MISSING.get_or_init(|| match Server::start(&ServerOptions::default(), &mut |_| {}) {
         Err(ServerError::Fetch { message, .. }) => Some(message),
-        // Any other error is a failure, which each test shows in its own way.
+        // Any other error is a failure, which each test reports itself.
         Ok(_) | Err(_) => None,
     });
     if let Some(why) = missing {
@@ -35,7 +35,7 @@ pub fn has_postgresql(test: &str) -> bool {
     missing.is_none()
 }
 
-/// Asks again and again until there is an answer.
+/// Repeats a query until there is an answer.
 pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! A server that isn't ours: one for all tests, with a database for each.
+//! A named server: one for all tests, with a database for each.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,7 +33,7 @@ fn server() -> Arc<Server> {
 }
 
 impl Database {
-    /// A new database; `None` after saying why there is none.
+    /// Creates a database; `None` after printing the reason if there is none.
     pub fn new(test: &str) -> Option<Database> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         if !has_postgresql(test) {
@@ -84,7 +84,7 @@ impl Database {
         self.connect().value(sql).expect("an answer").unwrap_or_default()
     }
 
-    /// Everything that exists besides the system's own: kind and name, one a line.
+    /// All objects besides the system's own: kind and name, one per line.
     pub fn inventory(&self) -> String {
         self.value(
             "select coalesce(string_agg(what, ', ' order by what), '') from (

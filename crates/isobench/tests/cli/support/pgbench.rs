@@ -1,10 +1,10 @@
-//! The real pgbench, where there is one.
+//! The real pgbench, if there is one.
 
 use isobench_testkit::installed::{RealPgbench, pgbenches};
 
 use super::skip;
 
-/// The newest of those that can be found; `None` after saying why the test is skipped.
+/// Returns the newest one found; `None` after printing why the test is skipped.
 pub fn find(test: &str) -> Option<RealPgbench> {
     let newest = pgbenches().pop();
     if newest.is_none() {

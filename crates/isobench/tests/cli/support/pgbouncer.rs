@@ -1,4 +1,4 @@
-//! `PgBouncer` between a test and its server, where it is installed.
+//! `PgBouncer` between a test and its server, if it is installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::{skip, wait_for};
 /// The port in the name of its socket.
 const PORT: u16 = 6432;
 
-/// Where Debian puts it, outside of an ordinary user's search path.
+/// Debian's path, outside of an ordinary user's search path.
 const PROGRAMS: [&str; 2] = ["/usr/sbin/pgbouncer", "/usr/local/sbin/pgbouncer"];
 
 /// A running `PgBouncer`; dropping it ends it.
@@ -27,7 +27,7 @@ pub struct PgBouncer {
 
 impl PgBouncer {
     /// Starts one in front of a database, with these lines in its section `[pgbouncer]`; `None`
-    /// after saying why that can't be done.
+    /// after printing the reason if that is impossible.
     pub fn start(test: &str, scene: &Scene, database: &Database, settings: &str) -> Option<PgBouncer> {
         let Some(program) = PROGRAMS.iter().map(Path::new).find(|path| path.exists()) else {
             skip(test, "PgBouncer isn't installed");
@@ -78,14 +78,14 @@ impl PgBouncer {
         Running::start(&mut command).finish()
     }
 
-    /// What every session of the server's that it may give to somebody has set, each once: level
-    /// and search path.
+    /// Returns the settings left in the server's sessions that it may give to other clients,
+    /// without duplicates: level and search path.
     pub fn left_behind(&self, sessions: usize) -> Vec<String> {
         let mut open: Vec<Connection> = (0..sessions).map(|_| self.connect().expect("a session")).collect();
         let mut left = Vec::new();
         for session in &mut open {
-            // A transaction of its own for each, all open at once: so each has another session of
-            // the server's.
+            // One transaction each, all open at once, so that each uses a different session of the
+            // server.
             session.execute("begin").expect("begin");
             let query = "select concat_ws(', ', current_setting('default_transaction_isolation'), \
                 current_setting('search_path'), nullif(current_setting('isobench.passed_on', true), ''), \
@@ -102,7 +102,7 @@ impl PgBouncer {
 impl Drop for PgBouncer {
     fn drop(&mut self) {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // It may have ended; nobody is left to be told.
+            // It may have ended already.
             let _ = kill_process(pid, Signal::TERM);
         }
         let _ = self.child.wait();

@@ -1,4 +1,4 @@
-//! The program while it runs, and what it left when it ended.
+//! The program while it runs, and its output when it has ended.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::wait_for;
 
-/// A running program, whose output is read as it comes. Dropping it ends it.
+/// A running program, whose output is read continuously. Dropping it ends it.
 pub struct Running {
     child: Child,
     stdout: Option<JoinHandle<()>>,
@@ -18,7 +18,7 @@ pub struct Running {
     said: Arc<Mutex<String>>,
 }
 
-/// What a program left.
+/// The output and exit status of a program.
 #[derive(Debug)]
 pub struct Finished {
     pub status: ExitStatus,
@@ -31,7 +31,7 @@ impl Running {
         Running::start_on(command, Stdio::piped())
     }
 
-    /// The same with standard error somewhere else than in a pipe, such as a terminal.
+    /// The same with standard error connected to something other than a pipe, such as a terminal.
     pub fn start_on(command: &mut Command, stderr: Stdio) -> Running {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn();
         let mut child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -50,7 +50,7 @@ impl Running {
     pub fn wait_for_stdout(&self, text: &str) -> String {
         let line = || {
             let printed = said(&self.printed);
-            // Only a whole line counts.
+            // Only complete lines are searched.
             let whole = &printed[..printed.rfind('\n')?];
             whole.lines().find(|line| line.contains(text)).map(str::to_owned)
         };
@@ -71,7 +71,7 @@ impl Running {
         self.finish_as("the program")
     }
 
-    /// The same, with a name for it in the message if it never ends.
+    /// The same, with a name for the message if it never ends.
     pub fn finish_as(mut self, name: &str) -> Finished {
         let what = format!("the end of {name}");
         let status = wait_for(&what, || self.child.try_wait().expect("wait"));
@@ -86,14 +86,14 @@ impl Drop for Running {
     fn drop(&mut self) {
         if !self.has_ended() {
             self.signal(Signal::KILL);
-            // Dropping can't tell anybody; a zombie would be the worst.
+            // Drop can't report errors; the worst result is a zombie.
             let _ = self.child.wait();
         }
     }
 }
 
 impl Finished {
-    /// The exit status; a signal is none.
+    /// The exit status; `None` for a signal.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }
@@ -138,7 +138,7 @@ fn collect(pipe: impl Read + Send + 'static, into: &Arc<Mutex<String>>) -> JoinH
     thread::spawn(move || {
         let mut reader = BufReader::new(pipe);
         let mut line = Vec::new();
-        // A pipe that breaks has ended, too.
+        // A broken pipe has ended, too.
         while reader.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
             into.lock().expect("no reader panics").push_str(&String::from_utf8_lossy(&line));
             line.clear();

@@ -1,4 +1,5 @@
-//! The folders of one test: its files, and a place for temporary files where nothing may be left.
+//! The folders of one test: its files, and a folder for temporary files that must be empty at the
+//! end.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +18,7 @@ pub struct Scene {
 
 impl Scene {
     pub fn new() -> Scene {
-        // Short, because a socket's path must be, and open to all users as /tmp is.
+        // Short, because a socket's path must be, and accessible to all users as /tmp is.
         let folder = tempfile::Builder::new().prefix("isob").tempdir_in("/tmp").expect("a folder");
         for name in ["", "tmp", "files"] {
             let path = folder.path().join(name);
@@ -27,12 +28,13 @@ impl Scene {
         Scene { folder }
     }
 
-    /// A scene for a test that starts servers; `None` after saying why that can't be done here.
+    /// Creates a scene for a test that starts servers; `None` after printing the reason if that is
+    /// impossible.
     pub fn with_server(test: &str) -> Option<Scene> {
         has_postgresql(test).then(Scene::new)
     }
 
-    /// The folder of everything.
+    /// The root folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -79,7 +81,7 @@ impl Scene {
         Running::start(&mut self.isobench(arguments)).finish()
     }
 
-    /// What is left in the folder for temporary files.
+    /// The entries left in the folder for temporary files.
     pub fn leftovers(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.temporary()).expect("the folder").flatten();
         entries.map(|entry| entry.path()).collect()
@@ -113,7 +115,7 @@ impl Drop for Scene {
             let Ok(pidfile) = fs::read_to_string(folder.join("data/postmaster.pid")) else { continue };
             let pid = pidfile.lines().next().and_then(|line| line.parse().ok()).and_then(Pid::from_raw);
             if let Some(pid) = pid {
-                // It may have ended meanwhile. SIGQUIT is the server's immediate shutdown.
+                // It may have ended already. SIGQUIT is the server's immediate shutdown.
                 let _ = kill_process(pid, Signal::QUIT);
             }
         }

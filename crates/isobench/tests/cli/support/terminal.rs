@@ -1,4 +1,4 @@
-//! A terminal that a program writes on, and what can be seen on it.
+//! A terminal on which a program writes, and its visible contents.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -14,22 +14,22 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::wait_for;
 
-/// The end of a synchronized update (mode 2026): what is on the screen then is one frame.
+/// The end of a synchronized update (mode 2026): the screen at this point is one frame.
 const FRAME_END: &[u8] = b"\x1b[?2026l";
 
-/// A pseudo-terminal, whose other end is watched as a terminal would be.
+/// A pseudo-terminal, whose other end is read as a terminal would.
 pub struct Terminal {
     master: File,
     screen: Arc<Mutex<Screen>>,
     watching: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What is on the screen, and what was.
+/// The current and earlier contents of the screen.
 struct Screen {
     parser: vt100::Parser,
-    /// The end of what was written, as long as it may be the start of [`FRAME_END`].
+    /// The end of the output, as long as it may be the start of [`FRAME_END`].
     tail: Vec<u8>,
-    /// The text of every frame so far. Waiting for one of them doesn't depend on looking in time.
+    /// The text of every frame so far, so that waiting for one doesn't depend on timing.
     frames: Vec<String>,
     /// Frames before this one have been waited for, or were drawn for another size.
     seen: usize,
@@ -45,7 +45,7 @@ impl Screen {
             }
             if !FRAME_END.starts_with(&self.tail) || self.tail == FRAME_END {
                 self.tail.clear();
-                // The byte may start the mark anew.
+                // The byte may start a new mark.
                 self.tail.extend(FRAME_END.starts_with(&[*byte]).then_some(*byte));
             }
         }
@@ -71,7 +71,7 @@ impl Terminal {
         terminal
     }
 
-    /// The end that programs write on.
+    /// The end on which programs write.
     pub fn end(&self) -> Stdio {
         let name = ptsname(&self.master, Vec::new()).expect("a name");
         let path = std::ffi::OsStr::from_bytes(name.as_bytes());
@@ -80,7 +80,7 @@ impl Terminal {
         Stdio::from(end)
     }
 
-    /// Shows what is written, until nobody has the other end open.
+    /// Shows the output until the other end is closed.
     fn watch(&self) {
         let mut master = self.master.try_clone().expect("a descriptor");
         let screen = Arc::clone(&self.screen);
@@ -93,7 +93,7 @@ impl Terminal {
         *self.watching.lock().expect("no reader panics") = Some(watching);
     }
 
-    /// Changes the size. Frames that were drawn before aren't waited for any more.
+    /// Changes the size. Frames drawn before are no longer waited for.
     pub fn resize(&self, rows: u16, columns: u16) {
         let mut screen = self.screen.lock().expect("no reader panics");
         let window = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
@@ -102,12 +102,12 @@ impl Terminal {
         screen.seen = screen.frames.len();
     }
 
-    /// What is to be seen now.
+    /// Returns the current contents.
     pub fn text(&self) -> String {
         self.screen.lock().expect("no reader panics").parser.screen().contents()
     }
 
-    /// What is to be seen when the program has ended, and whatever it wrote has been shown.
+    /// Returns the contents when the program has ended and all its output has been shown.
     pub fn at_the_end(&self) -> String {
         if let Some(watching) = self.watching.lock().expect("no reader panics").take() {
             watching.join().expect("no reader panics");
@@ -115,7 +115,7 @@ impl Terminal {
         self.text()
     }
 
-    /// Waits for a frame with all of these texts: the one that was waited for last, or a later one.
+    /// Waits for a frame with all of these texts: the frame found last, or a later one.
     pub fn wait_for(&self, texts: &[&str]) {
         wait_for(&format!("{texts:?} on the terminal"), || {
             let mut screen = self.screen.lock().expect("no reader panics");
@@ -133,7 +133,7 @@ impl Terminal {
         assert_eq!(with, None, "{text}");
     }
 
-    /// Fails if the cursor is hidden, or the screen isn't the one with what was written before.
+    /// Fails if the cursor is hidden, or the screen isn't the original one.
     pub fn assert_as_before(&self) {
         let screen = self.screen.lock().expect("no reader panics");
         let screen = screen.parser.screen();
