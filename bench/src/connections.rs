@@ -20,7 +20,6 @@ const WIDTHS: (usize, usize) = (26, 24);
 ///
 /// # Errors
 /// If a client fails.
-/// A client failed.
 pub fn table(
     pair: Pair<'_>,
     address: &Address,

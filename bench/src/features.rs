@@ -36,7 +36,6 @@ const FEATURES: [(&str, &[&str]); 5] = [
 ///
 /// # Errors
 /// If a client fails.
-/// A client failed.
 pub fn table(
     pair: Pair<'_>,
     address: &Address,

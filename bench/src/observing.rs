@@ -77,7 +77,6 @@ struct Interval {
 ///
 /// # Errors
 /// If there is no server, or it returns an error.
-/// There is no server, or it refuses something.
 pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure> {
     let server = Server::start(&server_options(plan), &mut |line| eprintln!("{line}"))?;
     let host = Host::unix(server.socket_dir(), server.port());

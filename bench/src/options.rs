@@ -16,7 +16,7 @@ use crate::raw_loop::requests::{Mode, Workload};
 #[derive(Debug, Parser)]
 #[command(name = "isobench-bench", args_conflicts_with_subcommands = true)]
 pub struct Options {
-    /// What to do instead of comparing.
+    /// A tool to run instead of the comparison.
     #[command(subcommand)]
     pub tool: Option<Tool>,
     /// Options of the comparison.

@@ -40,7 +40,6 @@ pub struct RecordingPlan {
 ///
 /// # Errors
 /// If a run fails, or its files can't be written.
-/// A run failed, or its files can't be written.
 pub fn lines(
     plan: &RecordingPlan,
     name: &str,

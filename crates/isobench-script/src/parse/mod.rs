@@ -24,7 +24,7 @@ use observations::{is_observable, misplaced, parse_observation};
 /// of a run share.
 ///
 /// # Errors
-/// What pgbench refuses, with its message: see [`ParseError`].
+/// The errors of pgbench, with its messages: see [`ParseError`].
 pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, ParseError> {
     parse_as(Dialect::default(), name, text, symbols)
 }
@@ -55,7 +55,7 @@ impl Dialect {
 /// Parses a script in the given dialect; see [`parse`].
 ///
 /// # Errors
-/// What that version of pgbench refuses.
+/// The errors of that version of pgbench.
 pub fn parse_as(
     dialect: Dialect,
     name: &str,
