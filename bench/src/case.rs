@@ -1,13 +1,13 @@
-//! The cases: server × script × query mode × clients, as a table of values, and how one is chosen
-//! by name.
+//! The cases: server × script × query mode × clients, as a table of values, and their selection by
+//! name.
 
 use std::fmt;
 
 use crate::raw_loop::requests::{Mode, Workload};
 
-/// What the clients talk to.
+/// The server of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum ServerKind {
     /// The null server over its Unix socket.
     NullUnix,
     /// The null server over loopback TCP.
@@ -16,11 +16,11 @@ pub enum Target {
     Postgres,
 }
 
-/// One thing to measure.
+/// A case to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     /// Server and transport.
-    pub target: Target,
+    pub server: ServerKind,
     /// Script.
     pub workload: Workload,
     /// `-M`.
@@ -29,22 +29,22 @@ pub struct Case {
     pub clients: u16,
 }
 
-const TARGETS: [(Target, &str); 3] =
-    [(Target::NullUnix, "unix"), (Target::NullTcp, "tcp"), (Target::Postgres, "postgres")];
+const SERVERS: [(ServerKind, &str); 3] =
+    [(ServerKind::NullUnix, "unix"), (ServerKind::NullTcp, "tcp"), (ServerKind::Postgres, "postgres")];
 const WORKLOADS: [(Workload, &str); 2] =
     [(Workload::SelectOnly, "select-only"), (Workload::TpcbLike, "tpcb-like")];
 const MODES: [(Mode, &str); 2] = [(Mode::Simple, "simple"), (Mode::Prepared, "prepared")];
 const CLIENTS: [u16; 4] = [1, 8, 64, 512];
-/// The numbers of clients that `--quick` keeps.
+/// The numbers of clients kept by `--quick`.
 const QUICK_CLIENTS: [u16; 2] = [8, 64];
 
-/// The name in a table of values; every value has one.
+/// The name of a value in a table that contains it.
 fn name<T: PartialEq>(table: &[(T, &'static str)], value: &T) -> &'static str {
     table.iter().find(|(known, _)| known == value).map_or("?", |(_, name)| name)
 }
 
 impl Mode {
-    /// What `-M` calls it.
+    /// The name for `-M`.
     pub fn name(self) -> &'static str {
         name(&MODES, &self)
     }
@@ -54,7 +54,7 @@ impl Case {
     /// The parts of the case's name.
     fn parts(self) -> [String; 4] {
         [
-            name(&TARGETS, &self.target).to_string(),
+            name(&SERVERS, &self.server).to_string(),
             name(&WORKLOADS, &self.workload).to_string(),
             name(&MODES, &self.mode).to_string(),
             self.clients.to_string(),
@@ -68,11 +68,11 @@ impl fmt::Display for Case {
     }
 }
 
-/// A part of a filter names nothing.
+/// A filter has an unknown part.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "--case {filter}: there is no \"{part}\"; a case is named like unix/select-only/prepared/8, \
-     any of its parts may be missing, and {known} are known"
+     where any part may be omitted; known parts are {known}"
 )]
 pub struct UnknownCase {
     filter: String,
@@ -80,18 +80,18 @@ pub struct UnknownCase {
     known: String,
 }
 
-/// The cases that match any of the filters (all cases, if there are none), in the order of the
-/// table. A filter is parts of a name between slashes, such as `postgres/64`; a number of clients
-/// that is not in the table is added to it.
+/// The cases that match any of the filters (all cases if there are none), in the order of the
+/// table. A filter consists of parts of a name separated by slashes, such as `postgres/64`. A
+/// number of clients that isn't in the table is added to it.
 ///
 /// # Errors
-/// A filter has a part that is no value of the table and no number.
+/// If a part of a filter is neither in the table nor a number.
 pub fn select(filters: &[String], quick: bool) -> Result<Vec<Case>, UnknownCase> {
     let table: &[u16] = if quick { &QUICK_CLIENTS } else { &CLIENTS };
     let mut clients = table.to_vec();
     for filter in filters {
         for part in filter.split('/') {
-            let listed = TARGETS.iter().any(|(_, name)| *name == part)
+            let listed = SERVERS.iter().any(|(_, name)| *name == part)
                 || WORKLOADS.iter().any(|(_, name)| *name == part)
                 || MODES.iter().any(|(_, name)| *name == part);
             match part.parse() {
@@ -115,10 +115,10 @@ pub fn select(filters: &[String], quick: bool) -> Result<Vec<Case>, UnknownCase>
 
 fn all(clients: &[u16]) -> Vec<Case> {
     let mut cases = Vec::new();
-    for (target, _) in TARGETS {
+    for (server, _) in SERVERS {
         for (workload, _) in WORKLOADS {
             for (mode, _) in MODES {
-                cases.extend(clients.iter().map(|&clients| Case { target, workload, mode, clients }));
+                cases.extend(clients.iter().map(|&clients| Case { server, workload, mode, clients }));
             }
         }
     }
@@ -126,7 +126,7 @@ fn all(clients: &[u16]) -> Vec<Case> {
 }
 
 fn unknown(filter: &str, part: &str) -> UnknownCase {
-    let targets = TARGETS.iter().map(|(_, name)| *name);
+    let targets = SERVERS.iter().map(|(_, name)| *name);
     let workloads = WORKLOADS.iter().map(|(_, name)| *name);
     let known: Vec<_> = targets.chain(workloads).chain(MODES.iter().map(|(_, name)| *name)).collect();
     UnknownCase { filter: filter.to_string(), part: part.to_string(), known: known.join(", ") }

@@ -1,11 +1,11 @@
-//! How fast a history is checked: makes one as a recording leaves it, reads it, checks it, and says
-//! what that took.
+//! The speed of checking a history: makes one like a recording, reads it, checks it, and measures
+//! the time.
 //!
-//! The history is what a correct database with one commit at a time would give: registers with
-//! counters and values, each transaction two reads and two increments of random rows. At
-//! serializable every transaction sees all commits before its own; at snapshot isolation it sees
-//! those before its snapshot, up to half a round of all clients ago, and the first committer wins;
-//! at read committed each read has such a snapshot of its own.
+//! The history is that of a correct database that commits one transaction at a time: registers with
+//! counters and values, and transactions with two reads and two increments of random rows. At
+//! serializable every transaction sees all commits before its own. At snapshot isolation it sees
+//! those before its snapshot, which is up to half a round of all clients old, and the first
+//! committer wins. At read committed each read has its own such snapshot.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Seek, Write};
@@ -19,57 +19,57 @@ use isobench_isolation::history::{Draft, FormatError, Key, Operation, Outcome, T
 use isobench_isolation::model::Order;
 use rustix::time::{ClockId, clock_gettime};
 
-/// What kind of history to make.
+/// The kind of history to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Level {
-    /// Nothing contradicts any model.
+    /// It contradicts no model.
     Serializable,
-    /// Full of write skew.
+    /// It has a lot of write skew.
     Snapshot,
-    /// Full of read skew, too: each read has a snapshot of its own.
+    /// It also has a lot of read skew: each read has its own snapshot.
     ReadCommitted,
 }
 
-/// What to make and check.
+/// The parameters of the history and of the check.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckPlan {
-    /// How many transactions.
+    /// The number of transactions.
     pub transactions: u64,
-    /// How many clients run them.
+    /// The number of clients that run them.
     pub clients: u32,
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: u32,
-    /// What kind of history.
+    /// The kind of history.
     pub level: Level,
-    /// The orders to look at.
+    /// The orders to check.
     pub order: Order,
 }
 
-/// What came out.
+/// The result.
 #[derive(Debug)]
 pub struct Checked {
-    /// Size of the history as a recording, in bytes.
+    /// The size of the history as a recording, in bytes.
     pub bytes: u64,
-    /// Time to read it.
+    /// The time for reading it.
     pub read: Spent,
-    /// Time to check it.
+    /// The time for checking it.
     pub check: Spent,
-    /// The most memory of this process so far, in MiB; `None` if the system doesn't tell.
+    /// The peak memory of this process so far, in MiB; `None` if the system doesn't report it.
     pub peak: Option<u64>,
-    /// The answer.
+    /// The result of the check.
     pub report: Report,
 }
 
-/// Time that a part took.
+/// The time that a part took.
 #[derive(Debug, Clone, Copy)]
 pub struct Spent {
-    /// On the wall's clock.
+    /// The elapsed time.
     pub elapsed: Duration,
-    /// Of the processors.
+    /// The CPU time.
     pub cpu: Duration,
 }
 
-/// Does something and takes the time.
+/// Runs a function and measures its time.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Spent) {
     let cpu = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default();
     let (began, cpu_before) = (Instant::now(), cpu());
@@ -77,10 +77,10 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Spent) {
     (result, Spent { elapsed: began.elapsed(), cpu: cpu().saturating_sub(cpu_before) })
 }
 
-/// Makes the history in a file, reads and checks it.
+/// Writes the history to a file, reads and checks it.
 ///
 /// # Errors
-/// The file can't be written or read.
+/// If the file can't be written or read.
 pub fn run(plan: &CheckPlan) -> Result<Checked, FormatError> {
     let mut file = tempfile::tempfile()?;
     record(plan, &file)?;
@@ -92,39 +92,39 @@ pub fn run(plan: &CheckPlan) -> Result<Checked, FormatError> {
     Ok(Checked { bytes, read, check, peak: peak(), report })
 }
 
-/// The most memory that this process had, in MiB.
+/// The peak memory of this process, in MiB.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
-/// A version of a row, and the number of the commit that made it.
+/// A version of a row, and the number of the commit that wrote it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Made {
+struct CommittedVersion {
     commit: u64,
     counter: u64,
     writer: Option<i64>,
 }
 
-/// The last versions of a row; older ones are in nobody's snapshot.
+/// The latest versions of a row; no snapshot includes older ones.
 #[derive(Debug, Clone)]
 struct Row {
-    versions: Vec<Made>,
+    versions: Vec<CommittedVersion>,
 }
 
 impl Row {
-    /// What a snapshot sees.
-    fn at(&self, snapshot: u64) -> Made {
+    /// The version in a snapshot.
+    fn at(&self, snapshot: u64) -> CommittedVersion {
         self.versions.iter().rev().find(|made| made.commit <= snapshot).copied().unwrap_or_default()
     }
 
-    fn latest(&self) -> Made {
+    fn latest(&self) -> CommittedVersion {
         self.at(u64::MAX)
     }
 }
 
-/// Random numbers: xorshift64*, enough for choosing rows, and the same everywhere.
+/// Random numbers from xorshift64*, which suffices for choosing rows and is the same everywhere.
 #[derive(Debug)]
 struct Random(u64);
 
@@ -137,12 +137,12 @@ impl Random {
     }
 }
 
-/// Nanoseconds between commits.
+/// The time between commits, in nanoseconds.
 const TICK: u64 = 1000;
-/// A worker's chunk is written when it has this many bytes, as the runner does.
+/// The size at which a worker's chunk is written, in bytes, as in the runner.
 const CHUNK: usize = 1 << 20;
 
-/// Writes the history as two workers of a runner would have recorded it.
+/// Writes the history as it would be recorded by two workers of a runner.
 fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
     let mut output = BufWriter::with_capacity(1 << 20, file);
     output.write_all(&binary::header(&["registers".to_owned()]))?;
@@ -157,15 +157,15 @@ fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
         let mut snapshot = || (commit - 1).saturating_sub(random.below(most));
         let first = snapshot();
         let snapshots = if plan.level == Level::ReadCommitted { [first, snapshot()] } else { [first; 2] };
-        // At read committed nobody minds what was committed since.
+        // At read committed, concurrent commits don't matter.
         let since = if plan.level == Level::Snapshot { first } else { commit };
         operations(&mut draft, &mut rows, &mut random, commit, snapshots, since);
         let client = u32::try_from(commit % clients).unwrap_or(0);
-        // A client's transactions are a round apart, so that half a round before and after the
-        // commit is its own.
+        // A client's transactions are a round apart, so half a round before and after each commit
+        // is its own.
         let half = clients * TICK / 2;
         let now = commit * TICK + clients * TICK;
-        // A snapshot is taken after the begin, so the begin lies before it.
+        // A snapshot is taken after the start of its transaction.
         let early = if plan.level == Level::Serializable { random.below(half) } else { half };
         let transaction = Transaction {
             id: commit,
@@ -187,7 +187,7 @@ fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
     output.flush()
 }
 
-/// Two reads and two increments, these of rows that nobody has changed since.
+/// Two reads and two increments, the latter of rows without concurrent changes.
 fn operations(
     draft: &mut Draft,
     rows: &mut [Row],
@@ -221,7 +221,7 @@ fn operations(
         if versions.len() > 64 {
             versions.drain(..32);
         }
-        versions.push(Made { commit, counter, writer });
+        versions.push(CommittedVersion { commit, counter, writer });
         draft.push(Operation::Write {
             key: key(*row),
             version: Version { counter: Some(counter), value: writer },

@@ -1,8 +1,7 @@
-//! One run of one client program: starts it, waits, takes its CPU time and reads its summary.
+//! A run of a client program: starts it, waits for it, and gets its CPU time and summary.
 //!
-//! CPU time is the kernel's account of the finished process (`wait4`: user and system time of it
-//! and of the children it waited for), so it includes start-up and connecting. Knows nothing of
-//! cases or rounds.
+//! CPU time is the kernel's account of the finished process (`wait4`: user and system time of the
+//! process and of the children it waited for), so it includes start-up and connecting.
 
 use std::io::{Read, Seek};
 use std::process::{Command, ExitStatus, Stdio};
@@ -15,19 +14,19 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use wait4::Wait4;
 
-/// Set by the signal handler: Ctrl-C or SIGTERM was received.
+/// Set by the signal handler when Ctrl-C or SIGTERM is received.
 pub static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// What one run of a client gave.
+/// The results of one run of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// The summary's "number of transactions actually processed", above 0.
+    /// The "number of transactions actually processed" in the summary, above 0.
     pub transactions: u64,
-    /// The summary's tps, without the time to connect.
+    /// The tps in the summary, without the connection time.
     pub tps: f64,
-    /// Peak resident memory in bytes, as last seen while it ran.
+    /// The peak resident memory in bytes, last measured while it ran.
     pub memory: u64,
-    /// The summary's "initial connection time"; zero if it has none.
+    /// The "initial connection time" in the summary; zero if it has none.
     pub connecting: Duration,
     /// CPU time spent outside the kernel.
     pub user: Duration,
@@ -52,79 +51,78 @@ impl Sample {
     }
 }
 
-/// Why a client gave no sample.
+/// The reason that a run gave no results.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The system refused to start or watch it.
+    /// The system could not start or monitor it.
     #[error("can't run {program}: {source}")]
     System {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// It did not end in time and was killed.
-    #[error("{command} did not end within {seconds} s and was killed; its last words: {words}")]
+    #[error("{command} did not end within {seconds} s and was killed; the end of its output: {output}")]
     TooLong {
         /// The command line.
         command: String,
         /// The limit.
         seconds: u64,
         /// The end of its standard error.
-        words: String,
+        output: String,
     },
     /// It ended with a failure.
-    #[error("{command} failed ({status}); its last words: {words}")]
+    #[error("{command} failed ({status}); the end of its output: {output}")]
     Failed {
         /// The command line.
         command: String,
-        /// Exit status or signal.
+        /// The exit status or signal.
         status: ExitStatus,
         /// The end of its standard error.
-        words: String,
+        output: String,
     },
-    /// It printed so much that printing is what was measured, as under pgbench's `--debug`.
+    /// It printed so much that the measurement is of printing, as with pgbench's `--debug`.
     #[error(
-        "{command} wrote {bytes} bytes to standard error, so its CPU time is that of printing; it began: {words}"
+        "{command} wrote {bytes} bytes to standard error, so its CPU time is that of printing; it starts with: {output}"
     )]
     Chatty {
         /// The command line.
         command: String,
-        /// How much.
+        /// The number of bytes.
         bytes: usize,
         /// The first line.
-        words: String,
+        output: String,
     },
-    /// Its summary lacks a line, or says that nothing was done.
-    #[error("{command} ended well, but its output has {problem}")]
+    /// Its summary lacks a line, or reports no transactions.
+    #[error("{command} succeeded, but its output has {problem}")]
     Summary {
         /// The command line.
         command: String,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
-    /// We were asked to stop.
+    /// The benchmark was interrupted.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// Most bytes on standard error of a run that is measured; a few warnings are far below.
+/// The maximum number of bytes on standard error of a measured run, far above a few warnings.
 const LOUDEST: usize = 16 * 1024;
 
-/// Runs a program to its end and reads its summary, killing it when `limit` is over or on an
-/// interrupt.
+/// Runs a program and reads its summary; kills it after `limit` or on an interrupt.
 ///
 /// # Errors
-/// It can't be started, fails, takes too long, prints too much, or prints no summary with
-/// transactions in it.
+/// If it can't be started, fails, takes too long, prints too much, or prints no summary with
+/// transactions.
 pub fn run(command: &mut Command, limit: Duration) -> Result<Sample, ClientError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let system = |source| ClientError::System { program: program.clone(), source };
-    // Files, not pipes: whatever it prints, it never waits for us.
-    let mut output = tempfile::tempfile().map_err(system)?;
+    // Files rather than pipes, so that printing never blocks.
+    let mut stdout = tempfile::tempfile().map_err(system)?;
     let mut errors = tempfile::tempfile().map_err(system)?;
     command.stdin(Stdio::null());
-    command.stdout(output.try_clone().map_err(system)?);
+    command.stdout(stdout.try_clone().map_err(system)?);
     command.stderr(errors.try_clone().map_err(system)?);
     let child = command.spawn().map_err(system)?;
     let mut memory = 0;
@@ -135,32 +133,32 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Sample, ClientError
         return Err(ClientError::Interrupted);
     }
     let errors = text(&mut errors);
-    let words = last_words(&errors);
+    let output = last_output(&errors);
     if !in_time.map_err(system)? {
-        return Err(ClientError::TooLong { command: shown, seconds: limit.as_secs(), words });
+        return Err(ClientError::TooLong { command: shown, seconds: limit.as_secs(), output });
     }
     if !used.status.success() {
-        return Err(ClientError::Failed { command: shown, status: used.status, words });
+        return Err(ClientError::Failed { command: shown, status: used.status, output });
     }
     if errors.len() > LOUDEST {
-        let words = errors.lines().next().unwrap_or_default().to_string();
-        return Err(ClientError::Chatty { command: shown, bytes: errors.len(), words });
+        let output = errors.lines().next().unwrap_or_default().to_string();
+        return Err(ClientError::Chatty { command: shown, bytes: errors.len(), output });
     }
-    let output = text(&mut output);
+    let summary = text(&mut stdout);
     let (transactions, tps) =
-        read_summary(&output).map_err(|problem| ClientError::Summary { command: shown, problem })?;
-    let connecting = connecting(&output);
+        read_summary(&summary).map_err(|problem| ClientError::Summary { command: shown, problem })?;
+    let connecting = connecting(&summary);
     let (user, system) = (used.rusage.utime, used.rusage.stime);
     Ok(Sample { transactions, tps, memory, connecting, user, system })
 }
 
-/// Waits until the child has ended, without reaping it; kills it at the end of the limit, on an
-/// interrupt and when it can't be watched. False if it took too long. Meanwhile it notes the
-/// child's memory.
+/// Waits until the child has ended, without reaping it; kills it after the time limit, on an
+/// interrupt, or if it can't be monitored. Returns false if it took too long. Measures the child's
+/// memory meanwhile.
 fn wait_or_kill(child: &std::process::Child, limit: Duration, memory: &mut u64) -> std::io::Result<bool> {
     let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let start = Instant::now();
-    // Short enough to notice an interrupt that another thread's system call swallowed.
+    // Short enough to notice an interrupt that was delivered during another thread's system call.
     let slice = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
     loop {
         let result = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&slice));
@@ -180,15 +178,15 @@ fn wait_or_kill(child: &std::process::Child, limit: Duration, memory: &mut u64) 
     }
 }
 
-/// The peak resident memory of a process, in bytes. Not that of `wait4`, which begins with the
-/// memory of this program.
+/// The peak resident memory of a process, in bytes. That of `wait4` isn't used, because it starts
+/// with the memory of this program.
 fn peak_memory(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(1024 * line.split_whitespace().next()?.parse::<u64>().ok()?)
 }
 
-/// A command as one would type it.
+/// A command as typed in a shell.
 pub fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
@@ -196,30 +194,30 @@ pub fn shown(command: &Command) -> String {
 
 fn text(file: &mut std::fs::File) -> String {
     let mut bytes = Vec::new();
-    // What can't be read back is reported as a summary without its lines.
+    // If the file can't be read, the summary lacks its lines, which is reported.
     let _ = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn last_words(errors: &str) -> String {
+fn last_output(errors: &str) -> String {
     let lines: Vec<_> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = lines[lines.len().saturating_sub(3)..].join(" | ");
     if last.is_empty() { "none".to_string() } else { last }
 }
 
-/// The time to open the connections from pgbench's summary.
+/// The connection time in pgbench's summary.
 fn connecting(output: &str) -> Duration {
     let line = output.lines().find_map(|line| line.strip_prefix("initial connection time = "));
     let milliseconds = line.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     Duration::try_from_secs_f64(milliseconds.unwrap_or(0.0) / 1e3).unwrap_or_default()
 }
 
-/// Transactions and tps from pgbench's summary.
+/// The transactions and tps in pgbench's summary.
 fn read_summary(output: &str) -> Result<(u64, f64), &'static str> {
     let line = |start: &str| output.lines().find_map(|line| line.strip_prefix(start));
     let count = line("number of transactions actually processed: ")
         .ok_or("no line \"number of transactions actually processed\"")?;
-    // With -t it is "done/planned".
+    // With -t the format is "done/planned".
     let count = count.split('/').next().unwrap_or_default().trim();
     let transactions = count.parse().map_err(|_| "no number of transactions")?;
     if transactions == 0 {

@@ -1,25 +1,25 @@
-//! What connections cost: memory for each of many, and the time to open them all.
+//! The cost of connections: the memory for each of many, and the time to open them all.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::case::{Case, Target};
+use crate::case::{Case, ServerKind};
 use crate::client::{ClientError, Sample, run};
 use crate::contender::{Address, Contender, Pair};
 use crate::ratio::{Ratio, median};
 use crate::raw_loop::requests::{Mode, Workload};
 
-/// How long a client may take beyond its time.
+/// The time allowed for a client beyond its run time.
 const GRACE: Duration = Duration::from_mins(2);
 
-/// A column of names, and one of figures.
+/// The widths of a column of names, and of one of numbers.
 const WIDTHS: (usize, usize) = (26, 24);
 
-/// The table of what so many connections cost: KiB of memory for each (peak resident memory beyond
-/// that of a run with one client), and the time to open them as the summary tells it.
+/// The table of the cost of a number of connections: KiB of memory for each (peak resident memory
+/// minus that of a run with one client), and the connection time in the summary.
 ///
 /// # Errors
-/// A client failed.
+/// If a client fails.
 pub fn table(
     pair: Pair<'_>,
     address: &Address,
@@ -58,5 +58,5 @@ pub fn table(
 }
 
 fn case(clients: u16) -> Case {
-    Case { target: Target::NullUnix, workload: Workload::SelectOnly, mode: Mode::Simple, clients }
+    Case { server: ServerKind::NullUnix, workload: Workload::SelectOnly, mode: Mode::Simple, clients }
 }

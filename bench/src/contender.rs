@@ -1,4 +1,4 @@
-//! Who is measured, and the command line each gets for a case.
+//! The programs that are measured, and their command lines for a case.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::case::Case;
 use crate::raw_loop::requests::Workload;
 
-/// Where a server is reached.
+/// The address of a server.
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// Folder of the Unix socket, or a host.
+    /// The folder of the Unix socket, or the host name.
     pub host: String,
     /// Port.
     pub port: u16,
@@ -18,7 +18,7 @@ pub struct Address {
     pub user: String,
     /// Database.
     pub database: String,
-    /// Scale of its tables.
+    /// The scale of its tables.
     pub scale: u32,
 }
 
@@ -74,9 +74,9 @@ impl Contender {
             command.arg("-S");
         }
         if self.takes_pgbench_options() {
-            // Never -d: in version 15, among others, that is --debug, which prints several lines
-            // per transaction and makes pgbench look several times as expensive as it is. The place
-            // at the end is right in all.
+            // Not -d: in version 15, for example, it means --debug, which prints several lines per
+            // transaction and makes pgbench seem several times as expensive. The database name as
+            // the last argument is right in all versions.
             command.arg(&address.database);
         } else {
             command.args(["-d", &address.database]);
@@ -84,7 +84,7 @@ impl Contender {
         command
     }
 
-    /// Whether it is pgbench, or goes by its name and so takes its command line as it is.
+    /// True for pgbench, or a program of that name, which has the same command line.
     fn takes_pgbench_options(&self) -> bool {
         match self {
             Contender::Isobench(path) => path.file_name().is_some_and(|name| name == "pgbench"),
@@ -101,7 +101,7 @@ impl Contender {
     }
 }
 
-/// Finds the installed pgbench: in `PATH`, else where `pg_config --bindir` points.
+/// Finds the installed pgbench: in `PATH`, or in `pg_config --bindir`.
 pub fn find_pgbench() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join("pgbench")).find(|file| file.is_file());

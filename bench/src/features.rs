@@ -1,28 +1,28 @@
-//! What a client's own options cost: log, report per command, progress, retries.
+//! The cost of a client's options: log, report per command, progress, retries.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::case::{Case, Target};
+use crate::case::{Case, ServerKind};
 use crate::client::{ClientError, run};
 use crate::contender::{Address, Pair};
 use crate::ratio::Ratio;
 use crate::raw_loop::requests::{Mode, Workload};
 
-/// How long a client may take beyond its time.
+/// The time allowed for a client beyond its run time.
 const GRACE: Duration = Duration::from_mins(1);
 
-/// A column of names, and one of figures.
+/// The widths of a column of names, and of one of numbers.
 const WIDTHS: (usize, usize) = (26, 24);
 
-/// What the options are added to.
+/// The case to which the options are added.
 const CASE: Case =
-    Case { target: Target::NullUnix, workload: Workload::SelectOnly, mode: Mode::Prepared, clients: 8 };
+    Case { server: ServerKind::NullUnix, workload: Workload::SelectOnly, mode: Mode::Prepared, clients: 8 };
 
-/// Options whose cost is measured, with their names in the table. `LOG` stands for a place for
-/// logs.
+/// Options whose cost is measured, with their names in the table. `LOG` represents a log file
+/// prefix.
 const FEATURES: [(&str, &[&str]); 5] = [
     ("-l", &["-l", "--log-prefix=LOG"]),
     ("-r", &["-r"]),
@@ -31,11 +31,11 @@ const FEATURES: [(&str, &[&str]); 5] = [
     ("all of these", &["-l", "--log-prefix=LOG", "-r", "-P", "1", "--max-tries=0", "-L", "1000"]),
 ];
 
-/// The table of what options cost: client CPU per transaction with them divided by that without,
-/// each after the other.
+/// The table of the cost of options: client CPU per transaction with each of them, divided by that
+/// without.
 ///
 /// # Errors
-/// A client failed.
+/// If a client fails.
 pub fn table(
     pair: Pair<'_>,
     address: &Address,
@@ -74,7 +74,7 @@ fn add(command: &mut Command, options: &[&str], folder: &Path) {
 /// Removes the logs of a run, which are large.
 fn clear(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        // What is left goes with the folder.
+        // Any remaining files are removed with the folder.
         let _ = std::fs::remove_file(entry.path());
     }
 }

@@ -1,11 +1,11 @@
-//! Measures isobench against pgbench, and both against the physical limit.
+//! Benchmarks of isobench: compared with pgbench, and both with the physical limit.
 //!
-//! The parts: a [`null_server`] that leaves only the client to measure; a [`raw_loop`] that shows
-//! what is left when the client does nothing; [`case`] (what is measured), [`contender`] (who),
-//! [`servers`] (where), [`client`] (one run), [`mod@rounds`], [`ratio`] and [`table`] (what came
-//! out); [`connections`], [`features`] and [`recording`] (questions of their own). The program's
-//! `main` wires them. [`checking`] measures the checker of histories, [`observing`] what the
-//! observer costs a server. Apart from these two nothing depends on isobench but for its embedded
+//! The parts: a [`null_server`], which leaves only the client to measure; a [`raw_loop`], which
+//! shows the cost of a client that does nothing; [`case`] (the cases), [`contender`] (the
+//! programs), [`servers`] (the servers), [`client`] (one run), [`mod@rounds`], [`ratio`] and
+//! [`table`] (the results); [`connections`], [`features`] and [`recording`] (separate comparisons).
+//! `main` combines them. [`checking`] measures the checker of histories, [`observing`] the cost of
+//! the observer for a server. Only these two use isobench's crates, apart from the embedded
 //! PostgreSQL: isobench is measured as a program.
 
 pub mod case;

@@ -20,7 +20,7 @@ use isobench_bench::raw_loop;
 use isobench_bench::recording::{self, RecordingPlan};
 use isobench_bench::rounds::Rounds;
 use isobench_bench::servers::{self, ServerPlan, Servers, null_address};
-use isobench_bench::table::{self, Places};
+use isobench_bench::table::{self, ContenderIndices};
 use isobench_bench::{case, connections, features};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -51,7 +51,11 @@ fn main() -> ExitCode {
 fn serve(options: &NullOptions) -> Result<ExitCode, Failure> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     let server = NullServer::start(&options.dir, options.port)?;
-    println!("-h {} -p {}, or -h 127.0.0.1; Ctrl-C stops it", server.directory().display(), server.port());
+    println!(
+        "-h {} -p {}, or -h 127.0.0.1; stop it with Ctrl-C",
+        server.directory().display(),
+        server.port()
+    );
     signals.forever().next();
     server.stop()?;
     Ok(ExitCode::SUCCESS)
@@ -65,7 +69,7 @@ fn raw_loop(plan: &raw_loop::RawPlan) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compares what connections cost, or what options do.
+/// Compares the cost of connections, or of options.
 fn extra(options: &ExtraOptions, of_connections: bool) -> Result<ExitCode, Failure> {
     let (isobench, pgbench) = programs(options.isobench.as_ref(), options.pgbench.as_ref())?;
     let (isobench, pgbench) = (Contender::Isobench(isobench), Contender::Pgbench(pgbench));
@@ -88,14 +92,14 @@ fn extra(options: &ExtraOptions, of_connections: bool) -> Result<ExitCode, Failu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compares what recording costs, on the null server and on PostgreSQL.
+/// Compares the cost of recording, on the null server and on PostgreSQL.
 fn recorded(options: &RecordingOptions) -> Result<ExitCode, Failure> {
     let beside = std::env::current_exe()?.with_file_name("examples").join("record");
     let program = options.program.clone().unwrap_or(beside);
     if !program.is_file() {
         let path = program.display();
         return Err(format!(
-            "there is no {path}; run `cargo build --release -p isobench-runner --example record`, or say --program FILE"
+            "there is no {path}; run `cargo build --release -p isobench-runner --example record`, or use --program FILE"
         )
         .into());
     }
@@ -122,7 +126,7 @@ fn recorded(options: &RecordingOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compares what it costs the server to be observed.
+/// Compares the cost of the observer for the server.
 fn observed(options: &ObserverOptions) -> Result<ExitCode, Failure> {
     let plan = ObservingPlan {
         pairs: options.pairs,
@@ -143,7 +147,7 @@ fn observed(options: &ObserverOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says how long a check takes.
+/// Measures the time of a check.
 fn checked(options: &CheckOptions) -> Result<ExitCode, Failure> {
     let CheckOptions { transactions, clients, rows, level, order } = *options;
     let checked = checking::run(&CheckPlan { transactions, clients, rows, level, order })?;
@@ -161,10 +165,10 @@ fn checked(options: &CheckOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the chosen cases; one that fails is reported, and the rest still run.
+/// Runs the selected cases; one that fails is reported, and the others still run.
 fn compare(options: &Compare) -> Result<ExitCode, Failure> {
     let cases = case::select(&options.cases, options.quick)?;
-    let (contenders, places, pgbench) = contenders(options)?;
+    let (contenders, indices, pgbench) = contenders(options)?;
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&INTERRUPTED))?;
     }
@@ -185,14 +189,14 @@ fn compare(options: &Compare) -> Result<ExitCode, Failure> {
     for case in cases {
         let time = options.time(case.clients);
         let result = servers
-            .address(case.target, &pgbench)
+            .address(case.server, &pgbench)
             .map_err(Failure::from)
             .and_then(|address| Ok(Rounds::run(&contenders, case, &address, options.rounds(), time)?));
         if INTERRUPTED.load(Ordering::Relaxed) {
             return Err(ClientError::Interrupted.into());
         }
         match result {
-            Ok(rounds) => println!("{}", table::line(case, &rounds, places)),
+            Ok(rounds) => println!("{}", table::line(case, &rounds, indices)),
             Err(error) => {
                 println!("{case}: failed, see the message");
                 eprintln!("isobench-bench: {case}: {error}");
@@ -203,8 +207,8 @@ fn compare(options: &Compare) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// Who runs, in this order, and the pgbench that also fills tables.
-fn contenders(options: &Compare) -> Result<(Vec<Contender>, Places, PathBuf), Failure> {
+/// The contenders in order, and the pgbench that also fills tables.
+fn contenders(options: &Compare) -> Result<(Vec<Contender>, ContenderIndices, PathBuf), Failure> {
     let own = std::env::current_exe()?;
     let (isobench, pgbench) = programs(options.isobench.as_ref(), options.pgbench.as_ref())?;
     let mut contenders = vec![Contender::Isobench(isobench), Contender::Pgbench(pgbench.clone())];
@@ -212,17 +216,17 @@ fn contenders(options: &Compare) -> Result<(Vec<Contender>, Places, PathBuf), Fa
     if raw.is_some() {
         contenders.push(Contender::Raw(own));
     }
-    Ok((contenders, Places { isobench: 0, pgbench: 1, raw }, pgbench))
+    Ok((contenders, ContenderIndices { isobench: 0, pgbench: 1, raw }, pgbench))
 }
 
-/// The files of isobench and of pgbench.
+/// The paths of isobench and pgbench.
 fn programs(isobench: Option<&PathBuf>, pgbench: Option<&PathBuf>) -> Result<(PathBuf, PathBuf), Failure> {
     let own = std::env::current_exe()?;
     let isobench = isobench.cloned().unwrap_or_else(|| own.with_file_name("isobench"));
     if !isobench.is_file() {
         let path = isobench.display();
         return Err(format!(
-            "there is no {path}; run `cargo build --release -p isobench`, or say --isobench FILE"
+            "there is no {path}; run `cargo build --release -p isobench`, or use --isobench FILE"
         )
         .into());
     }

@@ -1,9 +1,9 @@
-//! A server that speaks the PostgreSQL protocol and answers at once, with as little CPU as it can:
-//! what is left to measure is the client.
+//! A server that implements the PostgreSQL protocol and replies immediately, with as little CPU as
+//! possible, so that only the client is measured.
 //!
-//! One thread, one epoll loop, a Unix socket and loopback TCP under one port number. What it
-//! answers is in [`answers`], how it speaks in [`session`] and [`wire`]; this file moves the bytes.
-//! It has no tables, checks no password and keeps no data.
+//! It has one thread with one epoll loop, and a Unix socket and a loopback TCP socket with the same
+//! port number. [`answers`] has the replies, [`session`] and [`wire`] the protocol; this file has
+//! the sockets. It has no tables, passwords or data.
 
 pub mod answers;
 mod connections;
@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use connections::Loop;
+use connections::EventLoop;
 
 /// A running null server; dropping it stops the thread, closes every connection and removes the
 /// socket file.
@@ -33,18 +33,18 @@ pub struct NullServer {
     thread: Option<JoinHandle<Result<(), NullServerError>>>,
 }
 
-/// Why a null server can't start or had to end.
+/// The reason that a null server can't start, or had to end.
 #[derive(Debug, thiserror::Error)]
 pub enum NullServerError {
-    /// Loopback TCP is not to be had.
+    /// The loopback TCP socket can't be created.
     #[error("the null server can't listen on 127.0.0.1 port {port}: {source}; choose another port")]
     Tcp {
-        /// The port asked for; 0 means any.
+        /// The requested port; 0 for any.
         port: u16,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The Unix socket is not to be had.
+    /// The Unix socket can't be created.
     #[error(
         "the null server can't listen on the socket {path}: {source}; choose a folder that exists, \
          is writable and has a short name"
@@ -52,40 +52,40 @@ pub enum NullServerError {
     Unix {
         /// The socket file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The event loop broke.
+    /// The event loop failed.
     #[error("the null server's event loop failed: {0}")]
     Loop(#[from] io::Error),
 }
 
 impl NullServer {
-    /// Starts a server on `DIRECTORY/.s.PGSQL.PORT` and on 127.0.0.1; port 0 takes a free one.
+    /// Starts a server on `DIRECTORY/.s.PGSQL.PORT` and on 127.0.0.1; port 0 selects a free one.
     ///
     /// Raises the process's limit of open files to the hard limit.
     ///
     /// # Errors
-    /// One of the sockets can't be had, or the thread can't be started.
+    /// If one of the sockets can't be created, or the thread can't be started.
     pub fn start(directory: &Path, port: u16) -> Result<NullServer, NullServerError> {
         raise_file_limit();
         let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
             .map_err(|source| NullServerError::Tcp { port, source })?;
         let port = tcp.local_addr()?.port();
         let path = socket_path(directory, port);
-        // We hold the TCP port, so whoever left this file is gone.
+        // This process holds the TCP port, so the server that left this file has ended.
         let _ = std::fs::remove_file(&path);
         let unix = UnixListener::bind(&path).map_err(|source| NullServerError::Unix { path, source })?;
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(io::Error::from)?);
         let mut server =
             NullServer { directory: directory.to_path_buf(), port, stop: Arc::clone(&stop), thread: None };
-        let mut events = Loop::new(unix, tcp, stop)?;
+        let mut events = EventLoop::new(unix, tcp, stop)?;
         let run = move || events.run().map_err(NullServerError::Loop);
         server.thread = Some(std::thread::Builder::new().name("null-server".into()).spawn(run)?);
         Ok(server)
     }
 
-    /// The folder of the Unix socket: what to give as `-h`.
+    /// The folder of the Unix socket, to be used as `-h`.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -98,7 +98,7 @@ impl NullServer {
     /// Stops the server.
     ///
     /// # Errors
-    /// The event loop had failed before.
+    /// If the event loop had already failed.
     pub fn stop(mut self) -> Result<(), NullServerError> {
         self.end()
     }
@@ -116,7 +116,7 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // Nobody is left to tell; stop() is for those who want to know.
+        // The error can't be reported here; stop() reports it.
         let _ = self.end();
     }
 }
@@ -125,11 +125,11 @@ fn socket_path(directory: &Path, port: u16) -> PathBuf {
     directory.join(format!(".s.PGSQL.{port}"))
 }
 
-/// Raises the soft limit of open files to the hard one, for this process and those it starts.
+/// Raises the soft limit of open files to the hard one, for this process and its children.
 pub fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Without it fewer connections fit, which accept reports when it happens.
+    // If it fails, fewer connections are possible, which accept will report.
     let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -1,8 +1,8 @@
-//! What it costs the server to be observed: waits and locks sampled ten times a second, or not.
+//! The cost of the observer for the server: waits and locks sampled ten times a second, or not.
 //!
-//! The same clients go on all the time; every other stretch is observed. So, unlike the rest of
-//! this program, this measures within one process, with isobench's own runner: two programs one
-//! after the other would differ by more than what is looked for.
+//! The same clients run all the time, and every other interval is observed. So, unlike the rest of
+//! this program, this measures within one process, with isobench's own runner: the difference
+//! between two programs run one after the other would exceed the effect.
 
 use std::time::Duration;
 
@@ -19,20 +19,20 @@ use procfs::process::Process;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What the clients do.
+/// The load of a case.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedCase {
     /// The built-in script.
     pub script: &'static str,
     /// The level of the sessions.
     pub level: &'static str,
-    /// Clients.
+    /// The number of clients.
     pub clients: usize,
-    /// Scale of the tables.
+    /// The scale of the tables.
     pub scale: u32,
 }
 
-/// The cases: many small transactions, many that write, and many sessions in conflict that hold
+/// The cases: many small transactions, many writing ones, and many conflicting sessions that hold
 /// predicate locks.
 pub const CASES: [ObservedCase; 3] = [
     ObservedCase { script: "select-only", level: "read committed", clients: 8, scale: 10 },
@@ -40,8 +40,8 @@ pub const CASES: [ObservedCase; 3] = [
     ObservedCase { script: "tpcb-like", level: "serializable", clients: 64, scale: 1 },
 ];
 
-/// Settings of the server: commits that don't wait for the disk, so that the processor is what is
-/// short, and nothing in the background at times of its own.
+/// The settings of the server: commits don't wait for the disk, so that the CPU is the bottleneck,
+/// and there is no irregular background activity.
 const SETTINGS: [(&str, &str); 5] = [
     ("max_connections", "100"),
     ("synchronous_commit", "off"),
@@ -50,33 +50,33 @@ const SETTINGS: [(&str, &str); 5] = [
     ("max_wal_size", "8GB"),
 ];
 
-/// What is compared, and how.
+/// The parameters of the comparison.
 #[derive(Clone, Debug)]
 pub struct ObservingPlan {
-    /// Pairs of stretches, one observed, one not.
+    /// The number of pairs of intervals, one observed, one not.
     pub pairs: u32,
-    /// The length of a stretch.
+    /// The length of an interval.
     pub time: Duration,
-    /// The time between two looks at the sessions; at the locks it is ten times as long.
+    /// The time between two samples of the sessions; locks are sampled a tenth as often.
     pub every: Duration,
-    /// Binaries of the embedded server, if not the newest installed.
+    /// The binaries of the embedded server, by default the newest installed.
     pub server_bin: Option<std::path::PathBuf>,
 }
 
-/// A stretch: committed transactions per second, the server's CPU time for each in µs, and the part
-/// of that time that the observer's own session had.
+/// The results of an interval: committed transactions per second, the server's CPU time for each in
+/// µs, and the share of the observer's own session in that time.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct Interval {
     tps: f64,
     cpu: f64,
     own: f64,
 }
 
-/// The line of a table for one case: tps and the server's CPU, observed divided by not observed,
+/// The line of the table for a case: tps and the server's CPU, observed divided by not observed,
 /// with 95 % intervals.
 ///
 /// # Errors
-/// There is no server, or it refuses something.
+/// If there is no server, or it returns an error.
 pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure> {
     let server = Server::start(&server_options(plan), &mut |line| eprintln!("{line}"))?;
     let host = Host::unix(server.socket_dir(), server.port());
@@ -95,7 +95,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     let job = job(case, &database)?;
     let own = own_process(&options)?;
     let (mut fleet, _) = Fleet::open(&job, &connect)?;
-    let mut stretch = |observed: bool| -> Result<Stretch, Failure> {
+    let mut interval = |observed: bool| -> Result<Interval, Failure> {
         if observed {
             observer.begin();
         }
@@ -113,14 +113,14 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
             return Err("no transaction was committed".into());
         }
         let tps = committed as f64 / outcome.elapsed.as_secs_f64();
-        Ok(Stretch { tps, cpu: cpu * 1e6 / committed as f64, own: own / cpu })
+        Ok(Interval { tps, cpu: cpu * 1e6 / committed as f64, own: own / cpu })
     };
-    stretch(false)?;
+    interval(false)?;
     let mut pairs = Vec::new();
     for pair in 0..plan.pairs {
-        // Who comes first changes, so that a drift hits both.
-        let first = stretch(pair % 2 == 0)?;
-        let second = stretch(pair % 2 != 0)?;
+        // The order alternates, so that a drift affects both equally.
+        let first = interval(pair % 2 == 0)?;
+        let second = interval(pair % 2 != 0)?;
         pairs.push(if pair % 2 == 0 { (first, second) } else { (second, first) });
     }
     drop(fleet);
@@ -128,29 +128,29 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     for note in &observed.notes {
         eprintln!("note: {note}");
     }
-    let ratio = |value: fn(&Stretch) -> f64| {
+    let ratio = |value: fn(&Interval) -> f64| {
         let values: Vec<_> = pairs.iter().map(|(with, without)| (value(with), value(without))).collect();
         paired_ratio(&values).map_or_else(String::new, shown)
     };
-    let mean = |value: fn(&Stretch) -> f64| {
+    let mean = |value: fn(&Interval) -> f64| {
         pairs.iter().map(|(_, without)| value(without)).sum::<f64>() / pairs.len() as f64
     };
     let own = pairs.iter().map(|(with, _)| with.own).sum::<f64>() / pairs.len() as f64;
     Ok(format!(
         "{:36} {:24} {:24} {:>8.3} % {:>9.0} {:>8.1} µs {:>6.1} {:>6.1}",
         format!("{}/{}/{}", case.script, case.level, case.clients),
-        ratio(|stretch| stretch.tps),
-        ratio(|stretch| stretch.cpu),
+        ratio(|interval| interval.tps),
+        ratio(|interval| interval.cpu),
         own * 1e2,
-        mean(|stretch| stretch.tps),
-        mean(|stretch| stretch.cpu),
+        mean(|interval| interval.tps),
+        mean(|interval| interval.cpu),
         observed.at_s.len() as f64 / plan.time.as_secs_f64(),
         observed.lock_samples as f64 / plan.time.as_secs_f64(),
     ))
 }
 
-/// The head of the table. The last columns are without observer, but for its looks at sessions and
-/// locks per second, in the last observed stretch.
+/// The heading of the table. The last columns are those without the observer, and the number of
+/// samples of sessions and locks per second in the last observed interval.
 pub fn heading() -> String {
     format!(
         "{:36} {:24} {:24} {:>10} {:>9} {:>11} {:>6} {:>6}",
@@ -166,7 +166,7 @@ fn own_process(options: &ConnectOptions) -> Result<Process, Failure> {
     Ok(Process::new(pid.parse()?)?)
 }
 
-/// CPU time of a process so far, in seconds.
+/// The CPU time of a process so far, in seconds.
 fn cpu_of(process: &Process) -> f64 {
     process.schedstat().map_or(0.0, |stat| stat.sum_exec_runtime as f64 / 1e9)
 }

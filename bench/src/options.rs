@@ -16,7 +16,7 @@ use crate::raw_loop::requests::{Mode, Workload};
 #[derive(Debug, Parser)]
 #[command(name = "isobench-bench", args_conflicts_with_subcommands = true)]
 pub struct Options {
-    /// What to do instead of comparing.
+    /// A tool to run instead of the comparison.
     #[command(subcommand)]
     pub tool: Option<Tool>,
     /// Options of the comparison.
@@ -24,18 +24,18 @@ pub struct Options {
     pub compare: Compare,
 }
 
-/// The parts that run on their own.
+/// Separate tools.
 #[derive(Debug, Subcommand)]
 pub enum Tool {
     /// Runs the null server until Ctrl-C.
     NullServer(NullOptions),
     /// Runs the raw loop once and prints pgbench's summary lines.
     RawLoop(RawOptions),
-    /// Compares what connections cost: memory for each, and the time to open them.
+    /// Compares the cost of connections: memory for each, and the time to open them.
     Connections(ExtraOptions),
-    /// Compares what -l, -r, -P and retries cost.
+    /// Compares the cost of -l, -r, -P and retries.
     Features(ExtraOptions),
-    /// Makes a history, checks it, and says how long that took.
+    /// Makes a history, checks it, and measures the time.
     Check(CheckOptions),
     /// Compares runs that are recorded for the isolation checker with runs that aren't.
     Recording(RecordingOptions),
@@ -77,7 +77,7 @@ pub struct Compare {
     #[arg(long, value_name = "FOLDER")]
     pub server_bin: Option<PathBuf>,
     /// A running PostgreSQL to use instead of an embedded one: host or socket folder. pgbench's
-    /// tables are dropped and made anew there.
+    /// tables are dropped and recreated there.
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
     /// Its port.
@@ -97,8 +97,8 @@ impl Compare {
         self.rounds.unwrap_or(if self.quick { 3 } else { 5 })
     }
 
-    /// Time of a run with this many clients; many need longer, because pgbench's clock runs while
-    /// they connect.
+    /// The duration of a run with this many clients; many clients need longer, because pgbench's
+    /// clock runs while they connect.
     pub fn time(&self, clients: u16) -> Duration {
         let default = match (self.quick, clients) {
             (_, 512..) => 5,
@@ -113,7 +113,7 @@ impl Compare {
         self.scale.unwrap_or(if self.quick { 8 } else { 64 })
     }
 
-    /// The running server to use, if one is given.
+    /// The running server to use, if given.
     pub fn address(&self) -> Option<Address> {
         let host = self.host.clone()?;
         let (user, database) = (self.user.clone(), self.dbname.clone());
@@ -172,8 +172,8 @@ pub struct ObserverOptions {
     /// Seconds of each stretch.
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time: u64,
-    /// Milliseconds between two looks at the sessions; at the locks ten times as many. What looking
-    /// costs shows sooner if there are more looks.
+    /// Milliseconds between two samples of the sessions; locks are sampled a tenth as often. A
+    /// shorter interval makes the cost of sampling more visible.
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub every: u64,
     /// Only the case with this number (1 to 3).
@@ -191,15 +191,16 @@ pub struct CheckOptions {
     #[arg(short, long, value_name = "N", default_value_t = 1_000_000)]
     pub transactions: u64,
     /// Clients.
-    #[arg(short, long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub clients: u32,
     /// Rows.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(100..))]
     pub rows: u32,
-    /// What the history satisfies.
+    /// The guarantee that the history satisfies.
     #[arg(long, value_enum, default_value_t = checking::Level::Serializable)]
     pub level: checking::Level,
-    /// The dependencies to look at: data, session or real-time.
+    /// The dependencies to check: data, session or real-time.
     #[arg(long, value_parser = order, default_value = "real-time")]
     pub order: Order,
 }
@@ -215,7 +216,7 @@ pub struct NullOptions {
     /// Folder of the Unix socket.
     #[arg(long, default_value = "/tmp", value_name = "FOLDER")]
     pub dir: PathBuf,
-    /// Port of both sockets; 0 takes a free one.
+    /// Port of both sockets; 0 selects a free one.
     #[arg(short, long, default_value_t = 0)]
     pub port: u16,
 }
@@ -245,10 +246,10 @@ pub struct RawOptions {
     /// Scale of the tables.
     #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     scale: u32,
-    /// How statements are sent.
+    /// The query mode.
     #[arg(short = 'M', long, value_enum, default_value_t = Mode::Simple)]
     protocol: Mode,
-    /// The select-only script instead of the TPC-B-like one.
+    /// Runs the select-only script instead of the TPC-B-like one.
     #[arg(short = 'S', long)]
     select_only: bool,
     /// Print help.

@@ -1,14 +1,14 @@
 //! Ratios of paired rounds: the median and the range.
 //!
-//! A pair is measured back to back, so what the machine does to both cancels out; a mean over
-//! rounds would not have that.
+//! A pair is measured back to back, so effects of the machine on both cancel out, unlike in a mean
+//! over rounds.
 
 use std::fmt;
 
-/// Median and range of the ratios of paired values.
+/// The median and the range of the ratios of paired values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// Median; of an even number, the mean of the middle two.
+    /// The median; for an even number, the mean of the middle two.
     pub median: f64,
     /// Least.
     pub least: f64,
@@ -17,7 +17,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Ratio of the first to the second value of every pair; `None` without a pair.
+    /// The ratios of the first to the second value of each pair; `None` without a pair.
     pub fn of(pairs: impl IntoIterator<Item = (f64, f64)>) -> Option<Ratio> {
         let mut ratios: Vec<f64> = pairs.into_iter().map(|(first, second)| first / second).collect();
         ratios.sort_by(f64::total_cmp);
@@ -31,7 +31,7 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// Median of values in any order; NaN without a value.
+/// The median of values in any order; NaN without values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);

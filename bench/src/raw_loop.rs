@@ -1,9 +1,10 @@
-//! The physical limit: the bytes of a benchmark sent and received with nothing around them.
+//! The physical limit: the bytes of a benchmark are sent and received, and nothing else.
 //!
-//! One thread, one epoll loop, one write per request and one read per reply. Replies are not parsed
-//! beyond finding `ReadyForQuery` (and an error, which ends the run). No latency, no statistics, no
-//! variables: numbers are random digits written over the last ones. What a client costs above this
-//! is its own doing; what this costs is the kernel's. The requests are in [`requests`].
+//! It has one thread with one epoll loop, and makes one write per request and one read per reply.
+//! Replies are parsed only for `ReadyForQuery` (and for an error, which ends the run). It has no
+//! latencies, statistics or variables; numbers are random digits that overwrite the previous ones.
+//! Costs of a client above this are its own; the costs of this are the kernel's. The requests are
+//! in [`requests`].
 
 pub mod requests;
 
@@ -18,10 +19,10 @@ use rustix::io::Errno;
 
 use requests::{Digits, Mode, Request, Workload};
 
-/// What to run; the meaning of each is that of the pgbench option.
+/// The parameters of a run, with the meaning of the pgbench options.
 #[derive(Clone, Debug)]
 pub struct RawPlan {
-    /// `-h`: a folder when it begins with a slash, else a host name.
+    /// `-h`: a folder if it starts with a slash, otherwise a host name.
     pub host: String,
     /// `-p`.
     pub port: u16,
@@ -31,7 +32,7 @@ pub struct RawPlan {
     pub database: String,
     /// `-c`, at least 1.
     pub clients: usize,
-    /// `-T`, without the time to connect.
+    /// `-T`, without the connection time.
     pub time: Duration,
     /// `-s`, at least 1.
     pub scale: u32,
@@ -41,41 +42,41 @@ pub struct RawPlan {
     pub workload: Workload,
 }
 
-/// What a run did.
+/// The results of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RawOutcome {
-    /// Scripts carried out.
+    /// The number of scripts executed.
     pub transactions: u64,
-    /// From all clients connected to the last reply.
+    /// The time from when all clients are connected to the last reply.
     pub elapsed: Duration,
 }
 
-/// Why a run ended early.
+/// The reason that a run ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum RawError {
-    /// Connecting or talking failed.
+    /// Connecting or communicating failed.
     #[error("the raw loop's connection to {host} port {port} failed: {source}")]
     Connection {
         /// Host or folder.
         host: String,
         /// Port.
         port: u16,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The server asked for a password; the raw loop has none.
-    #[error("the raw loop needs a server that trusts it, and this one asks for a password")]
+    /// The server requested a password, which the raw loop doesn't support.
+    #[error("the server requests a password, which the raw loop does not support")]
     Password,
     /// The server reported an error.
     #[error("the server refused what the raw loop sent: {0}")]
     Server(String),
 }
 
-/// Connects all clients, runs the script on each again and again, and stops when the time is over,
-/// each client at the end of its script.
+/// Connects all clients, runs the script on each repeatedly, and stops when the time is over, each
+/// client at the end of its script.
 ///
 /// # Errors
-/// The server can't be reached, wants a password, reports an error or closes a connection.
+/// If the server can't be reached, requests a password, reports an error or closes a connection.
 pub fn run(plan: &RawPlan) -> Result<RawOutcome, RawError> {
     let broken =
         |source: io::Error| RawError::Connection { host: plan.host.clone(), port: plan.port, source };
@@ -89,7 +90,7 @@ pub fn run(plan: &RawPlan) -> Result<RawOutcome, RawError> {
         }
         clients.push(Client { socket, step: 0, frames: Frames::default() });
     }
-    let mut work = Work {
+    let mut work = RawLoop {
         requests: script.requests,
         digits: Digits::new(plan.scale),
         buffer: vec![0; 64 * 1024],
@@ -99,8 +100,8 @@ pub fn run(plan: &RawPlan) -> Result<RawOutcome, RawError> {
     work.run(&mut clients, plan.time, broken)
 }
 
-/// A blocking socket: the loop reads when it is readable, and requests are far smaller than its
-/// buffer.
+/// A blocking socket: the loop reads only when it is readable, and requests are far smaller than
+/// its buffer.
 #[derive(Debug)]
 enum Socket {
     Unix(UnixStream),
@@ -163,7 +164,7 @@ struct Client {
 }
 
 #[derive(Debug)]
-struct Work {
+struct RawLoop {
     requests: Vec<Request>,
     digits: Digits,
     buffer: Vec<u8>,
@@ -171,7 +172,7 @@ struct Work {
     stopping: bool,
 }
 
-impl Work {
+impl RawLoop {
     fn run(
         &mut self,
         clients: &mut [Client],
@@ -207,7 +208,7 @@ impl Work {
         Ok(RawOutcome { transactions: self.transactions, elapsed: start.elapsed() })
     }
 
-    /// Goes on after a reply; false when the client is done.
+    /// Continues after a reply; returns false when the client is done.
     fn advance(&mut self, client: &mut Client) -> io::Result<bool> {
         client.step += 1;
         if client.step == self.requests.len() {
@@ -233,7 +234,7 @@ fn watch(clients: &[Client]) -> io::Result<OwnedFd> {
     Ok(epoll)
 }
 
-/// Finds message boundaries in a stream of replies, whatever its chunks.
+/// Finds message boundaries in a stream of replies, in any chunks.
 #[derive(Debug, Default)]
 struct Frames {
     header: [u8; 5],
@@ -242,7 +243,7 @@ struct Frames {
 }
 
 impl Frames {
-    /// Takes the next bytes; says how many `ReadyForQuery` began in them.
+    /// Processes the next bytes; returns the number of `ReadyForQuery` that start in them.
     fn ready_after(&mut self, mut bytes: &[u8]) -> Result<usize, RawError> {
         let mut ready = 0;
         loop {

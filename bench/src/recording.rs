@@ -1,8 +1,7 @@
-//! What it costs to record what transactions read and write, for the isolation checker.
+//! The cost of recording the reads and writes of transactions for the isolation checker.
 //!
-//! The runner's example `record` runs a script of four observed operations with and without the
-//! recording, one after the other. A program of its own, because `isobench` also checks what it has
-//! recorded.
+//! The runner's example `record` runs a script of four observed operations with and without
+//! recording, alternately. It is a separate program, because `isobench` also checks its recordings.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,34 +12,34 @@ use crate::client::{ClientError, run};
 use crate::contender::Address;
 use crate::ratio::{Ratio, median};
 
-/// How long a run may take beyond its time.
+/// The time allowed for a run beyond its run time.
 const GRACE: Duration = Duration::from_mins(1);
 
-/// Reads and writes two registers.
+/// A script that reads and writes two registers.
 const SCRIPT: &str = include_str!("recording/registers.sql");
 
-/// Makes the registers.
+/// Creates the registers.
 const TABLES: &str = include_str!("recording/tables.sql");
 
-/// Query modes and numbers of clients.
+/// The query modes and numbers of clients.
 const CASES: [(&str, u16); 4] = [("simple", 8), ("prepared", 1), ("prepared", 8), ("prepared", 64)];
 
-/// What is compared, and how.
+/// The parameters of the comparison.
 #[derive(Clone, Debug)]
 pub struct RecordingPlan {
     /// The example `record` of the runner.
     pub program: PathBuf,
-    /// Rounds; each runs everything once.
+    /// The number of rounds, each of which runs everything once.
     pub rounds: u32,
-    /// Time of each run.
+    /// The duration of each run.
     pub time: Duration,
 }
 
-/// The lines of a table for one server: CPU and tps with the recording divided by those without it.
-/// `fill` says whether the server has tables to fill.
+/// The lines of a table for one server: CPU and tps with recording divided by those without. `fill`
+/// is true if the server has tables to fill.
 ///
 /// # Errors
-/// A run failed, or its files can't be written.
+/// If a run fails, or its files can't be written.
 pub fn lines(
     plan: &RecordingPlan,
     name: &str,
@@ -63,7 +62,7 @@ pub fn lines(
         };
         let mut samples = Vec::new();
         for round in 0..plan.rounds {
-            // Who comes first changes, so that what a server gets slower by hits both.
+            // The order alternates, so that a server that becomes slower affects both equally.
             let sample = |record| -> Result<_, ClientError> { run(&mut command(record), plan.time + GRACE) };
             let (with, without);
             if round % 2 == 0 {
@@ -92,7 +91,7 @@ pub fn lines(
     Ok(text)
 }
 
-/// The head of the table.
+/// The heading of the table.
 pub fn heading() -> String {
     format!(
         "{:24} {:20} {:20} {:20} {}",

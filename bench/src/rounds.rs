@@ -1,4 +1,4 @@
-//! Rounds of a case: every contender once per round, in the same order, and what they add up to.
+//! The rounds of a case: every contender once per round, in the same order, and their results.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use crate::client::{ClientError, Sample, run};
 use crate::contender::{Address, Contender};
 use crate::ratio::{Ratio, median};
 
-/// How long a client may take beyond its time: it connects, and finishes its last transactions.
+/// The time allowed for a client beyond its run time, to connect and to finish its last
+/// transactions.
 const GRACE: Duration = Duration::from_secs(90);
 
 /// The samples of a case, one per round and contender, in the order of the contenders.
@@ -16,18 +17,18 @@ pub struct Rounds {
     samples: Vec<Vec<Sample>>,
 }
 
-/// One contender's medians, and its ratios to the reference.
+/// A contender's medians, and its ratios to the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct ContenderSummary {
     /// Client CPU per transaction, in microseconds: user and system.
     pub cpu: f64,
     /// The user part.
     pub user: f64,
     /// The system part.
     pub system: f64,
-    /// How many times less CPU per transaction than the reference's (its CPU / this one's).
+    /// The reference's CPU per transaction divided by this one's.
     pub less_cpu: Option<Ratio>,
-    /// tps / the reference's tps.
+    /// The tps divided by the reference's tps.
     pub tps: Option<Ratio>,
 }
 
@@ -35,7 +36,7 @@ impl Rounds {
     /// Runs a case.
     ///
     /// # Errors
-    /// A client failed; the rounds before are lost.
+    /// If a client fails; the results of earlier rounds are lost.
     pub fn run(
         contenders: &[Contender],
         case: Case,
@@ -50,15 +51,15 @@ impl Rounds {
         Ok(Rounds { samples: (0..rounds).map(round).collect::<Result<_, _>>()? })
     }
 
-    /// What a contender did, compared with a reference; both by their place among the contenders.
-    pub fn standing(&self, contender: usize, reference: usize) -> Option<Standing> {
+    /// The results of a contender compared with a reference; both are indices of contenders.
+    pub fn summary(&self, contender: usize, reference: usize) -> Option<ContenderSummary> {
         let pairs: Vec<(&Sample, &Sample)> = self
             .samples
             .iter()
             .map(|round| Some((round.get(contender)?, round.get(reference)?)))
             .collect::<Option<_>>()?;
         let middle = |value: fn(&Sample) -> f64| median(pairs.iter().map(|(own, _)| value(own)));
-        Some(Standing {
+        Some(ContenderSummary {
             cpu: middle(Sample::cpu),
             user: middle(Sample::user_cpu),
             system: middle(Sample::system_cpu),
@@ -79,18 +80,18 @@ mod tests {
 
     #[test]
     fn ratios_pair_the_rounds() {
-        // The second round is slow for both: the ratio stays.
+        // The second round is slow for both, so the ratio stays the same.
         let samples = vec![vec![sample(1, 20.0), sample(2, 10.0)], vec![sample(10, 2.0), sample(20, 1.0)]];
-        let standing = Rounds { samples }.standing(0, 1).unwrap();
-        assert_eq!(standing.less_cpu.unwrap().to_string(), "2.00 (2.00..2.00)");
-        assert_eq!(standing.tps.unwrap().to_string(), "2.00 (2.00..2.00)");
-        let medians = [standing.user, standing.system, standing.cpu];
+        let summary = Rounds { samples }.summary(0, 1).unwrap();
+        assert_eq!(summary.less_cpu.unwrap().to_string(), "2.00 (2.00..2.00)");
+        assert_eq!(summary.tps.unwrap().to_string(), "2.00 (2.00..2.00)");
+        let medians = [summary.user, summary.system, summary.cpu];
         assert_eq!(medians.map(|median| format!("{median:.2}")), ["5.50", "5.50", "11.00"]);
     }
 
     #[test]
     fn who_did_not_run_has_no_standing() {
         let samples = vec![vec![sample(1, 1.0)]];
-        assert_eq!(Rounds { samples }.standing(1, 0), None);
+        assert_eq!(Rounds { samples }.summary(1, 0), None);
     }
 }

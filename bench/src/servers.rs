@@ -1,7 +1,7 @@
 //! The servers under test, each started when the first case needs it.
 //!
-//! The null server runs as a thread of this program; PostgreSQL is an embedded one with its default
-//! settings (but for the number of connections), or one that is running already.
+//! The null server is a thread of this program; PostgreSQL is an embedded server with its default
+//! settings (except the number of connections), or a running one.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,21 +9,22 @@ use std::process::{Command, Stdio};
 use isobench_pgserver::{Server, ServerError, ServerOptions};
 use tempfile::TempDir;
 
-use crate::case::Target;
+use crate::case::ServerKind;
 use crate::contender::Address;
 use crate::null_server::{NullServer, NullServerError};
 
-/// Connections the embedded server admits: the most clients of a case, and some.
+/// The maximum number of connections of the embedded server: the largest number of clients in a
+/// case, and some more.
 const MAX_CONNECTIONS: &str = "600";
 
-/// What is needed to have the servers.
+/// The parameters of the servers.
 #[derive(Clone, Debug)]
 pub struct ServerPlan {
     /// A running PostgreSQL to use instead of an embedded one.
     pub postgres: Option<Address>,
-    /// Scale of PostgreSQL's tables.
+    /// The scale of PostgreSQL's tables.
     pub scale: u32,
-    /// Binaries of the embedded server, if not the newest installed.
+    /// The binaries of the embedded server, by default the newest installed.
     pub server_bin: Option<std::path::PathBuf>,
 }
 
@@ -35,10 +36,10 @@ pub struct Servers {
     postgres: Option<(Option<Server>, Address)>,
 }
 
-/// Why a server can't be had.
+/// The reason that a server isn't available.
 #[derive(Debug, thiserror::Error)]
 pub enum ServersError {
-    /// No folder for the null server's socket.
+    /// The folder for the null server's socket can't be created.
     #[error("can't make a folder for the null server's socket: {0}")]
     Folder(std::io::Error),
     /// The null server.
@@ -47,35 +48,35 @@ pub enum ServersError {
     /// The embedded PostgreSQL.
     #[error("can't start PostgreSQL: {0}")]
     Postgres(#[from] ServerError),
-    /// Its tables.
-    #[error("can't fill PostgreSQL's tables with {command}: {words}")]
+    /// Its tables can't be filled.
+    #[error("can't fill PostgreSQL's tables with {command}: {output}")]
     Fill {
         /// The command line.
         command: String,
-        /// What it or the system said.
-        words: String,
+        /// The message of the command or the system.
+        output: String,
     },
 }
 
 impl Servers {
-    /// No server yet.
+    /// No servers yet.
     pub fn new(plan: ServerPlan) -> Servers {
         Servers { plan, null: None, postgres: None }
     }
 
-    /// Where a case's server is reached; starts it, and fills its tables with `pgbench`, if need
-    /// be.
+    /// The address of a case's server; starts it, and fills its tables with `pgbench`, if
+    /// necessary.
     ///
     /// # Errors
-    /// The server can't be started or its tables can't be filled.
-    pub fn address(&mut self, target: Target, pgbench: &Path) -> Result<Address, ServersError> {
-        match target {
-            Target::NullUnix => {
+    /// If the server can't be started or its tables can't be filled.
+    pub fn address(&mut self, server: ServerKind, pgbench: &Path) -> Result<Address, ServersError> {
+        match server {
+            ServerKind::NullUnix => {
                 let server = self.null()?;
                 Ok(null_address(server.directory().to_string_lossy().into_owned(), server.port()))
             }
-            Target::NullTcp => Ok(null_address("127.0.0.1".to_string(), self.null()?.port())),
-            Target::Postgres => self.postgres(pgbench),
+            ServerKind::NullTcp => Ok(null_address("127.0.0.1".to_string(), self.null()?.port())),
+            ServerKind::Postgres => self.postgres(pgbench),
         }
     }
 
@@ -104,15 +105,15 @@ impl Servers {
     }
 }
 
-/// Where the null server is reached at this folder or host.
+/// The address of the null server at this folder or host.
 pub fn null_address(host: String, port: u16) -> Address {
     Address { host, port, user: "x".to_string(), database: "y".to_string(), scale: 1 }
 }
 
-/// An embedded PostgreSQL without tables, and where it is reached.
+/// An embedded PostgreSQL without tables, and its address.
 ///
 /// # Errors
-/// It can't be started.
+/// If it can't be started.
 pub fn embedded(plan: &ServerPlan) -> Result<(Option<Server>, Address), ServersError> {
     let options = ServerOptions {
         bin: plan.server_bin.clone(),
@@ -141,7 +142,7 @@ fn fill(pgbench: &Path, address: &Address) -> Result<(), ServersError> {
     command.args(["-i", "-q", "-s", &address.scale.to_string(), "-h", &address.host]);
     command.args(["-p", &address.port.to_string(), "-U", &address.user, &address.database]);
     let shown = crate::client::shown(&command);
-    let failed = |words: String| ServersError::Fill { command: shown, words };
+    let failed = |output: String| ServersError::Fill { command: shown, output };
     let output = match command.stdin(Stdio::null()).output() {
         Ok(output) => output,
         Err(error) => return Err(failed(error.to_string())),

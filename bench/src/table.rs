@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 use crate::case::Case;
-use crate::rounds::{Rounds, Standing};
+use crate::rounds::{ContenderSummary, Rounds};
 
-/// Width of the case's name, of a CPU column and of a ratio column.
+/// The widths of the case's name, of a CPU column and of a ratio column.
 const WIDTHS: (usize, usize, usize) = (34, 20, 20);
 
-/// Which contender stands where in a round.
+/// The indices of the contenders in a round.
 #[derive(Clone, Copy, Debug)]
-pub struct Places {
+pub struct ContenderIndices {
     /// isobench.
     pub isobench: usize,
     /// pgbench, the reference.
@@ -37,31 +37,27 @@ pub fn heading() -> String {
     format!("{groups}\n{columns}")
 }
 
-/// What to say above the table when others keep the machine busy; `load` is the text of
-/// `/proc/loadavg`.
+/// A warning above the table if the machine is busy; `load` is the text of `/proc/loadavg`.
 pub fn load_warning(load: &str) -> Option<String> {
     let busy: f64 = load.split(' ').next()?.parse().ok()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     (busy > cores as f64 / 4.0).then(|| {
-        format!(
-            "WARNING: load average {busy} on {cores} cores: others are busy here, and these \
-                 ratios are mostly noise"
-        )
+        format!("WARNING: load average {busy} on {cores} cores: the machine is busy, so these ratios are mostly noise")
     })
 }
 
-/// The line of a case.
-pub fn line(case: Case, rounds: &Rounds, places: Places) -> String {
+/// The line for a case.
+pub fn line(case: Case, rounds: &Rounds, indices: ContenderIndices) -> String {
     let (name, cpu, ratio) = WIDTHS;
-    let standing = |place: usize| rounds.standing(place, places.pgbench);
-    let isobench = standing(places.isobench);
-    let raw = places.raw.and_then(standing);
+    let summary = |place: usize| rounds.summary(place, indices.pgbench);
+    let isobench = summary(indices.isobench);
+    let raw = indices.raw.and_then(summary);
     let mut line = format!("{case:name$}");
-    for one in [isobench, standing(places.pgbench), raw] {
+    for one in [isobench, summary(indices.pgbench), raw] {
         let text = one.map_or("-".to_string(), cpu_text);
         let _ = write!(line, " {text:cpu$}");
     }
-    for part in [|one: Standing| one.less_cpu, |one: Standing| one.tps] {
+    for part in [|one: ContenderSummary| one.less_cpu, |one: ContenderSummary| one.tps] {
         for one in [isobench, raw] {
             let text = one.and_then(part).map_or("-".to_string(), |ratio| ratio.to_string());
             let _ = write!(line, " {text:ratio$}");
@@ -70,8 +66,8 @@ pub fn line(case: Case, rounds: &Rounds, places: Places) -> String {
     line.trim_end().to_string()
 }
 
-fn cpu_text(standing: Standing) -> String {
-    format!("{:.2} ({:.2}+{:.2})", standing.cpu, standing.user, standing.system)
+fn cpu_text(summary: ContenderSummary) -> String {
+    format!("{:.2} ({:.2}+{:.2})", summary.cpu, summary.user, summary.system)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The null server and the raw loop, without any other program.
+//! The null server and the raw loop, without other programs.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -30,7 +30,7 @@ fn query(sql: &str) -> Vec<u8> {
     [&b"Q"[..], &length, sql.as_bytes(), &[0]].concat()
 }
 
-/// Reads until the stream holds `ReadyForQuery` this many times, as its last message's bytes.
+/// Reads until `ReadyForQuery` has arrived this many times and ends the bytes.
 fn replies(stream: &mut impl Read, count: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
@@ -74,20 +74,43 @@ fn a_client_that_reads_late_gets_everything() {
     let folder = tempfile::tempdir().unwrap();
     let server = NullServer::start(folder.path(), 0).unwrap();
     let mut stream = connect(folder.path(), server.port());
-    let mut writer = stream.try_clone().unwrap();
     let count = 20_000;
-    // More than the sockets hold in both directions, so that the server must stop reading for a
-    // while.
-    let sender = std::thread::spawn(move || {
-        let all: Vec<u8> = (0..count).flat_map(|_| query("select version()")).collect();
-        writer.write_all(&all).unwrap();
-    });
-    std::thread::sleep(Duration::from_millis(50));
-    let one = replies(&mut connect_and_ask(folder.path(), server.port()), 1).len();
+    // More than the sockets hold in both directions, so that the server must stop reading.
+    let queries: Vec<u8> = (0..count).flat_map(|_| query("select version()")).collect();
+    let (sent, one) = send_until_the_server_stops_reading(&server, folder.path(), &mut stream, &queries);
+    assert!(sent < queries.len(), "the server must have stopped reading");
+    let mut writer = stream.try_clone().unwrap();
+    let sender = std::thread::spawn(move || writer.write_all(&queries[sent..]).unwrap());
     let mut bytes = vec![0; one * count];
     stream.read_exact(&mut bytes).unwrap();
     assert!(bytes.ends_with(b"Z\0\0\0\x05I"));
     sender.join().unwrap();
+}
+
+/// Sends until the socket stays full although the server has had time to read from it: it has replied
+/// on another connection. Returns the number of bytes sent, and the length of a reply.
+fn send_until_the_server_stops_reading(
+    server: &NullServer,
+    folder: &Path,
+    stream: &mut UnixStream,
+    bytes: &[u8],
+) -> (usize, usize) {
+    stream.set_nonblocking(true).unwrap();
+    let (mut sent, mut refused) = (0, false);
+    let mut reply = replies(&mut connect_and_ask(folder, server.port()), 1).len();
+    while sent < bytes.len() {
+        match stream.write(&bytes[sent..]) {
+            Ok(count) => (sent, refused) = (sent + count, false),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && !refused => {
+                reply = replies(&mut connect_and_ask(folder, server.port()), 1).len();
+                refused = true;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    stream.set_nonblocking(false).unwrap();
+    (sent, reply)
 }
 
 fn connect_and_ask(folder: &Path, port: u16) -> UnixStream {
@@ -144,8 +167,8 @@ fn ten_thousand_connections() {
         println!("skipped: ten_thousand_connections: at most {limit:?} files may be open");
         return;
     }
-    // Another process, because both ends of ten thousand connections would need twice the files in
-    // one.
+    // In a different process, because both ends of ten thousand connections would need twice as
+    // many files in one.
     let output = Command::new(env!("CARGO_BIN_EXE_isobench-bench"))
         .args(["raw-loop", "-S", "-M", "prepared", "-c", "10000", "-T", "0", "-h"])
         .arg(folder.path())

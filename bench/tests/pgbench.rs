@@ -1,5 +1,5 @@
-//! The null server against the real pgbench: every protocol, script and way of connecting must end
-//! well.
+//! The null server with the real pgbench: every protocol, script and way of connecting must
+//! succeed.
 
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -11,8 +11,8 @@ use isobench_bench::contender::{Address, Contender, Pair, find_pgbench};
 use isobench_bench::null_server::NullServer;
 use isobench_bench::servers::null_address;
 
-/// Runs pgbench against a null server of its own; `None`, with the reason printed, if there is no
-/// pgbench.
+/// Runs pgbench with its own null server; `None`, after printing the reason, if pgbench isn't
+/// installed.
 fn pgbench(test: &str, tcp: bool, options: &[&str]) -> Option<Output> {
     let Some(program) = find_pgbench() else {
         println!("skipped: {test}: pgbench is not installed");
@@ -35,7 +35,7 @@ fn pgbench(test: &str, tcp: bool, options: &[&str]) -> Option<Output> {
     Some(output)
 }
 
-/// Runs options in each protocol; all `expected` transactions must be processed and none fail.
+/// Runs options in each protocol; all `expected` transactions must be processed, and none may fail.
 fn all_protocols(test: &str, options: &str, expected: u32) {
     for protocol in ["simple", "extended", "prepared"] {
         for tcp in [false, true] {
@@ -120,9 +120,8 @@ fn an_error_of_the_server_reaches_pgbench() {
     }
 }
 
-/// What the comparison itself starts must be pgbench as people use it: one send per statement and
-/// nothing printed but its summary. (A wrong option once put it into debug mode, where it costs
-/// three times as much.)
+/// The comparison must start pgbench as users do: one send per statement, and no output except its
+/// summary. (A wrong option once put it into debug mode, where it costs three times as much.)
 #[test]
 fn the_comparison_runs_pgbench_quietly() {
     let Some(program) = find_pgbench() else {

@@ -1,26 +1,26 @@
-//! What the null server answers to a statement: a table of leading keywords, a table of special
+//! The replies of the null server to statements: a table of leading keywords, a table of special
 //! queries, and the isolation level.
 //!
-//! Decided from the text alone, once per statement (once per `Parse` in the extended protocol).
-//! Knows nothing of messages or of the state of a session.
+//! The reply is determined only by the text, once per statement (once per `Parse` in the extended
+//! protocol), independently of messages and sessions.
 
 use super::sql::trim_start;
 use super::wire::{Column, SqlError, oid};
 
-/// What a statement does and what comes back.
+/// The effect of a statement, and its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Nothing but blanks and comments.
+    /// No statement, only blanks and comments.
     Empty,
-    /// One fixed row.
+    /// A single fixed row.
     Row(&'static [Column<'static>]),
-    /// One row, one text column of this name that holds what was asked for.
+    /// A single row with a text column of this name and the requested value.
     Show(&'static str, Shown),
-    /// A command tag and no row.
+    /// A command tag without rows.
     Tag(&'static str),
-    /// One fixed row of an UPDATE.
+    /// A fixed row of an UPDATE.
     Updated(&'static [Column<'static>]),
-    /// Opens a transaction block, at its own level or at the session's.
+    /// Starts a transaction block, at its own level or at the session's.
     Begin(&'static str, Option<Level>),
     /// Ends the block by `COMMIT`.
     Commit,
@@ -34,7 +34,7 @@ pub enum Answer {
     Refused(SqlError),
 }
 
-/// What a `SHOW` shows.
+/// The value of a `SHOW`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The level of the running transaction.
@@ -45,7 +45,7 @@ pub enum Shown {
     Text(&'static str),
 }
 
-/// An isolation level as PostgreSQL names it.
+/// An isolation level, by its name in PostgreSQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     /// `read uncommitted`.
@@ -59,7 +59,7 @@ pub enum Level {
     Serializable,
 }
 
-/// Names of the levels.
+/// The names of the levels.
 const LEVELS: [(Level, &str); 4] = [
     (Level::ReadUncommitted, "read uncommitted"),
     (Level::ReadCommitted, "read committed"),
@@ -79,7 +79,7 @@ impl Level {
     }
 }
 
-/// How statements that begin with a keyword are answered.
+/// The kind of reply to statements with a certain keyword.
 enum Kind {
     Answer(Answer),
     Begin(&'static str),
@@ -99,7 +99,7 @@ const REGISTER: &[Column<'static>] = &[
     Column { name: "writer", type_oid: oid::INT8, value: Some("1234567") },
 ];
 
-/// Leading keyword, in upper case, and its kind. Hot ones first.
+/// The leading keyword, in upper case, and its kind; frequent ones first.
 const KEYWORDS: &[(&str, Kind)] = &[
     ("SELECT", Kind::Select),
     ("UPDATE", Kind::Update),
@@ -137,8 +137,8 @@ const KEYWORDS: &[(&str, Kind)] = &[
     ),
 ];
 
-/// Queries whose result matters to the client, told by a part of their lower-case text. The first
-/// three are what pgbench 15 to 18 ask before a run; everything else gets [`ONE`].
+/// Queries whose result matters to the client, identified by a part of their lower-case text. The
+/// first three are those of pgbench 15 to 18 before a run; all others get [`ONE`].
 const QUERIES: &[(&str, Answer)] = &[
     (
         "count(*) from pgbench_branches",
@@ -167,7 +167,7 @@ const QUERIES: &[(&str, Answer)] = &[
     ),
 ];
 
-/// Settings that `SHOW` knows; the first of them are also reported at start-up.
+/// The settings for `SHOW`; the first of them are also reported at start-up.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("server_version", "15.0"),
     ("server_encoding", "UTF8"),
@@ -184,10 +184,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("shared_buffers", "0"),
 ];
 
-/// How many of [`SETTINGS`] are reported at start-up.
+/// The number of [`SETTINGS`] reported at start-up.
 pub const REPORTED: usize = 7;
 
-/// Decides the answer to one statement (no semicolon behind it, except inside quotes).
+/// Determines the reply to a statement (without a semicolon, except inside quotes).
 pub fn answer(statement: &[u8]) -> Answer {
     let statement = trim_start(statement);
     let length = statement.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -216,7 +216,7 @@ pub fn answer(statement: &[u8]) -> Answer {
 }
 
 fn select(rest: &[u8]) -> Answer {
-    // The benchmark's own query need not be searched for all the others, millions of times.
+    // The benchmark's own query doesn't have to be compared with all others millions of times.
     if rest.starts_with(b" abalance FROM") {
         return Answer::Row(ONE);
     }
@@ -238,8 +238,7 @@ fn set(text: &str) -> Answer {
     }
 }
 
-/// A setting the null server never heard of shows as empty, so that a client may record any
-/// setting.
+/// An unknown setting has an empty value, so that a client can record any setting.
 fn show(text: &str) -> Answer {
     match text.trim() {
         "transaction_isolation" | "transaction isolation level" => {
@@ -255,7 +254,7 @@ fn show(text: &str) -> Answer {
     }
 }
 
-/// Lower case, runs of blanks made one blank.
+/// Lower case, with each run of blanks replaced by one.
 pub fn lower(text: &[u8]) -> String {
     let mut result = String::with_capacity(text.len());
     for &byte in text {

@@ -1,7 +1,7 @@
-//! The null server's event loop: accepts, reads, hands bytes to the sessions, writes, closes.
+//! The null server's event loop: accepts, reads, passes bytes to the sessions, writes, closes.
 //!
-//! One read and one write per wake-up. A connection whose replies don't fit into the socket is not
-//! read until they went out. Knows nothing of messages.
+//! It makes one read and one write per wake-up. A connection whose replies don't fit in the socket
+//! isn't read until they have been sent.
 
 use std::io;
 use std::net::TcpListener;
@@ -13,16 +13,17 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
-use super::session::{Next, Session};
+use super::session::{Next, NullSession};
 
-/// Read buffer, in bytes, shared by all connections.
+/// The size of the read buffer, in bytes, shared by all connections.
 const READ_BUFFER: usize = 64 * 1024;
-/// Accepted connections that may wait; the default 128 is too few for a client of thousands.
+/// The maximum number of connections waiting to be accepted; the default of 128 is too low for a
+/// client with thousands.
 const BACKLOG: i32 = 4096;
 
-/// Event data of the two listeners and the stop signal; connections have the slot in the low half
-/// and the slot's generation in the high half, so that an event for a closed connection can't reach
-/// its successor.
+/// The event data of the two listeners and the stop signal. Connections have the slot in the low
+/// half and the slot's generation in the high half, so that an event for a closed connection can't
+/// reach its successor.
 const TCP: u64 = u64::MAX;
 const UNIX: u64 = u64::MAX - 1;
 const STOP: u64 = u64::MAX - 2;
@@ -30,8 +31,8 @@ const STOP: u64 = u64::MAX - 2;
 #[derive(Debug)]
 struct Connection {
     socket: OwnedFd,
-    session: Session,
-    /// Replies the socket did not take yet.
+    session: NullSession,
+    /// Replies that the socket hasn't accepted yet.
     pending: Vec<u8>,
     closing: bool,
 }
@@ -42,9 +43,9 @@ struct Slot {
     connection: Option<Connection>,
 }
 
-/// Everything the server's thread owns.
+/// The state of the server's thread.
 #[derive(Debug)]
-pub struct Loop {
+pub struct EventLoop {
     epoll: OwnedFd,
     unix: UnixListener,
     tcp: TcpListener,
@@ -52,23 +53,23 @@ pub struct Loop {
     slots: Vec<Slot>,
     free: Vec<u32>,
     accepted: u32,
-    /// Out of file descriptors: the listeners are not watched until a connection closes.
+    /// False without file descriptors: the listeners aren't watched until a connection closes.
     accepting: bool,
 }
 
-impl Loop {
+impl EventLoop {
     /// Takes over two listening sockets; a write to the event descriptor `stop` ends the loop.
     ///
     /// # Errors
-    /// The system has no more descriptors or memory.
-    pub fn new(unix: UnixListener, tcp: TcpListener, stop: Arc<OwnedFd>) -> io::Result<Loop> {
+    /// If the system has no more descriptors or memory.
+    pub fn new(unix: UnixListener, tcp: TcpListener, stop: Arc<OwnedFd>) -> io::Result<EventLoop> {
         rustix::net::listen(&unix, BACKLOG)?;
         rustix::net::listen(&tcp, BACKLOG)?;
         unix.set_nonblocking(true)?;
         tcp.set_nonblocking(true)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
-        let mut events = Loop {
+        let mut events = EventLoop {
             epoll,
             unix,
             tcp,
@@ -82,10 +83,10 @@ impl Loop {
         Ok(events)
     }
 
-    /// Serves until told to stop.
+    /// Serves until stopped.
     ///
     /// # Errors
-    /// Waiting for events fails; what goes wrong on one connection only closes that one.
+    /// If waiting for events fails; errors of a connection only close that connection.
     pub fn run(&mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(1024);
         let mut input = vec![0; READ_BUFFER];
@@ -125,15 +126,15 @@ impl Loop {
             match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => {
                     if tcp {
-                        // Replies are whole anyway; a failure costs time only.
+                        // Replies are sent as a whole anyway, so a failure only costs time.
                         let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
                     }
                     self.insert(socket)?;
                 }
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    // A listener that stays readable would spin; wait until a connection gives a
-                    // descriptor back.
+                    // A listener that stays readable would cause a busy loop; waits until a
+                    // connection returns a descriptor.
                     if self.accepting {
                         epoll::delete(&self.epoll, &self.tcp)?;
                         epoll::delete(&self.epoll, &self.unix)?;
@@ -141,7 +142,7 @@ impl Loop {
                     }
                     return Ok(());
                 }
-                // Errors of the one connection that was being accepted.
+                // Errors of the connection that was being accepted.
                 Err(_) => {}
             }
         }
@@ -159,7 +160,7 @@ impl Loop {
         slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> 1);
         let data = EventData::new_u64(u64::from(slot.generation) << 32 | u64::from(number));
         epoll::add(&self.epoll, &socket, data, EventFlags::IN)?;
-        let session = Session::new(self.accepted);
+        let session = NullSession::new(self.accepted);
         slot.connection = Some(Connection { socket, session, pending: Vec::new(), closing: false });
         Ok(())
     }
@@ -180,12 +181,12 @@ impl Loop {
     }
 }
 
-/// The connection is over, by whoever's will.
-struct Over;
+/// The connection has ended, on either side.
+struct ConnectionClosed;
 
-impl From<Errno> for Over {
-    fn from(_: Errno) -> Over {
-        Over
+impl From<Errno> for ConnectionClosed {
+    fn from(_: Errno) -> ConnectionClosed {
+        ConnectionClosed
     }
 }
 
@@ -196,10 +197,10 @@ impl Connection {
         data: u64,
         input: &mut [u8],
         output: &mut Vec<u8>,
-    ) -> Result<(), Over> {
+    ) -> Result<(), ConnectionClosed> {
         if self.pending.is_empty() {
             let count = match rustix::io::read(&self.socket, &mut *input) {
-                Ok(0) => return Err(Over),
+                Ok(0) => return Err(ConnectionClosed),
                 Ok(count) => count,
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
                 Err(error) => return Err(error.into()),
@@ -221,12 +222,12 @@ impl Connection {
             self.pending = Vec::new();
             epoll::modify(epoll, &self.socket, EventData::new_u64(data), EventFlags::IN)?;
         }
-        if self.closing { Err(Over) } else { Ok(()) }
+        if self.closing { Err(ConnectionClosed) } else { Ok(()) }
     }
 }
 
-/// Sends what the socket takes; says how much that was.
-fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Over> {
+/// Sends as much as the socket accepts; returns the number of bytes.
+fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, ConnectionClosed> {
     if bytes.is_empty() {
         return Ok(0);
     }

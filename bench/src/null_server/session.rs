@@ -1,15 +1,15 @@
-//! One connection's side of the protocol, without I/O: bytes in, bytes out.
+//! The protocol of one connection, without I/O: bytes in, bytes out.
 //!
-//! Start-up without a password, simple and extended queries, pipelines, transaction status,
-//! isolation level. A session waits for one of: the start-up packet; a message; the `Sync` behind
-//! an error (everything before it is skipped). Source: PostgreSQL: Protocol, Message Flow.
+//! It implements start-up without a password, simple and extended queries, pipelines, transaction
+//! status, and the isolation level. A session waits for the start-up packet, for a message, or for
+//! the `Sync` after an error (everything before it is skipped). Source: PostgreSQL: Protocol,
+//! Message Flow.
 
 use super::answers::{Answer, Level, REPORTED, SETTINGS, Shown, answer, lower};
 use super::sql::{parameter_count, split_statement};
 use super::wire::{self, Column, Fields, Malformed, SqlError, oid};
 
-/// Longest message taken, in bytes: far above any benchmark's, and a bound on what a client can
-/// make us keep.
+/// The maximum length of a message, in bytes: far above those of benchmarks, and a limit on memory.
 const LONGEST_MESSAGE: usize = 1 << 20;
 
 const SSL_REQUEST: u32 = 80_877_103;
@@ -17,12 +17,12 @@ const GSS_REQUEST: u32 = 80_877_104;
 const CANCEL_REQUEST: u32 = 80_877_102;
 const PROTOCOL_MAJOR: u32 = 3;
 
-/// What the connection does next.
+/// The next action of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Send what was appended and wait for more bytes.
+    /// Send the appended bytes and wait for more.
     Continue,
-    /// Send what was appended, then close.
+    /// Send the appended bytes, then close.
     Close,
 }
 
@@ -33,7 +33,7 @@ enum Phase {
     SkipToSync,
 }
 
-/// Transaction status as `ReadyForQuery` reports it.
+/// The transaction status, as in `ReadyForQuery`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Status {
@@ -48,7 +48,8 @@ struct Statement {
     parameters: u16,
 }
 
-/// Statements or portals by name. A benchmark has a handful of them, so a list beats a hash table.
+/// Statements or portals by name. A benchmark has only a few, for which a list is faster than a
+/// hash table.
 #[derive(Debug)]
 struct Names<T>(Vec<(Box<[u8]>, T)>);
 
@@ -69,9 +70,9 @@ impl<T: Copy> Names<T> {
     }
 }
 
-/// State of one connection.
+/// The state of one connection.
 #[derive(Debug)]
-pub struct Session {
+pub struct NullSession {
     number: u32,
     phase: Phase,
     status: Status,
@@ -79,14 +80,14 @@ pub struct Session {
     block_level: Option<Level>,
     statements: Names<Statement>,
     portals: Names<Answer>,
-    /// The begun message that the last read ended in.
+    /// The incomplete message at the end of the last read.
     partial: Vec<u8>,
 }
 
-impl Session {
+impl NullSession {
     /// A session that waits for its start-up packet; `number` is reported as its process id.
-    pub fn new(number: u32) -> Session {
-        Session {
+    pub fn new(number: u32) -> NullSession {
+        NullSession {
             number,
             phase: Phase::StartUp,
             status: Status::Idle,
@@ -98,7 +99,7 @@ impl Session {
         }
     }
 
-    /// Takes what was received, in any chunks, and appends the replies to `out`.
+    /// Processes received bytes, in any chunks, and appends the replies to `out`.
     pub fn on_bytes(&mut self, input: &[u8], out: &mut Vec<u8>) -> Next {
         if self.partial.is_empty() {
             let (used, next) = self.messages(input, out);
@@ -109,14 +110,14 @@ impl Session {
         bytes.extend_from_slice(input);
         let (used, next) = self.messages(&bytes, out);
         bytes.drain(..used);
-        // A drained buffer is dropped: ten thousand idle ones would be memory for nothing.
+        // An empty buffer is dropped, because ten thousand idle ones would waste memory.
         if !bytes.is_empty() {
             self.partial = bytes;
         }
         next
     }
 
-    /// Handles the complete messages in `input`; says how many bytes they took.
+    /// Processes the complete messages in `input`; returns their size in bytes.
     fn messages(&mut self, input: &[u8], out: &mut Vec<u8>) -> (usize, Next) {
         let mut used = 0;
         loop {
@@ -165,7 +166,7 @@ impl Session {
             if name == b"default_transaction_isolation" {
                 self.level = Level::find_in(&value).unwrap_or(self.level);
             } else if name == b"options" && value.contains("default_transaction_isolation") {
-                // Blanks inside a value are escaped there.
+                // Blanks in a value are escaped in the start-up packet.
                 self.level = Level::find_in(&value.replace('\\', "")).unwrap_or(self.level);
             }
         }
@@ -208,8 +209,8 @@ impl Session {
                 wire::bare(out, b'3');
                 Ok(())
             }
-            // Flush: replies always go out at once. CopyData, CopyDone, CopyFail: to be ignored
-            // outside COPY.
+            // Flush: replies are always sent immediately. CopyData, CopyDone and CopyFail are
+            // ignored outside COPY.
             b'H' | b'd' | b'c' | b'f' => Ok(()),
             _ => return Ok(fatal(out, "a message has an unknown kind")),
         };
@@ -317,8 +318,8 @@ impl Session {
         Ok(Ok(()))
     }
 
-    /// Carries out one statement; `describe` puts the row description in front, as simple queries
-    /// want it.
+    /// Executes a statement; with `describe`, as for simple queries, the row description precedes
+    /// the rows.
     fn execute(&mut self, answer: Answer, describe: bool, out: &mut Vec<u8>) -> Result<(), SqlError> {
         if self.status == Status::Failed && !matches!(answer, Answer::Commit | Answer::Rollback) {
             return Err(SqlError {
@@ -410,7 +411,7 @@ mod tests {
         packet(b"Q", format!("{sql}\0").as_bytes())
     }
 
-    /// The replies as `kind` or `kind(text)` for tags, values, states and the transaction status.
+    /// The replies as `kind`, or `kind(text)` for tags, values, codes and the transaction status.
     fn replies(bytes: &[u8]) -> String {
         let mut shown = Vec::new();
         let mut rest = bytes;
@@ -432,15 +433,15 @@ mod tests {
         shown.join(" ")
     }
 
-    fn ready(options: &str) -> Session {
-        let mut session = Session::new(1);
+    fn ready(options: &str) -> NullSession {
+        let mut session = NullSession::new(1);
         let mut out = Vec::new();
         assert_eq!(session.on_bytes(&start_up(options), &mut out), Next::Continue);
         assert_eq!(replies(&out), "R S S S S S S S K Z(I)");
         session
     }
 
-    fn talk(session: &mut Session, bytes: &[u8]) -> String {
+    fn talk(session: &mut NullSession, bytes: &[u8]) -> String {
         let mut out = Vec::new();
         session.on_bytes(bytes, &mut out);
         replies(&out)
@@ -448,7 +449,7 @@ mod tests {
 
     #[test]
     fn encryption_is_declined_and_the_start_goes_on() {
-        let mut session = Session::new(1);
+        let mut session = NullSession::new(1);
         let mut out = Vec::new();
         session.on_bytes(&packet(b"", &SSL_REQUEST.to_be_bytes()), &mut out);
         session.on_bytes(&packet(b"", &GSS_REQUEST.to_be_bytes()), &mut out);
@@ -537,9 +538,9 @@ mod tests {
             [start_up(""), query("begin; end"), parse, bind, packet(b"E", b"\0\0\0\0\0"), packet(b"S", b"")]
                 .concat();
         let mut whole = Vec::new();
-        Session::new(1).on_bytes(&stream, &mut whole);
+        NullSession::new(1).on_bytes(&stream, &mut whole);
         for size in 1..stream.len() {
-            let mut session = Session::new(1);
+            let mut session = NullSession::new(1);
             let mut out = Vec::new();
             for chunk in stream.chunks(size) {
                 assert_eq!(session.on_bytes(chunk, &mut out), Next::Continue);
@@ -555,7 +556,7 @@ mod tests {
             [&b"\0\0\0\0"[..], b"\xff\xff\xff\xff", b"\0\0\0\x08\0\x02\0\0", b"GET / HTTP/1.1\r\n\r\n"]
         {
             let mut out = Vec::new();
-            assert_eq!(Session::new(1).on_bytes(bytes, &mut out), Next::Close);
+            assert_eq!(NullSession::new(1).on_bytes(bytes, &mut out), Next::Close);
         }
         for kind in 0..=u8::MAX {
             for body in [&b""[..], b"\0", b"S", b"\0\0\xff\xff", b"\0\0\0\0\xff\xff\xff"] {

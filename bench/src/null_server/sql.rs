@@ -1,9 +1,8 @@
-//! Cuts SQL text: into statements at semicolons, and to what stands behind leading blanks and
-//! comments.
+//! Splits SQL text into statements at semicolons, and skips leading blanks and comments.
 //!
-//! Knows quotes, dollar quotes and comments, and nothing of what a statement means.
+//! It recognises quotes, dollar quotes and comments, but not the meaning of statements.
 
-/// Splits off the first statement; the second half starts behind its semicolon and is `None` at the
+/// Splits off the first statement; the second part starts after its semicolon and is `None` at the
 /// end.
 pub fn split_statement(sql: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mut at = 0;
@@ -16,7 +15,7 @@ pub fn split_statement(sql: &[u8]) -> (&[u8], Option<&[u8]>) {
     (sql, None)
 }
 
-/// What is left of a statement when leading blanks and comments are dropped.
+/// The rest of a statement after leading blanks and comments.
 pub fn trim_start(mut sql: &[u8]) -> &[u8] {
     loop {
         match sql {
@@ -45,8 +44,8 @@ pub fn parameter_count(sql: &[u8]) -> u16 {
     highest
 }
 
-/// Length of the quoted text or comment that `sql` starts with, else 1. Unterminated ones reach to
-/// the end.
+/// The length of the quoted text or comment that `sql` starts with, otherwise 1. Unterminated ones
+/// extend to the end.
 fn token_length(sql: &[u8]) -> usize {
     match sql {
         [quote @ (b'\'' | b'"'), rest @ ..] => {
@@ -70,7 +69,7 @@ fn token_length(sql: &[u8]) -> usize {
     }
 }
 
-/// Length of a block comment; they nest.
+/// The length of a block comment, which may be nested.
 fn comment_length(sql: &[u8]) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;

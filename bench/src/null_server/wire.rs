@@ -1,11 +1,10 @@
-//! Encoders of the backend messages the null server sends, and the reader of the fields it
-//! receives.
+//! Encoders of the backend messages that the null server sends, and a reader for the fields of
+//! those that it receives.
 //!
-//! Hand-written and small on purpose: the null server must not share a bug, or a cost, with the
-//! protocol crate it is used to measure. Knows nothing of SQL or sockets. Source: PostgreSQL:
-//! Protocol, Message Formats.
+//! Deliberately small and hand-written: the null server must not share a bug, or a cost, with the
+//! protocol crate that it is used to measure. Source: PostgreSQL: Protocol, Message Formats.
 
-/// Type identifiers of the columns the null server answers with (`pg_type.oid`).
+/// The type identifiers of the columns in replies (`pg_type.oid`).
 pub mod oid {
     /// `bigint`.
     pub const INT8: u32 = 20;
@@ -15,23 +14,23 @@ pub mod oid {
     pub const TEXT: u32 = 25;
 }
 
-/// A column of a result: its name, its type and the text of its only value (`None` is NULL).
+/// A column of a result: its name, its type and the text of its only value (`None` for NULL).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column<'a> {
-    /// Name in `RowDescription`.
+    /// The name in `RowDescription`.
     pub name: &'a str,
-    /// Type, see [`oid`].
+    /// The type, see [`oid`].
     pub type_oid: u32,
-    /// Value in the result's single row, in text format.
+    /// The value in the result's single row, in text format.
     pub value: Option<&'a str>,
 }
 
-/// How a protocol or SQL error looks to the client; PostgreSQL: Error Codes.
+/// A protocol or SQL error, as sent to the client; PostgreSQL: Error Codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlError {
-    /// Five characters.
+    /// The five-character code.
     pub sqlstate: &'static str,
-    /// Primary message.
+    /// The primary message.
     pub message: &'static str,
 }
 
@@ -50,7 +49,7 @@ fn text(out: &mut Vec<u8>, value: &str) {
     out.push(0);
 }
 
-/// The count of something that a table or the protocol keeps below 2^16.
+/// A count that is known to be below 2^16.
 fn count16(out: &mut Vec<u8>, count: usize) {
     out.extend_from_slice(&u16::try_from(count).unwrap_or(u16::MAX).to_be_bytes());
 }
@@ -68,7 +67,7 @@ pub fn parameter_status(out: &mut Vec<u8>, name: &str, value: &str) {
     });
 }
 
-/// `BackendKeyData`; the null server ignores cancel requests, so the secret is no secret.
+/// `BackendKeyData`; the null server ignores cancel requests, so the secret needn't be one.
 pub fn backend_key_data(out: &mut Vec<u8>, process: u32) {
     message(out, b'K', |out| {
         out.extend_from_slice(&process.to_be_bytes());
@@ -152,11 +151,11 @@ pub fn error_response(out: &mut Vec<u8>, severity: &str, error: SqlError) {
     });
 }
 
-/// A frontend message that does not hold what its kind promises.
+/// A frontend message that lacks the fields of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// Reads the fields of a received message body, front to back.
+/// Reads the fields of a received message body, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a>(pub &'a [u8]);
 
@@ -164,7 +163,7 @@ impl<'a> Fields<'a> {
     /// The next `count` bytes.
     ///
     /// # Errors
-    /// The message ends before.
+    /// If the message ends earlier.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (head, tail) = self.0.split_at_checked(count).ok_or(Malformed)?;
         self.0 = tail;
@@ -174,7 +173,7 @@ impl<'a> Fields<'a> {
     /// The next byte.
     ///
     /// # Errors
-    /// The message ends before.
+    /// If the message ends earlier.
     pub fn byte(&mut self) -> Result<u8, Malformed> {
         self.bytes(1).map(|bytes| bytes[0])
     }
@@ -182,15 +181,15 @@ impl<'a> Fields<'a> {
     /// The next 16-bit count.
     ///
     /// # Errors
-    /// The message ends before.
+    /// If the message ends earlier.
     pub fn count16(&mut self) -> Result<u16, Malformed> {
         self.bytes(2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
     }
 
-    /// The next value of a `Bind` message, skipped.
+    /// Skips the next value of a `Bind` message.
     ///
     /// # Errors
-    /// The message ends before, or the length is neither -1 (NULL) nor positive.
+    /// If the message ends earlier, or the length is neither -1 (NULL) nor positive.
     pub fn skip_value(&mut self) -> Result<(), Malformed> {
         let bytes = self.bytes(4)?;
         match i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) {
@@ -202,7 +201,7 @@ impl<'a> Fields<'a> {
     /// The next zero-terminated string, without its zero.
     ///
     /// # Errors
-    /// There is no zero.
+    /// If there is no zero.
     pub fn string(&mut self) -> Result<&'a [u8], Malformed> {
         let end = self.0.iter().position(|&byte| byte == 0).ok_or(Malformed)?;
         let value = &self.0[..end];

@@ -1,9 +1,10 @@
-//! The raw loop's requests: pgbench's two scripts, encoded once, with places for ten digits each.
+//! The raw loop's requests: pgbench's two scripts, encoded once, with a ten-digit field for each
+//! number.
 //!
-//! Numbers are padded with zeros, which SQL and text parameters both take, so that a request keeps
-//! its length and a new number is ten bytes written in place.
+//! Numbers are padded with zeros, which both SQL and text parameters accept, so a request keeps its
+//! length and a new number is written in place as ten bytes.
 
-/// `-M`: how statements are sent.
+/// `-M`: the query mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
     /// One `Query` message.
@@ -12,7 +13,7 @@ pub enum Mode {
     Prepared,
 }
 
-/// Which of pgbench's scripts.
+/// A script of pgbench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Workload {
     /// One `SELECT` by key.
@@ -41,8 +42,8 @@ enum Variable {
     Delta,
 }
 
-/// Names of the variables and the number of values of each at scale 1. (Only aid, bid and tid grow
-/// with the scale; delta is never negative here, which costs the server nothing else.)
+/// The names of the variables and the number of values of each at scale 1. (Only aid, bid and tid
+/// grow with the scale; delta is never negative here, which makes no difference to the server.)
 const VARIABLES: [(&str, Variable, u32, bool); 4] = [
     ("aid", Variable::Aid, 100_000, true),
     ("bid", Variable::Bid, 1, true),
@@ -53,33 +54,33 @@ const VARIABLES: [(&str, Variable, u32, bool); 4] = [
 const WIDTH: usize = 10;
 const ZEROS: [u8; WIDTH] = [b'0'; WIDTH];
 
-/// What a client sends before the clock starts and while it runs.
+/// The messages that a client sends before the clock starts and while it runs.
 #[derive(Clone, Debug)]
 pub struct Requests {
     /// Prepares the statements; empty in simple mode.
     pub preparation: Vec<u8>,
-    /// One per statement of the script.
+    /// One for each statement of the script.
     pub requests: Vec<Request>,
 }
 
-/// An encoded request with its places.
+/// An encoded request with the positions of its numbers.
 #[derive(Clone, Debug)]
 pub struct Request {
     bytes: Vec<u8>,
-    places: Vec<(usize, Variable)>,
+    fields: Vec<(usize, Variable)>,
 }
 
 impl Request {
-    /// Writes new numbers into the places; the bytes are ready to send.
+    /// Writes new numbers to their positions; the bytes are ready to send.
     pub fn fill(&mut self, digits: &mut Digits) -> &[u8] {
-        for (at, variable) in &self.places {
+        for (at, variable) in &self.fields {
             digits.write(*variable, &mut self.bytes[*at..*at + WIDTH]);
         }
         &self.bytes
     }
 }
 
-/// Source of the numbers: xorshift, seeded the same in every run.
+/// A source of numbers: xorshift, with the same seed in every run.
 #[derive(Clone, Debug)]
 pub struct Digits {
     state: u64,
@@ -142,14 +143,14 @@ pub fn script(workload: Workload, mode: Mode) -> Requests {
 }
 
 fn simple(statement: &str) -> Request {
-    let mut request = Request { bytes: Vec::new(), places: Vec::new() };
-    let Request { bytes, places } = &mut request;
+    let mut request = Request { bytes: Vec::new(), fields: Vec::new() };
+    let Request { bytes, fields } = &mut request;
     message(bytes, b'Q', |bytes| {
         for part in parts(statement) {
             match part {
                 Part::Text(text) => bytes.extend_from_slice(text.as_bytes()),
                 Part::Variable(variable) => {
-                    places.push((bytes.len(), variable));
+                    fields.push((bytes.len(), variable));
                     bytes.extend_from_slice(&ZEROS);
                 }
             }
@@ -178,8 +179,8 @@ fn prepared(number: usize, statement: &str, preparation: &mut Vec<u8>) -> Reques
         bytes.extend_from_slice(sql.as_bytes());
         bytes.extend_from_slice(&[0, 0, 0]);
     });
-    let mut request = Request { bytes: Vec::new(), places: Vec::new() };
-    let Request { bytes, places } = &mut request;
+    let mut request = Request { bytes: Vec::new(), fields: Vec::new() };
+    let Request { bytes, fields } = &mut request;
     message(bytes, b'B', |bytes| {
         bytes.push(0);
         bytes.extend_from_slice(name.as_bytes());
@@ -187,7 +188,7 @@ fn prepared(number: usize, statement: &str, preparation: &mut Vec<u8>) -> Reques
         bytes.extend_from_slice(&u16::try_from(variables.len()).unwrap_or(u16::MAX).to_be_bytes());
         for variable in variables {
             bytes.extend_from_slice(&[0, 0, 0, 10]);
-            places.push((bytes.len(), variable));
+            fields.push((bytes.len(), variable));
             bytes.extend_from_slice(&ZEROS);
         }
         bytes.extend_from_slice(&[0, 0]);
@@ -269,8 +270,8 @@ mod tests {
     #[test]
     fn a_prepared_request_has_one_place_per_parameter() {
         let requests = script(Workload::TpcbLike, Mode::Prepared);
-        let places: Vec<_> = requests.requests.iter().map(|request| request.places.len()).collect();
-        assert_eq!(places, [0, 2, 1, 2, 2, 4, 0]);
+        let fields: Vec<_> = requests.requests.iter().map(|request| request.fields.len()).collect();
+        assert_eq!(fields, [0, 2, 1, 2, 2, 4, 0]);
         let text = String::from_utf8_lossy(&requests.preparation);
         assert!(text.contains("VALUES ($1, $2, $3, $4, CURRENT_TIMESTAMP);"));
     }

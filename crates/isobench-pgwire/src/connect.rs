@@ -174,7 +174,7 @@ fn limit(options: &ConnectOptions) -> Option<Duration> {
 
 /// The problem of a wait. The server is doubted if it didn't answer in time.
 fn not_in_time(error: io::Error, options: &ConnectOptions) -> ConnectProblem {
-    // A limit chosen by the user is no evidence about the server.
+    // A limit chosen by the user says nothing about the server.
     if error.kind() == io::ErrorKind::TimedOut && options.connect_timeout.is_none() {
         options.patience.doubt();
     }

@@ -340,7 +340,7 @@ impl Connection {
         self.broken = true;
         let error = match error.kind() {
             io::ErrorKind::TimedOut if deadline.left().is_err() => {
-                // A limit chosen by the caller is no evidence about the server.
+                // A limit chosen by the caller says nothing about the server.
                 if self.timeout.is_none() {
                     self.patience.doubt();
                 }

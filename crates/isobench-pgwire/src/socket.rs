@@ -182,7 +182,7 @@ impl Deadline {
     /// own) and those of the patience.
     pub(crate) fn after(limit: Option<Duration>, patience: &Patience) -> Self {
         let began = Instant::now();
-        // A limit that exceeds the range of the clock is no limit.
+        // A limit beyond the range of the clock means no limit.
         let end = limit.and_then(|limit| began.checked_add(limit));
         let end = end.into_iter().chain(patience.end()).min();
         Self { began, end, patience: patience.clone(), requests: patience.requests() }

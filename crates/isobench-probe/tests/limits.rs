@@ -1,4 +1,4 @@
-//! The limits of a run that would not end by itself, and lost servers.
+//! The limits of runs that would not end otherwise, and lost servers.
 
 mod support;
 

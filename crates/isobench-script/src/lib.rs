@@ -55,10 +55,10 @@ pub use observation::{Observation, Observed, Source, VersionSource};
 pub use parse::{Dialect, parse, parse_as};
 pub use random::{Prng, Streams};
 pub use script::{
-    Argument, Branch, Command, CommandKind, Operand, Piece, Savepoint, Script, SleepError, SleepUnit, Sql,
-    Statement, Store,
+    Argument, Branch, Command, CommandKind, Operand, Piece, Script, SleepError, SleepUnit, Sql, Store,
 };
 pub use shell::{ShellError, shell_command_line};
+pub use sql::{Savepoint, Statement};
 pub use symbols::{Slot, Symbols, is_valid_variable_name};
 pub use value::Value;
 pub use variables::{Variable, Variables};

@@ -1,9 +1,6 @@
-//! Conversion between numbers and text, as pgbench prints doubles and reads variables.
+//! Conversion between numbers and text, as in pgbench.
 
 use std::io::Write as _;
-
-use crate::error::EvalError;
-use crate::value::Value;
 
 /// The number of significant digits of a printed double (`DBL_DIG`).
 const SIGNIFICANT: usize = 15;
@@ -94,53 +91,8 @@ pub(crate) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r')
 }
 
-/// Converts a variable's text to the value that an expression sees.
-///
-/// The following are tried in this order, in any case: `null`; a prefix of `true`, `false`, `yes`,
-/// `no`, or `on`, `off`, `of`; an integer; a double. Determined by running pgbench 15.
-pub(crate) fn classify_text(text: &str, name: impl FnOnce() -> String) -> Result<Value, EvalError> {
-    if text.eq_ignore_ascii_case("null") {
-        return Ok(Value::Null);
-    }
-    if let Some(value) = parse_bool(text) {
-        return Ok(Value::Bool(value));
-    }
-    if looks_like_int(text) {
-        let digits = text.trim_start_matches(is_space);
-        return digits.parse().map(Value::Int).map_err(|_| {
-            let text = text.to_owned();
-            if digits.len() > 1 {
-                EvalError::VariableOutOfRange { text }
-            } else {
-                EvalError::VariableSyntax { text }
-            }
-        });
-    }
-    match parse_double(text) {
-        Some(value) => Ok(Value::Double(value)),
-        None => Err(EvalError::MalformedVariable { name: name(), text: text.to_owned() }),
-    }
-}
-
-fn parse_bool(text: &str) -> Option<bool> {
-    // `o` alone is ambiguous, so `on` and `off` need two letters.
-    const WORDS: [(&str, usize, bool); 6] = [
-        ("true", 1, true),
-        ("false", 1, false),
-        ("yes", 1, true),
-        ("no", 1, false),
-        ("on", 2, true),
-        ("off", 2, false),
-    ];
-    WORDS.iter().find_map(|(word, shortest, value)| {
-        let fits = text.len() >= *shortest
-            && word.get(..text.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(text));
-        fits.then_some(*value)
-    })
-}
-
 /// True if pgbench reads the text as an integer: digits after blanks and a sign, or just the sign.
-fn looks_like_int(text: &str) -> bool {
+pub(crate) fn looks_like_int(text: &str) -> bool {
     let text = text.trim_start_matches(is_space);
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     !text.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -215,32 +167,6 @@ mod tests {
         ] {
             assert_eq!(shown(value), text);
         }
-    }
-
-    #[test]
-    fn texts_are_read_like_pgbench_reads_them() {
-        let read = |text: &str| classify_text(text, || "v".to_owned());
-        for (text, value) in [
-            ("01", Value::Int(1)),
-            ("+5", Value::Int(5)),
-            (" 5", Value::Int(5)),
-            ("-9223372036854775808", Value::Int(i64::MIN)),
-            ("1e3", Value::Double(1000.0)),
-            ("0x10", Value::Double(16.0)),
-            ("-inf", Value::Double(f64::NEG_INFINITY)),
-            ("NuLl", Value::Null),
-            ("tr", Value::Bool(true)),
-            ("of", Value::Bool(false)),
-            ("ON", Value::Bool(true)),
-            ("n", Value::Bool(false)),
-        ] {
-            assert_eq!(read(text), Ok(value), "{text}");
-        }
-        for text in ["", "5 ", "o", "nu", "1x", "1e400", "1e-400", "truex", "é", "1_000", "infinit"] {
-            assert!(matches!(read(text), Err(EvalError::MalformedVariable { .. })), "{text}");
-        }
-        assert!(matches!(read("+"), Err(EvalError::VariableSyntax { .. })));
-        assert!(matches!(read("9223372036854775808"), Err(EvalError::VariableOutOfRange { .. })));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::expr::Expr;
 use crate::number::leading_int;
 use crate::observation::Observation;
-use crate::sql::{keyword, sets_level};
+use crate::sql::{Savepoint, Statement, keyword, sets_level};
 use crate::symbols::{Slot, Symbols};
 use crate::variables::Variables;
 
@@ -180,35 +180,6 @@ pub enum Piece {
         /// The reference as written (`:name`), which is sent if the variable is unset.
         written: String,
     },
-}
-
-/// The kind of a statement, determined by its leading keywords, as far as a client needs to know
-/// it.
-#[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub enum Statement {
-    /// `BEGIN`, `START TRANSACTION`: opens a transaction block.
-    Begin,
-    /// `COMMIT`, `END`, `PREPARE TRANSACTION`: ends a block and keeps its work.
-    Commit,
-    /// `ROLLBACK`, `ABORT`, but not `ROLLBACK TO` or `ROLLBACK PREPARED`: ends a block and discards
-    /// its work.
-    Rollback,
-    /// `RELEASE [SAVEPOINT]`.
-    Release,
-    /// `COPY`: may switch the connection to copy mode, which pgbench refuses.
-    Copy,
-    /// Anything else.
-    Other,
-}
-
-/// The effect of a statement on a savepoint. The name is in the form that SQL compares: quoted, or
-/// in lower case.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Savepoint {
-    /// `SAVEPOINT name`.
-    Set(String),
-    /// `RELEASE [SAVEPOINT] name`.
-    Release(String),
 }
 
 /// The use of the result of an SQL command.

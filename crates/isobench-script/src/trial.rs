@@ -1,7 +1,8 @@
 //! The form of a script that is tried before measuring: in a transaction that is rolled back.
 
 use crate::parse::parse;
-use crate::script::{Branch, Command, CommandKind, Script, Sql, Statement};
+use crate::script::{Branch, Command, CommandKind, Script, Sql};
+use crate::sql::Statement;
 use crate::symbols::Symbols;
 
 /// The commands around a script that is tried.

@@ -1,7 +1,6 @@
 //! The variables of one client: typed values, or text that an expression converts on first use.
 
 use crate::error::EvalError;
-use crate::number::classify_text;
 use crate::symbols::{Slot, Symbols};
 use crate::value::Value;
 
@@ -119,7 +118,7 @@ impl Variables {
     pub fn value(&self, slot: Slot, names: &Symbols) -> Result<Value, EvalError> {
         match self.slots.get(slot.index()) {
             Some(Variable::Value(value)) => Ok(*value),
-            Some(Variable::Text(text)) => classify_text(text, || names.name(slot).to_owned()),
+            Some(Variable::Text(text)) => Value::from_text(text, || names.name(slot).to_owned()),
             Some(Variable::Unset) | None => {
                 Err(EvalError::UndefinedVariable { name: names.name(slot).to_owned() })
             }

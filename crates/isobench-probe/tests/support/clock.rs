@@ -1,5 +1,4 @@
-//! A simulated clock, which stands still until a test advances it, and the conditions on which tests
-//! do that.
+//! A simulated clock, which only moves when a test advances it, and conditions for that.
 
 use std::cell::{Cell, RefCell};
 use std::sync::LazyLock;
@@ -24,7 +23,7 @@ pub fn advance(by: Duration) {
     ELAPSED.set(ELAPSED.get() + by);
 }
 
-/// A condition on the server, asked over a connection of its own.
+/// A condition on the server, evaluated over a separate connection.
 pub fn condition<'a>(server: &TestServer, query: &'a str) -> impl Fn() -> bool + 'a {
     let connection = RefCell::new(server.open().expect("a connection"));
     move || connection.borrow_mut().value(query).expect("an answer").as_deref() == Some("t")

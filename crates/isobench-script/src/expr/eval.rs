@@ -1,8 +1,9 @@
 //! Evaluates expression trees: operators, `CASE`, and function calls. This is the hot path and
 //! doesn't allocate.
 
-use super::functions::MAX_ARGUMENTS;
-use super::{Binary, EvalContext, Evaluated, Expr, Node, Test};
+use super::context::{EvalContext, Evaluated};
+use super::functions::{MAX_ARGUMENTS, modulo};
+use super::{Binary, Expr, Node, Test};
 use crate::error::EvalError;
 use crate::random::check_range;
 use crate::value::Value;
@@ -190,14 +191,6 @@ fn binary(operator: Binary, left: Value, right: Value) -> Evaluated {
 /// The shift count: the low six bits, as in pgbench, which leaves it to the processor.
 fn shift_count(value: i64) -> u32 {
     u32::try_from(value & 63).unwrap_or(0)
-}
-
-/// `%` and `mod`: the remainder has the sign of the dividend.
-pub(super) fn modulo(left: i64, right: i64) -> Evaluated {
-    if right == 0 {
-        return Err(EvalError::DivisionByZero.into());
-    }
-    Ok(Value::Int(left.wrapping_rem(right)))
 }
 
 fn integer(operator: Binary, left: i64, right: i64) -> Evaluated {

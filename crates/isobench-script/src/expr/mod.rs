@@ -2,6 +2,7 @@
 //! evaluation. `lexer` and `parser` build the tree, `eval` evaluates it, `functions` is the table
 //! of functions.
 
+mod context;
 mod eval;
 mod functions;
 mod lexer;
@@ -9,13 +10,11 @@ mod parser;
 
 use std::fmt;
 
+pub use context::{EvalContext, debug_line};
 pub(crate) use parser::parse_expression;
 
-use crate::error::EvalError;
-use crate::random::Prng;
 use crate::symbols::{Slot, Symbols};
 use crate::value::Value;
-use crate::variables::Variables;
 use functions::Function;
 
 /// A parsed expression.
@@ -24,34 +23,12 @@ pub struct Expr {
     root: Node,
 }
 
-/// The state that evaluating an expression reads and changes.
-pub struct EvalContext<'a> {
-    /// The client's variables.
-    pub variables: &'a Variables,
-    /// The names of the variables, for messages.
-    pub names: &'a Symbols,
-    /// The client's random stream.
-    pub rng: &'a mut Prng,
-    /// Receives the text of each call of `debug()`, for example `int 5`; see [`debug_line`].
-    pub debug: &'a mut dyn FnMut(&str),
-}
-
 impl Expr {
     /// Prints the expression fully parenthesised, so that it parses back to the same expression.
     pub fn display<'a>(&'a self, names: &'a Symbols) -> impl fmt::Display + 'a {
         Shown { node: &self.root, names }
     }
 }
-
-/// The line that pgbench prints to standard error for `debug()`, without a line break.
-///
-/// `script` counts from 0, `command` from 1; `text` is what [`EvalContext::debug`] received.
-pub fn debug_line(script: usize, command: usize, text: &str) -> String {
-    format!("debug(script={script},command={command}): {text}")
-}
-
-/// The result of evaluating a node. The error is boxed because returning large values is slow.
-type Evaluated = Result<Value, Box<EvalError>>;
 
 /// A node of the tree.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! Reads one meta-command. To add one: a variant of `CommandKind`, a row here, and its parser.
 
+use super::dialect::Dialect;
 use super::line::{Line, Word};
-use super::{Dialect, Place};
+use super::place::Place;
 use crate::error::{ParseError, ParseProblem};
 use crate::expr::{Expr, parse_expression};
 use crate::number::leading_int;

@@ -3,20 +3,24 @@
 //! `observations` parses the lines `--@`.
 
 mod conditions;
+mod dialect;
 mod line;
 mod meta;
 mod observations;
+mod place;
 
 use std::mem;
 
 use crate::error::{ParseError, ParseProblem};
 use crate::observation::Observation;
-use crate::script::{Command, CommandKind, Script, Sql, Statement, Store};
-use crate::sql::{End, Scanned, Scanner, classify, savepoint, substitute};
+use crate::script::{Command, CommandKind, Script, Sql, Store};
+use crate::sql::{End, Scanned, Scanner, Statement, classify, savepoint, substitute};
 use crate::symbols::Symbols;
+pub use dialect::Dialect;
 use line::Line;
 use meta::Meta;
 use observations::{is_observable, misplaced, parse_observation};
+use place::Place;
 
 /// Parses a script.
 ///
@@ -24,38 +28,15 @@ use observations::{is_observable, misplaced, parse_observation};
 /// of a run share.
 ///
 /// # Errors
-/// What pgbench refuses, with its message: see [`ParseError`].
+/// The errors of pgbench, with its messages: see [`ParseError`].
 pub fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Result<Script, ParseError> {
     parse_as(Dialect::default(), name, text, symbols)
-}
-
-/// The extent of the language, which differs between versions of pgbench and is larger in isobench.
-#[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub struct Dialect {
-    /// `\syncpipeline` is a meta-command, as it is since pgbench 17.
-    pub syncpipeline: bool,
-    /// Lines `--@` before an SQL command describe what it reads and writes. To pgbench they are
-    /// comments.
-    pub observations: bool,
-}
-
-impl Default for Dialect {
-    /// Everything that isobench supports.
-    fn default() -> Self {
-        Self { syncpipeline: true, observations: true }
-    }
-}
-
-impl Dialect {
-    fn knows(self, meta_command: &str) -> bool {
-        self.syncpipeline || meta_command != "syncpipeline"
-    }
 }
 
 /// Parses a script in the given dialect; see [`parse`].
 ///
 /// # Errors
-/// What that version of pgbench refuses.
+/// The errors of that version of pgbench.
 pub fn parse_as(
     dialect: Dialect,
     name: &str,
@@ -100,25 +81,6 @@ pub fn parse_as(
     }
     conditions::resolve(&mut commands, name)?;
     Ok(Script { name: name.to_owned(), commands })
-}
-
-/// The position of a command, for errors.
-#[derive(Copy, Clone)]
-struct Place<'a> {
-    file: &'a str,
-    line: u32,
-}
-
-impl Place<'_> {
-    fn error(self, problem: ParseProblem) -> ParseError {
-        ParseError {
-            file: self.file.to_owned(),
-            line: self.line,
-            column: None,
-            source: String::new(),
-            problem,
-        }
-    }
 }
 
 /// Counts the lines up to increasing offsets, so that a script is read only once.

@@ -1,10 +1,10 @@
 //! Parses the lines `--@ …` before an SQL command. To add a kind: a variant of `Observed`, and a
 //! row here.
 
-use super::Place;
+use super::place::Place;
 use crate::error::{ParseError, ParseProblem};
 use crate::observation::{Observation, Observed, Source, VersionSource};
-use crate::script::Statement;
+use crate::sql::Statement;
 use crate::symbols::{Symbols, is_valid_variable_name};
 
 /// The expectation common to all lines, for errors.

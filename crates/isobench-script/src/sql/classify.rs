@@ -1,6 +1,6 @@
 //! Classifies SQL statements by their leading keywords.
 
-use crate::script::{Savepoint, Statement};
+use super::statement::{Savepoint, Statement};
 
 /// The kind of a statement; `None` if there are only blanks, comments and semicolons.
 pub(crate) fn classify(text: &str) -> Option<Statement> {

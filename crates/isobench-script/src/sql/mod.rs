@@ -2,8 +2,10 @@
 
 mod classify;
 mod scanner;
+mod statement;
 mod substitute;
 
 pub(crate) use classify::{classify, keyword, savepoint, sets_level};
 pub(crate) use scanner::{End, Scanned, Scanner};
+pub use statement::{Savepoint, Statement};
 pub(crate) use substitute::substitute;
