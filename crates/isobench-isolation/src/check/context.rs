@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use rustc_hash::FxHashSet;
 
 use super::dependencies::{Label, Node, OperationRef};
+use super::report::{Dependency, WitnessStep};
 use super::status::CommitStatus;
-use super::{Dependency, WitnessStep};
 use crate::history::{History, Key, Operation, Outcome, Version};
 
 /// A history with the commit status of its transactions.

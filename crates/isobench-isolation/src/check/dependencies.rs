@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::Dependency;
+use super::report::Dependency;
 
 /// A transaction's index, or the number of an auxiliary node, which follow the transactions.
 pub(super) type Node = u32;

@@ -8,10 +8,7 @@
 
 use std::fmt;
 
-use super::findings::Findings;
-use super::render::grouped;
-use super::{Examined, Finding, Report, Verdict};
-use crate::anomaly::Anomaly;
+use super::grouped::grouped;
 
 /// A kind of doubt about a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,6 +92,11 @@ impl Doubts {
         }
     }
 
+    /// True if there is a doubt of this kind.
+    pub(super) fn has(&self, kind: DoubtKind) -> bool {
+        self.0.iter().any(|doubt| doubt.kind == kind)
+    }
+
     /// True if there are no doubts.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -104,65 +106,5 @@ impl Doubts {
     pub(crate) fn into_vec(mut self) -> Vec<Doubt> {
         self.0.sort_by_key(|doubt| doubt.kind);
         self.0
-    }
-}
-
-/// True if the anomaly is a contradiction within the history rather than a cycle. No level of any
-/// database permits it, but an incomplete history shows it.
-fn is_contradiction(anomaly: Anomaly) -> bool {
-    matches!(
-        anomaly,
-        Anomaly::GarbageRead | Anomaly::Internal | Anomaly::IncompatibleOrder | Anomaly::DuplicateWrite
-    )
-}
-
-/// The doubts about a history that apply to any verdict. Unexplained reads are doubts unless the
-/// history is vouched for.
-pub(super) fn doubts(found: &mut Findings, vouched: bool) -> Doubts {
-    let mut doubts = std::mem::take(&mut found.doubts);
-    let unique = !doubts.0.iter().any(|doubt| doubt.kind == DoubtKind::NotUnique);
-    for finding in found.findings().filter(|_| !vouched) {
-        let explained = finding.anomaly == Anomaly::DuplicateWrite && !unique;
-        if is_contradiction(finding.anomaly) && !explained {
-            doubts.note(DoubtKind::Unexplained, finding.count.found, || example(finding));
-        }
-    }
-    doubts
-}
-
-fn example(finding: &Finding) -> String {
-    finding.witness.steps.first().map(|step| step.why.clone()).unwrap_or_default()
-}
-
-/// The doubt about a history in which nothing happened.
-pub(crate) fn nothing_checked(examined: &Examined) -> Option<Doubt> {
-    let nothing = examined.committed + examined.proved_committed == 0 || examined.operations == 0;
-    nothing.then(|| Doubt { kind: DoubtKind::NothingChecked, count: 1, example: String::new() })
-}
-
-impl Report {
-    /// Withholds the verdict because transactions are missing, for this reason. A broken promise
-    /// shown by the others remains valid.
-    pub fn cut(&mut self, why: String) {
-        if self.verdict.kept == Some(false) {
-            return;
-        }
-        let doubts = &mut self.verdict.withheld;
-        match doubts.iter_mut().find(|doubt| doubt.kind == DoubtKind::NothingChecked) {
-            Some(nothing) => nothing.example = why,
-            None => doubts.insert(0, Doubt { kind: DoubtKind::Cut, count: 1, example: why }),
-        }
-        let doubts = std::mem::take(doubts);
-        self.verdict = self.verdict.clone().withheld(doubts);
-    }
-}
-
-impl Verdict {
-    /// Withholds the verdict for these reasons.
-    pub(crate) fn withheld(self, doubts: Vec<Doubt>) -> Verdict {
-        if doubts.is_empty() {
-            return self;
-        }
-        Verdict { not_contradicted: Vec::new(), kept: None, withheld: doubts, ..self }
     }
 }

@@ -7,11 +7,11 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 
-use super::WitnessStep;
 use super::context::{Context, name};
 use super::dependencies::{Label, OperationRef, Sink};
-use super::examine_row;
+use super::examine::examine_row;
 use super::findings::Findings;
+use super::report::WitnessStep;
 use super::rows::Rows;
 use super::search::Link;
 use crate::history::History;

@@ -2,8 +2,8 @@
 
 use super::context::{Context, fact};
 use super::dependencies::OperationRef;
-use super::doubt::Doubts;
-use super::{Count, Finding, Witness, WitnessStep};
+use super::doubt::{DoubtKind, Doubts};
+use super::report::{Count, Finding, Witness, WitnessStep};
 use crate::anomaly::Anomaly;
 use crate::model::{Guarantee, Order};
 
@@ -64,6 +64,20 @@ impl Findings {
         }
     }
 
+    /// Takes the doubts about the history that apply to any verdict. Unexplained reads are doubts
+    /// unless the history is vouched for.
+    pub(super) fn take_doubts(&mut self, vouched: bool) -> Doubts {
+        let mut doubts = std::mem::take(&mut self.doubts);
+        let unique = !doubts.has(DoubtKind::NotUnique);
+        for finding in self.findings().filter(|_| !vouched) {
+            let explained = finding.anomaly == Anomaly::DuplicateWrite && !unique;
+            if is_contradiction(finding.anomaly) && !explained {
+                doubts.note(DoubtKind::Unexplained, finding.count.found, || example(finding));
+            }
+        }
+        doubts
+    }
+
     /// The findings so far.
     pub(super) fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.by_anomaly.iter().flatten()
@@ -80,4 +94,17 @@ impl Findings {
     pub(super) fn into_findings(self) -> Vec<Finding> {
         self.by_anomaly.into_iter().flatten().collect()
     }
+}
+
+/// True if the anomaly is a contradiction within the history rather than a cycle. No level of any
+/// database permits it, but an incomplete history shows it.
+fn is_contradiction(anomaly: Anomaly) -> bool {
+    matches!(
+        anomaly,
+        Anomaly::GarbageRead | Anomaly::Internal | Anomaly::IncompatibleOrder | Anomaly::DuplicateWrite
+    )
+}
+
+fn example(finding: &Finding) -> String {
+    finding.witness.steps.first().map(|step| step.why.clone()).unwrap_or_default()
 }

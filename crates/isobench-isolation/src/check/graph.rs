@@ -5,7 +5,7 @@
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
 
-use super::{Finding, WitnessStep};
+use super::report::{Finding, WitnessStep};
 use crate::history::History;
 
 /// A witness detached from its history: boxes for transactions, and an arrow for each step.

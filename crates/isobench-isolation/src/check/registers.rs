@@ -7,18 +7,17 @@
 //! the write-read ones.
 
 mod doubtful;
+mod examination;
 mod loose;
 mod versions;
 
-use super::WitnessStep;
 use super::context::{Context, fact};
 use super::dependencies::{Label, Node, OperationRef, Sink};
 use super::findings::Findings;
 use crate::anomaly::Anomaly;
 use crate::history::Version;
 
-use doubtful::Start;
-use loose::{Follower, Reader};
+use examination::{Examination, Follower, Reader, Start, twice};
 use versions::{Access, Others, Seen, Versions, Written, accesses, alike, by_transaction};
 
 /// Examines a row that is overwritten. Returns the number of pairs of versions whose order is
@@ -58,18 +57,6 @@ pub(super) fn examine<S: Sink>(
         return 0;
     }
     row.loose_order()
-}
-
-struct Examination<'a, 'h, S> {
-    context: Context<'h>,
-    versions: Versions,
-    found: &'a mut Findings,
-    sink: &'a mut S,
-    readers: Vec<Reader>,
-    followers: Vec<Follower>,
-    start: Start,
-    /// The counter that was read and is below all those written.
-    initial_counter: Option<u64>,
 }
 
 impl<S: Sink> Examination<'_, '_, S> {
@@ -397,15 +384,4 @@ impl<S: Sink> Examination<'_, '_, S> {
             vec![fact(writer, reader, why)]
         });
     }
-}
-
-fn twice(context: Context<'_>, a: OperationRef, b: OperationRef) -> WitnessStep {
-    let why = format!(
-        "{} {}, and {} {}, too",
-        context.name(a.transaction),
-        context.deed(a),
-        context.name(b.transaction),
-        context.deed(b)
-    );
-    fact(a.transaction, b.transaction, why)
 }

@@ -6,7 +6,8 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Blind, Count, Finding, Report};
+use super::grouped::grouped;
+use super::report::{Blind, Count, Finding, Report};
 use crate::model::{Guarantee, Model, Order};
 
 /// The report as plain text of several paragraphs, ending with a line break.
@@ -253,19 +254,6 @@ impl fmt::Display for Blind {
             ),
         }
     }
-}
-
-/// A number with thousands separators.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -10,42 +10,9 @@ use super::super::context::{Context, row_key};
 use super::super::dependencies::{Node, OperationRef, Sink};
 use super::super::doubt::DoubtKind;
 use super::super::status::CommitStatus;
-use super::Examination;
+use super::examination::{Examination, Start, twice};
 use super::versions::{Access, Versions, alike, by_transaction};
 use crate::history::{Initial, Operation, Version};
-
-/// The initial version of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Start {
-    /// Unknown, except for what counters show.
-    Unknown,
-    /// Stated by the history.
-    Stated(Version),
-    /// An unwritten value that was read first.
-    Assumed(i64),
-    /// An unwritten value that was read first, but isn't to be taken for the initial one.
-    Open(i64),
-}
-
-impl Start {
-    /// True if a version is the initial one.
-    pub(super) fn is(self, version: Version) -> bool {
-        match self {
-            Start::Stated(stated) => {
-                let common = version.counter.and(stated.counter).is_some()
-                    || version.value.and(stated.value).is_some();
-                common && alike(version, stated)
-            }
-            Start::Assumed(value) => version == Version::valued(value),
-            Start::Unknown | Start::Open(_) => false,
-        }
-    }
-
-    /// True if the origin of a version is unknown.
-    pub(super) fn leaves_open(self, version: Version) -> bool {
-        matches!(self, Start::Open(value) if version == Version::valued(value))
-    }
-}
 
 /// The initial version stated by the history.
 fn stated(context: Context<'_>, accesses: &[Access]) -> Option<Version> {
@@ -144,7 +111,7 @@ impl<S: Sink> Examination<'_, '_, S> {
         for pair in values.windows(2) {
             let [(one, a, first), (other, b, second)] = [pair[0], pair[1]];
             if one == other && a.transaction != b.transaction && alike(first, second) {
-                self.found.doubts.note(DoubtKind::NotUnique, 1, || super::twice(context, a, b).why);
+                self.found.doubts.note(DoubtKind::NotUnique, 1, || twice(context, a, b).why);
             }
         }
     }

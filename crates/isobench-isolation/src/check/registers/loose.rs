@@ -1,21 +1,9 @@
 //! Versions without counters: anti-dependencies on them, and the unknown part of their order.
 
 use super::super::dependencies::{Label, Node, OperationRef, Sink};
-use super::Examination;
+use super::examination::{Examination, Follower, Reader};
 use super::versions::{Seen, Versions};
 use crate::anomaly::Anomaly;
-
-/// A read of a loose version, or of a version before all loose ones.
-pub(super) struct Reader {
-    pub(super) seen: Seen,
-    pub(super) place: OperationRef,
-}
-
-/// A version, loose or of the chain, that was made from one that its writer had read.
-pub(super) struct Follower {
-    pub(super) seen: Seen,
-    pub(super) place: OperationRef,
-}
 
 impl<S: Sink> Examination<'_, '_, S> {
     /// Adds anti-dependencies on loose versions. Returns the number of pairs whose order is

@@ -1,0 +1,27 @@
+//! Examines a row according to its kind.
+
+use super::context::Context;
+use super::dependencies::Sink;
+use super::findings::Findings;
+use super::rows::{Class, Rows};
+use super::{groups, lists, registers};
+
+/// Examines a row: records its anomalies, and passes its dependencies to the sink. Returns the
+/// number of pairs of versions whose order is unknown.
+pub(super) fn examine_row<S: Sink>(
+    context: Context<'_>,
+    rows: &Rows,
+    row: u32,
+    found: &mut Findings,
+    sink: &mut S,
+) -> u64 {
+    let places = rows.places(row);
+    match rows.row(row).class {
+        Class::Register => registers::examine(context, places, found, sink),
+        Class::List => lists::examine(context, places, found, sink),
+        Class::Group => {
+            groups::examine(context, places, found, sink);
+            0
+        }
+    }
+}

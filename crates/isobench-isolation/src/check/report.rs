@@ -1,0 +1,222 @@
+//! The result of a check: what was examined, the findings with their witnesses, and the verdict.
+
+use super::doubt::{Doubt, DoubtKind};
+use crate::anomaly::Anomaly;
+use crate::model::{Guarantee, Order};
+
+/// The reason that one transaction must precede another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dependency {
+    /// Write after write: the second wrote the version that follows one written by the first.
+    WriteWrite,
+    /// Read after write: the second read a version written by the first.
+    WriteRead,
+    /// Anti-dependency: the second wrote the version that follows one that the first read.
+    ReadWrite,
+    /// Anti-dependency on a predicate: the second inserted a row that the first's predicate read
+    /// would have found.
+    PredicateReadWrite,
+    /// Transactions of the same client, in its order.
+    Session,
+    /// The second started after the first had ended.
+    RealTime,
+}
+
+impl Dependency {
+    /// The short name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dependency::WriteWrite => "ww",
+            Dependency::WriteRead => "wr",
+            Dependency::ReadWrite => "rw",
+            Dependency::PredicateReadWrite => "rw (predicate)",
+            Dependency::Session => "session",
+            Dependency::RealTime => "real time",
+        }
+    }
+}
+
+/// A step of a witness: an edge of a cycle, or a fact that proves an anomaly other than a cycle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WitnessStep {
+    /// The preceding transaction, as an index into [`History::transactions`].
+    pub from: usize,
+    /// The following transaction; the same one if the fact concerns only one transaction.
+    pub to: usize,
+    /// The dependency; `None` if the anomaly isn't a cycle.
+    pub dependency: Option<Dependency>,
+    /// The proof as a sentence, with the values: "T7 read version 5 of registers 12, T9 wrote
+    /// version 6".
+    pub why: String,
+}
+
+/// The proof of an anomaly. The steps of a cycle are in order, and the last one leads back to the
+/// start of the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness {
+    /// The steps; never empty.
+    pub steps: Vec<WitnessStep>,
+    /// True if the history is known to have no smaller cycle of this kind; false if the search
+    /// ended before that was known.
+    pub smallest: bool,
+}
+
+/// The number of times an anomaly was found. `docs/reference/metrics.md` defines what is counted
+/// for each anomaly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// The number found.
+    pub found: u64,
+    /// False if the search was cut short, so that there may be more.
+    pub complete: bool,
+}
+
+/// An anomaly that the history shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The anomaly.
+    pub anomaly: Anomaly,
+    /// The fewest orders needed to show it.
+    pub order: Order,
+    /// The number of occurrences.
+    pub count: Count,
+    /// A proof.
+    pub witness: Witness,
+}
+
+impl Finding {
+    /// True if a history that shows this contradicts the guarantee.
+    pub fn contradicts(&self, guarantee: Guarantee) -> bool {
+        self.anomaly.contradicts(guarantee.model) && self.order <= guarantee.order
+    }
+}
+
+/// The extent of the check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Examined {
+    /// Committed transactions.
+    pub committed: u64,
+    /// Aborted transactions.
+    pub aborted: u64,
+    /// Transactions of unknown outcome.
+    pub unknown: u64,
+    /// The number of transactions of unknown outcome that were evidently committed, because a
+    /// committed transaction read from them, or because of the version order.
+    pub proved_committed: u64,
+    /// Operations of all transactions.
+    pub operations: u64,
+    /// Write-write dependencies between different transactions, counted by row: two transactions
+    /// that follow each other in two rows have two.
+    pub write_write: u64,
+    /// Write-read dependencies, counted in the same way, as are the following.
+    pub write_read: u64,
+    /// Anti-dependencies on rows.
+    pub read_write: u64,
+    /// Anti-dependencies on predicates.
+    pub predicate: u64,
+}
+
+impl Examined {
+    /// The number of dependencies in the data.
+    pub fn dependencies(&self) -> u64 {
+        self.write_write + self.write_read + self.read_write + self.predicate
+    }
+}
+
+/// A limit of the check, because of which it may have missed anomalies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blind {
+    /// No transaction read by a predicate, so phantoms could not show.
+    NoPredicates,
+    /// This many transactions have an unknown outcome without proof that they were committed. Their
+    /// writes were left out.
+    UnknownOutcomes(u64),
+    /// This many transactions were executed but are missing from the history.
+    Dropped(u64),
+    /// The order of this many pairs of versions of the same row is unknown.
+    UndecidedOrder(u64),
+    /// Unwritten values were read before the first write of their rows, and taken for the initial
+    /// ones.
+    AssumedInitial {
+        /// The number of rows.
+        rows: u64,
+        /// The first of them.
+        example: String,
+    },
+    /// The history has no instants, so real time was not checked.
+    NoInstants,
+    /// No transaction read or overwrote a write of another, so no anomaly could show.
+    NothingShared,
+    /// The history was checked in this many consecutive windows, so dependencies between windows
+    /// were not checked.
+    Windows(u64),
+}
+
+/// The conclusion about the level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The strongest guarantees that the history doesn't contradict, none of which implies another.
+    /// Empty if it contradicts even read uncommitted, or if the verdict is withheld. This doesn't
+    /// prove that the server provides them.
+    pub not_contradicted: Vec<Guarantee>,
+    /// The guarantee that was promised.
+    pub promised: Option<Guarantee>,
+    /// False if an anomaly contradicts the promise; `None` if there was no promise, if it includes
+    /// an order that was not checked, or if the verdict is withheld.
+    pub kept: Option<bool>,
+    /// The reasons for withholding the verdict; empty if there is one.
+    pub withheld: Vec<Doubt>,
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The extent of the check.
+    pub examined: Examined,
+    /// The findings, at most one for each anomaly, with the fewest orders that show it; in the
+    /// order of [`Anomaly::ALL`].
+    pub findings: Vec<Finding>,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// The limits of the check.
+    pub blind: Vec<Blind>,
+}
+
+/// True if the promise was kept, after checking orders up to `most`.
+pub(crate) fn kept(findings: &[Finding], most: Order, promised: Guarantee) -> Option<bool> {
+    let contradicted = findings.iter().any(|finding| finding.contradicts(promised));
+    if contradicted { Some(false) } else { (promised.order <= most).then_some(true) }
+}
+
+/// The doubt about a history in which nothing happened.
+pub(crate) fn nothing_checked(examined: &Examined) -> Option<Doubt> {
+    let nothing = examined.committed + examined.proved_committed == 0 || examined.operations == 0;
+    nothing.then(|| Doubt { kind: DoubtKind::NothingChecked, count: 1, example: String::new() })
+}
+
+impl Report {
+    /// Withholds the verdict because transactions are missing, for this reason. A broken promise
+    /// shown by the others remains valid.
+    pub fn cut(&mut self, why: String) {
+        if self.verdict.kept == Some(false) {
+            return;
+        }
+        let doubts = &mut self.verdict.withheld;
+        match doubts.iter_mut().find(|doubt| doubt.kind == DoubtKind::NothingChecked) {
+            Some(nothing) => nothing.example = why,
+            None => doubts.insert(0, Doubt { kind: DoubtKind::Cut, count: 1, example: why }),
+        }
+        let doubts = std::mem::take(doubts);
+        self.verdict = self.verdict.clone().withheld(doubts);
+    }
+}
+
+impl Verdict {
+    /// Withholds the verdict for these reasons.
+    pub(crate) fn withheld(self, doubts: Vec<Doubt>) -> Verdict {
+        if doubts.is_empty() {
+            return self;
+        }
+        Verdict { not_contradicted: Vec::new(), kept: None, withheld: doubts, ..self }
+    }
+}
