@@ -11,7 +11,7 @@
 //! | `target` | the server, named or embedded, and the place on it where isobench works |
 //! | `tables`, `setup` | the tables of a cell in their starting state |
 //! | `sessions` | clients connected at a level that is read back |
-//! | `measurement` | one measurement from connecting to the round of the result: the one way to measure |
+//! | `measurement` | one measurement from connecting to the round of the result |
 //! | `cell` | a cell of a comparison in one round |
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |

@@ -20,8 +20,8 @@ mod heading {
     pub const EXPERT: &str = "For experts";
 }
 
-/// A plan as it is written: on the command line, in a TOML file under the same names, and in a
-/// result, where everything that has a default is given.
+/// A plan as written on the command line, in a TOML file under the same names, or in a result,
+/// where every value that has a default is given.
 #[derive(Debug, Clone, Default, PartialEq, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Plan {

@@ -20,7 +20,15 @@ pub struct InitArguments {
         long,
         short = 'w',
         value_name = "NAME",
-        conflicts_with_all = ["scale", "init_steps", "no_vacuum", "tablespace", "index_tablespace", "partitions", "partition_method"]
+        conflicts_with_all = [
+            "scale",
+            "init_steps",
+            "no_vacuum",
+            "tablespace",
+            "index_tablespace",
+            "partitions",
+            "partition_method",
+        ]
     )]
     pub workload: Option<String>,
     /// Multiply the number of rows by this factor

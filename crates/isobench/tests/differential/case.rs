@@ -6,20 +6,20 @@
 //! == name of the case
 //! each M: simple | extended       makes a case of each value, put where $M stands (\n is a
 //!                                 line break); repeated, of each combination
-//! options: -t 2 -M $M             the command line, words as in a shell; repeated: a case of each; if left out: -t 1
-//! script:                         a script that stands below, indented by four blanks; adds `-n -f x.sql`
+//! options: -t 2 -M $M             the command line, as in a shell; repeated: a case of each; default: -t 1
+//! script:                         a script, indented by four blanks; adds `-n -f x.sql`
 //!     select 1;
 //! file y.sql:                     another file; `input:` is standard input
 //!     select 2;
-//! status: 2                       the exit status of the real program, 0 if left out; `any` if values decide
+//! status: 2                       the real program's exit status, default 0; `any` if values decide
 //! says: ERROR:  division by zero  something the real program must say; may be repeated
-//! tables: pgbench                 the database has pgbench's tables; if left out, only what `server.rs` makes
+//! tables: pgbench                 the database has pgbench's tables; default: only those of `server.rs`
 //! sql: insert into t values (1)   done in each database before; may be repeated
 //! env: PGOPTIONS=-c jit=off       a variable of the environment; may be repeated
 //! order: any                      what several clients say, log and do may come in any order
 //! numbers: any                    counts depend on time, so that any two numbers are equal
 //! statements: any                 what the server was asked needn't be the same
-//! versions: 17-                   versions of pgbench for which the case makes sense; also 15-16, -16
+//! versions: 17-                   versions of pgbench to which the case applies; also 15-16, -16
 //! ```
 //!
 //! In all of them `$DATABASE` is the name of the case's database.
