@@ -135,7 +135,7 @@ impl Stage {
             control: &self.control,
             say: &say,
             save: &|document| {
-                let again = Document::from_json(&document.to_json()).expect("a result that can be read");
+                let again = Document::from_json(document.to_json()).expect("a result that can be read");
                 saved.borrow_mut().push(again);
                 self.unsaved.map_or(Ok(()), |why| Err(Failure::Output(why.to_owned())))
             },
