@@ -79,8 +79,10 @@ pub fn compare(
     listener.start(design);
     let measurer = CellMeasurer::new(design, targets, judging, &observers, say, control);
     let mut comparison = Comparison::new(measurer, document, listener, save);
-    comparison.try_scripts()?;
-    comparison.rounds()?;
+    if let Err(failure) = comparison.try_scripts().and_then(|()| comparison.rounds()) {
+        comparison.listener.close();
+        return Err(failure);
+    }
     comparison.sweep();
     Ok(comparison.end())
 }
@@ -181,7 +183,6 @@ impl<'a> Comparison<'a> {
         if measured || self.unusable.iter().any(Option::is_none) {
             return Ok(());
         }
-        self.listener.close();
         Err(Failure::setup(self.why_unusable(0).unwrap_or_default()))
     }
 
@@ -273,7 +274,6 @@ impl<'a> Comparison<'a> {
                 }
                 // Without a single result there is only the error to report.
                 Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
-                    self.listener.close();
                     return Err(with_log(failure, self.measurer.target(&cell)));
                 }
                 Err(failure) => {

@@ -98,7 +98,15 @@ impl Peer {
 
     /// Accepts any user, without a password.
     pub fn welcome(&mut self) {
-        self.beginning();
+        self.welcome_to(7);
+    }
+
+    /// Accepts any user, without a password, and reports this process id. Returns false if the
+    /// connection isn't a session, but a cancel request.
+    pub fn welcome_to(&mut self, process: i32) -> bool {
+        if !self.beginning().starts_with("Startup") {
+            return false;
+        }
         self.send(|out| {
             server::authentication_ok(out);
             for (name, value) in [
@@ -108,9 +116,10 @@ impl Peer {
             ] {
                 server::parameter_status(out, name, value);
             }
-            server::backend_key_data(out, 7, &[1, 2, 3, 4]);
+            server::backend_key_data(out, process, &[1, 2, 3, 4]);
             server::ready_for_query(out, TransactionStatus::Idle);
         });
+        true
     }
 }
 

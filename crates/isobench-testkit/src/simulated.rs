@@ -18,6 +18,8 @@
 //! | `network` | events in time, and data in transit |
 //! | `truth` | the server's actual actions |
 //! | `rng` | seeded random numbers |
+//! | `listening` | the same sessions behind a Unix socket, without simulated time |
+//! | `postgresql` | PostgreSQL's answers to isobench's queries |
 //!
 //! ```
 //! use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
@@ -37,7 +39,9 @@
 
 mod block;
 mod faults;
+mod listening;
 mod network;
+pub mod postgresql;
 mod registers;
 mod rng;
 mod session;
@@ -53,8 +57,9 @@ use std::time::Duration;
 use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
 
 pub use faults::{Fault, Faults, Loss, On, When};
+pub use listening::{Asked, ListeningServer};
 pub use registers::Written;
-pub use settings::{Answer, SimulationSettings};
+pub use settings::{Answer, COMMITTED_ROWS, LEVEL, PROCESS, SimulationSettings};
 pub use truth::{End, Executed, Truth};
 
 use network::Network;

@@ -351,6 +351,7 @@ impl Network {
             truth: &mut self.truth,
             registers: &mut self.registers,
             seen: &mut self.seen[*connection],
+            next_fault: None,
         };
         work(session, &mut context);
         let flood = session.flood();
@@ -408,9 +409,7 @@ impl Network {
             let count = connection + 1;
             self.latest.resize(count, None);
             self.seen.resize(count, Vec::new());
-            self.truth.parses.resize(count, 0);
-            self.truth.sessions.resize(count, 0);
-            self.truth.statements.resize(count, Vec::new());
+            self.truth.know(connection);
         }
     }
 

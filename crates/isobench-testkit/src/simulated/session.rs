@@ -5,6 +5,7 @@
 mod reply;
 mod request;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::time::Duration;
@@ -16,16 +17,19 @@ use super::block::{Block, TransactionWork};
 use super::faults::{Fault, Loss, On};
 use super::registers::{Access, Registers, Written};
 use super::rng::Rng;
-use super::settings::SimulationSettings;
+use super::settings::{COMMITTED_ROWS, LEVEL, PROCESS, SimulationSettings};
 use super::statement::{Kind, savepoint, split, with_values};
 use super::truth::{End, Executed, Truth};
-use request::Request;
+pub(super) use request::Request;
 
 const DUPLICATE_STATEMENT: SqlState = SqlState(*b"42P05");
 const UNKNOWN_STATEMENT: SqlState = SqlState(*b"26000");
 const NO_BLOCK: SqlState = SqlState(*b"25P01");
 const UNKNOWN_SAVEPOINT: SqlState = SqlState(*b"3B001");
 const UNKNOWN_PORTAL: SqlState = SqlState(*b"34000");
+
+/// The statement that sets a session's level, up to the level.
+const SET_LEVEL: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL ";
 
 /// The parts of the simulation that a session uses.
 pub(super) struct SessionContext<'a> {
@@ -34,6 +38,8 @@ pub(super) struct SessionContext<'a> {
     pub(super) settings: &'a SimulationSettings,
     pub(super) truth: &'a mut Truth,
     pub(super) registers: &'a mut Registers,
+    /// The fault of the next statement; comes before those of the settings.
+    pub(super) next_fault: Option<Fault>,
     /// The connection's occasions of each rule of faults.
     pub(super) seen: &'a mut Vec<u64>,
 }
@@ -68,6 +74,8 @@ pub(super) struct SimulatedSession {
     frames: FrameBuffer,
     requests: VecDeque<Request>,
     block: Block,
+    /// The isolation level that was set, in lower case.
+    level: String,
     prepared: HashMap<String, String>,
     /// The unnamed portal: its statement with the values substituted.
     portal: Option<String>,
@@ -103,7 +111,7 @@ enum PendingEnd {
 
 impl SimulatedSession {
     pub(super) fn new(number: usize, turn: u64) -> SimulatedSession {
-        SimulatedSession { number, turn, ..SimulatedSession::default() }
+        SimulatedSession { number, turn, level: "read committed".to_owned(), ..SimulatedSession::default() }
     }
 
     /// True if the server's side of the connection is closed.
@@ -121,7 +129,9 @@ impl SimulatedSession {
         let mut frames = self.frames.feed(bytes);
         loop {
             match frames.next() {
-                Ok(Some(frame)) => self.requests.push_back(Request::of(frame)),
+                Ok(Some(frame)) => {
+                    self.requests.push_back(server::parse(frame).map_or(Request::Nonsense, Request::of));
+                }
                 Ok(None) => break,
                 Err(_) => {
                     self.requests.push_back(Request::Nonsense);
@@ -131,6 +141,31 @@ impl SimulatedSession {
         }
         drop(frames);
         self.advance(context);
+    }
+
+    /// Handles a message from the client.
+    pub(super) fn on_request(&mut self, context: &mut SessionContext<'_>, request: Request) {
+        self.requests.push_back(request);
+        self.advance(context);
+    }
+
+    /// The statement that a message executes, if it executes one.
+    pub(super) fn statement<'a>(&'a self, request: &'a Request) -> Option<&'a str> {
+        match request {
+            Request::Query(sql) => Some(sql),
+            Request::Execute => self.portal.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The process id of the session.
+    pub(super) fn process(&self) -> i32 {
+        1000 + i32::try_from(self.number).unwrap_or(0)
+    }
+
+    /// The isolation level that was set, in lower case.
+    pub(super) fn level(&self) -> &str {
+        &self.level
     }
 
     /// Ends a statement whose time has passed.
@@ -288,7 +323,8 @@ impl SimulatedSession {
             None
         } else {
             let applies = |on: On| on.is_statement(kind, open);
-            context.settings.faults.strike(self.number, applies, context.seen, context.rng)
+            let fault = context.settings.faults.strike(self.number, applies, context.seen, context.rng);
+            context.next_fault.take().or(fault)
         };
         let fault = self.possible(fault);
         let statements = &mut context.truth.statements[self.number];
@@ -387,23 +423,21 @@ impl SimulatedSession {
                 "ROLLBACK"
             }
             Kind::Insert | Kind::Update if running.sql.contains(" RETURNING ") => {
-                let with_columns = self.query.is_some();
                 let tag = if kind == Kind::Insert { "INSERT 0" } else { "UPDATE" };
-                reply::result(
-                    &mut self.out,
-                    &reply::answer(context.settings, &running.sql),
-                    with_columns,
-                    tag,
-                );
+                self.answer(context, &running.sql, tag);
                 return Ok(());
             }
             Kind::Insert => "INSERT 0 1",
             Kind::Update => "UPDATE 1",
-            Kind::Set => "SET",
+            Kind::Set => {
+                if let Some((_, level)) = running.sql.split_once(SET_LEVEL) {
+                    self.level = level.to_ascii_lowercase();
+                }
+                "SET"
+            }
+            Kind::Utility(tag) => tag,
             Kind::Select | Kind::Show => {
-                let with_columns = self.query.is_some();
-                let answer = reply::answer(context.settings, &running.sql);
-                reply::result(&mut self.out, &answer, with_columns, "SELECT");
+                self.answer(context, &running.sql, "SELECT");
                 return Ok(());
             }
             Kind::CopyIn => {
@@ -424,6 +458,19 @@ impl SimulatedSession {
         };
         server::command_complete(&mut self.out, tag);
         Ok(())
+    }
+
+    /// Replies with the rows that the settings contain for a statement.
+    fn answer(&mut self, context: &SessionContext<'_>, sql: &str, tag: &str) {
+        let (level, process) = (self.level.as_str(), self.process());
+        let fill = |value: &'static str| match value {
+            LEVEL => Cow::Owned(level.to_owned()),
+            PROCESS => Cow::Owned(process.to_string()),
+            COMMITTED_ROWS => Cow::Owned(context.truth.committed_rows.to_string()),
+            _ => Cow::Borrowed(value),
+        };
+        let with_columns = self.query.is_some();
+        reply::result(&mut self.out, &reply::answer(context.settings, sql), fill, with_columns, tag);
     }
 
     /// Sets or releases a savepoint or rolls back to it, and replies.

@@ -53,6 +53,15 @@ impl Default for SimulationSettings {
     }
 }
 
+/// A value of an [`Answer`] that is replaced by the level that the session has set, in lower case.
+pub const LEVEL: &str = "(level)";
+
+/// A value of an [`Answer`] that is replaced by the session's process id.
+pub const PROCESS: &str = "(process)";
+
+/// A value of an [`Answer`] that is replaced by [`Truth::committed_rows`](super::Truth).
+pub const COMMITTED_ROWS: &str = "(committed rows)";
+
 /// The result of a SELECT.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {

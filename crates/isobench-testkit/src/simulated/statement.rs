@@ -16,6 +16,8 @@ pub(super) enum Kind {
     Set,
     CopyIn,
     CopyOut,
+    /// A command without an effect here, answered with this tag.
+    Utility(&'static str),
     /// An empty text.
     Empty,
     /// Anything else: a syntax error.
@@ -23,7 +25,7 @@ pub(super) enum Kind {
 }
 
 /// Kinds by the first word.
-const WORDS: [(&str, Kind); 15] = [
+const WORDS: [(&str, Kind); 24] = [
     ("BEGIN", Kind::Begin),
     ("START", Kind::Begin),
     ("COMMIT", Kind::Commit),
@@ -39,6 +41,15 @@ const WORDS: [(&str, Kind); 15] = [
     ("SHOW", Kind::Show),
     ("SET", Kind::Set),
     ("COPY", Kind::CopyIn),
+    ("CREATE", Kind::Utility("CREATE")),
+    ("ALTER", Kind::Utility("ALTER")),
+    ("DROP", Kind::Utility("DROP")),
+    ("COMMENT", Kind::Utility("COMMENT")),
+    ("TRUNCATE", Kind::Utility("TRUNCATE TABLE")),
+    ("VACUUM", Kind::Utility("VACUUM")),
+    ("ANALYZE", Kind::Utility("ANALYZE")),
+    ("CHECKPOINT", Kind::Utility("CHECKPOINT")),
+    ("RESET", Kind::Utility("RESET")),
 ];
 
 impl Kind {

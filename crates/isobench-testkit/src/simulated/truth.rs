@@ -53,6 +53,20 @@ pub enum End {
 }
 
 impl Truth {
+    /// Makes room for this connection and those before it.
+    pub(super) fn know(&mut self, connection: usize) {
+        if self.statements.len() <= connection {
+            self.parses.resize(connection + 1, 0);
+            self.sessions.resize(connection + 1, 0);
+            self.statements.resize(connection + 1, Vec::new());
+        }
+    }
+
+    /// The number of statements, on all connections, that contain `part`.
+    pub fn count(&self, part: &str) -> usize {
+        self.statements.iter().flatten().filter(|statement| statement.sql.contains(part)).count()
+    }
+
     /// The texts of the statements executed on a connection, in order.
     pub fn texts(&self, connection: usize) -> Vec<&str> {
         let statements = self.statements.get(connection).map_or(&[][..], Vec::as_slice);

@@ -1,5 +1,7 @@
 //! The texts and results of the simulated server's replies.
 
+use std::borrow::Cow;
+
 use isobench_pgwire::{SqlState, server};
 
 use crate::simulated::settings::{Answer, SimulationSettings};
@@ -75,13 +77,20 @@ pub(super) fn row(
     server::command_complete(out, &format!("{tag} {}", u8::from(values.is_some())));
 }
 
-/// Rows and tag; the columns only if they couldn't be requested before.
-pub(super) fn result(out: &mut Vec<u8>, answer: &Answer, with_columns: bool, tag: &str) {
+/// Rows, whose values `fill` maps, and tag; the columns only if they couldn't be requested before.
+pub(super) fn result(
+    out: &mut Vec<u8>,
+    answer: &Answer,
+    fill: impl Fn(&'static str) -> Cow<'static, str>,
+    with_columns: bool,
+    tag: &str,
+) {
     if with_columns {
         columns(out, &answer.columns);
     }
     for row in &answer.rows {
-        let values: Vec<Option<&[u8]>> = row.iter().map(|value| value.map(str::as_bytes)).collect();
+        let values: Vec<_> = row.iter().map(|value| value.map(&fill)).collect();
+        let values: Vec<_> = values.iter().map(|value| value.as_deref().map(str::as_bytes)).collect();
         server::data_row(out, &values);
     }
     server::command_complete(out, &format!("{tag} {}", answer.rows.len()));

@@ -1,10 +1,9 @@
 //! A client's message, as stored by the session until it is processed.
 
-use isobench_pgwire::Frame;
-use isobench_pgwire::server::{self, Describable, FrontendMessage};
+use isobench_pgwire::server::{Describable, FrontendMessage};
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(crate) enum Request {
     Query(String),
     Parse {
         name: String,
@@ -32,25 +31,25 @@ fn text(bytes: &[u8]) -> String {
 }
 
 impl Request {
-    pub(super) fn of(frame: Frame<'_>) -> Request {
-        match server::parse(frame) {
-            Ok(FrontendMessage::Query(sql)) => Request::Query(text(sql)),
-            Ok(FrontendMessage::Parse { statement, sql, .. }) => {
+    pub(crate) fn of(message: FrontendMessage<'_>) -> Request {
+        match message {
+            FrontendMessage::Query(sql) => Request::Query(text(sql)),
+            FrontendMessage::Parse { statement, sql, .. } => {
                 Request::Parse { name: text(statement), sql: text(sql) }
             }
-            Ok(FrontendMessage::Bind { statement, parameters, .. }) => Request::Bind {
+            FrontendMessage::Bind { statement, parameters, .. } => Request::Bind {
                 name: text(statement),
                 values: parameters.into_iter().map(|value| value.map(text)).collect(),
             },
-            Ok(FrontendMessage::Describe(Describable::Portal(_))) => Request::DescribePortal,
-            Ok(FrontendMessage::Execute { .. }) => Request::Execute,
-            Ok(FrontendMessage::Close(Describable::Statement(name))) => Request::Close(text(name)),
-            Ok(FrontendMessage::Sync) => Request::Sync,
-            Ok(FrontendMessage::Flush) => Request::Flush,
-            Ok(FrontendMessage::Terminate) => Request::Terminate,
-            Ok(FrontendMessage::CopyData(_)) => Request::CopyData,
-            Ok(FrontendMessage::CopyDone) => Request::CopyDone,
-            Ok(FrontendMessage::CopyFail(_)) => Request::CopyFail,
+            FrontendMessage::Describe(Describable::Portal(_)) => Request::DescribePortal,
+            FrontendMessage::Execute { .. } => Request::Execute,
+            FrontendMessage::Close(Describable::Statement(name)) => Request::Close(text(name)),
+            FrontendMessage::Sync => Request::Sync,
+            FrontendMessage::Flush => Request::Flush,
+            FrontendMessage::Terminate => Request::Terminate,
+            FrontendMessage::CopyData(_) => Request::CopyData,
+            FrontendMessage::CopyDone => Request::CopyDone,
+            FrontendMessage::CopyFail(_) => Request::CopyFail,
             _ => Request::Nonsense,
         }
     }

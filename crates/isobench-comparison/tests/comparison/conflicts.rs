@@ -1,0 +1,96 @@
+//! Errors of the server, and the bucket in which each attempt and transaction lands.
+
+use isobench_pgwire::SqlState;
+use isobench_report::Round;
+use isobench_testkit::simulated::Fault;
+
+use crate::stage::{Ran, Stage, UPDATE};
+
+/// Two clients' transactions.
+const ALL: u64 = 60;
+
+/// Runs a comparison of one cell in which every third of these statements, or each, has a fault,
+/// but for the one in which the script is tried.
+fn run(options: &str, part: &'static str, every: usize, fault: Fault) -> Ran {
+    let stage = Stage::new(&format!("--transactions 30 {options}"));
+    let strikes = move |number: usize| number > 1 && number.is_multiple_of(every);
+    stage.rule(part, move |number, _| strikes(number).then_some(fault)).run()
+}
+
+fn round(ran: &Ran) -> &Round {
+    &ran.document().cells[0].rounds[0]
+}
+
+#[test]
+fn every_attempt_lands_in_its_bucket() {
+    let (serialization, deadlock) = (SqlState::SERIALIZATION_FAILURE, SqlState::DEADLOCK_DETECTED);
+    let unknown = Fault::Unknown { committed: true };
+    // The reason of conflicts; attempts committed, retried, given up, and with an unknown outcome.
+    // The first UPDATE of all tries the script.
+    for (options, part, every, fault, reason, expected) in [
+        ("--levels ser", UPDATE, 3, Fault::Error(serialization), "concurrent update", [ALL, 30, 0, 0]),
+        ("--levels rr", "END", 3, Fault::Error(serialization), "concurrent update", [ALL, 29, 0, 0]),
+        ("--levels rc", UPDATE, 3, Fault::Error(deadlock), "deadlock t", [ALL, 30, 0, 0]),
+        ("--levels ser --max-tries 1", UPDATE, 3, Fault::Error(deadlock), "deadlock t", [40, 0, 20, 0]),
+        ("--levels ser --max-tries 3", UPDATE, 1, Fault::Error(deadlock), "deadlock t", [0, 2 * ALL, ALL, 0]),
+        ("--levels ser", "END", 3, unknown, "", [40, 0, 0, 20]),
+    ] {
+        let ran = run(options, part, every, fault);
+        assert_eq!(ran.incomplete(), "", "{options}");
+        let Round { attempts, transactions, conflicts, contradictions, .. } = round(&ran);
+        let found = [attempts.committed, attempts.retried, attempts.given_up, attempts.ambiguous];
+        assert_eq!(found, expected, "{options}, {fault:?}");
+        assert_eq!(found.iter().sum::<u64>(), attempts.started, "{attempts:?}");
+        assert_eq!((transactions.total, transactions.committed), (ALL, attempts.committed));
+        assert_eq!(contradictions.len(), 0, "{contradictions:?}");
+        assert_eq!(conflicts.is_empty(), reason.is_empty());
+        let Some(conflict) = conflicts.first() else { continue };
+        let found = [Some(conflict.reason.as_str()), conflict.object.as_deref()];
+        assert_eq!(found.into_iter().flatten().collect::<Vec<_>>().join(" "), reason);
+        assert_eq!((conflict.count, conflicts.len()), (attempts.retried + attempts.given_up, 1));
+        assert!(conflict.command.contains(part), "{}", conflict.command);
+    }
+}
+
+#[test]
+fn a_conflict_that_cannot_be_contradicts_the_level() {
+    let ran = run("--levels rc", UPDATE, 50, Fault::Error(SqlState::SERIALIZATION_FAILURE));
+    let cell = &ran.document().cells[0];
+    let said = ["1 attempts ended in 40001 (concurrent update), which read committed can't have"];
+    assert_eq!(cell.rounds[0].contradictions, said);
+    assert_eq!(cell.level.effective.to_string(), "another level");
+}
+
+#[test]
+fn an_error_that_is_no_conflict_ends_its_client() {
+    let ran = run("--levels rc", UPDATE, 59, Fault::Error(SqlState(*b"23505")));
+    let Round { attempts, errors, complete, .. } = round(&ran);
+    assert_eq!((attempts.errored, errors.len(), complete), (1, 1, &false), "{errors:?}");
+    assert!((30..ALL).contains(&attempts.committed), "the other client goes on: {attempts:?}");
+    let reason = "read committed, 2 clients can't be measured: client ";
+    assert!(ran.incomplete().starts_with(reason), "{}", ran.incomplete());
+}
+
+#[test]
+fn the_tables_agree_with_what_was_counted() {
+    let stage = Stage::builtin("--levels ser --rounds 2 --transactions 20 --max-tries 2");
+    let stage = stage.rule("pgbench_branches SET", |number, _| {
+        number.is_multiple_of(3).then_some(Fault::Error(SqlState::SERIALIZATION_FAILURE))
+    });
+    // Half of the COMMITs with an unknown outcome have committed.
+    let ran = stage.rule("END;", |number, _| {
+        number.is_multiple_of(5).then_some(Fault::Unknown { committed: number.is_multiple_of(2) })
+    });
+    let ran = ran.run();
+    assert_eq!(ran.incomplete(), "");
+    let rounds = &ran.document().cells[0].rounds;
+    let sum = |count: fn(&Round) -> u64| rounds.iter().map(count).sum::<u64>();
+    assert!(sum(|round| round.attempts.retried) > 0);
+    let (least, unknown) = (sum(|round| round.attempts.committed), sum(|round| round.attempts.ambiguous));
+    assert!((least + 1..least + unknown).contains(&ran.truth.committed_rows), "{least}, {unknown}");
+    for round in rounds {
+        assert_eq!(round.invariants.len(), 4);
+        assert!(round.invariants.iter().all(|one| one.held == Some(true)), "{:?}", round.invariants);
+    }
+    assert_eq!(ran.document().server.relations[0].name, "pgbench_accounts");
+}
