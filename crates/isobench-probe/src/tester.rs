@@ -5,12 +5,12 @@
 
 mod bounded;
 mod error;
+mod options;
 mod permutation;
 mod session;
 mod waiting;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use isobench_database::{Error, Product};
 use isobench_isolation::Level;
@@ -18,40 +18,12 @@ use isobench_pgwire::Connection;
 
 use self::bounded::{BoundedError, OPENING, bounded};
 pub use self::error::RunError;
+pub use self::options::Options;
 use self::permutation::Run;
 use self::session::TestSession;
 use self::waiting::Waits;
 use crate::event::Event;
 use crate::spec::Spec;
-
-/// Time limits.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// The time limit for a step. Then it is cancelled, and after the same time again its session
-    /// is closed. The isolation tester's limit is 360 s.
-    pub step_timeout: Duration,
-    /// The time without a reply after which a step is taken to be waiting, if there is no view of
-    /// waiting sessions.
-    pub waits_after: Duration,
-    /// The clock by which steps are timed: [`Instant::now`], except in tests.
-    pub now: fn() -> Instant,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            step_timeout: Duration::from_secs(30),
-            waits_after: Duration::from_millis(300),
-            now: Instant::now,
-        }
-    }
-}
-
-impl Options {
-    fn elapsed(&self, since: Instant) -> Duration {
-        (self.now)().duration_since(since)
-    }
-}
 
 /// Opens a session in which tables can be created. It may block, so it is called in a thread of its
 /// own.
@@ -102,11 +74,12 @@ impl Tester<'_> {
         for session in &spec.sessions {
             sessions.push(self.session(&session.name, self.level)?);
         }
-        let waits = match self.wait_detection {
-            WaitDetection::View => Waits::find(self, &mut control, &sessions)?,
-            WaitDetection::Time => Waits::Timed(self.options.waits_after),
+        let view = match self.wait_detection {
+            WaitDetection::View => Waits::find(self.product, &mut control, &sessions, self.stopped)?,
+            WaitDetection::Time => None,
         };
-        let mut run = Run::new(spec, self, control, sessions, waits, emit);
+        let waits = view.unwrap_or(Waits::Timed(self.options.waits_after));
+        let mut run = Run::new(spec, self.options, self.stopped, control, sessions, waits, emit);
         spec.permutations().try_for_each(|permutation| run.permutation(&permutation))
     }
 

@@ -9,9 +9,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::error::RunError;
+use super::options::Options;
 use super::session::{Patience, Reply, Stopped, TestSession};
 use super::waiting::Waits;
-use super::{Options, Tester};
 use crate::event::Event;
 use crate::spec::{Marker, PermutationStep, Spec, StepId};
 
@@ -66,14 +66,14 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     pub fn new(
         spec: &'a Spec,
-        tester: &'a Tester<'_>,
+        options: Options,
+        stopped: &'a dyn Fn() -> bool,
         control: TestSession,
         sessions: Vec<TestSession>,
         waits: Waits,
         emit: &'a mut dyn FnMut(Event),
     ) -> Run<'a> {
         let active = sessions.iter().map(|_| None).collect();
-        let (options, stopped) = (tester.options, tester.stopped);
         Run { spec, options, stopped, control, sessions, waits, active, waiting: Vec::new(), emit }
     }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use isobench_database::{Product, WaitView};
 use isobench_pgwire::Connection;
 
+use super::error::RunError;
 use super::session::{Patience, Reply, Stopped, TestSession};
-use super::{RunError, Tester};
 
 /// The time limit for the query for waiting sessions.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,29 +28,29 @@ pub fn own_name(product: &Product, connection: &mut Connection) -> String {
 }
 
 impl Waits {
-    /// Finds the first query that this server supports.
+    /// Finds the first query for waiting sessions that this server supports, if there is one.
     ///
     /// # Errors
     /// If the run is stopped.
     pub fn find(
-        tester: &Tester<'_>,
+        product: &Product,
         control: &mut TestSession,
         sessions: &[TestSession],
-    ) -> Result<Waits, RunError> {
-        let timed = Waits::Timed(tester.options.waits_after);
-        let WaitView::Query { waits, .. } = tester.product.waits else { return Ok(timed) };
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Waits>, RunError> {
+        let WaitView::Query { waits, .. } = product.waits else { return Ok(None) };
         let names: Vec<&str> = sessions.iter().map(TestSession::id).collect();
         if names.iter().any(|name| name.is_empty()) {
-            return Ok(timed);
+            return Ok(None);
         }
         let ids = names.join(",");
         let asked = |question: &&str, name: &str| question.replace("{ids}", &ids).replace("{id}", name);
         for question in waits {
-            if answer(control, &asked(question, names[0]), tester.stopped)?.is_ok() {
-                return Ok(Waits::Asked(names.iter().map(|name| asked(question, name)).collect()));
+            if answer(control, &asked(question, names[0]), stopped)?.is_ok() {
+                return Ok(Some(Waits::Asked(names.iter().map(|name| asked(question, name)).collect())));
             }
         }
-        Ok(timed)
+        Ok(None)
     }
 
     /// True if this session waits, `elapsed` after the start of the check.

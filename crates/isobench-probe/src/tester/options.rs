@@ -1,0 +1,33 @@
+//! The time limits of a run, and the clock by which they are measured.
+
+use std::time::{Duration, Instant};
+
+/// Time limits.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// The time limit for a step. Then it is cancelled, and after the same time again its session
+    /// is closed. The isolation tester's limit is 360 s.
+    pub step_timeout: Duration,
+    /// The time without a reply after which a step is taken to be waiting, if there is no view of
+    /// waiting sessions.
+    pub waits_after: Duration,
+    /// The clock by which steps are timed: [`Instant::now`], except in tests.
+    pub now: fn() -> Instant,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            step_timeout: Duration::from_secs(30),
+            waits_after: Duration::from_millis(300),
+            now: Instant::now,
+        }
+    }
+}
+
+impl Options {
+    /// The time since a moment, by the clock of these options.
+    pub(super) fn elapsed(&self, since: Instant) -> Duration {
+        (self.now)().duration_since(since)
+    }
+}
