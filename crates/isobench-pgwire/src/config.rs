@@ -4,7 +4,9 @@
 //! Source: PostgreSQL: libpq, Database Connection Control Functions, Environment Variables.
 
 mod account;
+mod connection_string;
 mod conninfo;
+mod environment;
 mod error;
 mod keywords;
 mod options;
@@ -18,9 +20,11 @@ mod uri;
 mod values;
 
 pub use self::account::name as account_name;
+pub use self::connection_string::{is_connection_string, parse_connection_string};
+pub use self::environment::{Env, process_environment};
 pub use self::error::ConfigError;
-pub use self::options::{Address, ConnectOptions, Host, Keepalives, SslMode, TargetSessionAttrs};
-pub use self::resolve::{Env, Given, is_connection_string, parse_connection_string, process_environment};
+pub use self::options::{Address, ConnectOptions, Host, Keepalives, TargetSessionAttrs};
+pub use self::resolve::Given;
 pub use self::secret::Secret;
 pub use self::shown::{Concealed, shown};
-pub use self::tls::{ChannelBinding, SslCertMode, SslNegotiation, TlsOptions, TlsRoots, TlsVersion};
+pub use self::tls::{ChannelBinding, SslCertMode, SslMode, SslNegotiation, TlsOptions, TlsRoots, TlsVersion};

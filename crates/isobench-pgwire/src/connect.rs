@@ -3,12 +3,14 @@
 
 pub(crate) mod encryption;
 mod error;
+mod failure;
 
 use std::io;
 use std::time::Duration;
 
 use self::encryption::{EncryptionChoice, Secured};
 pub use self::error::{ConnectError, ConnectProblem, FailedAttempt};
+use self::failure::Failure;
 use crate::cancel::CancelToken;
 use crate::config::{Host, TargetSessionAttrs};
 use crate::connection::Connection;
@@ -90,25 +92,6 @@ fn connect_any(
         }
     }
     Ok(None)
-}
-
-/// A problem that prevented a session over one connection.
-struct Failure {
-    problem: ConnectProblem,
-    /// True if another use of encryption may help.
-    other_choice_may_help: bool,
-}
-
-impl Failure {
-    /// A problem unrelated to encryption.
-    fn permanent(problem: ConnectProblem) -> Self {
-        Self { problem, other_choice_may_help: false }
-    }
-
-    /// A problem that another use of encryption may avoid.
-    fn of_encryption(problem: ConnectProblem) -> Self {
-        Self { problem, other_choice_may_help: true }
-    }
 }
 
 /// Opens a session at one place, trying the uses of encryption that the mode permits.

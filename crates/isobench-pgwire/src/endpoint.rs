@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::config::{ConnectOptions, Host, Keepalives};
+use crate::error_text::errno_text;
 use crate::socket::{Deadline, Socket};
 
 /// A place to connect to.
@@ -186,13 +187,4 @@ fn watch_peer(stream: &OwnedFd, keepalives: Keepalives, user_timeout: Option<Dur
         sockopt::set_tcp_user_timeout(stream, milliseconds)?;
     }
     Ok(())
-}
-
-/// The system's text for an error, without the number that Rust adds.
-pub(crate) fn errno_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" (os error ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
 }

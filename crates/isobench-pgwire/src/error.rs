@@ -4,16 +4,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use crate::endpoint::errno_text;
+use crate::error_text::{CLOSED, INTERRUPTED, errno_text};
 use crate::{ConnectError, ProtocolError, ServerError, SqlState};
-
-/// libpq's text for a connection closed by the server.
-pub(crate) const CLOSED: &str = "server closed the connection unexpectedly\n\tThis probably means \
-                                 the server terminated \
-                                 abnormally\n\tbefore or while processing the request.";
-
-/// The text for a wait that was ended on request.
-pub(crate) const INTERRUPTED: &str = "interrupted while waiting for the server";
 
 /// The errors of a blocking [`crate::Connection`].
 #[derive(Debug)]

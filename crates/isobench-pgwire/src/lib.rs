@@ -32,6 +32,7 @@ mod connect;
 mod connection;
 mod endpoint;
 mod error;
+mod error_text;
 mod established;
 pub mod frame;
 pub mod frontend;

@@ -2,8 +2,8 @@
 //!
 //! Source: PostgreSQL: libpq, Parameter Key Words, Environment Variables.
 
+use super::ConfigError;
 use super::error::ELIDED;
-use super::{ConfigError, shown};
 
 /// A connection option.
 #[derive(Debug)]
@@ -92,6 +92,15 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     row("oauth_scope", "", WithoutEffect),
 ];
 
+/// Options whose values are never displayed.
+const SECRETS: [&str; 5] =
+    ["password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"];
+
+/// True if the value of an option is never displayed.
+pub(super) fn is_secret(name: &str) -> bool {
+    SECRETS.contains(&name)
+}
+
 /// The option with this name.
 pub(super) fn find(name: &str) -> Option<&'static Keyword> {
     KEYWORDS.iter().find(|keyword| keyword.name == name)
@@ -110,7 +119,7 @@ impl Keyword {
                 Err(ConfigError::InvalidValue(format!("invalid {} value: \"{value}\"", self.name)))
             }
             Choice(..) | NotSupported => {
-                let value = if shown::is_secret(self.name) { ELIDED } else { value };
+                let value = if is_secret(self.name) { ELIDED } else { value };
                 Err(ConfigError::NotSupported { option: self.name, value: value.to_owned() })
             }
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Secret, TlsOptions, shown};
+use super::{Secret, SslMode, TlsOptions, shown};
 use crate::patience::Patience;
 
 /// The options for opening a connection.
@@ -71,24 +71,6 @@ pub enum Address {
     Unix(PathBuf),
     /// A host name or a numeric address.
     Tcp(String),
-}
-
-/// The use of encryption. Source: libpq: sslmode.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum SslMode {
-    /// Never.
-    Disable,
-    /// Only if the server requires it.
-    Allow,
-    /// If the server supports it.
-    #[default]
-    Prefer,
-    /// Always.
-    Require,
-    /// Always, with a certificate of a trusted authority.
-    VerifyCa,
-    /// Always, with a certificate for the host.
-    VerifyFull,
 }
 
 /// The required kind of session. Source: libpq: `target_session_attrs`.

@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::connection_string::{is_connection_string, parse};
 use super::passfile::PasswordFile;
 use super::values::{Values, integer};
 use super::{
-    ConfigError, ConnectOptions, Host, Keepalives, Secret, SslMode, TargetSessionAttrs, account, conninfo,
+    ConfigError, ConnectOptions, Env, Host, Keepalives, Secret, SslMode, TargetSessionAttrs, account,
     keywords, service, shown, tls, uri,
 };
 
@@ -20,9 +21,6 @@ const DEFAULT_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 /// Variables that set run-time parameters. Source: libpq, Environment Variables.
 const SESSION_VARIABLES: [(&str, &str); 3] =
     [("PGDATESTYLE", "datestyle"), ("PGTZ", "timezone"), ("PGGEQO", "geqo")];
-
-/// Looks up an environment variable; tests provide their own environment.
-pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The options of the command line.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -47,31 +45,6 @@ impl Given {
     }
 }
 
-/// The environment of this process; variables that aren't UTF-8 are treated as unset.
-pub fn process_environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
-/// True if libpq takes a database name for a connection string: a URI, or anything with a `=`.
-pub fn is_connection_string(dbname: &str) -> bool {
-    uri::is_uri(dbname) || dbname.contains('=')
-}
-
-/// Parses a connection string of either kind into keywords and values, sorted by keyword, without
-/// adding defaults.
-///
-/// # Errors
-///
-/// The errors of libpq, in its words.
-pub fn parse_connection_string(text: &str) -> Result<Vec<(&'static str, String)>, ConfigError> {
-    let values = parse(text)?;
-    Ok(values.iter().map(|(name, value)| (name, value.to_owned())).collect())
-}
-
-pub(super) fn parse(text: &str) -> Result<Values, ConfigError> {
-    if uri::is_uri(text) { uri::parse(text) } else { conninfo::parse(text) }
-}
-
 impl ConnectOptions {
     /// Puts options together from the command line, the environment, the service file and the
     /// password file.
@@ -85,7 +58,7 @@ impl ConnectOptions {
     pub fn resolve(given: &Given, env: Env<'_>) -> Result<Self, ConfigError> {
         let values = collect(given, env)?;
         for (name, value) in values.iter() {
-            if !shown::is_secret(name) && shown::holds_secret(value) {
+            if !keywords::is_secret(name) && shown::holds_secret(value) {
                 return Err(ConfigError::PasswordInside(name));
             }
             if let Some(keyword) = keywords::find(name) {

@@ -5,14 +5,12 @@
 
 use std::borrow::Cow;
 
+use super::connection_string::{is_connection_string, parse};
+use super::keywords::is_secret;
+use super::uri;
 use super::values::Values;
-use super::{is_connection_string, resolve, uri};
 
-/// Options whose values are never displayed.
-const SECRETS: [&str; 5] =
-    ["password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"];
-
-/// The text displayed instead.
+/// The text displayed instead of a secret value.
 const HIDDEN: &str = "***";
 
 /// Parts of the names of such options, which are recognised even if misspelt.
@@ -20,11 +18,6 @@ const HINTS: [&str; 4] = ["pass", "pwd", "secret", "_key"];
 
 /// The maximum length of a word before a connection string (`--dbname=`).
 const LONGEST_PREFIX: usize = 64;
-
-/// True if the value of an option is never displayed.
-pub(super) fn is_secret(name: &str) -> bool {
-    SECRETS.contains(&name)
-}
 
 impl Values {
     /// True if the options contain a password, including one inside another value.
@@ -35,7 +28,7 @@ impl Values {
 
 /// True if a text is a connection string with a password.
 pub(super) fn holds_secret(text: &str) -> bool {
-    is_connection_string(text) && resolve::parse(text).is_ok_and(|values| values.have_secret())
+    is_connection_string(text) && parse(text).is_ok_and(|values| values.have_secret())
 }
 
 /// True if a text may be intended as a connection string with a password, but isn't one: a text
@@ -51,7 +44,7 @@ fn may_hold_secret(text: &str) -> bool {
             text.split_once("://").is_some_and(|(_, rest)| rest.contains('@') || !rest.starts_with('['));
         before_host || HINTS.iter().any(|hint| text.contains(hint))
     };
-    uri::misplaced(text).is_some() || resolve::parse(text).is_err() && mentions_one()
+    uri::misplaced(text).is_some() || parse(text).is_err() && mentions_one()
 }
 
 /// A word in displayable form: a connection string with a password is generated again without it,
@@ -63,7 +56,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     if may_hold_secret(text) {
         return Cow::Borrowed(HIDDEN);
     }
-    match resolve::parse(text) {
+    match parse(text) {
         Ok(values) if holds_secret(text) => Cow::Owned(written(&values)),
         _ => Cow::Borrowed(text),
     }

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use super::values::Values;
-use super::{ConfigError, Env, SslMode, account};
+use super::{ConfigError, Env, account};
 
 /// The parameters of encryption, relevant only for TCP.
 ///
@@ -36,6 +36,24 @@ pub struct TlsOptions {
     pub max_version: TlsVersion,
     /// The use of channel binding in authentication. libpq: `channel_binding`.
     pub channel_binding: ChannelBinding,
+}
+
+/// The use of encryption. Source: libpq: sslmode.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SslMode {
+    /// Never.
+    Disable,
+    /// Only if the server requires it.
+    Allow,
+    /// If the server supports it.
+    #[default]
+    Prefer,
+    /// Always.
+    Require,
+    /// Always, with a certificate of a trusted authority.
+    VerifyCa,
+    /// Always, with a certificate for the host.
+    VerifyFull,
 }
 
 /// The start of encryption. Source: libpq: sslnegotiation.

@@ -2,9 +2,10 @@
 //!
 //! Source: PostgreSQL: libpq, Connection URIs.
 
+use super::ConfigError;
 use super::error::ELIDED;
+use super::keywords::is_secret;
 use super::values::Values;
-use super::{ConfigError, shown};
 
 /// The two schemes.
 const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
@@ -134,7 +135,7 @@ fn parameters(query: &str, values: &mut Values) -> Result<(), ConfigError> {
         }
         let hide = values.have_secret();
         let name = decode(name, hide)?;
-        let value = decode(value, hide || shown::is_secret(&name))?;
+        let value = decode(value, hide || is_secret(&name))?;
         // JDBC's name of the option.
         let (name, value) = match (name.as_str(), value.as_str()) {
             ("ssl", "true") => ("sslmode".to_owned(), "require".to_owned()),
@@ -155,7 +156,7 @@ fn set(values: &mut Values, name: &str, encoded: &str) -> Result<(), ConfigError
         return Ok(());
     }
     // The text after the colon, or before an `@`, may be a password that isn't properly encoded.
-    let hide = shown::is_secret(name) || name == "port" || encoded.contains('@');
+    let hide = is_secret(name) || name == "port" || encoded.contains('@');
     values.set(name, decode(encoded, hide)?)
 }
 

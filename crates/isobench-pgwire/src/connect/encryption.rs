@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use super::{ConnectProblem, Failure};
+use super::error::ConnectProblem;
+use super::failure::Failure;
 use crate::config::{ConnectOptions, Host, SslMode};
 use crate::endpoint::Endpoint;
 use crate::frontend;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::io;
 
 use crate::SqlState;
-use crate::endpoint::{Endpoint, errno_text};
+use crate::endpoint::Endpoint;
+use crate::error_text::{CLOSED, INTERRUPTED, errno_text};
 use crate::startup::StartupError;
 
 /// The problems with each place that was tried.
@@ -128,8 +129,8 @@ impl fmt::Display for ConnectProblem {
             Self::Address(text) | Self::Check(text) | Self::Tls(text) => f.write_str(text),
             Self::Unreachable(error) | Self::Lost(error) => f.write_str(&errno_text(error)),
             Self::Timeout => f.write_str("timeout expired"),
-            Self::Interrupted => f.write_str(crate::error::INTERRUPTED),
-            Self::Closed => f.write_str(crate::error::CLOSED),
+            Self::Interrupted => f.write_str(INTERRUPTED),
+            Self::Closed => f.write_str(CLOSED),
             Self::Startup(error) | Self::WrongPassword(error) => error.fmt(f),
             Self::Unsuitable(text) => f.write_str(text),
         }

@@ -16,7 +16,7 @@ use rustls::sign::CertifiedKey;
 
 use super::certificate;
 use crate::config::{SslCertMode, TlsOptions};
-use crate::endpoint::errno_text;
+use crate::error_text::errno_text;
 
 /// The client's certificate, and whether a server has requested it.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use super::TlsClient;
 use super::client_certificate::Shown;
 use super::verify::{Trusted, Verifier};
 use crate::config::{Address, Host, SslCertMode, SslMode, TlsOptions, TlsRoots, TlsVersion};
-use crate::endpoint::errno_text;
+use crate::error_text::errno_text;
 
 /// The name of PostgreSQL's protocol within TLS.
 const PROTOCOL: &[u8] = b"postgresql";

@@ -5,7 +5,7 @@ use std::io;
 use rustls::{AlertDescription, Error};
 
 use crate::config::TlsVersion;
-use crate::endpoint::errno_text;
+use crate::error_text::errno_text;
 
 /// OpenSSL's names of the alerts that servers send.
 const ALERTS: [(AlertDescription, &str); 14] = [
