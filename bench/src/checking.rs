@@ -15,7 +15,9 @@ use clap::ValueEnum;
 use isobench_isolation::History;
 use isobench_isolation::check::{Options, Report, check};
 use isobench_isolation::history::binary::{self, Encoder};
-use isobench_isolation::history::{Draft, FormatError, Key, Operation, Outcome, Transaction, Version};
+use isobench_isolation::history::{
+    Draft, FormatError, Key, Operation, Transaction, TransactionOutcome, Version,
+};
 use isobench_isolation::model::Order;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -172,7 +174,7 @@ fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
             client,
             begin: now - early.max(1),
             end: now + random.below(half),
-            outcome: Outcome::Committed,
+            outcome: TransactionOutcome::Committed,
         };
         let worker = &mut workers[usize::from(client >= plan.clients / 2)];
         worker.push(&transaction, &draft);

@@ -116,7 +116,7 @@ pub enum Operation<'h> {
 
 /// The outcome of a transaction, as far as its client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum TransactionOutcome {
     /// The server acknowledged the commit.
     Committed,
     /// The server reported a failure, or the transaction was rolled back. Its writes must never be
@@ -126,16 +126,17 @@ pub enum Outcome {
     Unknown,
 }
 
-impl Outcome {
+impl TransactionOutcome {
     /// All outcomes, in the order of their codes in files.
-    pub const ALL: [Outcome; 3] = [Outcome::Committed, Outcome::Aborted, Outcome::Unknown];
+    pub const ALL: [TransactionOutcome; 3] =
+        [TransactionOutcome::Committed, TransactionOutcome::Aborted, TransactionOutcome::Unknown];
 
     /// One word.
     pub const fn name(self) -> &'static str {
         match self {
-            Outcome::Committed => "committed",
-            Outcome::Aborted => "aborted",
-            Outcome::Unknown => "unknown",
+            TransactionOutcome::Committed => "committed",
+            TransactionOutcome::Aborted => "aborted",
+            TransactionOutcome::Unknown => "unknown",
         }
     }
 }
@@ -155,7 +156,7 @@ pub struct Transaction {
     /// wasn't seen.
     pub end: u64,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: TransactionOutcome,
 }
 
 /// A buffer for the operations of one transaction, meant to be reused.
@@ -468,7 +469,7 @@ mod tests {
         let mut history = History::new(vec!["t".to_owned()]);
         assert_eq!(history.table("u"), Some(1));
         for id in 0..3 {
-            let outcome = Outcome::Committed;
+            let outcome = TransactionOutcome::Committed;
             history.push(Transaction { id, client: 0, begin: id, end: id, outcome }, &draft);
         }
         for transaction in 0..3 {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use super::dependencies::{Label, Node, OperationRef};
 use super::report::{Dependency, WitnessStep};
 use super::status::CommitStatus;
-use crate::history::{History, Key, Operation, Outcome, Version};
+use crate::history::{History, Key, Operation, TransactionOutcome, Version};
 
 /// A history with the commit status of its transactions.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ impl<'h> Context<'h> {
 
     /// True if the server reported that the transaction was committed.
     pub(super) fn acknowledged(&self, transaction: Node) -> bool {
-        self.history.transactions()[transaction as usize].outcome == Outcome::Committed
+        self.history.transactions()[transaction as usize].outcome == TransactionOutcome::Committed
     }
 
     /// The step of a cycle, proved by two operations.

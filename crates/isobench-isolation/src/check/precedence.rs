@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::dependencies::{Edges, Label, Node};
-use crate::history::{History, Outcome};
+use crate::history::{History, TransactionOutcome};
 
 /// Adds an edge between a client's consecutive transactions.
 ///
@@ -18,7 +18,7 @@ pub(super) fn sessions(history: &History, committed: &[bool], edges: &mut Edges)
         if let Some(&before) = last.get(&transaction.client) {
             edges.add(before, node, Label::Session);
         }
-        if transaction.outcome == Outcome::Committed {
+        if transaction.outcome == TransactionOutcome::Committed {
             last.insert(transaction.client, node);
         }
     }
@@ -38,7 +38,7 @@ pub(super) fn real_time(history: &History, committed: &[bool], edges: &mut Edges
     };
     let mut begins: Vec<(u64, Node)> = counted().map(|(node, t)| (t.begin, node)).collect();
     let mut ends: Vec<(u64, Node)> = counted()
-        .filter(|(_, t)| t.outcome == Outcome::Committed && t.end < u64::MAX)
+        .filter(|(_, t)| t.outcome == TransactionOutcome::Committed && t.end < u64::MAX)
         .map(|(node, t)| (t.end.max(t.begin), node))
         .collect();
     begins.sort_unstable();

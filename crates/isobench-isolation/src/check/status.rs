@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::dependencies::Node;
 use super::rows::Rows;
-use crate::history::{History, Operation, Outcome};
+use crate::history::{History, Operation, TransactionOutcome};
 
 /// The commit status of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +45,9 @@ pub(super) fn commit_statuses(
     let status: Vec<CommitStatus> = history.transactions()[..transactions as usize]
         .iter()
         .map(|transaction| match transaction.outcome {
-            Outcome::Committed => CommitStatus::Committed,
-            Outcome::Aborted => CommitStatus::Aborted,
-            Outcome::Unknown => CommitStatus::Unsure,
+            TransactionOutcome::Committed => CommitStatus::Committed,
+            TransactionOutcome::Aborted => CommitStatus::Aborted,
+            TransactionOutcome::Unknown => CommitStatus::Unsure,
         })
         .collect();
     let unsure: Vec<Node> =
@@ -142,13 +142,17 @@ impl<'a> Proof<'a> {
         let rows = self.rows;
         for row in std::mem::take(&mut self.touched) {
             for place in rows.places(row) {
-                if self.history.transactions()[place.transaction as usize].outcome == Outcome::Committed {
+                if self.history.transactions()[place.transaction as usize].outcome
+                    == TransactionOutcome::Committed
+                {
                     let operation = self.history.operation(place.record as usize);
                     self.settle(row, place.transaction, &operation);
                 }
             }
             for place in rows.places(row) {
-                if self.history.transactions()[place.transaction as usize].outcome == Outcome::Committed {
+                if self.history.transactions()[place.transaction as usize].outcome
+                    == TransactionOutcome::Committed
+                {
                     let operation = self.history.operation(place.record as usize);
                     self.examine(row, &operation, true);
                 }

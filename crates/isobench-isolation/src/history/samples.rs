@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Draft, History, Initial, Key, Operation, Outcome, Transaction, Version};
+use super::{Draft, History, Initial, Key, Operation, Transaction, TransactionOutcome, Version};
 
 /// An operation that owns its lists.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ pub fn transactions() -> impl Strategy<Value = (Transaction, Vec<Owned>)> {
         Just((0, 0)),
     ];
     let id = prop_oneof![0..1000_u64, any::<u64>()];
-    let outcome = proptest::sample::select(Outcome::ALL.to_vec());
+    let outcome = proptest::sample::select(TransactionOutcome::ALL.to_vec());
     (id, any::<u32>(), instants, outcome, vec(operations(), 0..6)).prop_map(
         |(id, client, (begin, end), outcome, operations)| {
             (Transaction { id, client, begin, end, outcome }, operations)

@@ -2,7 +2,7 @@
 //! database.
 
 use isobench_isolation::check::{Options, check};
-use isobench_isolation::history::{Draft, Key, Operation, Outcome, Version};
+use isobench_isolation::history::{Draft, Key, Operation, TransactionOutcome, Version};
 use isobench_isolation::{Guarantee, History, Model};
 
 use crate::naive::Case;
@@ -46,13 +46,13 @@ fn writes(history: &History) -> Vec<(usize, usize)> {
 
 /// A line `--@ write` is missing.
 fn forgotten(history: &History, write: (usize, usize)) -> Option<History> {
-    let aborted = history.transactions()[write.0].outcome == Outcome::Aborted;
+    let aborted = history.transactions()[write.0].outcome == TransactionOutcome::Aborted;
     (!aborted).then(|| changed(history, |_, _, _| None, |index, place| (index, place) != write))
 }
 
 /// A statement doesn't increment the counter, so that all later versions of the row have one less.
 fn not_raised(history: &History, (index, place): (usize, usize)) -> Option<History> {
-    let committed = history.transactions()[index].outcome == Outcome::Committed;
+    let committed = history.transactions()[index].outcome == TransactionOutcome::Committed;
     let operation = history.operations(index).nth(place)?;
     let Operation::Write { key: row, version: Version { counter: Some(from), .. } } = operation else {
         return None;
@@ -70,7 +70,7 @@ fn not_raised(history: &History, (index, place): (usize, usize)) -> Option<Histo
 
 /// Two statements write the same value. (A value can be written again after a rollback.)
 fn same_value(history: &History, write: (usize, usize)) -> Option<History> {
-    let aborted = |index: usize| history.transactions()[index].outcome == Outcome::Aborted;
+    let aborted = |index: usize| history.transactions()[index].outcome == TransactionOutcome::Aborted;
     let other = writes(history).into_iter().find(|other| other.0 != write.0 && !aborted(other.0))?;
     if aborted(write.0) {
         return None;

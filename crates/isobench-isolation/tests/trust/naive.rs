@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use isobench_isolation::History;
 use isobench_isolation::Order;
 use isobench_isolation::check::Dependency;
-use isobench_isolation::history::{Key, Operation, Outcome};
+use isobench_isolation::history::{Key, Operation, TransactionOutcome};
 
 /// A history, with its operations in lists.
 pub struct Case<'h> {
@@ -63,7 +63,7 @@ impl<'h> Case<'h> {
         self.operations.len()
     }
 
-    pub fn outcome(&self, transaction: usize) -> Outcome {
+    pub fn outcome(&self, transaction: usize) -> TransactionOutcome {
         self.history.transactions()[transaction].outcome
     }
 
@@ -71,10 +71,10 @@ impl<'h> Case<'h> {
     /// unknown outcome.
     pub fn choices(&self) -> Vec<Vec<bool>> {
         let unknown: Vec<_> =
-            (0..self.len()).filter(|&index| self.outcome(index) == Outcome::Unknown).collect();
+            (0..self.len()).filter(|&index| self.outcome(index) == TransactionOutcome::Unknown).collect();
         let subset = |bits: u32| {
             let mut counts: Vec<_> =
-                (0..self.len()).map(|index| self.outcome(index) == Outcome::Committed).collect();
+                (0..self.len()).map(|index| self.outcome(index) == TransactionOutcome::Committed).collect();
             for (place, &index) in unknown.iter().enumerate() {
                 counts[index] = bits >> place & 1 == 1;
             }
@@ -87,10 +87,12 @@ impl<'h> Case<'h> {
     /// committed.
     pub fn proved(&self) -> Vec<bool> {
         let mut counts: Vec<_> =
-            (0..self.len()).map(|index| self.outcome(index) == Outcome::Committed).collect();
+            (0..self.len()).map(|index| self.outcome(index) == TransactionOutcome::Committed).collect();
         loop {
             let next = (0..self.len()).find(|&index| {
-                !counts[index] && self.outcome(index) == Outcome::Unknown && self.proves(&counts, index)
+                !counts[index]
+                    && self.outcome(index) == TransactionOutcome::Unknown
+                    && self.proves(&counts, index)
             });
             match next {
                 Some(index) => counts[index] = true,
@@ -120,8 +122,9 @@ impl<'h> Case<'h> {
             Operation::Write { key, version } => version.counter.is_some_and(|counter| {
                 let next = self.counters(key, |index| counts[index]);
                 // Of two of unknown outcome, either may be the writer.
-                let others =
-                    self.counters(key, |index| index != writer && self.outcome(index) != Outcome::Aborted);
+                let others = self.counters(key, |index| {
+                    index != writer && self.outcome(index) != TransactionOutcome::Aborted
+                });
                 next.iter().any(|&next| next.checked_sub(1) == Some(counter)) && !others.contains(&counter)
             }),
             _ => false,
@@ -153,7 +156,7 @@ impl<'h> Case<'h> {
     /// time.
     pub fn precedes(&self, first: usize, second: usize, order: Order) -> Option<Dependency> {
         let (a, b) = (self.history.transactions()[first], self.history.transactions()[second]);
-        if a.outcome == Outcome::Unknown || first == second {
+        if a.outcome == TransactionOutcome::Unknown || first == second {
             return None;
         }
         if order >= Order::Session && a.client == b.client && first < second {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use isobench_isolation::check::{Options, Report, check};
-use isobench_isolation::history::{Operation, Outcome, Transaction, Version};
+use isobench_isolation::history::{Operation, Transaction, TransactionOutcome, Version};
 use isobench_isolation::{Guarantee, History, Model, Order};
 
 use crate::counts::wrong_count;
@@ -68,10 +68,10 @@ pub fn wrong_verdict(history: &History, report: &Report) -> Option<String> {
     let mut verdict = report.verdict.not_contradicted.clone();
     if !report.verdict.withheld.is_empty() {
         let given = report.verdict.kept.is_some() || !verdict.is_empty();
-        let why = given || !doubtful(history, Outcome::Unknown) && !empty(history);
+        let why = given || !doubtful(history, TransactionOutcome::Unknown) && !empty(history);
         return why.then(|| format!("withheld without reason, or not withheld: {:?}", report.verdict));
     }
-    if doubtful(history, Outcome::Committed) || empty(history) {
+    if doubtful(history, TransactionOutcome::Committed) || empty(history) {
         return Some("a verdict on a history that is empty, or has a value twice".to_owned());
     }
     expected.sort();
@@ -82,15 +82,15 @@ pub fn wrong_verdict(history: &History, report: &Report) -> Option<String> {
 
 /// True if no committed transaction did anything.
 fn empty(history: &History) -> bool {
-    let committed = |it: &Transaction| it.outcome == Outcome::Committed;
+    let committed = |it: &Transaction| it.outcome == TransactionOutcome::Committed;
     history.operation_count() == 0 || !history.transactions().iter().any(committed)
 }
 
 /// True if two transactions with at worst this outcome wrote indistinguishable versions of one row.
-fn doubtful(history: &History, worst: Outcome) -> bool {
+fn doubtful(history: &History, worst: TransactionOutcome) -> bool {
     let mut written: Vec<(usize, Operation<'_>)> = Vec::new();
     for (index, transaction) in history.transactions().iter().enumerate() {
-        let counts = transaction.outcome == Outcome::Committed || transaction.outcome == worst;
+        let counts = transaction.outcome == TransactionOutcome::Committed || transaction.outcome == worst;
         written.extend(history.operations(index).filter(|_| counts).map(|operation| (index, operation)));
     }
     let alike = |one: Version, other: Version| {

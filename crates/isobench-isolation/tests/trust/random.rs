@@ -1,7 +1,7 @@
 //! Small random histories: some close to a serial execution, some far from it.
 
 use isobench_isolation::History;
-use isobench_isolation::history::{Draft, Key, Operation, Outcome, Transaction, Version};
+use isobench_isolation::history::{Draft, Key, Operation, Transaction, TransactionOutcome, Version};
 
 /// The operations of a history's transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ struct Generator {
     random: fastrand::Rng,
     kind: Kind,
     plans: Vec<Vec<Planned>>,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<TransactionOutcome>,
     /// The transactions in the order of their commits.
     serial: Vec<usize>,
     /// For each transaction, those visible to most of its reads.
@@ -74,9 +74,9 @@ pub fn history(kind: Kind, seed: u64) -> History {
     let rare = random.u8(0..4) * 6;
     let outcomes = (0..transactions)
         .map(|_| match random.u8(0..100) {
-            it if it < rare => Outcome::Aborted,
-            it if it < 2 * rare => Outcome::Unknown,
-            _ => Outcome::Committed,
+            it if it < rare => TransactionOutcome::Aborted,
+            it if it < 2 * rare => TransactionOutcome::Unknown,
+            _ => TransactionOutcome::Committed,
         })
         .collect();
     let mut serial: Vec<_> = (0..transactions).collect();
@@ -183,8 +183,8 @@ impl Generator {
             // The version of an aborted transaction is usually replaced by the next one's. Rarely
             // it isn't, or a counter is used twice (but not without values, when reads would be
             // ambiguous).
-            let aborted = self.outcomes[transaction] == Outcome::Aborted;
-            let unknown = self.outcomes[transaction] == Outcome::Unknown;
+            let aborted = self.outcomes[transaction] == TransactionOutcome::Aborted;
+            let unknown = self.outcomes[transaction] == TransactionOutcome::Unknown;
             let told = self.kind != Kind::CountersOnly;
             let odd = told && self.random.u8(0..40) == 0;
             let lost = told && unknown && self.random.bool();
@@ -200,9 +200,9 @@ impl Generator {
         let mut list = Vec::new();
         for (transaction, place) in places {
             let gone = match self.outcomes[transaction] {
-                Outcome::Committed => false,
-                Outcome::Aborted => self.random.u8(0..4) > 0,
-                Outcome::Unknown => self.random.bool(),
+                TransactionOutcome::Committed => false,
+                TransactionOutcome::Aborted => self.random.u8(0..4) > 0,
+                TransactionOutcome::Unknown => self.random.bool(),
             };
             if let (Planned::Append(_, element), false) = (self.plans[transaction][place], gone) {
                 list.push((transaction, element));
@@ -275,7 +275,8 @@ impl Generator {
         }
         let seen = |it: &&(usize, usize)| {
             let own = it.0 == transaction && it.1 < place;
-            let before = self.is_before(it.0, transaction) && self.outcomes[it.0] != Outcome::Aborted;
+            let before =
+                self.is_before(it.0, transaction) && self.outcomes[it.0] != TransactionOutcome::Aborted;
             own || before
         };
         let own = writes.iter().rfind(|it| it.0 == transaction && it.1 < place);
@@ -331,7 +332,8 @@ impl Generator {
                 } else if own {
                     at < place
                 } else {
-                    self.is_before(writer, transaction) && self.outcomes[writer] != Outcome::Aborted
+                    self.is_before(writer, transaction)
+                        && self.outcomes[writer] != TransactionOutcome::Aborted
                 };
                 if seen {
                     rows.push(id);
@@ -353,7 +355,7 @@ impl Generator {
             let end = begin + self.random.u64(1..12);
             ended[client as usize] = end;
             let outcome = self.outcomes[index];
-            let unseen = outcome == Outcome::Unknown && self.random.bool();
+            let unseen = outcome == TransactionOutcome::Unknown && self.random.bool();
             let (begin, end) = match (timed, unseen) {
                 (false, _) => (0, 0),
                 (true, true) => (begin, u64::MAX),

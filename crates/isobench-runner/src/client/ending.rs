@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use isobench_isolation::history::{Outcome, Transaction};
+use isobench_isolation::history::{Transaction, TransactionOutcome};
 use isobench_pgwire::{ServerError, SqlState, TransactionStatus};
 
 use super::state::{AttemptError, Client, ClientAction, ClientState, Context};
@@ -81,7 +81,10 @@ impl Client {
         if self.operations.is_some() {
             // A block left open by the script is rolled back when its session ends.
             let open = self.status != TransactionStatus::Idle;
-            self.record_operations(ctx, if open { Outcome::Aborted } else { Outcome::Committed });
+            self.record_operations(
+                ctx,
+                if open { TransactionOutcome::Aborted } else { TransactionOutcome::Committed },
+            );
         }
     }
 
@@ -170,7 +173,7 @@ impl Client {
         ledger.attempts.retried += 1;
         ledger.time.wasted += now.since(began);
         if self.operations.is_some() {
-            self.record_operations(ctx, Outcome::Aborted);
+            self.record_operations(ctx, TransactionOutcome::Aborted);
         }
         // A retry repeats the same transaction: same script, same values of the variables, same
         // random numbers. With new random keys it would likely miss the conflict, and conflict
@@ -329,18 +332,21 @@ impl Client {
             // COMMIT that was sent and not answered may have succeeded.
             let unanswered = under_way && self.may_commit && self.failure.is_none();
             let unknown = bucket == Bucket::Ambiguous || unanswered;
-            self.record_operations(ctx, if unknown { Outcome::Unknown } else { Outcome::Aborted });
+            self.record_operations(
+                ctx,
+                if unknown { TransactionOutcome::Unknown } else { TransactionOutcome::Aborted },
+            );
         }
     }
 
     /// Records the attempt's reads and writes. `outcome` is what is known besides the server's
     /// replies.
-    fn record_operations(&mut self, ctx: &mut Context<'_>, outcome: Outcome) {
+    fn record_operations(&mut self, ctx: &mut Context<'_>, outcome: TransactionOutcome) {
         let id = self.attempt_id(ctx);
         let (Some(operations), Some(recording)) = (&self.operations, &ctx.job.recording) else { return };
         let outcome = operations.outcome(outcome);
         let swallowed = self.inside.as_ref().is_some_and(|inside| inside.swallowed.is_some());
-        if outcome == Outcome::Committed && !swallowed {
+        if outcome == TransactionOutcome::Committed && !swallowed {
             operations.count(&mut ctx.recorder.scripts[self.script].assertions);
         }
         if operations.is_incomplete(outcome) {
@@ -351,7 +357,7 @@ impl Client {
         }
         // A commit of unknown outcome may still take effect later, so it has no upper bound in
         // time.
-        let end = if outcome == Outcome::Unknown { u64::MAX } else { ctx.now.0 };
+        let end = if outcome == TransactionOutcome::Unknown { u64::MAX } else { ctx.now.0 };
         let client = u32::try_from(self.id).unwrap_or(u32::MAX);
         let transaction = Transaction { id, client, begin: self.attempt_began.0, end, outcome };
         if let Some(problem) = ctx.chunk.write(recording, &transaction, operations.draft()) {

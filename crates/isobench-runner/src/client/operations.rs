@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use isobench_isolation::history::{Draft, Key, Operation, Outcome, Version};
+use isobench_isolation::history::{Draft, Key, Operation, TransactionOutcome, Version};
 use isobench_pgwire::backend::DataRow;
 use isobench_script::{EvalError, Slot, Symbols, Value, Variables};
 
@@ -36,7 +36,7 @@ pub(super) struct AttemptOperations {
     held: Vec<Option<bool>>,
     /// The outcome of the transaction if it ended before the script. A second transaction isn't
     /// part of the attempt.
-    settled: Option<Outcome>,
+    settled: Option<TransactionOutcome>,
     /// The first line that couldn't be understood. The attempt's operations are incomplete then.
     problem: Option<String>,
 }
@@ -212,7 +212,7 @@ impl AttemptOperations {
     }
 
     /// Notes the outcome of a transaction that has ended before the script.
-    pub(super) fn settle(&mut self, outcome: Outcome) {
+    pub(super) fn settle(&mut self, outcome: TransactionOutcome) {
         if self.settled.is_none() && (self.is_used() || self.problem.is_some()) {
             self.settled = Some(outcome);
         }
@@ -233,7 +233,7 @@ impl AttemptOperations {
     }
 
     /// The outcome of the transaction, given that of the attempt.
-    pub(super) fn outcome(&self, attempt: Outcome) -> Outcome {
+    pub(super) fn outcome(&self, attempt: TransactionOutcome) -> TransactionOutcome {
         self.settled.unwrap_or(attempt)
     }
 
@@ -243,9 +243,9 @@ impl AttemptOperations {
     }
 
     /// True if the transaction may have done more than is known.
-    pub(super) fn is_incomplete(&self, outcome: Outcome) -> bool {
-        outcome != Outcome::Aborted
-            && (self.problem.is_some() || self.pending > 0 && outcome == Outcome::Unknown)
+    pub(super) fn is_incomplete(&self, outcome: TransactionOutcome) -> bool {
+        outcome != TransactionOutcome::Aborted
+            && (self.problem.is_some() || self.pending > 0 && outcome == TransactionOutcome::Unknown)
     }
 
     /// Counts the assertions that were evaluated in a committed transaction.

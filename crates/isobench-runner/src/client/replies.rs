@@ -5,7 +5,7 @@
 
 use std::mem;
 
-use isobench_isolation::history::Outcome;
+use isobench_isolation::history::TransactionOutcome;
 use isobench_pgwire::backend::{self, Message, tag};
 use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend};
 use isobench_script::CommandKind;
@@ -108,7 +108,7 @@ impl Client {
                     && self.failure.is_none()
                 {
                     // A statement outside a block has committed by itself.
-                    operations.settle(Outcome::Committed);
+                    operations.settle(TransactionOutcome::Committed);
                 }
                 self.outstanding = self.outstanding.saturating_sub(1);
             }
@@ -303,9 +303,9 @@ impl Client {
             }
         }
         if tag.starts_with(b"COMMIT\0") {
-            operations.settle(Outcome::Committed);
+            operations.settle(TransactionOutcome::Committed);
         } else if tag.starts_with(b"ROLLBACK\0") && request.rolls_back {
-            operations.settle(Outcome::Aborted);
+            operations.settle(TransactionOutcome::Aborted);
         } else if tag.starts_with(b"ROLLBACK\0") && !request.is_commit() {
             operations.reject_partial_rollback();
         }

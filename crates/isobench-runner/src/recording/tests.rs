@@ -4,7 +4,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use isobench_isolation::history::binary::read_lenient;
-use isobench_isolation::history::{Key, Operation, Outcome, Version};
+use isobench_isolation::history::{Key, Operation, TransactionOutcome, Version};
 
 use isobench_script::{Symbols, Weighted, parse};
 
@@ -80,7 +80,8 @@ fn fill(recording: &Recording, first: u64, count: u64) -> Vec<String> {
             let key = Key { table: 0, id: (id.cast_signed() * 7919 + step * 104_729) % 1_000_003 };
             draft.push(Operation::Write { key, version: Version::valued(id.cast_signed()) });
         }
-        let transaction = Transaction { id, client: 0, begin: id, end: id, outcome: Outcome::Committed };
+        let transaction =
+            Transaction { id, client: 0, begin: id, end: id, outcome: TransactionOutcome::Committed };
         problems.extend(chunk.write(recording, &transaction, &draft));
     }
     problems.extend(chunk.flush(recording));

@@ -1,7 +1,7 @@
 //! Errors swallowed by a command's own SQL, and retries inside the server, as rows report them.
 
 use isobench_isolation::History;
-use isobench_isolation::history::{Outcome, text};
+use isobench_isolation::history::{TransactionOutcome, text};
 use isobench_pgwire::SqlState;
 use isobench_runner::{AbortCause, Protocol, Rules, TransactionEnd};
 use isobench_stats::{Attempts, Transactions};
@@ -235,7 +235,7 @@ fn lines_without_tables_make_no_history() {
     let (_, history) = swallowing(None).run_recorded();
     assert!(history.transactions().is_empty() && history.tables().is_empty());
     let (_, history) = swallowing(Some("40001")).run_recorded();
-    assert!(history.transactions().iter().all(|one| one.outcome == Outcome::Committed));
+    assert!(history.transactions().iter().all(|one| one.outcome == TransactionOutcome::Committed));
 }
 
 fn printed(history: &History) -> String {

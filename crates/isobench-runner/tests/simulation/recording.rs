@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use isobench_isolation::History;
-use isobench_isolation::history::{Operation, Outcome, Transaction, text};
+use isobench_isolation::history::{Operation, Transaction, TransactionOutcome, text};
 use isobench_pgwire::SqlState;
 use isobench_runner::{AbortCause, OnError, Protocol, RetryPolicy, Rules, StopCondition, Storage, Urgency};
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, Truth, When, Written};
@@ -75,7 +75,7 @@ fn operations(history: &History) -> Vec<String> {
     lists.flat_map(|list| list.split(", ")).map(str::to_owned).collect()
 }
 
-fn outcomes(history: &History) -> Vec<Outcome> {
+fn outcomes(history: &History) -> Vec<TransactionOutcome> {
     history.transactions().iter().map(|transaction| transaction.outcome).collect()
 }
 
@@ -172,7 +172,7 @@ fn struck(on: On, fault: Fault) -> (RunResult, History) {
 
 #[test]
 fn every_end_of_an_attempt_has_its_outcome() {
-    use Outcome::{Aborted, Committed, Unknown};
+    use TransactionOutcome::{Aborted, Committed, Unknown};
     let lost = Fault::Lost(Loss::Closed);
     for (on, fault, outcome, count) in [
         (On::Update, Fault::Notice, Committed, 2),
@@ -206,7 +206,9 @@ fn every_end_of_an_attempt_has_its_outcome() {
 
 #[test]
 fn what_is_cut_off_is_unknown_only_if_it_was_committing() {
-    for (on, outcome) in [(On::Update, Outcome::Aborted), (On::Commit, Outcome::Unknown)] {
+    for (on, outcome) in
+        [(On::Update, TransactionOutcome::Aborted), (On::Commit, TransactionOutcome::Unknown)]
+    {
         let hang = Fault::Hang { cancellable: false };
         let (_, history) = Case::new(REGISTER)
             .faults(Faults::none().and(on, When::Nth(0, 0), hang))
@@ -219,7 +221,7 @@ fn what_is_cut_off_is_unknown_only_if_it_was_committing() {
         .faults(Faults::none().and(On::Commit, When::Nth(0, 0), hang))
         .interrupt(millis(10), Urgency::Now)
         .run_recorded();
-    assert_eq!(outcomes(&history), [Outcome::Aborted], "it was cancelled");
+    assert_eq!(outcomes(&history), [TransactionOutcome::Aborted], "it was cancelled");
 }
 
 /// The operations in the lost reply are missing, and the history reports that.
@@ -256,7 +258,8 @@ fn a_pipeline_notes_its_variables_when_they_are_sent() {
 fn what_a_script_rolls_back_is_aborted() {
     let (ran, history) = Case::new(ROLLBACK).transactions(40).run_recorded();
     assert_eq!(ran.ledger.transactions.committed, 40);
-    let aborted = outcomes(&history).iter().filter(|outcome| **outcome == Outcome::Aborted).count();
+    let aborted =
+        outcomes(&history).iter().filter(|outcome| **outcome == TransactionOutcome::Aborted).count();
     assert!((5..35).contains(&aborted));
     check_writes(&ran.truth, &history);
 }
@@ -268,7 +271,7 @@ fn an_error_after_the_commit_doesnt_undo_it() {
     let error = Fault::Error(SqlState::UNDEFINED_TABLE);
     let (ran, history) =
         Case::new(&script).faults(Faults::none().and(On::Insert, When::Nth(0, 0), error)).run_recorded();
-    assert_eq!((ran.ledger.attempts.errored, outcomes(&history)), (1, vec![Outcome::Committed]));
+    assert_eq!((ran.ledger.attempts.errored, outcomes(&history)), (1, vec![TransactionOutcome::Committed]));
     check_writes(&ran.truth, &history);
 }
 
@@ -280,7 +283,7 @@ fn an_error_after_the_commit_in_a_pipeline_doesnt_undo_it_either() {
         .protocol(Protocol::Extended)
         .faults(Faults::none().and(On::Insert, When::Nth(0, 0), error))
         .run_recorded();
-    assert_eq!((ran.ledger.attempts.errored, outcomes(&history)), (1, vec![Outcome::Committed]));
+    assert_eq!((ran.ledger.attempts.errored, outcomes(&history)), (1, vec![TransactionOutcome::Committed]));
     check_writes(&ran.truth, &history);
 }
 
@@ -500,9 +503,11 @@ fn where_a_recording_is_kept_makes_no_difference() {
 fn check(ran: &RunResult, history: &History) {
     check_writes(&ran.truth, history);
     check_instants(&ran.truth, history);
-    let committed = outcomes(history).iter().filter(|outcome| **outcome == Outcome::Committed).count() as u64;
+    let committed =
+        outcomes(history).iter().filter(|outcome| **outcome == TransactionOutcome::Committed).count() as u64;
     assert_eq!(committed, ran.ledger.transactions.committed, "{}", printed(history));
-    let unknown = outcomes(history).iter().filter(|outcome| **outcome == Outcome::Unknown).count() as u64;
+    let unknown =
+        outcomes(history).iter().filter(|outcome| **outcome == TransactionOutcome::Unknown).count() as u64;
     assert!(unknown <= ran.ledger.attempts.ambiguous);
     assert!(history.transactions().len() as u64 <= ran.ledger.attempts.started);
     assert!(history.dropped() <= ran.ledger.attempts.ambiguous);
@@ -511,7 +516,7 @@ fn check(ran: &RunResult, history: &History) {
 /// Checks that the transactions committed by the server were recorded as committed or unknown, and
 /// no others as committed.
 fn check_writes(truth: &Truth, history: &History) {
-    let mut recorded: BTreeMap<Written, Outcome> = BTreeMap::new();
+    let mut recorded: BTreeMap<Written, TransactionOutcome> = BTreeMap::new();
     for (index, transaction) in history.transactions().iter().enumerate() {
         for operation in history.operations(index) {
             let Operation::Write { key, version } = operation else { continue };
@@ -526,8 +531,10 @@ fn check_writes(truth: &Truth, history: &History) {
     let mut missing = BTreeSet::new();
     for written in &written {
         match recorded.get(written) {
-            Some(Outcome::Committed | Outcome::Unknown) => {}
-            Some(Outcome::Aborted) => panic!("{written:?} counts as aborted\n{}", printed(history)),
+            Some(TransactionOutcome::Committed | TransactionOutcome::Unknown) => {}
+            Some(TransactionOutcome::Aborted) => {
+                panic!("{written:?} counts as aborted\n{}", printed(history))
+            }
             None => {
                 missing.insert(written.writer);
             }
@@ -535,7 +542,10 @@ fn check_writes(truth: &Truth, history: &History) {
     }
     assert!(missing.len() as u64 <= history.dropped(), "{missing:?} are missing\n{}", printed(history));
     for (record, outcome) in &recorded {
-        assert!(*outcome != Outcome::Committed || written.contains(record), "{record:?} isn't committed");
+        assert!(
+            *outcome != TransactionOutcome::Committed || written.contains(record),
+            "{record:?} isn't committed"
+        );
     }
 }
 
@@ -548,14 +558,14 @@ fn check_instants(truth: &Truth, history: &History) {
         let Transaction { id, client, begin, end, outcome } = *transaction;
         assert!(begin <= end && ids.insert(id), "{transaction:?}");
         if let Some(before) = last.insert(client, *transaction) {
-            let done = if before.outcome == Outcome::Unknown { before.begin } else { before.end };
+            let done = if before.outcome == TransactionOutcome::Unknown { before.begin } else { before.end };
             assert!(done <= begin && before.id < id, "{before:?} {transaction:?}");
         }
         let mine = format!(" writer = {id} ");
         for statement in truth.statements.get(client as usize).into_iter().flatten() {
             if statement.sql.contains(&mine) {
                 assert!(begin <= statement.began.0);
-                assert!(outcome == Outcome::Aborted || statement.ended.0 <= end);
+                assert!(outcome == TransactionOutcome::Aborted || statement.ended.0 <= end);
             }
         }
     }

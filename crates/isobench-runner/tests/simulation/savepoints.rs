@@ -1,6 +1,6 @@
 //! Retries that start after a savepoint, as CockroachDB's retry protocol requires.
 
-use isobench_isolation::history::{Outcome, text};
+use isobench_isolation::history::{TransactionOutcome, text};
 use isobench_pgwire::SqlState;
 use isobench_runner::{Protocol, Restart, RetryPolicy, Rules, Urgency};
 use isobench_stats::Attempts;
@@ -192,8 +192,11 @@ fn every_attempt_is_recorded() {
     let faults = Faults::none().and(On::Release, When::First(2), CONFLICT);
     let (ran, history) = case(RECORDED).faults(faults).run_recorded();
     assert_eq!(ran.truth.blocks, 1);
-    let outcomes: Vec<Outcome> = history.transactions().iter().map(|one| one.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Aborted, Outcome::Aborted, Outcome::Committed]);
+    let outcomes: Vec<TransactionOutcome> = history.transactions().iter().map(|one| one.outcome).collect();
+    assert_eq!(
+        outcomes,
+        [TransactionOutcome::Aborted, TransactionOutcome::Aborted, TransactionOutcome::Committed]
+    );
     let reported = text::print(&history);
     for writer in 1..=3 {
         assert!(reported.contains(&format!("w registers 1 = v1/{writer}\n")), "{reported}");

@@ -1,7 +1,7 @@
 //! Decodes the transactions of a chunk, the inverse of `encode.rs`. No input makes it panic, or use
 //! more memory than a small multiple of the input's size.
 
-use super::super::{History, Kind, Outcome, Record, Transaction};
+use super::super::{History, Kind, Record, Transaction, TransactionOutcome};
 use super::{KINDS, OPEN_END, Reference, bits, unzigzag, value};
 
 /// A problem in a chunk. Since its checksum is right, the program that wrote it is at fault.
@@ -42,7 +42,8 @@ fn transaction(
 ) -> Result<Transaction, Problem> {
     let head = bytes.number()?;
     let code = usize::try_from(head & 3).unwrap_or(usize::MAX);
-    let outcome = *Outcome::ALL.get(code).ok_or("a transaction has an outcome that does not exist")?;
+    let outcome =
+        *TransactionOutcome::ALL.get(code).ok_or("a transaction has an outcome that does not exist")?;
     let id = id_before.wrapping_add_signed(bytes.signed()?);
     let client = u32::try_from(bytes.number()?).map_err(|_| "a client's number is too large")?;
     let begin = begin_before.wrapping_add_signed(bytes.signed()?);

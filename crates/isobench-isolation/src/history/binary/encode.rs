@@ -6,7 +6,7 @@
 //! (`super::bits`) and up to four numbers: table, key, counter, value. Numbers have 7 bits per
 //! byte, the lowest first (LEB128); signed ones are zigzag-coded.
 
-use super::super::{Draft, Kind, Outcome, Record, Transaction};
+use super::super::{Draft, Kind, Record, Transaction, TransactionOutcome};
 use super::{CHUNK, CHUNK_HEAD, OPEN_END, Reference, bits, chunk_checksum, value, zigzag};
 
 /// Collects transactions of one thread into chunks.
@@ -86,12 +86,12 @@ impl Encoder {
     }
 }
 
-/// The code of an outcome: its index in [`Outcome::ALL`].
-const fn code(outcome: Outcome) -> u64 {
+/// The code of an outcome: its index in [`TransactionOutcome::ALL`].
+const fn code(outcome: TransactionOutcome) -> u64 {
     match outcome {
-        Outcome::Committed => 0,
-        Outcome::Aborted => 1,
-        Outcome::Unknown => 2,
+        TransactionOutcome::Committed => 0,
+        TransactionOutcome::Aborted => 1,
+        TransactionOutcome::Unknown => 2,
     }
 }
 

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::super::samples::{Owned, TABLES, transactions};
-use super::super::{Draft, FormatError, History, Key, Operation, Outcome, Transaction, Version};
+use super::super::{Draft, FormatError, History, Key, Operation, Transaction, TransactionOutcome, Version};
 use super::{CHUNK_HEAD, Encoder, header, read, read_lenient, trailer, unzigzag, zigzag};
 
 fn tables() -> Vec<String> {
@@ -99,7 +99,13 @@ fn registers(id: u64, draft: &mut Draft) -> Transaction {
         draft.push(Operation::Write { key, version: written });
     }
     let begin = 1_000_000_000 + id * 30_000;
-    Transaction { id, client: (id % 16) as u32, begin, end: begin + 900_000, outcome: Outcome::Committed }
+    Transaction {
+        id,
+        client: (id % 16) as u32,
+        begin,
+        end: begin + 900_000,
+        outcome: TransactionOutcome::Committed,
+    }
 }
 
 fn registers_file(transactions: u64) -> Vec<u8> {

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 
 use super::super::{
-    Draft, FormatError, History, Initial, Kind, Operation, Outcome, TextError, Transaction, Version,
+    Draft, FormatError, History, Initial, Kind, Operation, TextError, Transaction, TransactionOutcome,
+    Version,
 };
 use super::Notation;
 use super::edn::Maps;
@@ -109,11 +110,11 @@ impl HistoryBuilder {
             return self.invoke(process, instant, id);
         }
         let outcome = match event.kind {
-            event::Kind::Committed => Outcome::Committed,
-            event::Kind::Aborted => Outcome::Aborted,
-            _ => Outcome::Unknown,
+            event::Kind::Committed => TransactionOutcome::Committed,
+            event::Kind::Aborted => TransactionOutcome::Aborted,
+            _ => TransactionOutcome::Unknown,
         };
-        if outcome == Outcome::Committed && !event.has_value() {
+        if outcome == TransactionOutcome::Committed && !event.has_value() {
             return Err("a committed transaction has no value".to_owned());
         }
         self.complete(process, instant, id, outcome)
@@ -200,7 +201,13 @@ impl HistoryBuilder {
         Ok(())
     }
 
-    fn complete(&mut self, process: Option<u32>, end: u64, id: u64, outcome: Outcome) -> Result<(), String> {
+    fn complete(
+        &mut self,
+        process: Option<u32>,
+        end: u64,
+        id: u64,
+        outcome: TransactionOutcome,
+    ) -> Result<(), String> {
         let index = self.history.transactions().len();
         let invocation = self.invocations.get_mut(&process).filter(|invocation| invocation.open);
         if self.invoked && invocation.is_none() {
@@ -211,7 +218,7 @@ impl HistoryBuilder {
             return Err(format!("{} ends at {end}, before it starts at {begin}", whose(process)));
         }
         self.draft.clear();
-        if outcome == Outcome::Committed {
+        if outcome == TransactionOutcome::Committed {
             push_all(&self.operations, &mut self.draft);
         } else {
             let writes = match &invocation {
@@ -228,7 +235,7 @@ impl HistoryBuilder {
         if process.is_none() {
             self.without_client.push(index);
         }
-        let end = if outcome == Outcome::Unknown { u64::MAX } else { end };
+        let end = if outcome == TransactionOutcome::Unknown { u64::MAX } else { end };
         let client = process.unwrap_or(0);
         self.history.push(Transaction { id, client, begin, end, outcome }, &self.draft);
         Ok(())
@@ -244,7 +251,7 @@ impl HistoryBuilder {
             if process.is_none() {
                 self.without_client.push(self.history.transactions().len());
             }
-            let (client, outcome) = (process.unwrap_or(0), Outcome::Unknown);
+            let (client, outcome) = (process.unwrap_or(0), TransactionOutcome::Unknown);
             self.history.push(Transaction { id, client, begin, end: u64::MAX, outcome }, &self.draft);
         }
         for index in self.alone {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::super::{History, Outcome, samples, text};
+use super::super::{History, TransactionOutcome, samples, text};
 use super::{Notation, read, write};
 
 fn edn(text: &str) -> History {
@@ -322,10 +322,10 @@ fn processes_alternate_between_invocation_and_completion() {
     assert_eq!(
         shown,
         [
-            (0, 5, 6, Outcome::Committed),
-            (0, 6, 6, Outcome::Committed),
-            (1, 8, 9, Outcome::Committed),
-            (0, 6, u64::MAX, Outcome::Unknown)
+            (0, 5, 6, TransactionOutcome::Committed),
+            (0, 6, 6, TransactionOutcome::Committed),
+            (1, 8, 9, TransactionOutcome::Committed),
+            (0, 6, u64::MAX, TransactionOutcome::Unknown)
         ]
     );
 }

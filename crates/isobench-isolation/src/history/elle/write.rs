@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::super::{History, Initial, Key, Operation, Outcome, Transaction};
+use super::super::{History, Initial, Key, Operation, Transaction, TransactionOutcome};
 use super::Notation;
 use super::representation::{Representation, spell};
 
@@ -153,9 +153,9 @@ impl<W: Write> Writer<'_, W> {
         let facts = self.history.transactions()[event.transaction];
         let kind = match facts.outcome {
             _ if event.invocation => "invoke",
-            Outcome::Committed => "ok",
-            Outcome::Aborted => "fail",
-            Outcome::Unknown => "info",
+            TransactionOutcome::Committed => "ok",
+            TransactionOutcome::Aborted => "fail",
+            TransactionOutcome::Unknown => "info",
         };
         let (place, process) = (self.place, event.process);
         match self.notation {

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use rustc_hash::FxHashMap;
 
 use super::super::{
-    Draft, FormatError, History, Initial, Key, Operation, Outcome, TextError, Transaction, Version,
+    Draft, FormatError, History, Initial, Key, Operation, TextError, Transaction, TransactionOutcome, Version,
 };
 use super::cursor::Cursor;
 
@@ -82,7 +82,8 @@ impl HistoryBuilder {
         if let Some(before) = self.lines.insert(id, cursor.line_number()) {
             return Err(cursor.error(format!("T{id} is already defined in line {before}")));
         }
-        let mut transaction = Transaction { id, client: 0, begin: 0, end: 0, outcome: Outcome::Committed };
+        let mut transaction =
+            Transaction { id, client: 0, begin: 0, end: 0, outcome: TransactionOutcome::Committed };
         let (mut client, mut instants, mut outcome) = (false, false, false);
         while !cursor.eat(":") {
             if cursor.at_number() && !instants {
@@ -91,7 +92,7 @@ impl HistoryBuilder {
                 continue;
             }
             let word = cursor.word();
-            let ended = Outcome::ALL.into_iter().find(|outcome| outcome.name() == word);
+            let ended = TransactionOutcome::ALL.into_iter().find(|outcome| outcome.name() == word);
             match ended {
                 Some(ended) if !outcome => {
                     outcome = true;

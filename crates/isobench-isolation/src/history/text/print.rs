@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
-use super::super::{History, Initial, Key, Operation, Outcome, Transaction, Version};
+use super::super::{History, Initial, Key, Operation, Transaction, TransactionOutcome, Version};
 use super::is_bare;
 
 /// Writes a history as text.
@@ -74,7 +74,7 @@ impl Names {
             _ if self.instants || begin != 0 => write!(output, " {begin}..{end}")?,
             _ => {}
         }
-        if outcome != Outcome::Committed {
+        if outcome != TransactionOutcome::Committed {
             write!(output, " {}", outcome.name())?;
         }
         write!(output, ":")

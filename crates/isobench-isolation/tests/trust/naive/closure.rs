@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use isobench_isolation::check::Dependency;
-use isobench_isolation::history::Outcome;
+use isobench_isolation::history::TransactionOutcome;
 use isobench_isolation::{Guarantee, Model, Order};
 
 use super::Case;
@@ -103,7 +103,7 @@ impl Case<'_> {
             return Decision::Undecided;
         }
         let committed: Vec<_> =
-            (0..self.len()).map(|index| self.outcome(index) == Outcome::Committed).collect();
+            (0..self.len()).map(|index| self.outcome(index) == TransactionOutcome::Committed).collect();
         let contradicted = |counts: &[bool]| {
             let orders = self.known_orders(counts).into_iter();
             let orders =

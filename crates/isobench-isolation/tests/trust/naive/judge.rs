@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use isobench_isolation::check::Dependency;
-use isobench_isolation::history::{Key, Operation, Outcome, Version};
+use isobench_isolation::history::{Key, Operation, TransactionOutcome, Version};
 use isobench_isolation::{Anomaly, Guarantee, Model, Order};
 
 use super::cycles::{each_cycle, proscribed};
@@ -52,7 +52,8 @@ impl Case<'_> {
         let orders = self.possible_orders(&proved);
         let decided = orders.values().all(|orders| orders.len() == 1) && self.is_gapless(&proved);
         let interleaved = orders.keys().any(|&key| self.interleaved(&proved, key));
-        let read = (0..self.len()).any(|index| proved[index] && self.outcome(index) == Outcome::Unknown);
+        let read =
+            (0..self.len()).any(|index| proved[index] && self.outcome(index) == TransactionOutcome::Unknown);
         Judgement { allowed, decided, open_at_pl1: interleaved || read }
     }
 
@@ -65,7 +66,7 @@ impl Case<'_> {
             counters.windows(2).all(|pair| pair[0] + 1 == pair[1])
         });
         let open = self.possible_orders(counts).keys().any(|&key| {
-            let unknown = |index: usize| !counts[index] && self.outcome(index) == Outcome::Unknown;
+            let unknown = |index: usize| !counts[index] && self.outcome(index) == TransactionOutcome::Unknown;
             let committed = self.counters(key, |index| counts[index]);
             let is_open = |it: &u64| !committed.contains(it) && committed.contains(&(it + 1));
             self.counters(key, unknown).iter().any(is_open)

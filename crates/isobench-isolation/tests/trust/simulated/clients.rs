@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use isobench_isolation::History;
-use isobench_isolation::history::{Key, Outcome, Transaction};
+use isobench_isolation::history::{Key, Transaction, TransactionOutcome};
 
 use super::database::{Answer, Database, Level, Shown, Statement};
 use super::defect::Defect;
@@ -66,7 +66,7 @@ enum ClientState {
     Answered {
         tx: usize,
         begin: u64,
-        outcome: Outcome,
+        outcome: TransactionOutcome,
     },
 }
 
@@ -183,14 +183,14 @@ impl Simulation {
             }
             ClientState::Running { tx, begin, next } => self.statement(client, tx, begin, next),
             ClientState::Answered { tx, begin, outcome } => {
-                let unseen = outcome == Outcome::Unknown && self.random.bool();
+                let unseen = outcome == TransactionOutcome::Unknown && self.random.bool();
                 let end = if unseen { u64::MAX } else { self.clock };
                 let transaction =
                     Transaction { id: tx as u64 + 1, client: client_number(client), begin, end, outcome };
                 self.places[tx] = Some(self.history.transactions().len());
                 self.history.push(transaction, &self.database.txs[tx].draft);
                 // A failed transaction is usually retried.
-                if outcome == Outcome::Committed || self.random.u8(0..4) == 0 {
+                if outcome == TransactionOutcome::Committed || self.random.u8(0..4) == 0 {
                     self.clients[client].program.clear();
                 }
                 ClientState::Nothing
@@ -212,13 +212,13 @@ impl Simulation {
                 self.waits[tx] = holders;
                 if self.is_deadlocked(tx) {
                     self.fail(tx);
-                    return ClientState::Answered { tx, begin, outcome: Outcome::Aborted };
+                    return ClientState::Answered { tx, begin, outcome: TransactionOutcome::Aborted };
                 }
                 ClientState::Running { tx, begin, next }
             }
             Answer::Failed => {
                 self.fail(tx);
-                ClientState::Answered { tx, begin, outcome: Outcome::Aborted }
+                ClientState::Answered { tx, begin, outcome: TransactionOutcome::Aborted }
             }
         }
     }
@@ -243,10 +243,10 @@ impl Simulation {
     }
 
     /// Ends a transaction; returns the outcome known to its client.
-    fn end(&mut self, tx: usize) -> Outcome {
+    fn end(&mut self, tx: usize) -> TransactionOutcome {
         if self.chance(self.rollbacks) {
             self.database.abort(tx);
-            return Outcome::Aborted;
+            return TransactionOutcome::Aborted;
         }
         if self.chance(self.losses) {
             match self.random.u8(0..3) {
@@ -254,16 +254,16 @@ impl Simulation {
                 1 => self.database.abort(tx),
                 _ => self.orphans.push(tx),
             }
-            return Outcome::Unknown;
+            return TransactionOutcome::Unknown;
         }
         if self.database.errs(Defect::CommittedThatFailed) {
             self.database.abort(tx);
-            return Outcome::Committed;
+            return TransactionOutcome::Committed;
         }
         if !self.database.commit(tx) || self.database.errs(Defect::FailedThatCommitted) {
-            return Outcome::Aborted;
+            return TransactionOutcome::Aborted;
         }
-        Outcome::Committed
+        TransactionOutcome::Committed
     }
 
     fn program(&mut self) -> Vec<Statement> {

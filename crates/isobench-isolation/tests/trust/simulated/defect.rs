@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use isobench_isolation::check::Report;
-use isobench_isolation::history::{Key, Operation, Outcome, Transaction};
+use isobench_isolation::history::{Key, Operation, Transaction, TransactionOutcome};
 use isobench_isolation::{Anomaly, Guarantee, Model, Order};
 
 use super::clients::{Run, Workload};
@@ -236,7 +236,7 @@ impl Run {
 
     /// True if the server reported to the client that the transaction committed.
     fn committed(&self, tx: usize) -> bool {
-        self.transaction(tx).is_some_and(|it| it.outcome == Outcome::Committed)
+        self.transaction(tx).is_some_and(|it| it.outcome == TransactionOutcome::Committed)
     }
 
     fn all_committed(&self) -> Vec<usize> {
