@@ -32,16 +32,16 @@ mod words;
 pub(crate) use self::handshake::{TlsClient, TlsError};
 pub use self::stream::TlsStream;
 
-/// How the stream of a session is protected, as far as authentication can be tied to it.
+/// The protection of a session's stream, as far as authentication can be tied to it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Protection {
-    /// It isn't.
+    /// Unencrypted.
     #[default]
     None,
     /// By TLS.
     Tls {
-        /// The data of the channel binding `tls-server-end-point`; `None`: the server's certificate
-        /// has none.
+        /// The data of the channel binding `tls-server-end-point`; `None` if the server's
+        /// certificate has none.
         end_point: Option<Vec<u8>>,
     },
 }

@@ -1,7 +1,7 @@
 //! The real pgbench as an oracle. It talks to a fake server, so only the program is needed; without
 //! it the tests are skipped.
 
-use crate::support::execute::{Client, Outcome, SEED, execute};
+use crate::support::execute::{Client, Execution, SEED, execute};
 use crate::support::pgbench::Pgbench;
 use crate::support::{blocks, expressions};
 use isobench_script::{Mix, Streams, Symbols, Weighted, builtins, find_builtin, parse, split_weight};
@@ -20,7 +20,7 @@ fn oracle(test: &str) -> Option<Pgbench> {
 }
 
 /// Executes one script once, as `pgbench -t 1` does.
-fn ours(text: &str) -> Result<Outcome, String> {
+fn ours(text: &str) -> Result<Execution, String> {
     let mut symbols = Symbols::new();
     let script = parse("x.sql", text, &mut symbols).map_err(|error| error.to_string())?;
     let mut client = Client::new(0, 1, &mut symbols);

@@ -34,7 +34,7 @@ impl Client {
 
 /// The result of executing a script.
 #[derive(Default)]
-pub struct Outcome {
+pub struct Execution {
     /// The lines of `debug()`.
     pub debug: Vec<String>,
     /// The SQL texts sent by the simple protocol.
@@ -44,8 +44,8 @@ pub struct Outcome {
 }
 
 /// Executes the script once.
-pub fn execute(script: &Script, symbols: &Symbols, client: &mut Client) -> Outcome {
-    let mut outcome = Outcome::default();
+pub fn execute(script: &Script, symbols: &Symbols, client: &mut Client) -> Execution {
+    let mut execution = Execution::default();
     let (mut pc, mut arrival) = (0, Arrival::Next);
     while let Some(command) = script.commands.get(pc) {
         let mut lines = Vec::new();
@@ -68,13 +68,13 @@ pub fn execute(script: &Script, symbols: &Symbols, client: &mut Client) -> Outco
                     Ok(value) => Ok(((pc + 1, Arrival::Next), Some((*slot, value)))),
                 },
                 CommandKind::Sql(sql) => {
-                    outcome.sent.push(simple(sql, &client.variables));
+                    execution.sent.push(simple(sql, &client.variables));
                     Ok(((pc + 1, Arrival::Next), None))
                 }
                 _ => Ok(((pc + 1, Arrival::Next), None)),
             },
         };
-        outcome.debug.append(&mut lines);
+        execution.debug.append(&mut lines);
         match result {
             Ok((next, assignment)) => {
                 (pc, arrival) = next;
@@ -83,12 +83,12 @@ pub fn execute(script: &Script, symbols: &Symbols, client: &mut Client) -> Outco
                 }
             }
             Err(error) => {
-                outcome.error = Some(error);
+                execution.error = Some(error);
                 break;
             }
         }
     }
-    outcome
+    execution
 }
 
 /// The text for the simple protocol.
