@@ -96,8 +96,8 @@ pub struct Plan {
     /// Milliseconds a client pauses between two transactions
     #[arg(long, value_name = "MS", help_heading = heading::LOAD)]
     pub think_time: Option<f64>,
-    /// Delays before a retry, as a factor: none, fixed:DELAY or
-    /// exponential:base=…,factor=…,max=…,jitter=full|none [default: none]
+    /// Delays before a retry, as a factor: none, or a policy such as fixed:5ms or exponential; a
+    /// wrong one lists them all [default: none]
     #[arg(long, value_name = "LIST", help_heading = heading::RETRIES)]
     pub backoff: Option<Vec<String>>,
     /// The most attempts of one transaction; 0 is unlimited [default: 0]

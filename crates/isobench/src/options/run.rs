@@ -14,8 +14,8 @@ pub struct RunOptions {
     /// Isolation level of all sessions: ru, rc, rr, ser [default: the server's]
     #[arg(long, value_name = "LEVEL")]
     pub isolation: Option<String>,
-    /// Delay before a retry: none, fixed:DELAY or
-    /// exponential:base=…,factor=…,max=…,jitter=full|none
+    /// Delay before a retry: none, or a policy such as fixed:5ms or exponential; a wrong one lists
+    /// them all
     #[arg(long, value_name = "POLICY", default_value = "none")]
     pub backoff: String,
     /// Write the result to this file as JSON
