@@ -74,7 +74,7 @@ pub struct CompareOptions {
     #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub keep: bool,
     /// Print all options
-    #[arg(long, action = ArgAction::HelpLong, help_heading = EXPERT)]
+    #[arg(long, action = ArgAction::HelpLong, help_heading = "Help")]
     pub(super) help_all: Option<bool>,
     /// The tables.
     #[command(flatten)]
