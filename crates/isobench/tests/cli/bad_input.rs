@@ -4,6 +4,8 @@
 use std::net::TcpListener;
 use std::path::Path;
 
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_testkit::scripted::ScriptedServer;
 
 use crate::compare::words;
@@ -107,11 +109,12 @@ const FAILING: &[(&str, &str, &[&str])] = &[
 
 #[test]
 fn a_script_that_fails_names_its_line() {
-    let Some(scene) = Scene::with_server("a_script_that_fails_names_its_line") else { return };
+    let Some(database) = Database::new("a_script_that_fails_names_its_line") else { return };
+    let scene = Scene::new();
     for (name, text, texts) in FAILING {
         scene.write(name, text);
-        let finished =
-            scene.run(&["run", "-c", "2", "-t", "3", "-f", name, "--json", "out.json"]).expect(2).says(texts);
+        let options = ["run", "-c", "2", "-t", "3", "-f", name, "--json", "out.json"];
+        let finished = database.run(&scene, &options).expect(2).says(texts);
         let finished = finished.says(&["Run was aborted; the above results are incomplete."]);
         assert!(
             finished.stdout.contains("number of transactions actually processed: 0/6"),
@@ -161,7 +164,7 @@ fn a_comparison_that_cant_be_measured_says_why_once() {
 #[test]
 fn a_result_that_cannot_be_written_is_still_printed() {
     let Some(scene) = Scene::with_server("a_result_that_cannot_be_written_is_still_printed") else { return };
-    let measure = "--transactions 5 --warmup 0 --rounds 1 --levels rc -c 1";
+    let measure = "--transactions 5 --warmup 0 --rounds 1 --levels rc -c 1 --server-setting fsync=off";
     if !Path::new("/dev/full").exists() {
         return;
     }
@@ -170,7 +173,7 @@ fn a_result_that_cannot_be_written_is_still_printed() {
         let finished = scene.run(&words(&arguments)).expect(1);
         finished.says(&["could not write \"/dev/full\""]).prints(&["\nread committed ", "held"]);
     }
-    let finished = scene.run(&words("run -t 2 --json /dev/full")).expect(1);
+    let finished = scene.run(&words("run -t 2 --json /dev/full --server-setting fsync=off")).expect(1);
     finished.says(&["could not write \"/dev/full\""]).prints(&["actually processed: 2/2"]);
     scene.assert_clean();
 }
@@ -181,7 +184,7 @@ fn a_closed_pipe_is_no_panic() {
     let sh = |line: &str| {
         let line = line.replace(
             "COMPARE",
-            "compare --transactions 5 --warmup 0 --rounds 1 --levels rc -c 1 --json out.json",
+            "compare --transactions 5 --warmup 0 --rounds 1 --levels rc -c 1 --server-setting fsync=off --json out.json",
         );
         let mut command = scene.program(Path::new("/bin/sh"), &["-c", &line, env!("CARGO_BIN_EXE_isobench")]);
         Running::start(&mut command).finish().expect(0)
@@ -246,13 +249,29 @@ fn a_wrong_password_and_other_refusals() {
     run("nosuch").expect(1).says(&["database \"nosuch\" does not exist"]);
     // pgbench's tables are missing: the message says how to create them.
     run(&database.name).expect(1).says(&["\"pgbench_branches\" does not exist", "isobench init"]);
-    // The server has its own limit.
-    let finished = database.run(&scene, &["run", "-f", "good.sql", "-c", "150"]).expect(1);
-    finished.says(&["too many clients", "150 clients", "raise max_connections"]);
-    let finished =
-        database.run(&scene, &words("compare --levels rc -c 150 --transactions 1 --warmup 0")).expect(1);
-    finished.says(&["too many clients", "raise max_connections"]);
-    assert_eq!(database.inventory(), "", "the schema is removed after a failure, too");
+}
+
+/// On a server of its own: the others would be refused, too.
+#[test]
+fn more_clients_than_connections() {
+    let Some(scene) = Scene::with_server("more_clients_than_connections") else { return };
+    scene.write("good.sql", "select 1;\n");
+    let settings = [("max_connections", "20"), ("fsync", "off")];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() }, &mut |_| {});
+    let server = server.expect("a server");
+    let (folder, port) = (server.socket_dir().to_string_lossy().into_owned(), server.port().to_string());
+    let named = ["-h", &folder, "-p", &port, "-U", server.user(), "-d", server.database()];
+    for command in ["run -f good.sql", "compare --levels rc --transactions 1 --warmup 0"] {
+        let arguments = [&words(command)[..], &["-c", "30"], &named].concat();
+        let finished = scene.run(&arguments).expect(1);
+        finished.says(&["too many clients", "30 clients", "raise max_connections"]);
+    }
+    let host = Host::unix(server.socket_dir(), server.port());
+    let options = ConnectOptions::new(host, server.user(), server.database());
+    let schemas = "select count(*) from pg_namespace where nspname = 'isobench'";
+    let left = Connection::open(&options).expect("a connection").value(schemas).expect("an answer");
+    assert_eq!(left.as_deref(), Some("0"), "the schema is removed after a failure, too");
 }
 
 /// A full disk while the tables are loaded, in the server's own words.
@@ -303,18 +322,4 @@ fn a_full_disk() {
     let finished = scene.run(&["init", "-h", &folder, "-U", "test", "-d", "test"]).expect(1);
     finished.says(&["No space left on device", "copying rows into pgbench_accounts failed"]);
     server.finish();
-}
-
-/// The first cell's result is safe when the second can't be measured.
-/// The setup runs before each cell, so it has to drop the tables it creates.
-#[test]
-fn a_set_up_that_works_only_once_is_refused() {
-    let Some(scene) = Scene::with_server("a_set_up_that_works_only_once_is_refused") else { return };
-    scene.write("once.sql", "create table once (id int);\n");
-    scene.write("good.sql", "insert into once values (1);\n");
-    let options = "compare --levels rc,rr --setup once.sql -w good.sql -c 1 --transactions 5 --warmup 0 --rounds 1 \
-        --json out.json";
-    let finished = scene.run(&words(options)).expect(1);
-    finished.says(&["--setup", "once.sql:1", "relation \"once\" already exists", "DROP … IF EXISTS"]);
-    scene.assert_clean();
 }

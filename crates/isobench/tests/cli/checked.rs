@@ -26,7 +26,8 @@ fn anomalies(round: &Value) -> Vec<&str> {
 #[test]
 fn each_level_is_judged_by_its_own_history() {
     let Some(scene) = Scene::with_server("each_level_is_judged_by_its_own_history") else { return };
-    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 100 --warmup 0.1 \
+    let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 60 --warmup 0.1 \
+        --server-setting fsync=off \
         --json out.json --csv out.csv";
     let finished = scene.run(&words(options)).expect(0);
     let finished = finished.prints(&["anomalies", "promise unbroken", "so the level gave no more than"]);
@@ -57,7 +58,8 @@ fn each_level_is_judged_by_its_own_history() {
 #[test]
 fn an_audit_prints_witnesses_and_writes_histories() {
     let Some(scene) = Scene::with_server("an_audit_prints_witnesses_and_writes_histories") else { return };
-    let options = "audit --levels rc,ser --workload write-skew:shifts=4 --clients 8 --transactions 100";
+    let options = "audit --levels rc,ser --workload write-skew:shifts=4 --clients 8 --transactions 100 \
+        --server-setting fsync=off";
     let finished = scene.run(&words(options)).expect(0).says(&["the histories are in isobench-history"]);
     let finished =
         finished.prints(&["write-skew:shifts=4, read committed, 8 clients", "serializable", " violations"]);
@@ -123,18 +125,19 @@ const READS_IT: &str = "BEGIN;\n--@ read t key=1 value=5\nSELECT value FROM t WH
 
 #[test]
 fn a_broken_promise_is_branded_and_is_status_3() {
-    let Some(scene) = Scene::with_server("a_broken_promise_is_branded_and_is_status_3") else { return };
+    let Some(database) = Database::new("a_broken_promise_is_branded_and_is_status_3") else { return };
+    let scene = Scene::new();
     scene.write("aborted.sql", ABORTED);
     scene.write("reads.sql", READS_IT);
     scene.write("tables.sql", TABLE);
     let options = format!("compare --workload aborted.sql --workload reads.sql {SHORTLY}");
-    let finished = scene.run(&words(&options)).expect(3).says(&["did not give what it promises"]);
+    let finished = database.run(&scene, &words(&options)).expect(3).says(&["did not give what it promises"]);
     finished.prints(&["PROMISE BROKEN", "promise BROKEN", "aborted read"]);
     let document = document::read(&scene, "out.json");
     let round = rounds(&document).next().expect("a round");
     assert_eq!(round["verdict"]["kept"], false);
     // Without a check of the history, it is an unproved row like any other.
-    let finished = scene.run(&words(&format!("{options} --no-verdict"))).expect(0);
+    let finished = database.run(&scene, &words(&format!("{options} --no-verdict"))).expect(0);
     finished.prints(&["unproved"]);
 }
 
@@ -174,11 +177,13 @@ const WRONG: [(&str, &str, &str, &str); 4] = [
 
 #[test]
 fn a_wrong_annotation_accuses_nobody() {
-    let Some(scene) = Scene::with_server("a_wrong_annotation_accuses_nobody") else { return };
+    let Some(database) = Database::new("a_wrong_annotation_accuses_nobody") else { return };
+    let scene = Scene::new();
     scene.write("tables.sql", TABLE);
     for (name, script, what, place) in WRONG {
         scene.write(name, script);
-        let finished = scene.run(&words(&format!("compare --workload {name} {SHORTLY}"))).expect(1);
+        let compare = format!("compare --workload {name} {SHORTLY}");
+        let finished = database.run(&scene, &words(&compare)).expect(1);
         assert!(!finished.stdout.contains("BROKEN"), "{name}: {}", finished.stdout);
         finished.prints(&["withheld"]).says(&[
             "warning: serializable, 1 clients: the verdict is withheld",
@@ -198,7 +203,6 @@ fn a_wrong_annotation_accuses_nobody() {
     }
     // The same holds for a single run.
     let run = "run -f same.sql -n -c 1 -t 5 --isolation ser";
-    let Some(database) = Database::new("a_wrong_annotation_accuses_nobody") else { return };
     database.connect().execute(TABLE).expect("tables");
     database.run(&scene, &words(run)).expect(1).prints(&["VERDICT WITHHELD", "Where to look: "]);
 }

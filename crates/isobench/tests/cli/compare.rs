@@ -129,33 +129,9 @@ fn check_csv(document: &Value, csv: &str) {
 }
 
 #[test]
-fn clients_and_backoff_are_factors() {
-    let Some(scene) = Scene::with_server("clients_and_backoff_are_factors") else { return };
-    let options = "compare --levels rc,rr --clients 1,3 --backoff none --backoff exponential:base=1ms,max=8ms \
-                   --transactions 5 --warmup 0 --rounds 1 --protocol prepared --jobs 2 --json out.json";
-    let finished = scene.run(&words(options)).expect(0);
-    let document = document::read(&scene, "out.json");
-    assert_invariants_held(&document);
-    let mut found: Vec<String> = cells(&document)
-        .iter()
-        .map(|cell| format!("{} {} {}", cell["level"]["requested"], cell["clients"], cell["backoff"]))
-        .collect();
-    assert_eq!(found.len(), 8);
-    found.sort();
-    found.dedup();
-    assert_eq!(found.len(), 8, "{found:?}");
-    assert!(cells(&document).iter().all(|cell| cell["protocol"] == "prepared" && cell["jobs"] == 2));
-    let mut places: Vec<u64> = rounds(&document).map(|round| count(round, "/order")).collect();
-    assert_ne!(places, [1, 2, 3, 4, 5, 6, 7, 8], "the order is shuffled");
-    places.sort_unstable();
-    assert_eq!(places, [1, 2, 3, 4, 5, 6, 7, 8]);
-    assert_eq!(finished.stderr.matches("backoff exponential").count(), 4, "{}", finished.stderr);
-}
-
-#[test]
 fn a_mix_of_scripts_keeps_the_books() {
     let Some(scene) = Scene::with_server("a_mix_of_scripts_keeps_the_books") else { return };
-    let options = "compare --levels ser --clients 3 -w tpcb-like@2 -w simple-update -w select-only@3 --protocol \
+    let options = "compare --server-setting fsync=off --levels ser --clients 3 -w tpcb-like@2 -w simple-update -w select-only@3 --protocol \
         extended --max-tries 2 --transactions 40 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
@@ -166,20 +142,6 @@ fn a_mix_of_scripts_keeps_the_books() {
         let held = |invariant: &Value| invariant["held"] == Value::Bool(true);
         assert!(round["invariants"].as_array().expect("invariants").iter().all(held), "{round:#}");
     }
-}
-
-#[test]
-fn one_try_is_no_retry() {
-    let Some(scene) = Scene::with_server("one_try_is_no_retry") else { return };
-    let options = "compare --levels rr --clients 8 --max-tries 1 --transactions 40 --warmup 0 --rounds 1 --json \
-        out.json";
-    scene.run(&words(options)).expect(0);
-    let document = document::read(&scene, "out.json");
-    assert_invariants_held(&document);
-    let round = rounds(&document).next().expect("a round");
-    assert_eq!(count(round, "/attempts/retried"), 0);
-    assert!(count(round, "/attempts/given_up") > 0, "{}", round["attempts"]);
-    assert_eq!(count(round, "/attempts/started"), count(round, "/transactions/total"));
 }
 
 #[test]
@@ -200,7 +162,7 @@ fn a_workload_of_ones_own() {
          update doctors set on_call = not on_call where id = :id;\n\
          end;\n",
     );
-    let options = "compare --levels rc,ser --clients 4 --setup tables.sql --workload leave.sql --transactions 100 \
+    let options = "compare --server-setting fsync=off --levels rc,ser --clients 4 --setup tables.sql --workload leave.sql --transactions 100 \
         --warmup 0 --rounds 1 --json out.json";
     let finished = scene.run(&words(options)).expect(0).prints(&["leave.sql", "unchecked"]);
     let document = document::read(&scene, "out.json");
@@ -212,6 +174,18 @@ fn a_workload_of_ones_own() {
     let conflicts = cells(&document)[1]["rounds"][0]["conflicts"].to_string();
     assert!(conflicts.contains("40001"), "{conflicts}\n{}", finished.stderr);
     assert!(!finished.stdout.contains("held"), "nothing was checked:\n{}", finished.stdout);
+}
+
+/// Statements that are impossible within a transaction can't be tried, and are measured
+/// nevertheless.
+#[test]
+fn what_cannot_be_tried_is_measured() {
+    let Some(scene) = Scene::with_server("what_cannot_be_tried_is_measured") else { return };
+    scene.write("setup.sql", "DROP TABLE IF EXISTS t; CREATE TABLE t (v int);\n");
+    scene.write("own.sql", "VACUUM t;\n");
+    let options = "compare --workload own.sql --setup setup.sql --levels rc --clients 2 --transactions 5 --warmup 0 \
+        --rounds 1 --server-setting fsync=off";
+    scene.run(&words(options)).expect(0);
 }
 
 /// Splits a command line at blanks.

@@ -47,12 +47,6 @@ fn compare_by_ctrl_c() {
 }
 
 #[test]
-fn compare_by_sigterm() {
-    let Some(finished) = interrupt("compare_by_sigterm", COMPARE, Signal::TERM) else { return };
-    finished.prints(&["INCOMPLETE"]).says(&["the comparison is incomplete: interrupted"]);
-}
-
-#[test]
 fn run_by_ctrl_c() {
     let Some(finished) = interrupt("run_by_ctrl_c", RUN, Signal::INT) else { return };
     let finished =
@@ -64,30 +58,6 @@ fn run_by_ctrl_c() {
 fn run_by_sigterm() {
     let Some(finished) = interrupt("run_by_sigterm", RUN, Signal::TERM) else { return };
     finished.says(&["Run was interrupted; the above results are incomplete."]);
-}
-
-/// The cells finished before stay in the result.
-#[test]
-fn finished_cells_are_kept() {
-    let Some(scene) = Scene::with_server("finished_cells_are_kept") else { return };
-    let options =
-        "compare --levels rc,rr,ser --clients 2 --time 0.2 --warmup 0 --rounds 1000 --json out.json";
-    let running = Running::start(&mut scene.isobench(&words(options)));
-    running.wait_for_stderr("[4/3000] round 2/1000");
-    running.signal(Signal::INT);
-    running.finish().expect(2).prints(&[
-        "INCOMPLETE",
-        "\nread committed ",
-        "\nrepeatable read ",
-        "\nserializable ",
-    ]);
-    scene.assert_clean();
-    let document = document::read(&scene, "out.json");
-    assert_eq!(
-        (&document["complete"], &document["incomplete_reason"]),
-        (&false.into(), &"interrupted".into())
-    );
-    assert!(rounds(&document).filter(|round| round["complete"] == true).count() >= 4);
 }
 
 /// A statement that takes forever: the second signal doesn't wait for it.

@@ -2,6 +2,7 @@
 //! database for a seed.
 
 use std::path::Path;
+use std::thread;
 
 use isobench_testkit::installed::RealPgbench;
 
@@ -119,8 +120,12 @@ fn the_summary_has_pgbenchs_lines() {
         }
         // The choice of scripts in a mix must not be random.
         let options = &format!("{options} --random-seed=42");
-        let theirs = theirs(&scene, &pgbench.program, &database, options).expect(status);
-        let ours = database.run(&scene, &[&["run"], &words(options)[..]].concat()).expect(status);
+        // Side by side: some options take seconds.
+        let (theirs, ours) = thread::scope(|scope| {
+            let theirs = scope.spawn(|| theirs(&scene, &pgbench.program, &database, options));
+            let ours = database.run(&scene, &[&["run"], &words(options)[..]].concat());
+            (theirs.join().expect("no panic").expect(status), ours.expect(status))
+        });
         let different = difference(&theirs, &ours);
         if !different.is_empty() {
             differences.push(format!("{options}\n{different}"));

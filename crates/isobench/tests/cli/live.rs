@@ -8,7 +8,7 @@ use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 use crate::support::terminal::Terminal;
 
-const COMPARE: &str = "compare --levels rc,rr --clients 4 --warmup 0 --no-save";
+const COMPARE: &str = "compare --levels rc,rr --clients 4 --warmup 0 --no-save --server-setting fsync=off";
 
 /// The characters of the progress bar.
 const BAR: [char; 2] = ['█', '░'];
@@ -92,12 +92,12 @@ fn without_live_there_is_one_line_and_without_a_terminal_plain_ones() {
     terminal.assert_never_shown("latency");
 
     let terminal = Terminal::new(24, 120);
-    let finished = start(&scene, &terminal, "--rounds 2 --time 0.2 --live", "dumb").finish().expect(0);
+    let finished = start(&scene, &terminal, "--rounds 2 --transactions 5 --live", "dumb").finish().expect(0);
     assert_clean(&terminal, &finished);
     let said = terminal.text();
     assert!(said.contains("[1/4] round 1/2, ") && said.contains("[4/4] round 2/2, "), "{said}");
 
-    let options = format!("{COMPARE} --rounds 2 --time 0.2 --live");
+    let options = format!("{COMPARE} --rounds 2 --transactions 5 --live");
     let finished = scene.run(&words(&options)).expect(0).says(&["[1/4] round 1/2, ", "[4/4] round 2/2, "]);
     assert!(!finished.stderr.contains(BAR) && !finished.stderr.contains('\x1b'), "{}", finished.stderr);
     scene.assert_clean();

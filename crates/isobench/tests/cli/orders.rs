@@ -27,7 +27,8 @@ fn every_strategy_gets_its_own_verdict() {
     let names = STRATEGIES.map(|row| row.0).join(",");
     let options = format!(
         "compare --workload orders:shops=2 --strategies {names} --levels rc,ser --clients 8 --rounds 1 \
-         --transactions 100 --warmup 0.1 --max-warmup 0.1 --json out.json"
+         --transactions 100 --warmup 0.1 --max-warmup 0.1 --server-setting fsync=off \
+         --server-setting deadlock_timeout=10ms --json out.json"
     );
     scene.run(&words(&options)).expect(0);
     let document = document::read(&scene, "out.json");

@@ -59,23 +59,23 @@ fn repeat(plan: &str, options: &str) {
 
 #[test]
 fn a_single_statement_against_a_block() {
-    repeat("e1-dbist", "--transactions 10 --scale 1 --server-setting fsync=off");
+    repeat("e1-dbist", "--transactions 3 --scale 1 --server-setting fsync=off");
 }
 
 #[test]
 fn a_procedure_against_the_client() {
-    repeat("e2-pachot", "--transactions 10 --server-setting fsync=off");
+    repeat("e2-pachot", "--transactions 3 --server-setting fsync=off");
 }
 
 #[test]
 fn four_levels() {
     // With the plan's own settings of the server.
-    repeat("e3-pato", "--transactions 20 --scale 1");
+    repeat("e3-pato", "--transactions 5 --scale 1");
 }
 
 #[test]
 fn swallowed_conflicts() {
-    repeat("e4-digoal", "--transactions 5 --server-setting fsync=off");
+    repeat("e4-digoal", "--transactions 2 --server-setting fsync=off");
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn predicate_locks_of_a_scan() {
 
 #[test]
 fn smallbank() {
-    repeat("smallbank", "--transactions 10 --vary hotspot=10 --server-setting fsync=off");
+    repeat("smallbank", "--transactions 3 --vary hotspot=10 --server-setting fsync=off");
 }
 
 #[test]
 fn sibench() {
-    repeat("sibench", "--transactions 10 --vary items=10 --vary queries=1,10 --server-setting fsync=off");
+    repeat("sibench", "--transactions 3 --vary items=10 --vary queries=1,10 --server-setting fsync=off");
 }

@@ -20,19 +20,20 @@ fn all_clients_work_to_the_end_at_serializable() {
 fn all_clients_work_to_the_end(test: &str, level: &str) {
     let Some(scene) = Scene::with_server(test) else { return };
     let options = format!(
-        "run --isolation {level} -s 4 -c 4 -t 200 --max-tries 100000 --random-seed 1 --json out.json"
+        "run --isolation {level} -s 4 -c 4 -t 60 --max-tries 100000 --random-seed 1 --server-setting fsync=off \
+         --json out.json"
     );
     let finished = scene.run(&words(&options)).expect(0);
     scene.assert_clean();
     let finished = finished.prints(&[
-        "number of transactions actually processed: 800/800\n",
+        "number of transactions actually processed: 240/240\n",
         "number of failed transactions: 0 (0.000%)\n",
         "scaling factor: 4\n",
     ]);
     let document = document::read(&scene, "out.json");
     assert_invariants_held(&document);
     let round = rounds(&document).next().expect("a round");
-    assert_eq!(count(round, "/transactions/committed"), 800);
+    assert_eq!(count(round, "/transactions/committed"), 240);
     assert_eq!(count(round, "/attempts/errored") + count(round, "/attempts/cut_off"), 0);
     assert!(count(round, "/attempts/retried") > 0, "there were no conflicts to survive: {}", finished.stdout);
 }
@@ -43,7 +44,7 @@ fn a_collision_is_shown_as_one() {
     let test = "a_collision_is_shown_as_one";
     let Some(database) = Database::new(test) else { return };
     let scene = Scene::new();
-    let options = "compare --levels rr --scale 1 --clients 16 --transactions 60 --warmup 0 --rounds 1 --keep \
+    let options = "compare --levels rr --scale 1 --clients 16 --transactions 30 --warmup 0 --rounds 1 --keep \
         --json out.json";
     database.run(&scene, &words(options)).expect(0);
     let document = document::read(&scene, "out.json");

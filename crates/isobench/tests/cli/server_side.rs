@@ -14,8 +14,8 @@ fn the_server_counts_what_we_count() {
         [("simple", "tpcb-like"), ("prepared", "tpcb-like"), ("extended", "select-only")]
     {
         let line = format!(
-            "compare --levels rc,ser -c 4 --transactions 40 --warmup 0.1 --rounds 1 -M {protocol} -w {workload} \
-             --json out.json"
+            "compare --levels rc,ser -c 4 --transactions 20 --warmup 0.1 --rounds 1 -M {protocol} -w {workload} \
+             --server-setting fsync=off --json out.json"
         );
         scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
         let document = document::read(&scene, "out.json");
@@ -61,15 +61,15 @@ fn the_server_counts_what_we_count_of_strategies() {
 #[test]
 fn waits_and_locks_are_sampled() {
     let Some(scene) = Scene::with_server("waits_and_locks_are_sampled") else { return };
-    // Each of 24 transactions holds the row for a while, one after the other, so there is time for
+    // Each of 16 transactions holds the row for a while, one after the other, so there is time for
     // samples.
     scene.write("tables.sql", "drop table if exists t; create table t as select 1 as id, 0 as value;");
     scene.write(
         "hold.sql",
         "begin;\nupdate t set value = value + 1 where id = 1;\nselect pg_sleep(0.1);\nend;\n",
     );
-    let line = "compare --setup tables.sql --workload hold.sql --levels rc,ser -c 8 --transactions 3 --warmup 0 \
-        --rounds 1 --json out.json";
+    let line = "compare --setup tables.sql --workload hold.sql --levels rc,ser -c 8 --transactions 2 --warmup 0 \
+        --rounds 1 --server-setting fsync=off --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
     for cell in cells(&document) {
@@ -106,7 +106,7 @@ fn forbidden_views_cost_nothing_but_what_they_show() {
     let role = format!("nobody_{}", database.name);
     let sql = format!("create role {role} login; grant create on database {} to {role}", database.name);
     admin.execute(&sql).expect("a role");
-    let line = "compare --levels rc,ser -c 4 --transactions 10 --warmup 0.1 --rounds 2 --json out.json";
+    let line = "compare --levels rc,ser -c 4 --transactions 10 --warmup 0.1 --rounds 1 --json out.json";
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut command = scene.isobench(&words);
     let options = database.server_options();

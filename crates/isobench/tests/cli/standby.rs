@@ -42,35 +42,36 @@ fn start(standby: &Standby, scene: &Scene, command: &str) -> Running {
 }
 
 #[test]
-fn a_standby_is_read_and_named() {
+fn a_standby_is_read_and_refuses_writes() {
     let scene = Scene::new();
-    let Some((_primary, standby)) = servers("a_standby_is_read_and_named", &scene, &[]) else { return };
+    let test = "a_standby_is_read_and_refuses_writes";
+    let Some((_primary, standby)) = servers(test, &scene, &[]) else { return };
+    is_read_and_named(&scene, &standby);
+    refuses_writes(&scene, &standby);
+}
+
+fn is_read_and_named(scene: &Scene, standby: &Standby) {
     let host = standby.host().describe();
     let short = "compare -w select-only --clients 2 --transactions 10 --warmup 0 --rounds 1 --json out.json";
-    let finished = on(&standby, &scene, short).expect(0);
+    let finished = on(standby, scene, short).expect(0);
     let finished = finished.says(&[
         &format!("connected to {host}, and so are all sessions to come; named were /nonexistent:1,"),
         "note: left out: a hot standby runs no transactions at serializable",
         &format!("reading the tables that are there on {host}/postgres as postgres, a hot standby"),
     ]);
     finished.prints(&[&format!(", a hot standby, host {host}\n")]);
-    let document = document::read(&scene, "out.json");
+    let document = document::read(scene, "out.json");
     assert_eq!(document["server"]["hot_standby"], true);
     assert_eq!(document["server"]["host"], host.as_str());
     assert_eq!(document["plan"]["scale"], 2);
     let levels: Vec<_> = cells(&document).iter().map(|cell| cell["level"]["effective"].clone()).collect();
     assert_eq!(levels, ["read committed", "repeatable read"]);
-    let finished = on(&standby, &scene, "run -b select-only -c 2 -t 5").expect(0);
+    let finished = on(standby, scene, "run -b select-only -c 2 -t 5").expect(0);
     let finished = finished.says(&["a hot standby; nothing is vacuumed"]);
     finished.prints(&["scaling factor: 2\n", "actually processed: 10/10\n"]);
 }
 
-#[test]
-fn what_writes_is_refused_on_a_standby() {
-    let scene = Scene::new();
-    let Some((_primary, standby)) = servers("what_writes_is_refused_on_a_standby", &scene, &[]) else {
-        return;
-    };
+fn refuses_writes(scene: &Scene, standby: &Standby) {
     scene.write("mine.sql", "select bid from pgbench_branches where bid = 1 for update;\n");
     for (command, why) in [
         ("compare", "script \"tpcb-like\" writes (UPDATE)"),
@@ -81,16 +82,16 @@ fn what_writes_is_refused_on_a_standby() {
         ("init", "tables can't be made there"),
         ("run", "script \"tpcb-like\" writes (UPDATE)"),
     ] {
-        let finished = on(&standby, &scene, command).expect(1);
+        let finished = on(standby, scene, command).expect(1);
         finished.says(&[
             "is a hot standby, which can only be read, but ",
             why,
             "target_session_attrs=primary",
         ]);
     }
-    let finished = on(&standby, &scene, "compare -w select-only --levels rc,ser").expect(1);
+    let finished = on(standby, scene, "compare -w select-only --levels rc,ser").expect(1);
     finished.says(&["--levels: a hot standby runs no transactions at serializable"]);
-    let finished = on(&standby, &scene, "run -b select-only --isolation ser").expect(1);
+    let finished = on(standby, scene, "run -b select-only --isolation ser").expect(1);
     finished.says(&["--isolation: a hot standby runs no transactions at serializable"]);
 }
 

@@ -25,7 +25,8 @@ fn server() -> Arc<Server> {
     if let Some(server) = shared.upgrade() {
         return server;
     }
-    let settings = vec![("listen_addresses".to_owned(), "127.0.0.1".to_owned())];
+    let settings = [("listen_addresses", "127.0.0.1"), ("fsync", "off")];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() }, &mut |_| {});
     let server = Arc::new(server.expect("a server"));
     *shared = Arc::downgrade(&server);
