@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::thread::{self, JoinHandle};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -26,6 +26,15 @@ pub struct Finished {
     pub stderr: String,
 }
 
+/// Tests that run under `nohup` ignore SIGHUP, and so would the programs that they start. A signal
+/// that is caught is back to its default in them.
+fn do_not_ignore_hang_ups() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default()).expect("a handler");
+    });
+}
+
 impl Running {
     pub fn start(command: &mut Command) -> Running {
         Running::start_on(command, Stdio::piped())
@@ -33,6 +42,7 @@ impl Running {
 
     /// The same with standard error connected to something other than a pipe, such as a terminal.
     pub fn start_on(command: &mut Command, stderr: Stdio) -> Running {
+        do_not_ignore_hang_ups();
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn();
         let mut child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let (printed, said) = (Arc::default(), Arc::default());
