@@ -8,9 +8,9 @@
 //! - [`Startup`]: start-up and authentication as a state machine without I/O;
 //! - [`config`]: connection options from the command line, connection strings, the environment and
 //!   libpq's files;
-//! - sockets: [`connect`] opens a session over a [`Socket`], encrypted by [`tls`](TlsStream) as in
-//!   libpq, [`CancelToken`] cancels, and [`Connection`] is a blocking connection for administrative
-//!   work.
+//! - sockets: [`connect()`] opens a session over a [`Socket`], encrypted by [`tls`](TlsStream) as
+//!   in libpq, [`CancelToken`] cancels, and [`Connection`] is a blocking connection for
+//!   administrative work.
 //!
 //! The crate doesn't depend on what is measured, or on the server's product.
 //!

@@ -39,7 +39,7 @@ impl Dependency {
 /// A step of a witness: an edge of a cycle, or a fact that proves an anomaly other than a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WitnessStep {
-    /// The preceding transaction, as an index into [`History::transactions`].
+    /// The preceding transaction, as an index into [`crate::History::transactions`].
     pub from: usize,
     /// The following transaction; the same one if the fact concerns only one transaction.
     pub to: usize,
