@@ -173,6 +173,8 @@ fn a_wrong_value_names_its_option() {
         ("--time-limit=-1", "--time-limit"),
         ("--sweep", "--sweep"),
         ("--sweep --latency-limit 5 --transactions 5", "--sweep"),
+        ("--sweep --latency-limit 5 --rate 7", "--sweep"),
+        ("--sweep --latency-limit 5 --think-time 1", "--sweep"),
         ("--strategies retry,retry", "--strategies"),
         ("--strategies hope", "--strategies"),
         ("--vary color=red", "--vary"),

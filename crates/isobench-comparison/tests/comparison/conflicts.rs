@@ -1,4 +1,4 @@
-//! Errors of the server, and the bucket in which each attempt and transaction lands.
+//! Errors of the server, and how attempts and transactions are counted.
 
 use isobench_pgwire::SqlState;
 use isobench_report::Round;
@@ -6,11 +6,11 @@ use isobench_testkit::simulated::Fault;
 
 use crate::stage::{Ran, Stage, UPDATE};
 
-/// Two clients' transactions.
+/// The transactions of both clients.
 const ALL: u64 = 60;
 
-/// Runs a comparison of one cell in which every third of these statements, or each, has a fault,
-/// but for the one in which the script is tried.
+/// Runs a comparison of one cell in which these statements have a fault, except the first one, which
+/// may be the trial's: those whose number is a multiple of `every`.
 fn run(options: &str, part: &'static str, every: usize, fault: Fault) -> Ran {
     let stage = Stage::new(&format!("--transactions 30 {options}"));
     let strikes = move |number: usize| number > 1 && number.is_multiple_of(every);
@@ -22,11 +22,10 @@ fn round(ran: &Ran) -> &Round {
 }
 
 #[test]
-fn every_attempt_lands_in_its_bucket() {
+fn every_attempt_is_counted_once() {
     let (serialization, deadlock) = (SqlState::SERIALIZATION_FAILURE, SqlState::DEADLOCK_DETECTED);
     let unknown = Fault::Unknown { committed: true };
-    // The reason of conflicts; attempts committed, retried, given up, and with an unknown outcome.
-    // The first UPDATE of all tries the script.
+    // Reason of the conflicts; attempts committed, retried, given up, and with an unknown outcome.
     for (options, part, every, fault, reason, expected) in [
         ("--levels ser", UPDATE, 3, Fault::Error(serialization), "concurrent update", [ALL, 30, 0, 0]),
         ("--levels rr", "END", 3, Fault::Error(serialization), "concurrent update", [ALL, 29, 0, 0]),
@@ -53,7 +52,7 @@ fn every_attempt_lands_in_its_bucket() {
 }
 
 #[test]
-fn a_conflict_that_cannot_be_contradicts_the_level() {
+fn an_impossible_conflict_contradicts_the_level() {
     let ran = run("--levels rc", UPDATE, 50, Fault::Error(SqlState::SERIALIZATION_FAILURE));
     let cell = &ran.document().cells[0];
     let said = ["1 attempts ended in 40001 (concurrent update), which read committed can't have"];
@@ -66,7 +65,7 @@ fn an_error_that_is_no_conflict_ends_its_client() {
     let ran = run("--levels rc", UPDATE, 59, Fault::Error(SqlState(*b"23505")));
     let Round { attempts, errors, complete, .. } = round(&ran);
     assert_eq!((attempts.errored, errors.len(), complete), (1, 1, &false), "{errors:?}");
-    assert!((30..ALL).contains(&attempts.committed), "the other client goes on: {attempts:?}");
+    assert!((30..ALL).contains(&attempts.committed), "the other client continues: {attempts:?}");
     let reason = "read committed, 2 clients can't be measured: client ";
     assert!(ran.incomplete().starts_with(reason), "{}", ran.incomplete());
 }
@@ -77,7 +76,7 @@ fn the_tables_agree_with_what_was_counted() {
     let stage = stage.rule("pgbench_branches SET", |number, _| {
         number.is_multiple_of(3).then_some(Fault::Error(SqlState::SERIALIZATION_FAILURE))
     });
-    // Half of the COMMITs with an unknown outcome have committed.
+    // Half of the COMMITs with an unknown outcome take effect.
     let ran = stage.rule("END;", |number, _| {
         number.is_multiple_of(5).then_some(Fault::Unknown { committed: number.is_multiple_of(2) })
     });

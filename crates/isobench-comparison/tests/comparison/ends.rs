@@ -1,4 +1,4 @@
-//! Comparisons that end before their time, and what is left of them.
+//! Comparisons that end early, and their results.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn an_interrupt_between_cells_keeps_those_before() {
 }
 
 #[test]
-fn an_interrupt_in_the_middle_keeps_what_was_done() {
+fn an_interrupt_during_a_cell_keeps_its_transactions() {
     let stage = Stage::new("--levels rc,ser --transactions 1000");
     let control = Arc::clone(&stage.control);
     let stage = stage.rule(UPDATE, move |number, _| {
@@ -33,7 +33,7 @@ fn an_interrupt_in_the_middle_keeps_what_was_done() {
     assert_eq!(ran.count("can't be measured"), 0, "no cell is to blame");
 }
 
-/// A comparison of two levels that loses a connection at a statement, with the server or without.
+/// A comparison that loses a connection at a statement, alone or with the whole server.
 fn lost(statement: usize, server: bool) -> Stage {
     Stage::new("--levels rc,ser --rounds 3").rule(UPDATE, move |number, asked| {
         if number == statement && server {
@@ -45,9 +45,9 @@ fn lost(statement: usize, server: bool) -> Stage {
 
 #[test]
 fn a_server_that_is_lost_ends_the_comparison() {
-    // One that answers may have started again, without what it had in memory.
+    // A server that still answers may have restarted, and lost its unlogged tables.
     for (server, clients) in [(true, 2), (false, 1)] {
-        // Tried once; in the first round two clients have five transactions at each level.
+        // One trial, then five transactions of two clients at each level in the first round.
         let ran = lost(1 + 20 + 3, server).run();
         assert_eq!(ran.rounds().iter().sum::<usize>(), 3);
         assert!(ran.incomplete().contains("server closed the connection"), "{}", ran.incomplete());
@@ -66,7 +66,7 @@ fn without_anything_measured_a_lost_server_is_an_error() {
 }
 
 #[test]
-fn a_result_that_cannot_be_saved_is_said_once() {
+fn a_result_that_cannot_be_saved_is_reported_once() {
     let stage = Stage::new("--levels rc,ser --rounds 2");
     let ran = Stage { unsaved: Some("the disk is full"), ..stage }.run();
     assert_eq!((ran.incomplete(), ran.rounds(), ran.saved.len()), ("", vec![2, 2], 5));

@@ -1,4 +1,4 @@
-//! Levels that the server runs as others, and a server that can only be read.
+//! Levels that the server replaces by others, and a hot standby.
 
 use isobench_report::StartingState;
 
@@ -7,7 +7,7 @@ use crate::stage::Stage;
 const SHOW: &str = "SHOW transaction_isolation";
 
 #[test]
-fn a_level_that_runs_as_another_one_is_said_and_stored() {
+fn a_level_that_runs_as_another_one_is_reported_and_stored() {
     let ran = Stage::new("--levels rc,ser --clients 1,2").answering(SHOW, "serializable").run();
     assert_eq!((ran.incomplete(), ran.rounds()), ("", vec![1; 4]));
     assert_eq!(ran.count("warning: read committed was asked for, but the server runs serializable"), 1);
@@ -19,7 +19,7 @@ fn a_level_that_runs_as_another_one_is_said_and_stored() {
 }
 
 #[test]
-fn strict_levels_are_refused_before_anything_is_done() {
+fn strict_levels_are_refused_before_tables_are_made() {
     let ran = Stage::new("--levels rc,ser --strict-levels").answering(SHOW, "serializable").run();
     let failure = ran.failure();
     assert!(failure.starts_with("--strict-levels: read committed was asked for, but "), "{failure}");

@@ -1,9 +1,8 @@
-//! Comparisons on a simulated server: what is measured, what is passed on, and what is left when
-//! something goes wrong.
+//! Comparisons on a simulated server: the rounds of all cells, the messages, and the result after a
+//! failure.
 //!
-//! Transactions are counted, and whatever happens meanwhile happens at a statement or at a step of
-//! the comparison, never at a time. Not here: what a real server does, and what people see
-//! (`isobench/tests/cli`).
+//! Runs have a number of transactions, and faults and interrupts happen at a statement or a step of
+//! the comparison, never at a time. Not here: real servers and the display (`isobench/tests/cli`).
 
 mod conflicts;
 mod ends;

@@ -41,13 +41,14 @@ fn every_cell_is_measured_in_every_round_in_shuffled_order() {
 #[test]
 fn factors_multiply_whatever_the_protocol() {
     for protocol in ["simple", "extended", "prepared"] {
-        let options = "--levels rc,ser --backoff none --backoff fixed:1ms --vary x=1,2 --rate 5000,9000 --transactions 2";
-        let stage = Stage::new(&format!("{options} --jobs 2 --protocol {protocol}"));
+        let options = "--levels rc,ser --backoff none --backoff fixed:1ms --vary x=1,2 --rate 5000,9000";
+        let stage = Stage::new(&format!("{options} --transactions 2 --jobs 2 --protocol {protocol}"));
         let ran = stage.script("BEGIN;\nUPDATE t SET v = :x;\nEND;\n").run();
         let cells = &ran.document().cells;
         assert_eq!((ran.incomplete(), cells.len()), ("", 16));
         for cell in cells {
             assert_eq!((cell.protocol.as_str(), cell.jobs, &committed(cell)[..]), (protocol, 2, &[4][..]));
+            assert!(cell.summary.ratio.as_ref().is_some_and(|ratio| ratio.to == "read committed"));
         }
         let mut orders: Vec<_> = cells.iter().filter_map(|cell| cell.rounds[0].order).collect();
         assert!(!orders.is_sorted(), "the order is shuffled");
@@ -60,25 +61,22 @@ fn factors_multiply_whatever_the_protocol() {
 }
 
 #[test]
-fn the_first_level_is_measured_twice_to_learn_the_noise() {
+fn the_first_level_is_measured_twice_to_estimate_the_noise() {
     let ran = Stage::new("--levels rc,ser --rounds 2 --calibrate").run();
     let cells = &ran.document().cells;
     assert_eq!((ran.incomplete(), ran.rounds()), ("", vec![2, 2, 2]));
     assert_eq!(cells.iter().map(|cell| cell.calibration).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!(cells[1].level, cells[0].level);
     let noise = |index: usize| cells[index].summary.ratio.as_ref().and_then(|ratio| ratio.noise);
-    assert!(noise(1).is_some() && noise(1) == noise(2), "one machine has one noise");
+    assert!(noise(1).is_some() && noise(1) == noise(2), "the noise is the machine's");
 }
 
 #[test]
 fn rounds_end_with_the_time_or_the_precision() {
+    let limit = "the time limit was reached after 1 of 9 rounds";
     for (options, rounds, reason) in [
-        // The first round always is.
-        (
-            "--levels rc,ser --rounds 9 --time-limit 0",
-            &[1, 1][..],
-            "the time limit was reached after 1 of 9 rounds",
-        ),
+        // The first round is never left out.
+        ("--levels rc,ser --rounds 9 --time-limit 0", &[1, 1][..], limit),
         // A precision that isn't reached is no failure.
         ("--levels rc,ser --resolve 0.1% --time-limit 0", &[1, 1], ""),
         // A level compared with itself alone is known at once.
@@ -93,7 +91,7 @@ fn rounds_end_with_the_time_or_the_precision() {
 }
 
 #[test]
-fn rounds_go_on_until_the_ratios_are_known() {
+fn rounds_continue_until_the_ratios_are_known() {
     // Two rounds always differ by more than a tenth of a percent, so there is a third one.
     let options = "--levels rc,ser --rounds 2 --resolve 0.1%";
     let ran = Stage { last: Some(("round 3", 1)), ..Stage::new(options) }.run();

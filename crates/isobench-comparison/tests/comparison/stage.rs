@@ -1,4 +1,4 @@
-//! A comparison on a simulated server, and what comes of it.
+//! A comparison on a simulated server, and its outcome.
 
 use std::cell::RefCell;
 use std::fs;
@@ -19,41 +19,41 @@ use isobench_runner::{Control, RunProgress, Urgency};
 use isobench_testkit::simulated::{Answer, Asked, Fault, ListeningServer, Truth, postgresql};
 use tempfile::TempDir;
 
-/// One transaction of the tests' own workload, and the statement in it that faults are about.
+/// One transaction of the default script, and its statement that faults apply to.
 pub const SCRIPT: &str = "BEGIN;\nUPDATE t SET v = v + 1;\nEND;\n";
 pub const UPDATE: &str = "UPDATE t";
 
 type Rule = Box<dyn Fn(&Asked<'_>) -> Option<Fault> + Send + Sync>;
 
-/// A comparison to be made.
+/// A comparison that hasn't started.
 pub struct Stage {
     pub folder: TempDir,
     pub options: String,
     pub answers: Vec<(&'static str, Answer)>,
     pub rules: Vec<Rule>,
-    /// The end is asked for at the step of this number, from 1, among those with this text.
+    /// The step that interrupts the comparison: its text, and its number, from 1, among such steps.
     pub last: Option<(&'static str, usize)>,
-    /// Saving fails each time, for this reason.
+    /// The reason why saving fails, if it does.
     pub unsaved: Option<&'static str>,
     pub control: Arc<Control>,
 }
 
-/// What came of it.
+/// The outcome of a comparison.
 pub struct Ran {
     outcome: Outcome<Document>,
     pub design: Design,
-    /// The steps that the listener was told of, and what it was asked to say, in order.
+    /// The calls of the listener, in order.
     pub heard: Vec<String>,
-    /// What was said besides.
+    /// The messages that the listener didn't get.
     pub said: Vec<String>,
-    /// What was saved, read again.
+    /// The saved results, read back.
     pub saved: Vec<Document>,
-    /// What the server did.
+    /// The server's actual actions.
     pub truth: Truth,
 }
 
 impl Stage {
-    /// A comparison of the tests' own script on a table of its own, with these options.
+    /// A comparison of the default script on a table made by `--setup`.
     pub fn new(options: &str) -> Stage {
         let mut stage = Stage::builtin(options).script(SCRIPT);
         let folder = stage.folder.path();
@@ -63,7 +63,7 @@ impl Stage {
         stage
     }
 
-    /// A comparison of a built-in script, which the options may name.
+    /// A comparison of a built-in script.
     pub fn builtin(options: &str) -> Stage {
         Stage {
             folder: tempfile::tempdir().expect("a folder"),
@@ -76,19 +76,19 @@ impl Stage {
         }
     }
 
-    /// Another script.
+    /// Replaces the script.
     pub fn script(self, text: &str) -> Stage {
         fs::write(self.folder.path().join("own.sql"), text).expect("a file");
         self
     }
 
-    /// The server answers statements that contain a text with one value.
+    /// Makes the server answer statements that contain `part` with one value.
     pub fn answering(mut self, part: &'static str, value: &'static str) -> Stage {
         self.answers.push((part, Answer::column("v", &[value])));
         self
     }
 
-    /// What happens at statements that contain a text; the rule is told their number, from 1.
+    /// Adds a rule for statements that contain `part`; it gets their number, from 1.
     pub fn rule(
         mut self,
         part: &'static str,
@@ -102,7 +102,7 @@ impl Stage {
         self
     }
 
-    /// Statements that contain a text fail with a code, those of certain numbers, from 1.
+    /// Makes statements that contain `part` fail, from a number on.
     pub fn failing(self, part: &'static str, code: [u8; 5], numbers: RangeFrom<usize>) -> Stage {
         let fault = Fault::Error(SqlState(code));
         self.rule(part, move |number, _| numbers.contains(&number).then_some(fault))

@@ -184,7 +184,8 @@ fn a_closed_pipe_is_no_panic() {
     let sh = |line: &str| {
         let line = line.replace(
             "COMPARE",
-            "compare --transactions 5 --warmup 0 --rounds 1 --levels rc -c 1 --server-setting fsync=off --json out.json",
+            "compare --transactions 5 --warmup 0 --rounds 1 --levels rc -c 1 --json out.json \
+             --server-setting fsync=off",
         );
         let mut command = scene.program(Path::new("/bin/sh"), &["-c", &line, env!("CARGO_BIN_EXE_isobench")]);
         Running::start(&mut command).finish().expect(0)

@@ -27,8 +27,7 @@ fn anomalies(round: &Value) -> Vec<&str> {
 fn each_level_is_judged_by_its_own_history() {
     let Some(scene) = Scene::with_server("each_level_is_judged_by_its_own_history") else { return };
     let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 60 --warmup 0.1 \
-        --server-setting fsync=off \
-        --json out.json --csv out.csv";
+        --server-setting fsync=off --json out.json --csv out.csv";
     let finished = scene.run(&words(options)).expect(0);
     let finished = finished.prints(&["anomalies", "promise unbroken", "so the level gave no more than"]);
     assert!(!finished.stdout.contains("BROKEN"), "{}", finished.stdout);

@@ -131,8 +131,8 @@ fn check_csv(document: &Value, csv: &str) {
 #[test]
 fn a_mix_of_scripts_keeps_the_books() {
     let Some(scene) = Scene::with_server("a_mix_of_scripts_keeps_the_books") else { return };
-    let options = "compare --server-setting fsync=off --levels ser --clients 3 -w tpcb-like@2 -w simple-update -w select-only@3 --protocol \
-        extended --max-tries 2 --transactions 40 --warmup 0 --rounds 1 --json out.json";
+    let options = "compare --server-setting fsync=off --levels ser --clients 3 -w tpcb-like@2 -w simple-update \
+        -w select-only@3 --protocol extended --max-tries 2 --transactions 40 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_eq!(cells(&document)[0]["workload"], "tpcb-like@2+simple-update@1+select-only@3");
@@ -162,8 +162,8 @@ fn a_workload_of_ones_own() {
          update doctors set on_call = not on_call where id = :id;\n\
          end;\n",
     );
-    let options = "compare --server-setting fsync=off --levels rc,ser --clients 4 --setup tables.sql --workload leave.sql --transactions 100 \
-        --warmup 0 --rounds 1 --json out.json";
+    let options = "compare --server-setting fsync=off --levels rc,ser --clients 4 --setup tables.sql \
+        --workload leave.sql --transactions 100 --warmup 0 --rounds 1 --json out.json";
     let finished = scene.run(&words(options)).expect(0).prints(&["leave.sql", "unchecked"]);
     let document = document::read(&scene, "out.json");
     assert_eq!(cells(&document)[0]["workload"], "leave.sql");
