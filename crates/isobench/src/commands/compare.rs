@@ -127,8 +127,11 @@ fn judging(options: &CompareOptions, design: &Design) -> Outcome<Option<Judging>
             Failure::setup(format!("--history: could not make the folder \"{}\": {error}", folder.display()))
         })?;
     }
-    Ok(observed
-        .then(|| Judging { folder: options.history.clone(), window: options.window.map(NonZeroUsize::get) }))
+    Ok(observed.then(|| Judging {
+        folder: options.history.clone(),
+        window: options.window.map(NonZeroUsize::get),
+        fresh_tables: true,
+    }))
 }
 
 impl Results {
