@@ -122,6 +122,7 @@ impl<'a> CellMeasurer<'a> {
             warmup: (design.warmup, design.max_warmup),
             stop: design.stop,
             log: None,
+            fresh_tables: true,
             invariants: match work.tables {
                 Tables::Found => Invariants::Unavailable(
                     "nothing is written on a standby, and its tables change as it follows its primary",

@@ -23,7 +23,7 @@ pub enum InvariantCheck {
     /// Built-in scripts: what they write, the state before, and the number of transactions on the
     /// server that reading it took.
     Builtin(Vec<Writes>, Baseline, u64),
-    /// A checked workload, whose invariants don't need the state before.
+    /// A checked workload, whose invariants held before.
     Checked(Chosen),
     /// No check is possible, for this reason.
     Unavailable(String),
@@ -31,15 +31,19 @@ pub enum InvariantCheck {
 
 impl InvariantCheck {
     /// Reads the state before the measurement, if the scripts' invariants need it. `own_tables` is
-    /// true if the tables are the user's own, even with built-in scripts.
+    /// true if the tables are the user's own, even with built-in scripts; `fresh_tables` if they were
+    /// made for this measurement.
     pub fn begin(
         connector: &Connector,
         database: &Database,
         sources: &Sources,
         own_tables: bool,
+        fresh_tables: bool,
     ) -> InvariantCheck {
-        if let Some(chosen) = sources.checked() {
-            return InvariantCheck::Checked(chosen.clone());
+        match sources.checked() {
+            Some(chosen) if fresh_tables => return InvariantCheck::Checked(chosen.clone()),
+            Some(chosen) => return InvariantCheck::of_existing(connector, database, chosen),
+            None => {}
         }
         let Some(writes) = sources.writes().filter(|_| !own_tables) else {
             return InvariantCheck::Unavailable(
@@ -56,6 +60,25 @@ impl InvariantCheck {
         match connector.open().and_then(read) {
             Ok((before, transactions)) => InvariantCheck::Builtin(writes, before, transactions),
             Err(error) => InvariantCheck::Unavailable(format!("could not be read before measuring: {error}")),
+        }
+    }
+
+    /// A checked workload on tables that earlier runs may have used. A violation that is there
+    /// already is theirs, at whatever level they ran, and the scripts' assertions meet it, too.
+    fn of_existing(connector: &Connector, database: &Database, chosen: &Chosen) -> InvariantCheck {
+        let found = connector
+            .open()
+            .and_then(|mut connection| isobench_workloads::check(&mut connection, database, chosen));
+        match found {
+            Err(error) => InvariantCheck::Unavailable(format!("could not be read before measuring: {error}")),
+            Ok(found) => match found.iter().find(|invariant| invariant.found > 0) {
+                None => InvariantCheck::Checked(chosen.clone()),
+                Some(violated) => InvariantCheck::Unavailable(format!(
+                    "{} was violated before this run already; isobench init --workload {} makes the tables anew",
+                    violated.name,
+                    chosen.name()
+                )),
+            },
         }
     }
 

@@ -29,9 +29,6 @@ pub struct Judging {
     pub folder: Option<PathBuf>,
     /// Number of transactions that are checked together; `None`: all.
     pub window: Option<usize>,
-    /// The tables were made for this run. Otherwise they may have rows of earlier ones, and an
-    /// unwritten value that is read isn't held against the database.
-    pub fresh_tables: bool,
 }
 
 impl Judging {
@@ -56,20 +53,21 @@ impl Judging {
         job.recording(storage).map_err(Failure::setup)
     }
 
-    /// Checks the recorded history of these scripts, from `file` if there is one. Returns the
-    /// verdict and a report.
+    /// Checks the recorded history of these scripts, from `file` if there is one; `fresh_tables` if
+    /// no earlier run wrote to the tables. Returns the verdict and a report.
     pub fn judge(
         &self,
         recording: Recording,
         file: Option<&Path>,
         promised: Option<Guarantee>,
         sources: &Sources,
+        fresh_tables: bool,
     ) -> (Verdict, String) {
         let (problem, missing) = (recording.problem(), recording.dropped());
         let began = Instant::now();
         // The `--@` lines of isobench's own workloads are trusted; those of a user's scripts
         // aren't. Rows of an earlier run were written by nobody in this history.
-        let vouched = self.fresh_tables && sources.checked().is_some();
+        let vouched = fresh_tables && sources.checked().is_some();
         let options = Options { promised, vouched, ..Options::default() };
         let looked_at = match self.window {
             Some(size) => in_windows(recording, file, size, &options),

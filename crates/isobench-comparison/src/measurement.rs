@@ -42,6 +42,9 @@ pub struct Measurement<'a> {
     pub stop: StopCondition,
     /// Files with a line for each transaction.
     pub log: Option<&'a LogSettings>,
+    /// The tables were made for this measurement. Others may have rows of earlier runs, which
+    /// aren't held against the database.
+    pub fresh_tables: bool,
     /// The check of the tables before and after.
     pub invariants: Invariants,
     /// The check of the history; `None` if none is recorded.
@@ -169,7 +172,8 @@ impl Measurement<'_> {
     pub fn judge(&self, job: Job, measured: &mut Measured) -> Option<String> {
         let (judging, recording) = (self.judging?, job.into_recording()?);
         let promised = self.target.database.product.promises_effective(&measured.effective);
-        let (verdict, text) = judging.judge(recording, self.history.as_deref(), promised, self.sources);
+        let (verdict, text) =
+            judging.judge(recording, self.history.as_deref(), promised, self.sources, self.fresh_tables);
         measured.round.verdict = Some(verdict);
         Some(text)
     }
@@ -181,6 +185,7 @@ impl Measurement<'_> {
                 &self.target.database,
                 self.sources,
                 own_tables,
+                self.fresh_tables,
             )),
             Invariants::Unavailable(why) => Some(InvariantCheck::Unavailable(why.to_owned())),
             Invariants::Skipped => None,

@@ -127,11 +127,8 @@ fn judging(options: &CompareOptions, design: &Design) -> Outcome<Option<Judging>
             Failure::setup(format!("--history: could not make the folder \"{}\": {error}", folder.display()))
         })?;
     }
-    Ok(observed.then(|| Judging {
-        folder: options.history.clone(),
-        window: options.window.map(NonZeroUsize::get),
-        fresh_tables: true,
-    }))
+    Ok(observed
+        .then(|| Judging { folder: options.history.clone(), window: options.window.map(NonZeroUsize::get) }))
 }
 
 impl Results {

@@ -73,7 +73,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let server = options.json.as_ref().map(|_| target.describe(&say)).transpose()?;
     let started_at = now();
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
-    let judging = Judging { fresh_tables: target.is_embedded(), ..Judging::default() };
+    let judging = Judging::default();
     let observed = settings.sources.is_observed() && !options.no_verdict;
     if options.history.is_some() && !observed {
         return Err(Failure::setup(
@@ -88,6 +88,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
         warmup: (Duration::ZERO, Duration::ZERO),
         stop: settings.stop,
         log: settings.log.as_ref(),
+        fresh_tables: target.is_embedded(),
         invariants: if checks_invariants(settings) {
             Invariants::Checked { own_tables: false }
         } else {

@@ -102,6 +102,10 @@ fn tables_on_a_named_server_are_made_by_init() {
     database.run(&scene, &words(run)).expect(0).prints(&["total-unchanged: held", "serializable"]);
     // Versions continue from the first run.
     database.run(&scene, &words(run)).expect(0).prints(&["total-unchanged: held", "serializable"]);
+    // Neither does an invariant that was violated before.
+    database.connect().execute("update accounts set balance = balance + 1 where id = 1").expect("a change");
+    let violated = database.run(&scene, &words(run)).expect(0);
+    violated.prints(&["total-unchanged was violated before this run already", "init --workload bank"]);
     // Lists left by an earlier run don't accuse the database. With the same seed, and so few
     // elements, the next run uses the same ones.
     let lists = "list-append:lists=8,elements=1000";
