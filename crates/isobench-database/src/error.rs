@@ -54,6 +54,25 @@ pub enum Error {
         /// Its name.
         name: &'static str,
     },
+    /// An object with the name of one of a workload's exists without our mark.
+    #[error(
+        "{kind} \"{name}\" exists already and was not made by \"isobench init\" (its comment would \
+         say so); nothing was touched. Use another database (-d), or rename or drop it yourself"
+    )]
+    ForeignObject {
+        /// `table`, `sequence`, `view` or `routine`.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+    /// A table of a workload isn't there.
+    #[error("table \"{table}\" isn't there; \"isobench init --workload {workload}\" makes it")]
+    MissingTable {
+        /// Its name.
+        table: &'static str,
+        /// The text that selects the workload.
+        workload: String,
+    },
     /// Our sessions aren't sessions of the server.
     #[error(
         "the server is reached through a pooler or proxy that shares its sessions out, so that one of \

@@ -33,6 +33,7 @@ mod level;
 mod namespace;
 mod object;
 mod options;
+mod ownership;
 mod pooling;
 pub mod product;
 pub mod products;
@@ -60,6 +61,7 @@ pub use invariants::{Baseline, Expectation, InvariantResult, Writes, baseline, c
 pub use namespace::{Connector, Namespace};
 pub use object::Relations;
 pub use options::{InitOptions, InitVariant, PartitionMethod};
+pub use ownership::{mark, require_ours};
 pub use pooling::{Pooling, pooling, require_sessions};
 pub use product::Product;
 pub use progress::{InitProgress, Timings};

@@ -18,7 +18,7 @@ use crate::pooling::require_sessions;
 /// The name of the schema or database.
 const NAME: &str = "isobench";
 /// The comment that marks it as ours.
-const MARK: &str = "made by isobench; safe to drop";
+pub(crate) const MARK: &str = "made by isobench; safe to drop";
 /// The key of the advisory lock: the letters `isobench`.
 const LOCK_KEY: i64 = i64::from_be_bytes(*b"isobench");
 /// The time limit for removing it: sessions of an interrupted run may still hold locks for a while.

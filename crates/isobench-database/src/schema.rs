@@ -40,6 +40,11 @@ impl OwnNames {
         OwnNames(names)
     }
 
+    /// The names created or dropped by the set-up, without pgbench's.
+    pub(crate) fn of_set_up(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     fn contains(&self, name: &str) -> bool {
         let of_pgbench = |table: &Table| name.strip_prefix(table.name()).is_some_and(is_partition);
         PGBENCH.iter().any(of_pgbench) || self.0.contains(name)

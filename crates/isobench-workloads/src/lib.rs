@@ -51,7 +51,7 @@ pub use describe::list;
 pub use invariants::{Violations, check};
 pub use pgbench::{PgbenchStrategy, pgbench_strategies, pgbench_strategy};
 pub use strategy::{OnConflict, Strategy, strategies, strategy};
-pub use tables::make;
+pub use tables::{make, make_among_others, require_tables};
 pub use unknown::UnknownWorkload;
 pub use workload::{Assertion, Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 

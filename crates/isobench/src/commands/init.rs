@@ -32,7 +32,8 @@ pub fn init(arguments: &InitArguments) -> Outcome {
         return Err(refusal(&server.describe(), "tables can't be made there"));
     }
     if let Some(chosen) = workload {
-        let notes = isobench_workloads::make(&mut connection, &database, &chosen).map_err(Failure::setup)?;
+        let notes = isobench_workloads::make_among_others(&mut connection, &database, &chosen);
+        let notes = notes.map_err(Failure::setup)?;
         for note in notes {
             eprintln!("note: {note}");
         }

@@ -220,7 +220,11 @@ fn prepare_tables(options: &RunOptions, settings: &RunSettings, target: &Target)
         tables.make(target)?;
         return Ok(unknown(scale));
     }
-    if settings.sources.checked().is_some() {
+    if let Some(chosen) = settings.sources.checked() {
+        let mut connection = target.open().map_err(Failure::setup)?;
+        isobench_workloads::require_tables(&mut connection, &target.database, chosen)
+            .map_err(Failure::setup)?;
+        connection.close();
         return Ok(unknown(options.scale.unwrap_or(1)));
     }
     if !options.no_vacuum && !target.standby && target.database.product.dialect.vacuum.is_some() {

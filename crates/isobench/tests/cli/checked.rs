@@ -118,6 +118,49 @@ fn tables_on_a_named_server_are_made_by_init() {
     }
 }
 
+/// A user's objects that bear a name from a workload: the statement that makes it, its kind and
+/// name, and the workload.
+const NAMESAKES: [(&str, &str, &str, &str); 4] = [
+    ("create table accounts (id bigint, balance bigint)", "table", "accounts", "bank"),
+    ("create sequence receipts_numbers", "sequence", "receipts_numbers", "receipts"),
+    ("create view reports as select 1 as id", "view", "reports", "receipts"),
+    (
+        "create function orders_swallow() returns int language sql as 'select 1'",
+        "routine",
+        "orders_swallow",
+        "orders+swallow",
+    ),
+];
+
+#[test]
+fn what_bears_a_workloads_name_by_chance_is_neither_dropped_nor_written() {
+    let test = "what_bears_a_workloads_name_by_chance_is_neither_dropped_nor_written";
+    for (made, kind, name, workload) in NAMESAKES {
+        let Some(database) = Database::new(test) else { return };
+        let scene = Scene::new();
+        let run = format!("run -c 2 -t 20 --workload {workload}");
+        let missing = format!("\"isobench init --workload {workload}\" makes it");
+        database.run(&scene, &words(&run)).expect(1).says(&["isn't there", &missing]);
+        let mut connection = database.connect();
+        connection.execute(made).expect("an object");
+        let message = format!("{kind} \"{name}\" exists already and was not made by \"isobench init\"");
+        let init = format!("init --workload {workload}");
+        for command in [&init, &run] {
+            database.run(&scene, &words(command)).expect(1).says(&[&message]);
+        }
+        // A DROP finds it in any schema of the search path.
+        let elsewhere =
+            format!("create schema work; alter database {} set search_path = work, public", database.name);
+        connection.execute(&elsewhere).expect("a search path");
+        if kind != "routine" {
+            database.run(&scene, &words(&init)).expect(1).says(&[&message]);
+        }
+        let count = "select (select count(*) from pg_class where relnamespace = 'public'::regnamespace and relkind <> 'i') \
+                     + (select count(*) from pg_proc where pronamespace = 'public'::regnamespace)";
+        assert_eq!(connection.value(count).expect("a count").as_deref(), Some("1"), "{made}");
+    }
+}
+
 const TABLE: &str = "DROP TABLE IF EXISTS t;\nCREATE TABLE t (id int PRIMARY KEY, version bigint, value bigint);\n\
                      INSERT INTO t VALUES (1, 0, -5), (2, 0, -5);\n";
 
