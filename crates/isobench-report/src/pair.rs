@@ -15,7 +15,7 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_stats::{holm, independent_ratio};
+use isobench_stats::independent_ratio;
 use serde::Serialize;
 
 use crate::document::{Cell, Document, Interval};
@@ -143,12 +143,13 @@ pub struct Figures {
 pub struct PairRatio {
     /// The ratio of the geometric means of the rounds.
     pub mean: f64,
-    /// Lower end of the 95 % interval (Welch's t of the logarithms); null if it can't be computed.
+    /// Lower end of the interval (Welch's t of the logarithms); null if it can't be computed. The
+    /// intervals of all cells together hold with 95 % confidence.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval; null if it can't be computed.
+    /// Upper end of the interval; null if it can't be computed.
     pub high: Option<f64>,
-    /// True if the difference is more than noise: significant at 5 % for all cells together (Holm),
-    /// and larger than what equal cells differ by, where either result measured that.
+    /// True if the interval excludes 1, and the difference is larger than what equal cells differ
+    /// by, where either result measured that.
     pub significant: bool,
 }
 
@@ -228,23 +229,12 @@ fn matched(cells: &Sides, names: &Names) -> (Vec<PairedCell>, Vec<String>, Vec<S
     (paired.collect(), only_in_a, only_in_b)
 }
 
-/// The ratio of each pair. Many cells are many chances of a false alarm, so significance is judged
-/// for all together.
+/// The ratio of each pair. Many cells are many chances of a false alarm, so all are one family.
 fn ratios(pairs: &[(&Factors, &Cell, &Cell)]) -> Vec<Option<PairRatio>> {
-    let found: Vec<_> = pairs.iter().map(|(_, a, b)| independent_ratio(&rates(b), &rates(a))).collect();
-    let p_values: Vec<f64> =
-        found.iter().map(|ratio| ratio.and_then(|ratio| ratio.p_value).unwrap_or(1.0)).collect();
-    let certain = holm(&p_values);
-    let judged = found.iter().zip(certain).zip(pairs).map(|((ratio, certain), (_, a, b))| {
-        ratio.map(|ratio| {
-            let noise = noise(a).max(noise(b));
-            PairRatio {
-                mean: ratio.mean,
-                low: ratio.low,
-                high: ratio.high,
-                significant: certain && ratio.beyond(noise),
-            }
-        })
+    let judged = pairs.iter().map(|(_, a, b)| {
+        let ratio = independent_ratio(&rates(b), &rates(a), pairs.len())?;
+        let (mean, low, high) = (ratio.mean, ratio.low, ratio.high);
+        Some(PairRatio { mean, low, high, significant: ratio.beyond(noise(a).max(noise(b))) })
     });
     judged.collect()
 }

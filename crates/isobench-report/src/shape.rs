@@ -146,7 +146,7 @@ fn ours(document: &Document, shape: &Shape) -> Result<Ours, String> {
     };
     let to = cell(reference)?;
     if let Some(figure) = of_round(shape.metric)
-        && let Some(ratio) = paired_ratio(&pairs_of(of, to, figure))
+        && let Some(ratio) = paired_ratio(&pairs_of(of, to, figure), 1)
     {
         return Ok(Ours { mean: ratio.mean, ends: ratio.low.zip(ratio.high) });
     }

@@ -52,7 +52,13 @@ fn half_width(samples: &[f64], mean: f64) -> Option<f64> {
 
 /// The quantile of Student's t that leaves 2.5 % above it.
 pub(crate) fn critical_value(degrees_of_freedom: f64) -> Option<f64> {
-    let probability = f64::midpoint(1.0, CONFIDENCE);
+    critical_value_of(degrees_of_freedom, 1)
+}
+
+/// The quantile of Student's t that leaves 2.5 % above it, divided by the number of intervals that
+/// are to hold all their truths with 95 % confidence (Bonferroni).
+pub(crate) fn critical_value_of(degrees_of_freedom: f64, intervals: usize) -> Option<f64> {
+    let probability = 1.0 - (1.0 - CONFIDENCE) / 2.0 / intervals.max(1) as f64;
     if degrees_of_freedom > 1e4 {
         // The exact one is searched for, and for long. This is its expansion, right to seven digits
         // here.
@@ -97,6 +103,9 @@ mod tests {
             assert!((value - expected).abs() < 1e-6, "{degrees} degrees: {value}");
         }
         assert_eq!(critical_value(0.0), None);
+        // Of two intervals together: the table's column 0.9875.
+        assert!((critical_value_of(4.0, 2).unwrap() - 3.495_406).abs() < 1e-6);
+        assert_eq!(critical_value_of(4.0, 0), critical_value(4.0));
     }
 
     #[test]

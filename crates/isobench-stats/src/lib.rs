@@ -40,7 +40,7 @@
 //!
 //! let tps = mean_interval(&[410.0, 420.0, 400.0]).expect("three finite samples");
 //! assert!(tps.low < Some(410.0) && Some(410.0) < tps.high);
-//! let ratio = paired_ratio(&[(200.0, 400.0), (210.0, 415.0), (190.0, 390.0)]).expect("positive pairs");
+//! let ratio = paired_ratio(&[(200.0, 400.0), (210.0, 415.0), (190.0, 390.0)], 1).expect("positive pairs");
 //! assert!(ratio.significant);
 //! ```
 
@@ -62,6 +62,6 @@ pub use histogram::LatencyHistogram;
 pub use ledger::{Attempts, Ledger, LedgerError, TimeLedger, Transactions, seconds};
 pub use moments::Moments;
 pub use percentile::{Percentile, RoundLatencies};
-pub use ratio::{Ratio, holm, independent_ratio, is_resolved, noise_of, paired_ratio, rounds_needed};
+pub use ratio::{Ratio, independent_ratio, is_resolved, noise_of, paired_ratio, rounds_needed};
 pub use steady::{Drift, drift, is_bimodal, is_warm, transient};
 pub use sweep::Sweep;

@@ -3,7 +3,7 @@
 //! Not here: which cells are compared with which.
 
 use crate::batches::variance_of;
-use crate::estimate::{CONFIDENCE, critical_value, mean_of, two_sided_p};
+use crate::estimate::{critical_value_of, mean_of};
 
 /// The ratio of two series, and whether the difference is more than noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,17 +11,14 @@ pub struct Ratio {
     /// The geometric mean of the pairs' ratios; where some numbers are zero, the quotient of the
     /// arithmetic means.
     pub mean: f64,
-    /// The lower end of the 95 % interval; `None` when it can't be computed.
+    /// The lower end of the interval; `None` when it can't be computed. All intervals of a family
+    /// of comparisons hold their truths with 95 % confidence.
     pub low: Option<f64>,
-    /// The upper end of the 95 % interval; `None` when it can't be computed.
+    /// The upper end of the interval; `None` when it can't be computed.
     pub high: Option<f64>,
     /// True if the interval excludes 1: the difference is more than noise. False without an
     /// interval.
     pub significant: bool,
-    /// The probability of a ratio at least this far from 1 if the truth were 1, two-sided, not
-    /// corrected for the number of comparisons (see [`holm`]); `None` without an interval. Below
-    /// 0.05 exactly if significant.
-    pub p_value: Option<f64>,
 }
 
 impl Ratio {
@@ -38,39 +35,43 @@ impl Ratio {
         Some((high.ln() - low.ln()) / 2.0).filter(|half| half.is_finite())
     }
 
-    /// From logarithms of ratios: their mean, its standard error, its degrees of freedom.
-    fn of_logs(mean: f64, error: Option<(f64, f64)>) -> Option<Self> {
+    /// From logarithms of ratios: their mean, its standard error, its degrees of freedom; and the
+    /// number of comparisons in the family.
+    fn of_logs(mean: f64, error: Option<(f64, f64)>, family: usize) -> Option<Self> {
         let value = Some(mean.exp()).filter(|value| value.is_finite())?;
-        let half = error.and_then(|(error, degrees)| Some(critical_value(degrees)? * error));
+        let half = error.and_then(|(error, degrees)| Some(critical_value_of(degrees, family)? * error));
         // With wild pairs the upper end may leave the range of floating point: then there is none.
         let ends = half.map(|half| ((mean - half).exp(), (mean + half).exp()));
         let ends = ends.filter(|(_, high)| high.is_finite());
-        let p_value = ends.and(error).and_then(|(error, degrees)| two_sided_p(mean, error, degrees));
         let significant = ends.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
         let (low, high) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
-        Some(Ratio { mean: value, low, high, significant, p_value })
+        Some(Ratio { mean: value, low, high, significant })
     }
 
     /// A ratio of 0 in `n` pairs: certain, if it was seen more than once.
     fn zero(n: usize) -> Self {
-        let (end, p_value) = ((n > 1).then_some(0.0), (n > 1).then_some(0.0));
-        Ratio { mean: 0.0, low: end, high: end, significant: n > 1, p_value }
+        let end = (n > 1).then_some(0.0);
+        Ratio { mean: 0.0, low: end, high: end, significant: n > 1 }
     }
 
     /// A ratio without an interval.
     fn bare(mean: f64) -> Option<Self> {
-        mean.is_finite().then_some(Ratio { mean, low: None, high: None, significant: false, p_value: None })
+        mean.is_finite().then_some(Ratio { mean, low: None, high: None, significant: false })
     }
 }
 
 /// Compares measurements made in the same round: (of interest, of reference).
 ///
 /// The machine drifts between rounds and drags both sides along, so only the differences *within* a
-/// round count: the result is the 95 % Student t interval of the logarithms of the ratios,
-/// transformed back. Its mean is geometric, so that swapping the sides gives the reciprocal.
-/// Assumes that the logarithms scatter roughly normally, and that rounds don't depend on one
-/// another. Each ratio is tested at 5 % by itself: of twenty equal things one is called different
-/// ([`holm`] corrects for that).
+/// round count: the result is the Student t interval of the logarithms of the ratios, transformed
+/// back. Its mean is geometric, so that swapping the sides gives the reciprocal. Assumes that the
+/// logarithms scatter roughly normally, and that rounds don't depend on one another.
+///
+/// Many comparisons are many chances of a false alarm: of twenty equal things one would be called
+/// different at 5 %. So the intervals of a `family` of that many comparisons are widened until all
+/// of them together hold their truths with 95 % confidence, whatever they have in common. Source:
+/// Dunn, "Multiple comparisons among means", Journal of the American Statistical Association 56
+/// (1961) (Bonferroni's inequality).
 ///
 /// | pairs | result |
 /// |---|---|
@@ -78,7 +79,7 @@ impl Ratio {
 /// | one | no interval, not significant |
 /// | every first number 0, every reference positive | 0 with the interval 0 to 0, significant from two pairs on |
 /// | some zeros among them | quotient of the sums, no interval, not significant: logarithms don't exist |
-pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Ratio> {
+pub fn paired_ratio(pairs: &[(f64, f64)], family: usize) -> Option<Ratio> {
     let n = pairs.len();
     if n == 0 || pairs.iter().any(|(of, to)| !is_usable(*of) || !is_usable(*to)) {
         return None;
@@ -92,7 +93,7 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Ratio> {
     };
     let mean = mean_of(&logs)?;
     let error = (n > 1).then(|| ((variance_of(&logs, mean) / n as f64).sqrt(), (n - 1) as f64));
-    Ratio::of_logs(mean, error)
+    Ratio::of_logs(mean, error, family)
 }
 
 /// Compares measurements that were not made in the same rounds, such as two result files.
@@ -103,10 +104,10 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Ratio> {
 /// normally. What differs between the two occasions (another hour, another load of the machine) is
 /// part of the ratio, and no interval knows it.
 ///
-/// Zeros are treated as in [`paired_ratio`]; fewer than two measurements on a side leave no
+/// The `family` and zeros are treated as in [`paired_ratio`]; fewer than two measurements on a side leave no
 /// interval. Source: Welch, "The generalization of Student's problem when several different
 /// population variances are involved", Biometrika 34 (1947).
-pub fn independent_ratio(of: &[f64], to: &[f64]) -> Option<Ratio> {
+pub fn independent_ratio(of: &[f64], to: &[f64], family: usize) -> Option<Ratio> {
     let n = of.len().min(to.len());
     if n == 0 || of.iter().chain(to).any(|value| !is_usable(*value)) {
         return None;
@@ -119,7 +120,7 @@ pub fn independent_ratio(of: &[f64], to: &[f64]) -> Option<Ratio> {
     }
     let [of, to] = [of, to].map(|side| side.iter().map(|value| value.ln()).collect::<Vec<_>>());
     let mean = mean_of(&of)? - mean_of(&to)?;
-    Ratio::of_logs(mean, (n > 1).then(|| welch(&of, &to)).flatten())
+    Ratio::of_logs(mean, (n > 1).then(|| welch(&of, &to)).flatten(), family)
 }
 
 /// The standard error of a difference of means, and Satterthwaite's degrees of freedom.
@@ -149,10 +150,11 @@ pub fn noise_of(aa: &Ratio) -> Option<f64> {
 /// ln(1 + resolution), if the rounds to come scatter as those so far. A resolution of 0.02 is ± 2
 /// %. When to stop: [`is_resolved`].
 ///
-/// It is the smallest n with t(0.975, n − 1) · s ÷ √n ≤ ln(1 + resolution). The standard deviation
+/// It is the smallest n with t · s ÷ √n ≤ ln(1 + resolution), where t is the quantile of n − 1
+/// degrees of freedom that [`paired_ratio`] takes for the family. The standard deviation
 /// s of few rounds is itself uncertain: with five it may be off by a factor of two. `None` with
 /// fewer than two pairs, with zeros among them, or if no number of rounds below 10^9 suffices.
-pub fn rounds_needed(pairs: &[(f64, f64)], resolution: f64) -> Option<usize> {
+pub fn rounds_needed(pairs: &[(f64, f64)], resolution: f64, family: usize) -> Option<usize> {
     if pairs.len() < 2 || pairs.iter().any(|(of, to)| !is_usable(*of) || !is_usable(*to)) {
         return None;
     }
@@ -162,8 +164,9 @@ pub fn rounds_needed(pairs: &[(f64, f64)], resolution: f64) -> Option<usize> {
     if !spread.is_finite() || !wanted.is_finite() || wanted <= 0.0 {
         return None;
     }
-    let enough =
-        |n: usize| critical_value((n - 1) as f64).is_some_and(|t| t * spread / (n as f64).sqrt() <= wanted);
+    let enough = |n: usize| {
+        critical_value_of((n - 1) as f64, family).is_some_and(|t| t * spread / (n as f64).sqrt() <= wanted)
+    };
     let (mut low, mut high) = (1, 2);
     while !enough(high) {
         (low, high) = (high, high * 2);
@@ -188,36 +191,17 @@ pub fn rounds_needed(pairs: &[(f64, f64)], resolution: f64) -> Option<usize> {
 /// many rounds it is 95 %. False with fewer pairs, with zeros among them, and for a resolution that
 /// isn't positive. Source of the problem: Anscombe, "Sequential estimation", Journal of the Royal
 /// Statistical Society B 15 (1953).
-pub fn is_resolved(pairs: &[(f64, f64)], resolution: f64) -> bool {
+pub fn is_resolved(pairs: &[(f64, f64)], resolution: f64, family: usize) -> bool {
     const FEWEST_ROUNDS: usize = 6;
     let wanted = (1.0 + resolution).ln();
     let narrow = |pairs: &[(f64, f64)]| {
-        paired_ratio(pairs).and_then(|ratio| ratio.half_width()).is_some_and(|half| half <= wanted)
+        paired_ratio(pairs, family).and_then(|ratio| ratio.half_width()).is_some_and(|half| half <= wanted)
     };
     pairs.len() >= FEWEST_ROUNDS && wanted > 0.0 && narrow(pairs) && narrow(&pairs[..pairs.len() - 1])
 }
 
 /// The most rounds that are ever asked for.
 const MOST_ROUNDS: usize = 1 << 30;
-
-/// Returns which of several tests are significant at 5 % for all of them together: the probability
-/// that any of them is a false alarm is at most 5 %, whatever they have in common.
-///
-/// Source: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
-/// Statistics 6 (1979).
-pub fn holm(p_values: &[f64]) -> Vec<bool> {
-    let mut order: Vec<usize> = (0..p_values.len()).collect();
-    order.sort_by(|left, right| p_values[*left].total_cmp(&p_values[*right]));
-    let mut significant = vec![false; p_values.len()];
-    for (rank, index) in order.into_iter().enumerate() {
-        let limit = (1.0 - CONFIDENCE) / (p_values.len() - rank) as f64;
-        if p_values[index].is_nan() || p_values[index] > limit {
-            break;
-        }
-        significant[index] = true;
-    }
-    significant
-}
 
 fn is_usable(value: f64) -> bool {
     value.is_finite() && value >= 0.0
@@ -237,7 +221,7 @@ mod tests {
     fn drift_of_the_machine_cancels_out() {
         // Both sides fall by a factor of 4 in five rounds; the ratio stays near a half.
         let pairs = [(200.0, 401.0), (160.0, 318.0), (110.0, 221.0), (70.0, 139.0), (50.0, 101.0)];
-        let ratio = paired_ratio(&pairs).unwrap();
+        let ratio = paired_ratio(&pairs, 1).unwrap();
         assert!(ratio.significant);
         assert!(ratio.low.unwrap() > 0.49 && ratio.high.unwrap() < 0.51, "{ratio:?}");
     }
@@ -245,28 +229,28 @@ mod tests {
     #[test]
     fn a_one_percent_advantage_in_noise_is_none() {
         // The defect of E1 in published-experiments: one percent was called an advantage.
-        let ratio = paired_ratio(&[(216.2, 214.6), (210.1, 215.3), (218.0, 213.9)]).unwrap();
+        let ratio = paired_ratio(&[(216.2, 214.6), (210.1, 215.3), (218.0, 213.9)], 1).unwrap();
         assert!(!ratio.significant, "{ratio:?}");
     }
 
     #[test]
     fn one_pair_proves_nothing() {
-        let ratio = paired_ratio(&[(100.0, 400.0)]).unwrap();
+        let ratio = paired_ratio(&[(100.0, 400.0)], 1).unwrap();
         assert_eq!((ratio.low, ratio.high, ratio.significant), (None, None, false));
         assert!((ratio.mean - 0.25).abs() < 1e-12);
     }
 
     #[test]
     fn a_level_at_which_nothing_ever_commits_is_significantly_worse() {
-        let ratio = paired_ratio(&[(0.0, 400.0), (0.0, 410.0)]).unwrap();
+        let ratio = paired_ratio(&[(0.0, 400.0), (0.0, 410.0)], 1).unwrap();
         assert_eq!(ratio, Ratio::zero(2));
         assert_eq!((ratio.low, ratio.high, ratio.significant), (Some(0.0), Some(0.0), true));
-        assert!(!paired_ratio(&[(0.0, 400.0)]).unwrap().significant);
+        assert!(!paired_ratio(&[(0.0, 400.0)], 1).unwrap().significant);
     }
 
     #[test]
     fn a_zero_among_others_costs_the_interval() {
-        let ratio = paired_ratio(&[(0.0, 400.0), (200.0, 400.0)]).unwrap();
+        let ratio = paired_ratio(&[(0.0, 400.0), (200.0, 400.0)], 1).unwrap();
         assert_eq!(Some(ratio), Ratio::bare(0.25));
     }
 
@@ -281,37 +265,25 @@ mod tests {
             &[(f64::NAN, 1.0)],
             &[(1.0, f64::INFINITY)],
         ] {
-            assert_eq!(paired_ratio(pairs), None, "{pairs:?}");
+            assert_eq!(paired_ratio(pairs, 1), None, "{pairs:?}");
         }
     }
 
     const NOISY: [(f64, f64); 3] = [(105.0, 100.0), (95.0, 100.0), (101.0, 100.0)];
 
     #[test]
-    fn the_p_value_says_what_the_interval_says() {
-        // Logarithms 0.1 and 0.3: t = 2 with one degree of freedom, p = 1 − 2/π·atan 2.
-        let ratio = paired_ratio(&[(0.1_f64.exp(), 1.0), (0.3_f64.exp(), 1.0)]).unwrap();
-        let expected = 1.0 - 2.0 / std::f64::consts::PI * 2.0_f64.atan();
-        assert!((ratio.p_value.unwrap() - expected).abs() < 1e-9, "{ratio:?}");
-        let equal = paired_ratio(&[(2.0, 1.0); 3]).unwrap();
-        assert_eq!((equal.p_value, equal.significant), (Some(0.0), true));
-        assert_eq!(paired_ratio(&[(1.0, 1.0); 3]).unwrap().p_value, Some(1.0));
-        assert_eq!(paired_ratio(&[(2.0, 1.0)]).unwrap().p_value, None);
-    }
-
-    #[test]
     fn a_difference_below_the_noise_is_none() {
-        let noise = noise_of(&paired_ratio(&NOISY).unwrap()).unwrap();
-        let small = paired_ratio(&[(103.0, 100.0), (103.1, 100.0), (102.9, 100.0)]).unwrap();
+        let noise = noise_of(&paired_ratio(&NOISY, 1).unwrap()).unwrap();
+        let small = paired_ratio(&[(103.0, 100.0), (103.1, 100.0), (102.9, 100.0)], 1).unwrap();
         assert!(small.significant && !small.beyond(noise) && small.beyond(0.01), "{noise} {small:?}");
-        assert!(paired_ratio(&[(50.0, 100.0), (51.0, 100.0)]).unwrap().beyond(noise));
+        assert!(paired_ratio(&[(50.0, 100.0), (51.0, 100.0)], 1).unwrap().beyond(noise));
         assert!(Ratio::zero(2).beyond(noise) && !Ratio::zero(1).beyond(noise));
-        assert!(!paired_ratio(&NOISY).unwrap().beyond(0.0));
+        assert!(!paired_ratio(&NOISY, 1).unwrap().beyond(0.0));
     }
 
     #[test]
     fn noise_is_the_far_end_of_an_interval() {
-        let ratio = Ratio { low: Some(0.9), high: Some(1.02), ..paired_ratio(&NOISY).unwrap() };
+        let ratio = Ratio { low: Some(0.9), high: Some(1.02), ..paired_ratio(&NOISY, 1).unwrap() };
         assert!((noise_of(&ratio).unwrap() - (1.0_f64 / 0.9).ln()).abs() < 1e-12);
         assert!((ratio.half_width().unwrap() - (1.02_f64 / 0.9).ln() / 2.0).abs() < 1e-12);
         for without in [Ratio::zero(2), Ratio::zero(1), Ratio::bare(0.5).unwrap()] {
@@ -325,28 +297,30 @@ mod tests {
         let half = 0.05 / 2.0_f64.sqrt();
         let pairs = [(half.exp(), 1.0), ((-half).exp(), 1.0)];
         for (resolution, expected) in [(0.05, 7), (0.02, 27), (0.5, 3), (1.0, 2)] {
-            assert_eq!(rounds_needed(&pairs, resolution), Some(expected), "{resolution}");
+            assert_eq!(rounds_needed(&pairs, resolution, 1), Some(expected), "{resolution}");
         }
-        assert_eq!(rounds_needed(&[(2.0, 1.0); 3], 0.01), Some(2));
+        assert_eq!(rounds_needed(&[(2.0, 1.0); 3], 0.01, 1), Some(2));
         for resolution in [0.0, -0.5, -2.0, f64::NAN, f64::INFINITY, 1e-12] {
-            assert_eq!(rounds_needed(&pairs, resolution), None, "{resolution}");
+            assert_eq!(rounds_needed(&pairs, resolution, 1), None, "{resolution}");
         }
-        assert_eq!(rounds_needed(&pairs[..1], 0.02), None);
-        assert_eq!(rounds_needed(&[(0.0, 1.0), (1.0, 1.0)], 0.02), None);
+        assert_eq!(rounds_needed(&pairs[..1], 0.02, 1), None);
+        assert_eq!(rounds_needed(&[(0.0, 1.0), (1.0, 1.0)], 0.02, 1), None);
     }
 
     #[test]
     fn resolved_is_narrow_twice_in_six_rounds() {
         let narrow =
             [(100.0, 100.0), (101.0, 100.0), (99.0, 100.0), (100.0, 100.0), (101.0, 100.0), (99.0, 100.0)];
-        assert!(is_resolved(&narrow, 0.02) && !is_resolved(&narrow, 0.001) && !is_resolved(&narrow, 0.0));
-        assert!(!is_resolved(&narrow[1..], 0.02));
+        assert!(
+            is_resolved(&narrow, 0.02, 1) && !is_resolved(&narrow, 0.001, 1) && !is_resolved(&narrow, 0.0, 1)
+        );
+        assert!(!is_resolved(&narrow[1..], 0.02, 1));
         // Wide after five, narrow after the sixth only.
         let mut pairs = narrow.to_vec();
         pairs[0] = (103.5, 100.0);
-        let width = |count: usize| paired_ratio(&pairs[..count]).unwrap().half_width().unwrap();
+        let width = |count: usize| paired_ratio(&pairs[..count], 1).unwrap().half_width().unwrap();
         let between = f64::midpoint(width(6), width(5)).exp() - 1.0;
-        assert!(!is_resolved(&pairs, between) && is_resolved(&pairs, width(5).exp() - 1.0 + 1e-9));
+        assert!(!is_resolved(&pairs, between, 1) && is_resolved(&pairs, width(5).exp() - 1.0 + 1e-9, 1));
     }
 
     #[test]
@@ -355,41 +329,44 @@ mod tests {
         // 3).
         let of = [0.9_f64, 1.0, 1.1].map(f64::exp);
         let to = [0.4_f64, 0.5, 0.6].map(f64::exp);
-        let ratio = independent_ratio(&of, &to).unwrap();
+        let ratio = independent_ratio(&of, &to, 1).unwrap();
         let half = 2.776_445 * 0.1 * (2.0_f64 / 3.0).sqrt();
         assert!(ratio.significant, "{ratio:?}");
         assert!((ratio.low.unwrap().ln() - (0.5 - half)).abs() < 1e-6, "{ratio:?}");
         assert!((ratio.high.unwrap().ln() - (0.5 + half)).abs() < 1e-6, "{ratio:?}");
-        let swapped = independent_ratio(&to, &of).unwrap();
+        let swapped = independent_ratio(&to, &of, 1).unwrap();
         assert!((swapped.low.unwrap() * ratio.high.unwrap() - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn independent_sides_have_the_same_corner_cases() {
-        assert_eq!(independent_ratio(&[], &[1.0]), None);
-        assert_eq!(independent_ratio(&[1.0], &[0.0]), None);
-        assert_eq!(independent_ratio(&[f64::NAN], &[1.0]), None);
-        assert_eq!(independent_ratio(&[0.0, 0.0], &[1.0, 1.0, 2.0]), Some(Ratio::zero(2)));
-        assert_eq!(independent_ratio(&[0.0, 4.0], &[4.0]), Ratio::bare(0.5));
-        assert_eq!(independent_ratio(&[4.0], &[2.0, 2.0]).unwrap().low, None);
-        let constant = independent_ratio(&[4.0, 4.0], &[2.0, 2.0]).unwrap();
+        assert_eq!(independent_ratio(&[], &[1.0], 1), None);
+        assert_eq!(independent_ratio(&[1.0], &[0.0], 1), None);
+        assert_eq!(independent_ratio(&[f64::NAN], &[1.0], 1), None);
+        assert_eq!(independent_ratio(&[0.0, 0.0], &[1.0, 1.0, 2.0], 1), Some(Ratio::zero(2)));
+        assert_eq!(independent_ratio(&[0.0, 4.0], &[4.0], 1), Ratio::bare(0.5));
+        assert_eq!(independent_ratio(&[4.0], &[2.0, 2.0], 1).unwrap().low, None);
+        let constant = independent_ratio(&[4.0, 4.0], &[2.0, 2.0], 1).unwrap();
         assert!(constant.significant && constant.low == constant.high);
     }
 
     #[test]
-    fn holm_steps_down() {
-        assert_eq!(holm(&[0.01, 0.04, 0.03, 0.005]), [true, false, false, true]);
-        assert_eq!(holm(&[0.04]), [true]);
-        assert_eq!(holm(&[0.03, 0.03]), [false, false]);
-        assert_eq!(holm(&[f64::NAN, 0.0]), [false, true]);
-        assert!(holm(&[]).is_empty());
+    fn a_family_of_comparisons_widens_the_interval() {
+        let pairs = [(90.0, 100.0), (93.0, 100.0), (91.0, 100.0), (97.0, 100.0), (95.0, 100.0)];
+        let half = |family| paired_ratio(&pairs, family).unwrap().half_width().unwrap();
+        // The quotient of the quantiles 0.9875 and 0.975 of t with four degrees of freedom.
+        assert!((half(2) / half(1) - 3.495_406 / 2.776_445).abs() < 1e-6);
+        assert!(
+            paired_ratio(&pairs, 1).unwrap().significant && !paired_ratio(&pairs, 30).unwrap().significant
+        );
+        assert!(rounds_needed(&pairs, 0.02, 10) > rounds_needed(&pairs, 0.02, 1));
     }
 
     proptest! {
         #[test]
         fn swapping_the_sides_gives_the_reciprocal(pairs in prop::collection::vec((1.0_f64..1e6, 1.0_f64..1e6), 2..8)) {
             let swapped: Vec<(f64, f64)> = pairs.iter().map(|(of, to)| (*to, *of)).collect();
-            let (ratio, reciprocal) = (paired_ratio(&pairs).unwrap(), paired_ratio(&swapped).unwrap());
+            let (ratio, reciprocal) = (paired_ratio(&pairs, 1).unwrap(), paired_ratio(&swapped, 1).unwrap());
             prop_assert!((ratio.mean * reciprocal.mean - 1.0).abs() < 1e-9);
             prop_assert_eq!(ratio.significant, reciprocal.significant);
             if let (Some(low), Some(high)) = (ratio.low, reciprocal.high) {
@@ -399,7 +376,7 @@ mod tests {
 
         #[test]
         fn no_numbers_whatever_give_nan(pairs in prop::collection::vec((any::<f64>(), any::<f64>()), 0..6)) {
-            if let Some(ratio) = paired_ratio(&pairs) {
+            if let Some(ratio) = paired_ratio(&pairs, 1) {
                 prop_assert!(ratio.mean.is_finite());
                 prop_assert!(ratio.low.is_none_or(f64::is_finite) && ratio.high.is_none_or(f64::is_finite));
             }

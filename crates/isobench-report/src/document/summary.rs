@@ -77,10 +77,10 @@ pub struct RatioToFirst {
     pub to: String,
     /// The geometric mean of the rounds' ratios; 1 for the first one itself.
     pub mean: f64,
-    /// Lower end of the 95 % interval (Student's t of the rounds' log ratios); null if it can't be
-    /// computed.
+    /// Lower end of the interval (Student's t of the rounds' log ratios); null if it can't be
+    /// computed. The intervals of all ratios to the same cell hold together with 95 % confidence.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval; null if it can't be computed.
+    /// Upper end of the interval; null if it can't be computed.
     pub high: Option<f64>,
     /// True if the interval excludes 1, and the difference is larger than what equal cells differ
     /// by, where that was measured.

@@ -15,8 +15,9 @@ const RESOLUTIONS: [f64; 3] = [0.01, 0.02, 0.05];
 
 /// For each cell its ratio to the cell at its reference.
 ///
-/// Paired by the number of the round. If the group of cells has an A/A cell, a difference counts
-/// only if it is larger than what that shows or can't exclude.
+/// Paired by the number of the round. The ratios to the same cell are a family, whose intervals
+/// hold together. If the group of cells has an A/A cell, a difference counts only if it is larger
+/// than what that shows or can't exclude.
 pub fn ratios(document: &Document, references: &[Option<usize>]) -> Vec<Option<RatioToFirst>> {
     compared(document, references, same_factors, |first| first.level.name())
 }
@@ -40,8 +41,9 @@ fn compared(
     let compare = |(cell, reference): (&Cell, &Option<usize>)| {
         let first = &document.cells[(*reference)?];
         let pairs = pairs(cell, first);
-        let ratio = paired_ratio(&pairs)?;
-        Some(WithReference { first, pairs, ratio })
+        let family = family(document, references, (*reference)?);
+        let ratio = paired_ratio(&pairs, family)?;
+        Some(WithReference { first, pairs, ratio, family })
     };
     let found: Vec<Option<WithReference>> = document.cells.iter().zip(references).map(compare).collect();
     let noise_beside = |cell: &Cell| {
@@ -49,7 +51,7 @@ fn compared(
         let noise = known.filter_map(|again| {
             // An A/A cell repeats the first level.
             let first = &document.cells[reference_of(document, again)?];
-            noise_of(&paired_ratio(&pairs(again, first))?)
+            noise_of(&paired_ratio(&pairs(again, first), 1)?)
         });
         noise.reduce(f64::max)
     };
@@ -59,21 +61,31 @@ fn compared(
     document.cells.iter().zip(&found).map(shown).collect()
 }
 
+/// The number of ratios to a cell, without A/A cells and the cell itself.
+fn family(document: &Document, references: &[Option<usize>], reference: usize) -> usize {
+    let to_it = |(index, other): &(usize, &Option<usize>)| {
+        **other == Some(reference) && *index != reference && !document.cells[*index].calibration
+    };
+    references.iter().enumerate().filter(to_it).count()
+}
+
 /// A cell beside the one that it is compared with.
 struct WithReference<'a> {
     first: &'a Cell,
     /// Their throughputs in the rounds that both have.
     pairs: Vec<(f64, f64)>,
     ratio: Ratio,
+    /// The number of ratios to the same cell.
+    family: usize,
 }
 
 fn ratio_to(
-    WithReference { first, pairs, ratio }: &WithReference,
+    WithReference { first, pairs, ratio, family }: &WithReference,
     name: fn(&Cell) -> String,
     noise: Option<f64>,
 ) -> RatioToFirst {
     let needed = |resolution: f64| {
-        let rounds = u32::try_from(rounds_needed(pairs, resolution)?).ok()?;
+        let rounds = u32::try_from(rounds_needed(pairs, resolution, *family)?).ok()?;
         Some(RoundsFor { resolution, rounds })
     };
     // A cell isn't compared with itself.
@@ -111,30 +123,32 @@ pub fn pairs_of(cell: &Cell, reference: &Cell, figure: impl Fn(&Round) -> Option
 /// have no width and are taken as known.
 pub fn resolution(document: &Document, wanted: f64) -> Resolution {
     let mut known = Resolution { wanted, reached: Some(0.0), more_rounds: Some(0) };
-    let references = |cell| [reference_of(document, cell), first_strategy_of(document, cell)];
-    let compared = document.cells.iter().enumerate().flat_map(|(index, cell)| {
-        let others = references(cell).into_iter().flatten().filter(move |reference| *reference != index);
-        others.map(move |reference| (cell, reference))
+    let references = [reference_of, first_strategy_of]
+        .map(|of| document.cells.iter().map(|cell| of(document, cell)).collect::<Vec<_>>());
+    let compared = references.iter().flat_map(|references| {
+        let others = references.iter().enumerate().filter_map(|(index, other)| Some((index, (*other)?)));
+        others.filter(|(index, other)| index != other).map(move |(index, other)| (references, index, other))
     });
-    for (cell, reference) in compared {
-        let pairs = pairs(cell, &document.cells[reference]);
-        let ratio = paired_ratio(&pairs);
+    for (references, index, reference) in compared {
+        let pairs = pairs(&document.cells[index], &document.cells[reference]);
+        let family = family(document, references, reference);
+        let ratio = paired_ratio(&pairs, family);
         if ratio.is_some_and(|ratio| ratio.mean == 0.0 && ratio.significant) {
             continue;
         }
         let width = ratio.and_then(|ratio| ratio.half_width()).map(f64::exp_m1);
         known.reached = known.reached.zip(width).map(|(reached, width)| reached.max(width));
         known.more_rounds =
-            known.more_rounds.zip(more_rounds(&pairs, wanted)).map(|(one, other)| one.max(other));
+            known.more_rounds.zip(more_rounds(&pairs, wanted, family)).map(|(one, other)| one.max(other));
     }
     known
 }
 
 /// The number of further rounds that a ratio probably needs.
-fn more_rounds(pairs: &[(f64, f64)], wanted: f64) -> Option<u32> {
-    if is_resolved(pairs, wanted) {
+fn more_rounds(pairs: &[(f64, f64)], wanted: f64, family: usize) -> Option<u32> {
+    if is_resolved(pairs, wanted, family) {
         return Some(0);
     }
-    let more = rounds_needed(pairs, wanted)?.saturating_sub(pairs.len()).max(1);
+    let more = rounds_needed(pairs, wanted, family)?.saturating_sub(pairs.len()).max(1);
     u32::try_from(more).ok()
 }
