@@ -142,6 +142,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     }
     let (doubts, suspicions) = (found.take_doubts(options.vouched), std::mem::take(&mut found.suspicions));
     let assumed = found.assumed.take();
+    let anomalous = found.anomalous();
     let findings = found.into_findings();
     let verdict = verdict(&findings, order, options.promised);
     let left_out = examined.unknown - proved;
@@ -156,7 +157,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     let blind = sights.into_iter().filter(|(is, _)| *is).map(|(_, blind)| blind);
     let assumed = assumed.map(|(rows, example)| Blind::AssumedInitial { rows, example });
     let blind = blind.chain(assumed).collect();
-    (Report { examined, findings, verdict, blind }, doubts, suspicions)
+    (Report { examined, findings, anomalous, verdict, blind }, doubts, suspicions)
 }
 
 /// The number of transactions that fit into the graph.

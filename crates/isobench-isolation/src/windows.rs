@@ -40,6 +40,7 @@ struct CombinedReport {
     kept: History,
     draft: Draft,
     examined: Examined,
+    anomalous: u64,
     findings: Vec<Finding>,
     not_contradicted: Vec<Vec<Guarantee>>,
     unknown: u64,
@@ -59,6 +60,7 @@ impl CombinedReport {
         }
         self.windows += 1;
         self.examined = sum(self.examined, report.examined);
+        self.anomalous += report.anomalous;
         for finding in report.findings {
             self.add_finding(window, finding);
         }
@@ -137,7 +139,16 @@ impl CombinedReport {
         let verdict = Verdict { not_contradicted, promised, kept, withheld: Vec::new() };
         let verdict = verdict.withheld(self.doubts.into_vec());
         self.kept.set_dropped(dropped);
-        (self.kept, Report { examined: self.examined, findings: self.findings, verdict, blind })
+        (
+            self.kept,
+            Report {
+                examined: self.examined,
+                findings: self.findings,
+                anomalous: self.anomalous,
+                verdict,
+                blind,
+            },
+        )
     }
 }
 
@@ -202,7 +213,7 @@ T6 client=1 70..80: r x = v3/4, w x = v4/6
         };
         assert_eq!(count(&report), count(&whole), "{report:#?}\n{whole:#?}");
         assert_eq!(report.verdict.kept, Some(false));
-        assert_eq!(report.examined.committed, 6);
+        assert_eq!((report.examined.committed, report.anomalous, whole.anomalous), (6, 2, 2));
         assert!(report.blind.contains(&Blind::Windows(3)), "{:?}", report.blind);
         assert!(!report.blind.iter().any(|blind| matches!(blind, Blind::Dropped(_))), "{:?}", report.blind);
         for finding in &report.findings {

@@ -51,7 +51,7 @@ pub const FORMAT: &str = "isobench/result";
 pub const FORMAT_VERSION: u32 = 1;
 
 /// The version of what the numbers mean. Rises when the same field measures something else.
-pub const MEASUREMENT_VERSION: u32 = 1;
+pub const MEASUREMENT_VERSION: u32 = 2;
 
 /// The result of a comparison or a run, complete or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

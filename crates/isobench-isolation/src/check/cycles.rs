@@ -150,6 +150,7 @@ struct Pass<'v> {
 #[derive(Default)]
 struct Tally {
     seen: FxHashSet<u64>,
+    anomalous: FxHashSet<Node>,
     smallest: Option<Vec<Link>>,
 }
 
@@ -245,6 +246,9 @@ impl CycleSearch<'_> {
             let first = matches!(anomaly, Anomaly::G0 | Anomaly::G1c | Anomaly::GSingle);
             let smallest = cycle.len() <= least(anomaly) || exact && (first || !passed_over);
             let count = Count { found: tally.seen.len() as u64, complete };
+            if self.order == Order::Data {
+                self.found.add_anomalous(tally.anomalous);
+            }
             self.report(anomaly, count, &cycle, smallest);
         }
     }
@@ -435,10 +439,20 @@ impl CycleSearch<'_> {
             0..EXPLAINED => (self.callbacks.explain)(*link),
             _ => explain::brief(self.history, *link),
         };
+        if self.order == Order::Data {
+            self.found.add_anomalous(anomalous(cycle));
+        }
         let steps = cycle.iter().enumerate().map(step).collect();
         let witness = Witness { steps, smallest };
         self.found.add(Finding { anomaly, order: self.order, count, witness });
     }
+}
+
+/// The transactions of a cycle that show the anomaly: those from which an anti-dependency starts,
+/// since they read what another one replaced; all of a cycle without any.
+fn anomalous(cycle: &[Link]) -> impl Iterator<Item = Node> + '_ {
+    let any = cycle.iter().any(|link| link.label.is_anti());
+    cycle.iter().filter(move |link| link.label.is_anti() || !any).map(|link| link.from)
 }
 
 impl Tally {
@@ -447,6 +461,7 @@ impl Tally {
         // A sum doesn't depend on the start of the cycle.
         let hash = cycle.iter().map(|link| FxBuildHasher.hash_one(link)).fold(0, u64::wrapping_add);
         self.seen.insert(hash);
+        self.anomalous.extend(anomalous(&cycle));
         if self.smallest.as_ref().is_none_or(|smallest| cycle.len() < smallest.len()) {
             self.smallest = Some(cycle);
         }

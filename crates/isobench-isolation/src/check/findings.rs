@@ -1,7 +1,9 @@
 //! Findings so far: a count and a proof for each anomaly.
 
+use rustc_hash::FxHashSet;
+
 use super::context::{Context, fact};
-use super::dependencies::OperationRef;
+use super::dependencies::{Node, OperationRef};
 use super::doubt::{DoubtKind, Doubts};
 use super::report::{Count, Finding, Witness, WitnessStep};
 use crate::anomaly::Anomaly;
@@ -11,6 +13,8 @@ use crate::model::{Guarantee, Order};
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     by_anomaly: [Option<Finding>; Anomaly::ALL.len()],
+    /// The transactions that show an anomaly by the data alone ([`super::Report::anomalous`]).
+    anomalous: FxHashSet<Node>,
     /// Doubts about the history.
     pub(super) doubts: Doubts,
     /// Doubts about a negative verdict.
@@ -21,8 +25,14 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Counts an anomaly that the data alone shows; the first one is the witness.
-    pub(super) fn note(&mut self, anomaly: Anomaly, steps: impl FnOnce() -> Vec<WitnessStep>) {
+    /// Counts an anomaly of a transaction that the data alone shows; the first one is the witness.
+    pub(super) fn note(
+        &mut self,
+        anomaly: Anomaly,
+        transaction: Node,
+        steps: impl FnOnce() -> Vec<WitnessStep>,
+    ) {
+        self.anomalous.insert(transaction);
         match &mut self.by_anomaly[anomaly as usize] {
             Some(finding) => finding.count.found += 1,
             empty => {
@@ -38,7 +48,7 @@ impl Findings {
 
     /// Counts a read from an aborted transaction.
     pub(super) fn aborted_read(&mut self, context: Context<'_>, aborted: OperationRef, place: OperationRef) {
-        self.note(Anomaly::G1a, || {
+        self.note(Anomaly::G1a, place.transaction, || {
             let (writer, reader) = (aborted.transaction, place.transaction);
             let why = format!(
                 "{} {} and was rolled back, but {} {}",
@@ -49,6 +59,16 @@ impl Findings {
             );
             vec![fact(writer, reader, why)]
         });
+    }
+
+    /// Adds transactions that show an anomaly by the data alone.
+    pub(super) fn add_anomalous(&mut self, transactions: impl IntoIterator<Item = Node>) {
+        self.anomalous.extend(transactions);
+    }
+
+    /// The number of transactions that show an anomaly by the data alone.
+    pub(super) fn anomalous(&self) -> u64 {
+        self.anomalous.len() as u64
     }
 
     /// Adds a finding, unless the anomaly was found with fewer orders.

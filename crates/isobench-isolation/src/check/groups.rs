@@ -85,7 +85,7 @@ fn inserts(
         if let Some(Origin::Committed(before)) = known.insert(insert.key, Origin::Committed(committed.len()))
         {
             let before = committed[before].place;
-            found.note(Anomaly::DuplicateWrite, || {
+            found.note(Anomaly::DuplicateWrite, insert.place.transaction, || {
                 let why = twice(context, before, insert.place);
                 vec![fact(before.transaction, insert.place.transaction, why)]
             });
@@ -151,7 +151,7 @@ impl<'h> Group<'_, 'h> {
         let all = self.reads(places);
         for (place, rows) in all {
             if let Some(row) = rows.iter().find(|row| partial.binary_search(row).is_ok()) {
-                self.found.note(Anomaly::GarbageRead, || {
+                self.found.note(Anomaly::GarbageRead, place.transaction, || {
                     let who = place.transaction;
                     let why = format!(
                         "{} {}; no transaction inserted {row}, and it did not exist initially",
@@ -237,7 +237,7 @@ impl<'h> Group<'_, 'h> {
 
     fn internal(&mut self, place: OperationRef) {
         let context = self.context;
-        self.found.note(Anomaly::Internal, || {
+        self.found.note(Anomaly::Internal, place.transaction, || {
             let who = place.transaction;
             let why =
                 format!("{} {}, which doesn't match its own inserts", context.name(who), context.deed(place));

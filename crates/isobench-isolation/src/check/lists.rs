@@ -184,7 +184,7 @@ fn owners(
         };
         found.doubts.note(DoubtKind::NotUnique, 1, why);
         if b.status == CommitStatus::Committed {
-            found.note(Anomaly::DuplicateWrite, || {
+            found.note(Anomaly::DuplicateWrite, b.place.transaction, || {
                 vec![fact(a.place.transaction, b.place.transaction, why())]
             });
         }
@@ -298,7 +298,7 @@ impl<'a, 'h> List<'a, 'h> {
             }
             before = Some(append.place);
             if append.position != Some(at) {
-                found.note(Anomaly::DuplicateWrite, || {
+                found.note(Anomaly::DuplicateWrite, append.place.transaction, || {
                     let who = append.place.transaction;
                     let why = format!(
                         "{} {} once, but one list that was read has it twice",
@@ -319,7 +319,7 @@ impl<'a, 'h> List<'a, 'h> {
             let (a, b) = (pair[0], pair[1]);
             let one = a.place.transaction == b.place.transaction && a.status == CommitStatus::Committed;
             if one && b.position.is_some() && a.position.is_none_or(|a| Some(a) > b.position) {
-                found.note(Anomaly::IncompatibleOrder, || {
+                found.note(Anomaly::IncompatibleOrder, a.place.transaction, || {
                     let why = format!(
                         "{} {} and then {}, but a list has them in another order",
                         context.name(a.place.transaction),
@@ -347,7 +347,7 @@ impl<'a, 'h> List<'a, 'h> {
                 let Some(append) = committed.get(&pair[1]).filter(|_| known.insert(pair[1])) else {
                     continue;
                 };
-                found.note(Anomaly::DirtyUpdate, || {
+                found.note(Anomaly::DirtyUpdate, append.place.transaction, || {
                     let why = format!(
                         "{} {} and was rolled back, but {} {} after it",
                         context.name(below.transaction),
@@ -410,7 +410,7 @@ impl<'a, 'h> List<'a, 'h> {
 
     fn internal(&self, place: OperationRef, found: &mut Findings) {
         let context = self.context;
-        found.note(Anomaly::Internal, || {
+        found.note(Anomaly::Internal, place.transaction, || {
             let who = place.transaction;
             let why =
                 format!("{} {}, which doesn't match its own appends", context.name(who), context.deed(place));
@@ -420,7 +420,7 @@ impl<'a, 'h> List<'a, 'h> {
 
     fn incompatible(&self, place: OperationRef, found: &mut Findings) {
         let context = self.context;
-        found.note(Anomaly::IncompatibleOrder, || {
+        found.note(Anomaly::IncompatibleOrder, place.transaction, || {
             let who = place.transaction;
             let why = format!(
                 "{} {}, which is not a prefix of the longest list read, {}",
@@ -437,7 +437,7 @@ impl<'a, 'h> List<'a, 'h> {
         let context = self.context;
         let who = place.transaction;
         if let Some(position) = self.garbage.filter(|position| *position < length) {
-            found.note(Anomaly::GarbageRead, || {
+            found.note(Anomaly::GarbageRead, who, || {
                 let element = self.longest[position];
                 let why = format!(
                     "{} {}; no transaction appended {element}",
@@ -463,7 +463,7 @@ impl<'a, 'h> List<'a, 'h> {
         if last.last || last.place.transaction == place.transaction {
             return true;
         }
-        found.note(Anomaly::G1b, || {
+        found.note(Anomaly::G1b, place.transaction, || {
             let (writer, reader) = (last.place.transaction, place.transaction);
             let why = format!(
                 "{} {} and appended more, but {} {}",
@@ -504,7 +504,7 @@ impl<'a, 'h> List<'a, 'h> {
         sink.edge(place, append.place, label);
         if let Some(own) = first_own.filter(|_| between && !*lost) {
             *lost = true;
-            found.note(Anomaly::LostUpdate, || {
+            found.note(Anomaly::LostUpdate, place.transaction, || {
                 vec![
                     context.step(place, append.place, Label::Lost),
                     context.step(append.place, own.place, Label::WriteWrite),
@@ -533,7 +533,7 @@ impl<'a, 'h> List<'a, 'h> {
             }
         }
         for pair in updating.windows(2) {
-            found.note(Anomaly::LostUpdate, || {
+            found.note(Anomaly::LostUpdate, pair[1].0, || {
                 let (a, b) = (pair[0], pair[1]);
                 vec![context.step(a.1, b.2, Label::Lost), context.step(b.1, a.2, Label::Lost)]
             });

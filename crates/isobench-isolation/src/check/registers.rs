@@ -76,7 +76,7 @@ impl<S: Sink> Examination<'_, '_, S> {
 
     fn garbage(&mut self, place: OperationRef) {
         let context = self.context;
-        self.found.note(Anomaly::GarbageRead, || {
+        self.found.note(Anomaly::GarbageRead, place.transaction, || {
             let why = format!(
                 "{} {}, which no transaction wrote",
                 context.name(place.transaction),
@@ -98,9 +98,11 @@ impl<S: Sink> Examination<'_, '_, S> {
                     continue;
                 }
                 if a.version == b.version && a.version.value.is_some() {
-                    self.found.note(Anomaly::DuplicateWrite, || vec![twice(context, a.place, b.place)]);
+                    self.found.note(Anomaly::DuplicateWrite, b.place.transaction, || {
+                        vec![twice(context, a.place, b.place)]
+                    });
                 } else {
-                    self.found.note(Anomaly::LostUpdate, || {
+                    self.found.note(Anomaly::LostUpdate, b.place.transaction, || {
                         let (first, second) = (a.place.transaction, b.place.transaction);
                         let why = format!(
                             "{} {}, and {} {}: both were made from the same version, so one update is lost",
@@ -120,7 +122,9 @@ impl<S: Sink> Examination<'_, '_, S> {
         for pair in loose.windows(2) {
             let (a, b) = (pair[0], pair[1]);
             if a.version.value == b.version.value && a.place.transaction != b.place.transaction {
-                self.found.note(Anomaly::DuplicateWrite, || vec![twice(context, a.place, b.place)]);
+                self.found.note(Anomaly::DuplicateWrite, b.place.transaction, || {
+                    vec![twice(context, a.place, b.place)]
+                });
             }
         }
     }
@@ -151,7 +155,7 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
         let context = self.context;
         for &place in &self.versions.backward {
-            self.found.note(Anomaly::IncompatibleOrder, || {
+            self.found.note(Anomaly::IncompatibleOrder, place.transaction, || {
                 let (who, done) = (context.name(place.transaction), context.deed(place));
                 let why = format!("{who} {done}, and then made a version that precedes it");
                 vec![fact(place.transaction, place.transaction, why)]
@@ -173,7 +177,7 @@ impl<S: Sink> Examination<'_, '_, S> {
 
     fn dirty_update(&mut self, aborted: OperationRef, place: OperationRef) {
         let context = self.context;
-        self.found.note(Anomaly::DirtyUpdate, || {
+        self.found.note(Anomaly::DirtyUpdate, place.transaction, || {
             let why = format!(
                 "{} {} and was rolled back, but {} {} on top of it",
                 context.name(aborted.transaction),
@@ -214,7 +218,7 @@ impl<S: Sink> Examination<'_, '_, S> {
 
     fn not_own(&mut self, transaction: Node, place: OperationRef, written: Version) {
         let context = self.context;
-        self.found.note(Anomaly::Internal, || {
+        self.found.note(Anomaly::Internal, transaction, || {
             let why = format!(
                 "{} {} after it had itself written {}",
                 context.name(transaction),
@@ -247,7 +251,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                 if self.versions.unsure.find(version).is_some() {
                     return false;
                 }
-                self.found.note(Anomaly::Internal, || {
+                self.found.note(Anomaly::Internal, writer, || {
                     let why = format!("{} {} before writing it", context.name(writer), context.deed(place));
                     vec![fact(writer, writer, why)]
                 });
@@ -255,7 +259,7 @@ impl<S: Sink> Examination<'_, '_, S> {
             }
             self.sink.edge(written.place, place, Label::WriteRead);
             if !written.last {
-                self.found.note(Anomaly::G1b, || {
+                self.found.note(Anomaly::G1b, place.transaction, || {
                     let why = format!(
                         "{} {}, which {} overwrote itself",
                         context.name(place.transaction),
@@ -278,7 +282,7 @@ impl<S: Sink> Examination<'_, '_, S> {
             let between = first.counter() < counter && first.place.transaction != place.transaction;
             if between && !*lost {
                 let other = first.place;
-                self.found.note(Anomaly::LostUpdate, || {
+                self.found.note(Anomaly::LostUpdate, place.transaction, || {
                     vec![
                         context.step(place, other, Label::Lost),
                         context.step(other, write, Label::WriteWrite),
@@ -372,7 +376,7 @@ impl<S: Sink> Examination<'_, '_, S> {
 
     fn contradictory(&mut self, place: OperationRef, written: OperationRef) {
         let context = self.context;
-        self.found.note(Anomaly::IncompatibleOrder, || {
+        self.found.note(Anomaly::IncompatibleOrder, place.transaction, || {
             let (writer, reader) = (written.transaction, place.transaction);
             let why = format!(
                 "{} {}, but {} {}",

@@ -176,6 +176,11 @@ pub struct Report {
     /// The findings, at most one for each anomaly, with the fewest orders that show it; in the
     /// order of [`Anomaly::ALL`].
     pub findings: Vec<Finding>,
+    /// The number of transactions that show an anomaly by the data alone: that did or read what the
+    /// anomaly consists of, that wrote over an update which they hadn't read (lost update), or that
+    /// read, in a cycle that was counted, what another transaction of the cycle replaced (of cycles
+    /// without anti-dependencies, all transactions). A lower bound if a count isn't complete.
+    pub anomalous: u64,
     /// The conclusion.
     pub verdict: Verdict,
     /// The limits of the check.

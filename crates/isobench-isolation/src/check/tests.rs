@@ -190,3 +190,24 @@ fn what_follows() {
     }
     assert!(wrong.is_empty(), "\n{wrong}");
 }
+
+/// A transaction counts once, and only if it read or did something wrong itself.
+#[test]
+fn anomalous_transactions_are_counted_once() {
+    for (history, anomalous) in [
+        ("T1: r x = v0, w x = v1/1\nT2: r x = v1/1, w x = v2/2", 0),
+        // The second wrote over the first.
+        ("T1: r x = v0, w x = v1/1\nT2: r x = v0, w x = v2/2", 1),
+        // In two rows, which are two lost updates.
+        ("T1: r x = v0, r y = v0, w x = v1/1, w y = v1/1\nT2: r x = v0, r y = v0, w x = v2/2, w y = v2/2", 1),
+        // Write skew takes two.
+        ("T1: r x = v0, r y = v0, w x = v1\nT2: r x = v0, r y = v0, w y = v1", 2),
+        // Of a read skew only the reader sees anything.
+        ("T1: w x = v1/1, w y = v1/1\nT2: r x = v0, r y = v1/1", 1),
+        // A reader of an aborted write; who reads that one's own writes is innocent.
+        ("T1 aborted: w x = v1/1\nT2: r x = v1/1, w y = v1/2\nT3: r y = v1/2", 1),
+    ] {
+        let report = check(&text::parse(history).unwrap(), &Options::default());
+        assert_eq!(report.anomalous, anomalous, "{history}: {:?}", report.findings);
+    }
+}

@@ -36,6 +36,7 @@ fn failure(history: &History) -> Option<String> {
     wrong
         .or_else(|| witness::verify(&case, &report).err())
         .or_else(|| wrong_verdict(history, &report))
+        .or_else(|| wrong_anomalous(&report))
         .or_else(
             || if judgement.decided && !judgement.open_at_pl1 { wrong_count(&case, &report) } else { None },
         )
@@ -45,6 +46,14 @@ fn failure(history: &History) -> Option<String> {
                 report.findings.iter().map(|it| (it.anomaly, it.order)).collect::<Vec<_>>()
             )
         })
+}
+
+/// There are anomalous transactions if the data show an anomaly, and no more than transactions.
+fn wrong_anomalous(report: &Report) -> Option<String> {
+    let by_data = report.findings.iter().any(|finding| finding.order == Order::Data);
+    let most = report.examined.committed + report.examined.proved_committed;
+    let right = (report.anomalous > 0) == by_data && report.anomalous <= most;
+    (!right).then(|| format!("{} anomalous transactions of {most}, by data: {by_data}", report.anomalous))
 }
 
 fn wrong_answer(judgement: &Judgement, report: &Report, guarantee: Guarantee) -> Option<String> {

@@ -26,6 +26,9 @@ pub struct Verdict {
     pub not_contradicted: Vec<String>,
     /// The anomalies found, the gravest first.
     pub anomalies: Vec<AnomalyFound>,
+    /// Committed attempts that show an anomaly by the data alone; a lower bound if the counting of
+    /// one was ended. See the reference of metrics for which those are.
+    pub anomalous: u64,
     /// The extent of the check.
     pub examined: ExaminedHistory,
     /// The limits of the check, a sentence each.
@@ -132,6 +135,7 @@ impl Verdict {
                 .iter()
                 .map(|found| AnomalyFound::new(history, found, accused))
                 .collect(),
+            anomalous: report.anomalous,
             examined: report.examined.into(),
             blind: report.blind.iter().map(ToString::to_string).collect(),
             check_s: took.as_secs_f64(),
@@ -142,6 +146,12 @@ impl Verdict {
     pub fn missing(promised: Option<Guarantee>, reason: String) -> Verdict {
         let promised = promised.map(|guarantee| guarantee.to_string());
         Verdict { promised, withheld: vec![Withheld { reason, doubtful: false }], ..Verdict::default() }
+    }
+
+    /// Committed attempts that show an anomaly by the data alone. One at least, if there is any.
+    fn anomalous(&self) -> u64 {
+        let by_data = self.anomalies.iter().any(|anomaly| anomaly.order == Order::Data.name());
+        self.anomalous.max(by_data.into())
     }
 
     /// True if the history contradicts itself, so that it is evidence of nothing.
@@ -236,14 +246,15 @@ pub struct VerdictSummary {
     pub withheld: Vec<String>,
     /// Committed attempts that were looked at, of all rounds, warm-ups included.
     pub committed: u64,
-    /// Anomalies of all kinds and rounds that the data alone shows; those that need the order of
-    /// sessions or real time, which no level of SQL promises, are among `kinds` only.
+    /// Committed attempts of all rounds that show an anomaly by the data alone; those that show one
+    /// only by the order of sessions or real time, which no level of SQL promises, are among
+    /// `kinds` only.
     pub anomalies: u64,
     /// True if there may be more.
     pub at_least: bool,
-    /// Anomalies per million committed attempts; null if there was none.
+    /// The same per million committed attempts; null if there was none.
     pub anomalies_per_million: Option<f64>,
-    /// The kinds with their counts, the most frequent first.
+    /// The kinds with their own counts, the most frequent first; an attempt may show several.
     pub kinds: Vec<AnomalyCount>,
 }
 
@@ -301,8 +312,7 @@ impl VerdictSummary {
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let committed =
             verdicts.iter().map(|verdict| verdict.examined.committed).fold(0, u64::saturating_add);
-        let by_data = found().filter(|anomaly| anomaly.order == Order::Data.name());
-        let anomalies = by_data.fold(0_u64, |sum, anomaly| sum.saturating_add(anomaly.count));
+        let anomalies = verdicts.iter().map(|verdict| verdict.anomalous()).fold(0, u64::saturating_add);
         Some(VerdictSummary {
             models: strongest.collect(),
             promised: first.promised.clone(),

@@ -284,7 +284,9 @@ fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, 
             ..AnomalyFound::default()
         })
         .collect();
+    let anomalous = anomalies.iter().map(|anomaly| anomaly.count).sum();
     Verdict {
+        anomalous,
         promised: Some(promised.to_owned()),
         kept: Some(anomalies.iter().all(|anomaly| !anomaly.breaks_promise)),
         withheld: Vec::new(),

@@ -51,7 +51,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                 end.checked_sub(1).map(|index| &readers[index])
             };
             let (Some(first), Some(second)) = (read(pair[0]), read(pair[1])) else { continue };
-            self.found.note(Anomaly::LostUpdate, || {
+            self.found.note(Anomaly::LostUpdate, pair[1].transaction, || {
                 vec![
                     context.step(first.place, pair[1], Label::Lost),
                     context.step(second.place, pair[0], Label::Lost),
