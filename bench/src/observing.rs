@@ -130,7 +130,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     }
     let ratio = |value: fn(&Interval) -> f64| {
         let values: Vec<_> = pairs.iter().map(|(with, without)| (value(with), value(without))).collect();
-        paired_ratio(&values).map_or_else(String::new, shown)
+        paired_ratio(&values, 1).map_or_else(String::new, shown)
     };
     let mean = |value: fn(&Interval) -> f64| {
         pairs.iter().map(|(_, without)| value(without)).sum::<f64>() / pairs.len() as f64
