@@ -60,7 +60,7 @@ mod text;
 mod view;
 mod words;
 
-pub use answer::{Answer, answer};
+pub use answer::{Answer, answer, answer_rules, recommended};
 pub use csv::{titles as csv_titles, to_csv};
 pub use document::{
     AnomalyCount, AnomalyFound, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison, Counter,

@@ -26,6 +26,7 @@ pub fn to_markdown(document: &Document) -> String {
     let answer = answer(&document);
     let mut blocks = Vec::new();
     blocks.push(format!("**{}**", escape(&answer.text())));
+    blocks.extend(answer.basis.as_deref().map(escape));
     blocks.extend(list(answer.reasons.iter().map(|reason| reason.text.as_str())));
     if !document.cells.is_empty() {
         blocks.push(table(&Shown::choose(&document, UNLIMITED).table));

@@ -44,6 +44,18 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A share of 0 to 1 as a number of percent for a sentence, whole from 1 on: 8, 62, 0.3.
+pub fn whole_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        _ if !percent.is_finite() => MISSING.to_owned(),
+        _ if percent >= 0.95 => thousands(percent),
+        _ if percent >= 0.05 => format!("{percent:.1}"),
+        _ if percent > 0.0 => "<0.1".to_owned(),
+        _ => "0".to_owned(),
+    }
+}
+
 /// A count with separated thousands.
 pub fn count(number: u64) -> String {
     separate(&number.to_string())

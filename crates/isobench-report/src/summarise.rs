@@ -4,6 +4,7 @@
 //! here: the arithmetic of intervals (`isobench_stats`) and the wording (`text`).
 
 mod compared;
+mod finer;
 mod flags;
 mod observed;
 mod within;
@@ -16,7 +17,8 @@ use crate::document::{
 use crate::factors::strategies_vary;
 use crate::numbers::finite;
 
-pub use compared::{pairs_of, resolution};
+pub use compared::{between, pairs_of, resolution};
+pub use finer::finer;
 
 /// Computes the summary of every cell from its rounds.
 ///

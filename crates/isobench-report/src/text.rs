@@ -42,7 +42,9 @@ pub fn render(document: &Document, width: usize) -> String {
     } else {
         let shown = Shown::choose(&document, width);
         lines.push(String::new());
-        lines.extend(wrap(&answer(&document).text(), width, 2));
+        let answer = answer(&document);
+        lines.extend(wrap(&answer.text(), width, 2));
+        lines.extend(answer.basis.iter().flat_map(|basis| wrap(basis, width, 2)));
         lines.push(String::new());
         lines.extend(layout::lines(&shown.table, width));
         lines.push(String::new());

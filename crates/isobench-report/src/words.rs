@@ -31,15 +31,15 @@ pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     distinct
 }
 
-/// The interval of a ratio, and whether the difference is more than noise: "0.40 to 0.60, more than
-/// noise".
+/// The interval of a ratio, and whether there is a measurable difference: "0.40 to 0.60", "0.90 to
+/// 1.10: no measurable difference".
 pub fn certainty(ratio: &RatioToFirst) -> String {
     match (ratio.low, ratio.high) {
         (Some(low), Some(high)) => {
-            let noise = if ratio.significant { "more than noise" } else { "no more than noise" };
-            format!("{} to {}, {noise}", short(low), short(high))
+            let alike = if ratio.significant { "" } else { ": no measurable difference" };
+            format!("{} to {}{alike}", short(low), short(high))
         }
-        _ => "whether that is noise isn't known".to_owned(),
+        _ => "too few rounds for an interval".to_owned(),
     }
 }
 

@@ -20,6 +20,14 @@ pub fn body(document: &Document) -> Option<Markup> {
         @let (first, rest) = answer.headline.split_at(answer.headline.len().min(1));
         p class="headline" { (first.concat()) }
         @if !rest.is_empty() { p class="headline more" { (rest.join(" ")) } }
+        @if let Some(basis) = &answer.basis {
+            p class="basis" {
+                (basis)
+                @if document.cells.iter().any(|cell| cell.summary.verdict.is_some()) {
+                    " " a href="#verdict" { "The witnesses" } "."
+                }
+            }
+        }
         @if !answer.reasons.is_empty() {
             ul class="reasons" {
                 @for reason in &answer.reasons {

@@ -6,10 +6,10 @@
 
 use maud::{Markup, html};
 
-use crate::answer::{cheapest, is_unbroken};
+use crate::answer::recommended;
 use crate::document::{Cell, Document};
 use crate::factors::varying;
-use crate::summarise::{choices, groups};
+use crate::summarise::groups;
 use crate::view::columns::{Column, ColumnId, LEVEL, figures};
 use crate::view::{Line, Medium};
 
@@ -28,7 +28,7 @@ fn columns(document: &Document) -> Vec<&'static Column> {
 /// The table.
 pub fn results(document: &Document) -> Markup {
     let columns = columns(document);
-    let best: Vec<&Cell> = choices(document).into_iter().filter_map(|choice| best(&choice)).collect();
+    let best = recommended(document);
     html! {
         table class="results" {
             caption { "Every level with what it committed, and what that cost. Below a number its 95 % interval." }
@@ -64,17 +64,6 @@ fn heading(document: &Document, group: &[&Cell], width: usize) -> Markup {
     }
 }
 
-/// The level, and the strategy, that the answer names, if there is a choice.
-fn best<'a>(group: &[&'a Cell]) -> Option<&'a Cell> {
-    let levels: Vec<&Cell> = group.iter().copied().filter(|cell| !cell.calibration).collect();
-    if levels.len() > 1 { cheapest(&levels) } else { None }
-}
-
-/// The mark of the answer's row: a tick only where a history was checked.
-fn mark(cell: &Cell) -> &'static str {
-    if is_unbroken(cell) { "✓ cheapest, promise unbroken" } else { "cheapest, promise unproved" }
-}
-
 fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool) -> Markup {
     html! {
         tr class=[best.then_some("best")] {
@@ -83,7 +72,7 @@ fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool
                 @if index == 0 {
                     th scope="row" {
                         (stacked(&lines))
-                        @if best { span class="line below" { (mark(cell)) } " " }
+                        @if best { span class="line below" { "✓ recommended" } " " }
                         @for flag in &cell.summary.flags {
                             a class="flag" href="#flags" { (flag.kind.name()) }
                         }

@@ -11,7 +11,7 @@ use super::{counted_rounds, first_strategy_of, rate, reference_of, same_but_stra
 use crate::document::{Cell, Document, RatioToFirst, Resolution, Round, RoundsFor};
 
 /// Precisions for which the needed rounds are given.
-const RESOLUTIONS: [f64; 3] = [0.01, 0.02, 0.05];
+const RESOLUTIONS: [f64; 4] = [0.01, 0.02, 0.05, 0.1];
 
 /// For each cell its ratio to the cell at its reference.
 ///
@@ -67,6 +67,17 @@ fn family(document: &Document, references: &[Option<usize>], reference: usize) -
         **other == Some(reference) && *index != reference && !document.cells[*index].calibration
     };
     references.iter().enumerate().filter(to_it).count()
+}
+
+/// The ratio of any two cells' committed work in the rounds that both have, as one of a family of
+/// that many.
+pub fn between(cell: &Cell, other: &Cell, family: usize) -> Option<RatioToFirst> {
+    let pairs = pairs(cell, other);
+    let ratio = paired_ratio(&pairs, family)?;
+    // The noise is the machine's, whatever cell it was measured beside.
+    let noise = [cell, other].into_iter().filter_map(|cell| cell.summary.ratio.as_ref()?.noise);
+    let noise = noise.reduce(f64::max).map(f64::ln_1p);
+    Some(ratio_to(&WithReference { first: other, pairs, ratio, family }, |first| first.level.name(), noise))
 }
 
 /// A cell beside the one that it is compared with.

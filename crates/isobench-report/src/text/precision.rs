@@ -4,8 +4,9 @@
 //! Not here: how any of it is computed.
 
 use crate::answer::factors;
-use crate::document::{Cell, Document, IntervalSource, RatioToFirst, SweepResult};
-use crate::numbers::{count, counted, percent, short};
+use crate::document::{Cell, Document, IntervalSource, SweepResult};
+use crate::numbers::{counted, percent, short};
+use crate::summarise::finer;
 
 /// The paragraphs, not wrapped.
 pub fn paragraphs(document: &Document) -> Vec<String> {
@@ -24,7 +25,7 @@ pub fn paragraphs(document: &Document) -> Vec<String> {
                 .to_owned(),
         );
     }
-    paragraphs.extend(resolution(document).or_else(|| needed(document)));
+    paragraphs.extend(resolution(document).or_else(|| finer(document).map(|finer| finer.sentence())));
     paragraphs.extend(document.sweeps.iter().map(sweep));
     paragraphs
 }
@@ -50,39 +51,6 @@ fn noise(document: &Document, cell: &Cell) -> Option<String> {
         short(ratio.mean),
         short(low),
         short(high)
-    ))
-}
-
-/// The precision of the ratios, and what a finer one would take, judged by the least precise.
-fn needed(document: &Document) -> Option<String> {
-    let of = |cell: &'_ Cell| [cell.summary.ratio.clone(), cell.summary.strategy_ratio.clone()];
-    let ratios: Vec<RatioToFirst> = document.cells.iter().flat_map(of).flatten().collect();
-    let width = |ratio: &RatioToFirst| {
-        let (low, high) = ratio.low.zip(ratio.high)?;
-        (low > 0.0 && high > low).then(|| (high / low).sqrt() - 1.0)
-    };
-    let known = ratios.iter().filter_map(|ratio| Some((width(ratio)?, ratio)));
-    let (width, ratio) = known.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let finer: Vec<String> = ratio
-        .rounds_for
-        .iter()
-        .filter(|needed| needed.resolution < width)
-        .map(|needed| {
-            format!("about {1} rounds for ± {0}", percent(needed.resolution), count(needed.rounds.into()))
-        })
-        .collect();
-    if finer.is_empty() {
-        return None;
-    }
-    let reached = if width < 1.0 {
-        format!("± {}", percent(width))
-    } else {
-        format!("a factor of {}", short(width + 1.0))
-    };
-    Some(format!(
-        "Precision: the ratios are known to {reached} or better. As much as these rounds differ, \
-         it takes {} (--resolve).",
-        finer.into_iter().rev().collect::<Vec<_>>().join(", ")
     ))
 }
 
@@ -116,16 +84,16 @@ fn sweep(found: &SweepResult) -> String {
                 |missed| format!(" (at {} it didn't)", short(missed)),
             );
             format!(
-                "Highest rate: {level} with {} clients committed 99 % of the transactions due within {limit} at {} per \
+                "Highest rate: {level} with {} committed 99 % of the transactions due within {limit} at {} per \
                  second{missed}; {closed}.",
-                found.clients,
+                counted(found.clients.into(), "client"),
                 short(kept)
             )
         }
         (None, _) => format!(
-            "Highest rate: {level} with {} clients committed 99 % of the transactions due within \
+            "Highest rate: {level} with {} committed 99 % of the transactions due within \
              {limit} at no rate that was tried; {closed}.",
-            found.clients
+            counted(found.clients.into(), "client")
         ),
     }
 }

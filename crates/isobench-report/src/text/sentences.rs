@@ -5,6 +5,7 @@
 
 use super::layout::wrap;
 use super::{judgement, precision};
+use crate::answer::times;
 use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{count, counted, percent, short};
@@ -21,7 +22,7 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
         let mut paragraph =
             "No intervals: they need two complete rounds or more, or a long one with a series.".to_owned();
         if levels(document).len() > 1 {
-            paragraph.push_str(" Whether a difference is more than noise is unknown.");
+            paragraph.push_str(" Whether a difference is measurable is unknown.");
         }
         paragraphs.push(paragraph);
     }
@@ -109,12 +110,13 @@ fn compared(document: &Document, cells: &[&Cell]) -> Option<String> {
     let means: Vec<f64> = ratios.iter().map(|ratio| ratio.mean).collect();
     let misnamed = document.cells.iter().any(|cell| cell.level.name() == first.to && cell.level.differs());
     let asked = if misnamed { "what was asked for as " } else { "" };
-    let times = format!("{} times {asked}{}", range(&means, short)?, first.to);
     if let [ratio] = ratios.as_slice() {
-        return Some(format!("{times} ({})", certainty(ratio)));
+        let times = times(ratio.mean);
+        return Some(format!("{times} {asked}{} ({})", first.to, certainty(ratio)));
     }
+    let times = format!("{} × {asked}{}", range(&means, short)?, first.to);
     let significant = ratios.iter().filter(|ratio| ratio.significant).count();
-    Some(format!("{times} (more than noise in {significant} of {} rows)", ratios.len()))
+    Some(format!("{times} (a measurable difference in {significant} of {} rows)", ratios.len()))
 }
 
 fn wasted(cells: &[&Cell]) -> Option<String> {

@@ -2,6 +2,7 @@
 //! nothing is random.
 
 mod factors;
+mod kinds;
 mod observed;
 
 use std::sync::LazyLock;
@@ -487,6 +488,14 @@ fn build() -> Vec<(&'static str, Document)> {
         ("experiment", factors::experiment()),
         ("counted", factors::counted()),
         ("scan", factors::scan()),
+        ("safe", kinds::safe()),
+        ("noise", kinds::noise()),
+        ("one-client", kinds::one_client()),
+        ("incomplete", kinds::incomplete()),
+        ("contradicted", kinds::contradicted()),
+        ("checked-strategies", kinds::checked_strategies()),
+        ("unsafe", kinds::unsafe_everywhere()),
+        ("sweep", kinds::sweep()),
         ("nothing", base()),
     ];
     for (_, document) in &mut examples {

@@ -1,0 +1,179 @@
+//! The reasons beside the answer: what the levels cost and what they spend it on, what was lost, and
+//! what isn't known.
+//!
+//! Not here: the recommendation (`rules`).
+
+use std::collections::BTreeMap;
+
+use super::evidence::{Candidate, Evidence, Safety, name};
+use super::words;
+use crate::document::{Cell, Document, RatioToFirst, WaitShare};
+use crate::numbers::{percent, short};
+use crate::summarise::{counted_ledger, counted_rounds, kept_share};
+use crate::view::Line;
+use crate::words::{capital, distinct};
+
+/// The reasons beside the answer for a group.
+pub fn of(evidence: &Evidence<'_>, recommended: Option<&Cell>) -> Vec<Line> {
+    let document = evidence.document;
+    let cells: Vec<&Cell> = evidence.candidates.iter().map(|candidate| candidate.cell).collect();
+    let beside = recommended.or(cells.first().copied());
+    let usual = cells.first().map(|cell| cell.strategy());
+    // Of many strategies only the first: what the others do is said in one line for each level.
+    let explained = evidence.candidates.iter().filter(|it| Some(it.cell.strategy()) == usual);
+    let damaged = evidence.with(|safety| *safety == Safety::Unsafe).filter_map(words::damage_in_numbers);
+    let costs = explained.filter_map(|candidate| cost(evidence, candidate, beside));
+    let mut reasons: Vec<Line> = damaged.chain(costs).map(Line::plain).collect();
+    reasons.extend(strategies(evidence).into_iter().map(Line::plain));
+    reasons.extend(lost(document, &cells));
+    reasons
+}
+
+/// For each level the strategy that commits the most, of those that lose no work.
+fn strategies(evidence: &Evidence<'_>) -> Vec<String> {
+    let compared = |candidate: &&Candidate<'_>| {
+        candidate.cell.summary.strategy_ratio.is_some()
+            && !matches!(candidate.safety, Safety::LostWork | Safety::Broken | Safety::Mislabelled)
+    };
+    let mut levels: Vec<Vec<&Candidate<'_>>> = Vec::new();
+    for candidate in evidence.candidates.iter().filter(compared) {
+        match levels.iter_mut().find(|level| level[0].cell.level == candidate.cell.level) {
+            Some(level) => level.push(candidate),
+            None => levels.push(vec![candidate]),
+        }
+    }
+    let said = |level: &Vec<&Candidate<'_>>| {
+        let best = evidence.fastest(level)?.cell;
+        let ratio = best.summary.strategy_ratio.as_ref()?;
+        let level = capital(&best.level.name());
+        if ratio.to == best.strategy() {
+            return Some(format!("{level}: no strategy commits more than {}.", ratio.to));
+        }
+        Some(format!("{level}: {} {}.", best.strategy(), words::cost(ratio, &ratio.to)))
+    };
+    levels.iter().filter_map(said).collect()
+}
+
+/// The share of the acknowledged transactions that did no work.
+pub fn lost(document: &Document, cells: &[&Cell]) -> Vec<Line> {
+    let said = |cell: &&Cell| {
+        let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
+        Some(Line::grave(format!(
+            "{} LOST WORK, so it isn't eligible: of {} transactions per second that the server \
+             acknowledged {} committed work; the others swallowed their error.",
+            capital(&name(document, cell)),
+            short(cell.summary.acknowledged_tps?.mean?),
+            percent(kept)
+        )))
+    };
+    cells.iter().filter_map(said).collect()
+}
+
+/// The cost of a level, and what it spends it on, beside another one; `None` if there is nothing to
+/// say.
+fn cost(evidence: &Evidence<'_>, candidate: &Candidate<'_>, beside: Option<&Cell>) -> Option<String> {
+    let cell = candidate.cell;
+    let name = capital(&candidate.name);
+    let ratio = cell.summary.ratio.as_ref().filter(|ratio| ratio.to != cell.level.name());
+    let named = |ratio: &RatioToFirst| {
+        let first = evidence
+            .candidates
+            .iter()
+            .find(|other| other.cell.level.name() == ratio.to && other.cell.strategy() == cell.strategy());
+        first.map_or_else(|| ratio.to.clone(), |first| first.name.clone())
+    };
+    let costs = ratio.map(|ratio| words::cost(ratio, &named(ratio)));
+    let mut why = Vec::new();
+    if cell.summary.conflict_ratio > 0.0 {
+        let mostly = main_conflict(cell).map_or_else(String::new, |main| format!(", mostly {main}"));
+        why.push(format!(
+            "{} of its attempts ended in a conflict{mostly}, and {} of its clients' busy time was wasted",
+            percent(cell.summary.conflict_ratio),
+            percent(cell.summary.wasted_share)
+        ));
+    }
+    why.extend(main_wait(cell, beside));
+    match (costs, why.is_empty()) {
+        (Some(costs), true) => Some(format!("{name} {costs}.")),
+        (Some(costs), false) => Some(format!("{name} {costs}: {}.", why.join("; "))),
+        (None, true) => None,
+        (None, false) => Some(format!("{name}: {}.", why.join("; "))),
+    }
+}
+
+/// The most frequent conflict, if it makes up half of them: reason and command.
+fn main_conflict(cell: &Cell) -> Option<String> {
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for conflict in counted_rounds(cell).into_iter().flat_map(|round| &round.conflicts) {
+        let known = counts.entry((&conflict.reason, &conflict.command)).or_default();
+        *known = known.saturating_add(conflict.count);
+    }
+    let all = counted_ledger(cell).conflicts;
+    let ((reason, command), count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    (all > 0 && count >= all.div_ceil(2)).then(|| format!("\"{reason}\" at command {}", named(command)))
+}
+
+/// A command's number, and the start of its text: `8 ("UPDATE accounts SET…")`.
+fn named(command: &str) -> String {
+    match command.split_once(": ") {
+        Some((number, text)) => format!("{number} (\"{}\")", abridged(text)),
+        None => abridged(command),
+    }
+}
+
+/// A text of not many characters, cut between words if there are any.
+fn abridged(text: &str) -> String {
+    const LONGEST: usize = 40;
+    let Some((end, _)) = text.char_indices().nth(LONGEST) else { return text.to_owned() };
+    let cut = &text[..end];
+    let whole = cut.rsplit_once(' ').map_or(cut, |(words, _)| words);
+    format!("{}…", whole.trim_end())
+}
+
+/// The most frequent wait of the sessions, clients and idleness aside, if it takes a tenth of their
+/// time. A wait that the level of the answer has as well explains nothing: it must take markedly
+/// more.
+fn main_wait(cell: &Cell, best: Option<&Cell>) -> Option<String> {
+    const MARKED: f64 = 0.05;
+    let real = |kind: &str| !matches!(kind, "CPU" | "idle" | "Client" | "");
+    let of_best = |wait: &WaitShare| {
+        let same = |other: &&WaitShare| (&other.kind, &other.event) == (&wait.kind, &wait.event);
+        best?.summary.waits.iter().find(same).map(|same| same.share)
+    };
+    let more = |wait: &WaitShare| wait.share - of_best(wait).unwrap_or(0.0);
+    let wait = cell
+        .summary
+        .waits
+        .iter()
+        .filter(|wait| real(&wait.kind) && wait.share >= 0.1 && more(wait) >= MARKED)
+        .max_by(|one, other| more(one).total_cmp(&more(other)))?;
+    let beside = match (best, of_best(wait)) {
+        (Some(best), Some(share)) => format!(" ({}: {})", best.level.name(), percent(share)),
+        _ => String::new(),
+    };
+    Some(format!(
+        "its sessions waited for {}/{} in {} of the samples{beside}",
+        wait.kind,
+        wait.event,
+        percent(wait.share)
+    ))
+}
+
+/// The limits of the answer.
+pub fn caveats(document: &Document) -> Vec<Line> {
+    let mut caveats = Vec::new();
+    let measured = || document.cells.iter().filter(|cell| !cell.rounds.is_empty());
+    if measured().all(|cell| cell.summary.verdict.is_none()) {
+        caveats.push(Line::plain(
+            "Unproved: no history was recorded, so nothing is known about anomalies; a checked workload tells more \
+             (isobench workloads).",
+        ));
+    }
+    let flagged: Vec<String> =
+        measured().filter(|cell| !cell.summary.flags.is_empty()).map(|cell| name(document, cell)).collect();
+    if !flagged.is_empty() {
+        let names = distinct(flagged).join(", ");
+        caveats.push(Line::plain(format!("Read the flags of {names} before trusting the numbers.")));
+    }
+    caveats
+}
