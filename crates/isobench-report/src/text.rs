@@ -19,7 +19,8 @@ use crate::factors::{Factor, varying};
 use crate::overhead;
 use crate::summarise::{groups, summarise};
 use crate::view::columns::{Column, LEVEL, figures};
-use crate::view::{Entry, Row, Table};
+use crate::view::matrix::LEGEND;
+use crate::view::{Entry, Row, Table, matrix};
 use layout::wrap;
 
 /// Narrower than this no table is readable; the lines then run over.
@@ -46,6 +47,7 @@ pub fn render(document: &Document, width: usize) -> String {
         lines.extend(wrap(&answer.text(), width, 2));
         lines.extend(answer.basis.iter().flat_map(|basis| wrap(basis, width, 2)));
         lines.push(String::new());
+        lines.extend(strategies(&document, width));
         lines.extend(layout::lines(&shown.table, width));
         lines.push(String::new());
         lines.extend(overhead(&document, width));
@@ -58,6 +60,15 @@ pub fn render(document: &Document, width: usize) -> String {
     let mut text = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
     text.push('\n');
     text
+}
+
+/// The matrix of strategies and levels.
+fn strategies(document: &Document, width: usize) -> Vec<String> {
+    let Some(matrix) = matrix(document) else { return Vec::new() };
+    let mut lines = layout::lines(&matrix.table(), width);
+    lines.extend(wrap(LEGEND, width, 2));
+    lines.push(String::new());
+    lines
 }
 
 fn overhead(document: &Document, width: usize) -> Vec<String> {

@@ -8,11 +8,13 @@ pub mod columns;
 mod entry;
 mod level;
 mod line;
+pub mod matrix;
 mod verdict;
 
 pub use entry::{Entry, Estimate, Medium};
 pub use level::{Mark, errored, is_incomplete};
 pub use line::{Emphasis, Line};
+pub use matrix::matrix;
 pub use verdict::{Proof, Tables};
 
 /// A table for any rendering that people read.
