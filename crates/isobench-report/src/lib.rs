@@ -80,5 +80,5 @@ pub use pair::{
 };
 pub use summarise::{resolution, summarise};
 pub use text::layout::wrap;
-pub use text::render;
+pub use text::{Terminal, Text, render};
 pub use view::{Emphasis, Line};

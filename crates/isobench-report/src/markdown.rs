@@ -7,6 +7,7 @@ mod table;
 
 use crate::answer::answer;
 use crate::document::Document;
+use crate::numbers::counted;
 use crate::overhead;
 use crate::summarise::summarise;
 use crate::text::experiment::{ShapeText, describe};
@@ -36,7 +37,7 @@ pub fn to_markdown(document: &Document) -> String {
     let warnings = document.warnings.iter().map(|warning| format!("⚠ {warning}"));
     let unsure: Vec<String> = flags(&document).into_iter().chain(warnings).collect();
     blocks.extend(list(unsure.iter().map(String::as_str)));
-    blocks.push(folded("How it was measured", &header::lines(&document, UNLIMITED)));
+    blocks.push(folded("How it was measured", &header::full(&document)));
     if !document.cells.is_empty() {
         blocks.push(folded("What each level did", &sentences::lines(&document, UNLIMITED)));
     }
@@ -48,7 +49,7 @@ fn flags(document: &Document) -> Vec<String> {
     let cells = document.cells.iter();
     cells
         .flat_map(|cell| {
-            let name = format!("{}, {} clients", cell.level.name(), cell.clients);
+            let name = format!("{}, {}", cell.level.name(), counted(cell.clients.into(), "client"));
             let flags = cell.summary.flags.iter();
             flags.map(move |flag| format!("⚠ {name}: {}: {}", flag.kind.name(), flag.text))
         })

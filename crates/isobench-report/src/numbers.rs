@@ -61,7 +61,8 @@ pub fn count(number: u64) -> String {
     separate(&number.to_string())
 }
 
-fn thousands(number: f64) -> String {
+/// A number without decimals, thousands separated.
+pub fn thousands(number: f64) -> String {
     separate(&format!("{number:.0}"))
 }
 

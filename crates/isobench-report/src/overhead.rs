@@ -34,7 +34,7 @@ pub fn table(document: &Document) -> Option<Table> {
     if several {
         columns.push(Heading::new("level", "", false));
     }
-    columns.push(Heading::new("× first", "level", true));
+    columns.push(Heading::new("against", "first level", true));
     columns.push(Heading::new("overhead", "", true));
     if locks {
         columns.extend(
@@ -46,7 +46,7 @@ pub fn table(document: &Document) -> Option<Table> {
         if several {
             entries.push(cell.level.name().into());
         }
-        entries.push(Entry::Estimate((*ratio).into()));
+        entries.push(Entry::ratio(ratio.mean, ratio.low.zip(ratio.high), ratio.significant));
         entries.push(Entry::Change(overhead(ratio)));
         if locks {
             entries.extend(PredicateLocks::GRANULARITIES.map(|(_, counts)| Entry::Count(most(cell, counts))));

@@ -1,7 +1,7 @@
-//! The report that people read in a terminal: what was measured, the table, what it means, what the
-//! columns count.
+//! The report that people read in a terminal: what was measured, the table, what it means, and last
+//! of all the answer, so that it is on the screen when the program ends.
 //!
-//! Readable without colour. Not here: the computation of what is shown.
+//! Readable without colour. Not here: the computation of what is shown, and how emphasis looks.
 
 pub mod experiment;
 pub mod header;
@@ -10,77 +10,146 @@ pub mod layout;
 mod precision;
 pub mod sentences;
 
+use std::fmt;
+
 pub use judgement::unproved;
 pub use precision::paragraphs as precision;
 
 use crate::answer::answer;
 use crate::document::Document;
 use crate::factors::{Factor, varying};
+use crate::numbers::counted;
 use crate::overhead;
 use crate::summarise::{groups, summarise};
-use crate::view::columns::{Column, LEVEL, figures};
-use crate::view::matrix::LEGEND;
-use crate::view::{Entry, Row, Table, matrix};
-use layout::wrap;
+use crate::view::columns::{Column, ColumnId, LEVEL, figures};
+use crate::view::{Emphasis, Entry, Line, Row, Table, matrix};
+use layout::{Spans, wrap_line};
 
 /// Narrower than this no table is readable; the lines then run over.
-const LEAST_WIDTH: usize = 60;
+const LEAST_WIDTH: usize = 40;
 
-/// Renders the table of a comparison and the sentences below it, for a terminal of `width` columns.
-///
-/// Summaries are computed from the rounds, whatever the document says. One row per cell, grouped so
-/// that the levels of a combination stand together. With intervals in a second line a comparison of
-/// levels fits into 100 columns; factors that vary get a column each, or a line above their rows
-/// where that would be too wide; before that, columns that follow from others are left out.
-pub fn render(document: &Document, width: usize) -> String {
-    let width = width.max(LEAST_WIDTH);
-    let mut document = document.clone();
-    summarise(&mut document);
-    let mut lines = header::lines(&document, width);
-    if document.cells.is_empty() {
-        lines.push("Nothing was measured.".to_owned());
-        lines.extend(warnings(&document, width));
-    } else {
-        let shown = Shown::choose(&document, width);
-        lines.push(String::new());
-        let answer = answer(&document);
-        lines.extend(wrap(&answer.text(), width, 2));
-        lines.extend(answer.basis.iter().flat_map(|basis| wrap(basis, width, 2)));
-        lines.push(String::new());
-        lines.extend(strategies(&document, width));
-        lines.extend(layout::lines(&shown.table, width));
-        lines.push(String::new());
-        lines.extend(overhead(&document, width));
-        lines.extend(experiment::lines(&document, width));
-        lines.extend(sentences::lines(&document, width));
-        lines.extend(warnings(&document, width));
-        lines.push(String::new());
-        lines.extend(legend(&shown, width));
+/// Reasons of more lines than this stand above the answer, so that a small terminal shows it.
+const MOST_REASONS: usize = 14;
+
+/// The terminal that a report is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terminal {
+    /// Its width in columns.
+    pub width: usize,
+    /// True if the report explains its columns.
+    pub legend: bool,
+}
+
+/// Lines of text whose parts have an emphasis. Without it, they are the same text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Text {
+    lines: Vec<Spans>,
+}
+
+impl Text {
+    /// The lines, each as the parts that stand beside one another in it.
+    pub fn lines(&self) -> &[Vec<Line>] {
+        &self.lines
     }
-    let mut text = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
-    text.push('\n');
-    text
+
+    /// Blocks with an empty line between them.
+    fn of(blocks: impl IntoIterator<Item = Vec<Spans>>) -> Text {
+        let blank = |line: &Spans| line.iter().all(|span| span.text.trim().is_empty());
+        let mut lines = Vec::new();
+        for mut block in blocks {
+            block.truncate(block.iter().rposition(|line| !blank(line)).map_or(0, |last| last + 1));
+            if !block.is_empty() && !lines.is_empty() {
+                lines.push(Spans::new());
+            }
+            lines.extend(block);
+        }
+        Text { lines }
+    }
 }
 
-/// The matrix of strategies and levels.
-fn strategies(document: &Document, width: usize) -> Vec<String> {
-    let Some(matrix) = matrix(document) else { return Vec::new() };
-    let mut lines = layout::lines(&matrix.table(), width);
-    lines.extend(wrap(LEGEND, width, 2));
-    lines.push(String::new());
-    lines
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lines.iter().try_for_each(|line| writeln!(f, "{}", layout::plain(line).trim_end()))
+    }
 }
 
-fn overhead(document: &Document, width: usize) -> Vec<String> {
-    let Some(table) = overhead::table(document) else { return Vec::new() };
-    let mut lines = layout::lines(&table, width);
-    lines.extend(overhead::LEGEND.iter().flat_map(|sentence| wrap(sentence, width, 2)));
-    lines.push(String::new());
-    lines
+/// Renders the report of a comparison for a terminal of `width` columns, without emphasis and
+/// without a legend.
+pub fn render(document: &Document, width: usize) -> String {
+    Terminal { width, legend: false }.render(document).to_string()
 }
 
-fn warnings(document: &Document, width: usize) -> Vec<String> {
-    document.warnings.iter().flat_map(|warning| wrap(&format!("Warning: {warning}"), width, 2)).collect()
+impl Terminal {
+    /// Renders the report of a comparison.
+    ///
+    /// Summaries are computed from the rounds, whatever the document says. One row per cell,
+    /// grouped so that the levels of a combination stand together. Factors that vary get a column
+    /// each, or a line above their rows where that would be too wide. The columns that matter least
+    /// are left out where there isn't room for all; where there isn't for the important ones
+    /// either, each row is a block of lines.
+    pub fn render(self, document: &Document) -> Text {
+        let width = self.width.max(LEAST_WIDTH);
+        let mut document = document.clone();
+        summarise(&mut document);
+        let mut blocks = vec![header::lines(&document, width)];
+        if !document.cells.is_empty() {
+            blocks.extend(self.tables(&document, width));
+            blocks.push(unemphasised(experiment::lines(&document, width)));
+            blocks.push(unemphasised(sentences::lines(&document, width)));
+        }
+        blocks.push(warnings(&document, width));
+        blocks.extend(conclusion(&document, width));
+        Text::of(blocks)
+    }
+
+    /// The tables: strategies by levels, all results, what the levels cost by parameters.
+    fn tables(self, document: &Document, width: usize) -> Vec<Vec<Spans>> {
+        let explained = |table: &Table, sentences: &[&str]| {
+            let mut lines = layout::table(table, width);
+            if self.legend {
+                lines.extend(sentences.iter().flat_map(|sentence| faint(sentence, width)));
+            }
+            lines
+        };
+        let mut blocks = Vec::new();
+        blocks.extend(matrix(document).map(|it| explained(&it.table(), &[matrix::LEGEND])));
+        let shown = Shown::choose(document, width);
+        let mut lines = layout::table(&shown.table, width);
+        if let Some(note) = shown.note(self.legend) {
+            lines.extend(faint(&note, width));
+        }
+        blocks.push(lines);
+        if self.legend {
+            blocks.push(legend(&shown, width));
+        }
+        blocks.extend(overhead::table(document).map(|table| explained(&table, &overhead::LEGEND)));
+        blocks
+    }
+}
+
+/// The answer, what it rests on, and the reasons for it.
+fn conclusion(document: &Document, width: usize) -> Vec<Vec<Spans>> {
+    let answer = answer(document);
+    let headline = Line { text: answer.text(), emphasis: Emphasis::Headline };
+    let mut headline = wrap_line(&headline, width, 2);
+    headline.extend(answer.basis.iter().flat_map(|basis| wrap_line(&Line::plain(basis), width, 2)));
+    let bullet = |reason: &Line| Line { text: format!("- {}", reason.text), ..reason.clone() };
+    let reasons: Vec<Spans> =
+        answer.reasons.iter().flat_map(|reason| wrap_line(&bullet(reason), width, 2)).collect();
+    if reasons.len() > MOST_REASONS { vec![reasons, headline] } else { vec![[headline, reasons].concat()] }
+}
+
+fn warnings(document: &Document, width: usize) -> Vec<Spans> {
+    let warning = |text: &String| wrap_line(&Line::caution(format!("Warning: {text}")), width, 2);
+    document.warnings.iter().flat_map(warning).collect()
+}
+
+fn unemphasised(lines: Vec<String>) -> Vec<Spans> {
+    lines.into_iter().map(|line| vec![Line::plain(line)]).collect()
+}
+
+fn faint(text: &str, width: usize) -> Vec<Spans> {
+    wrap_line(&Line::faint(text), width, 2)
 }
 
 /// The columns that were chosen, and the table they make.
@@ -89,41 +158,46 @@ pub struct Shown {
     factors: Vec<Factor>,
     /// The other columns.
     columns: Vec<&'static Column>,
+    /// The columns that there was no room for.
+    left_out: Vec<&'static Column>,
     /// The table.
     pub table: Table,
 }
 
 impl Shown {
-    /// Gives every factor that varies a column, unless the table then gets too wide.
+    /// Takes as many columns as fit, of which the first matter most. Every factor that varies is a
+    /// column, too, unless one of those up to the verdict would then have no room; it then heads
+    /// its rows.
     pub fn choose(document: &Document, width: usize) -> Shown {
+        let columns: Vec<&'static Column> = std::iter::once(&LEVEL).chain(figures(document)).collect();
+        let least = columns.iter().position(|column| column.id == ColumnId::Verdict).map_or(1, |at| at + 1);
         let vary = varying(document);
-        let choices: [(&[_], &[_], u8); 6] = [
-            (&vary, &[], 0),
-            (&vary, &[], 1),
-            (&[], &vary, 0),
-            (&[], &vary, 1),
-            (&vary, &[], 2),
-            (&[], &vary, 2),
-        ];
-        let mut shown = choices
-            .into_iter()
-            .map(|(factors, headings, spared)| Shown::new(document, factors, headings, spared))
-            .collect::<Vec<_>>();
-        let fits = |shown: &Shown| layout::least_width(&shown.table) <= width;
-        let chosen = shown.iter().position(fits).unwrap_or(shown.len() - 1);
-        shown.swap_remove(chosen)
+        let none: &[Factor] = &[];
+        for (factors, headings) in [(vary.as_slice(), none), (none, vary.as_slice())] {
+            let mut tables = (least..=columns.len())
+                .rev()
+                .map(|count| Shown::new(document, factors, headings, columns.split_at(count)));
+            if let Some(shown) = tables.find(|shown| layout::fits(&shown.table, width)) {
+                return shown;
+            }
+        }
+        // Each row is a block then, in which all have room.
+        Shown::new(document, none, &vary, (&columns, &[]))
     }
 
-    /// The table with these factors as columns and these as headings, without columns that are
-    /// spared up to a degree.
-    fn new(document: &Document, factors: &[Factor], headings: &[Factor], spared: u8) -> Shown {
-        let mut columns = vec![&LEVEL];
-        columns.extend(figures(document).filter(|column| column.spare == 0 || column.spare > spared));
+    /// The table with these factors as columns and these as headings, and with the first of these
+    /// columns, but not the second.
+    fn new(
+        document: &Document,
+        factors: &[Factor],
+        headings: &[Factor],
+        (columns, left_out): (&[&'static Column], &[&'static Column]),
+    ) -> Shown {
         let mut rows = Vec::new();
         for group in groups(document) {
             if !headings.is_empty() {
-                let names: Vec<String> = headings.iter().map(|factor| factor.named(group[0])).collect();
-                rows.push(Row::Heading(names.join(", ")));
+                let said: Vec<String> = headings.iter().map(|factor| factor.said(group[0])).collect();
+                rows.push(Row::Heading(said.join(", ")));
             }
             rows.extend(group.iter().map(|cell| {
                 let factors = factors.iter().map(|factor| Entry::from(factor.value(cell)));
@@ -134,18 +208,30 @@ impl Shown {
         }
         let names = factors.iter().map(Factor::heading);
         let headings = names.chain(columns.iter().map(|column| column.heading())).collect();
-        let table = Table { columns: headings, rows };
-        Shown { factors: factors.to_vec(), columns, table }
+        Shown {
+            factors: factors.to_vec(),
+            columns: columns.to_vec(),
+            left_out: left_out.to_vec(),
+            table: Table { columns: headings, rows },
+        }
+    }
+
+    /// What a reader misses in the table: columns, and the legend unless it is shown.
+    fn note(&self, legend: bool) -> Option<String> {
+        let more = counted(self.left_out.len() as u64, "more column");
+        let left_out = (!self.left_out.is_empty()).then(|| format!("{more} on a wider terminal."));
+        let hint = (!legend).then(|| "--legend explains the columns.".to_owned());
+        let parts: Vec<String> = left_out.into_iter().chain(hint).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
     }
 }
 
-fn legend(shown: &Shown, width: usize) -> Vec<String> {
+/// The meaning of the columns that are shown.
+fn legend(shown: &Shown, width: usize) -> Vec<Spans> {
     let factors = shown.factors.iter().map(|factor| (factor.title(), factor.meaning()));
     let columns = shown.columns.iter().map(|column| column.legend);
     let entries: Vec<(&str, &str)> = factors.chain(columns).filter(|(name, _)| !name.is_empty()).collect();
     let longest = entries.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    entries
-        .iter()
-        .flat_map(|(name, meaning)| wrap(&format!("{name:longest$}  {meaning}"), width, longest + 2))
-        .collect()
+    let line = |(name, meaning): &(&str, &str)| Line::faint(format!("{name:longest$}  {meaning}"));
+    entries.iter().flat_map(|entry| wrap_line(&line(entry), width, longest + 2)).collect()
 }

@@ -8,12 +8,14 @@ use std::time::Duration;
 use examples::{Story, example};
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{
-    Cell, CellLevel, Client, Document, Invariant, Plan, Server, json_schema, render, summarise, to_csv,
+    Cell, CellLevel, Client, Document, Emphasis, Invariant, Plan, Server, Terminal, answer, json_schema,
+    render, summarise, to_csv,
 };
 use isobench_stats::LatencyHistogram;
 use isobench_testkit::schema::violations;
 use proptest::prelude::*;
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 
 #[test]
 fn every_example_obeys_the_schema() {
@@ -97,14 +99,76 @@ fn summarising_again_changes_nothing() {
 }
 
 #[test]
-fn rows_fit_the_width() {
+fn no_line_is_wider_than_the_terminal() {
     for (name, document) in examples::all() {
-        for width in [100, 120, 200] {
-            for line in render(&document, width).lines() {
-                assert!(line.chars().count() <= width, "{name} at {width}: {line}");
+        for (width, legend) in [60, 80, 100, 132, 200].into_iter().flat_map(|it| [(it, false), (it, true)]) {
+            for line in (Terminal { width, legend }).render(&document).to_string().lines() {
+                assert!(line.width() <= width, "{name} at {width}: {line}");
             }
         }
     }
+}
+
+/// What a reader chooses a level by has a column on the smallest usual terminal.
+#[test]
+fn eighty_columns_show_what_matters() {
+    for (name, document) in examples::all().into_iter().filter(|(_, document)| !document.cells.is_empty()) {
+        let text = render(&document, 80);
+        let heading = text.lines().find(|line| line.contains(" level ") || line.starts_with("level "));
+        let heading: Vec<&str> = heading.unwrap_or_default().split_whitespace().collect();
+        let compared = document.cells.iter().any(|cell| cell.summary.ratio.is_some()) && name != "single-run";
+        let judged = document.cells.iter().any(|cell| cell.summary.verdict.is_some());
+        let wanted = [
+            ("level", true),
+            ("committed", true),
+            ("against", compared),
+            ("anomalies", judged),
+            ("verdict", true),
+        ];
+        for (column, _) in wanted.iter().filter(|(_, wanted)| *wanted) {
+            assert!(heading.contains(column), "{name} lacks {column}:\n{text}");
+        }
+    }
+}
+
+/// The last screen of a small terminal has the headline, whatever stands above or below it.
+#[test]
+fn the_report_ends_with_the_answer() {
+    for (name, document) in examples::all() {
+        let text = render(&document, 80);
+        let last: Vec<&str> = text.lines().rev().take(20).collect();
+        let screen: Vec<&str> = last.iter().rev().flat_map(|line| line.split_whitespace()).collect();
+        let headline = answer(&document).text();
+        assert!(
+            screen.join(" ").contains(&headline.split_whitespace().collect::<Vec<_>>().join(" ")),
+            "{name}:\n{text}"
+        );
+    }
+}
+
+#[test]
+fn emphasis_follows_from_the_meaning() {
+    let emphasised = |name: &str, wanted: Emphasis| -> Vec<String> {
+        let text = Terminal { width: 80, legend: false }.render(&example(name));
+        let spans = text.lines().iter().flatten().filter(|span| span.emphasis == wanted);
+        spans.map(|span| span.text.trim().to_owned()).collect()
+    };
+    for (name, words) in [
+        ("broken-promise", "PROMISE BROKEN"),
+        ("interrupted", "INCOMPLETE 0/3"),
+        ("interrupted", "INCOMPLETE: interrupted by Ctrl-C in round 2 of 3"),
+        ("violated", "VIOLATED"),
+        ("strategies", "LOST WORK 93.9 %"),
+        ("all-failed", "ERRORED 16"),
+    ] {
+        let grave = emphasised(name, Emphasis::Grave);
+        assert!(grave.iter().any(|found| found == words), "{name}: {grave:?}");
+    }
+    assert!(emphasised("three-levels", Emphasis::Grave).is_empty());
+    assert!(emphasised("withheld", Emphasis::Caution).contains(&"withheld".to_owned()));
+    assert!(emphasised("three-levels", Emphasis::Faint).contains(&"0.48–0.50".to_owned()));
+    let headline = emphasised("three-levels", Emphasis::Headline).join(" ");
+    assert_eq!(headline, answer(&example("three-levels")).text());
 }
 
 #[test]
@@ -170,7 +234,7 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
             ],
         ),
         ("counted", &["13,500 / 16,000"]),
-        ("scan", &["Servers: PostgreSQL 14.20, 18.4", "+63.9 %"]),
+        ("scan", &["PostgreSQL 14.20, 18.4 started by isobench", "+63.9 %"]),
         ("single-round", &["No intervals: they need two complete rounds or more"]),
         ("three-levels", &["can't lose an update at read committed"]),
     ] {

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use examples::example;
-use isobench_report::{Document, compare_results, json_schema, render, to_csv, to_markdown};
+use isobench_report::{Document, Terminal, compare_results, json_schema, render, to_csv, to_markdown};
 use isobench_testkit::golden::{blessing, expect};
 
 fn golden(name: &str) -> PathBuf {
@@ -57,7 +57,7 @@ fn saved_documents_are_what_a_runner_fills() {
 #[test]
 fn text_is_as_expected() {
     for (name, document) in saved() {
-        expect(golden(&format!("{name}.txt")), &render(&document, 100));
+        expect(golden(&format!("{name}.txt")), &render(&document, 80));
     }
 }
 
@@ -67,6 +67,21 @@ fn wide_text_shows_the_factors_as_columns() {
     {
         expect(golden(&format!("{name}.wide.txt")), &render(document, 170));
     }
+}
+
+#[test]
+fn narrow_text_stacks_the_rows() {
+    for name in ["three-levels", "strategies"] {
+        let (_, document) = saved().into_iter().find(|(known, _)| *known == name).unwrap();
+        expect(golden(&format!("{name}.narrow.txt")), &render(&document, 60));
+    }
+}
+
+#[test]
+fn the_legend_explains_the_columns() {
+    let (_, document) = saved().into_iter().find(|(known, _)| *known == "checked").unwrap();
+    let text = Terminal { width: 80, legend: true }.render(&document);
+    expect(golden("checked.legend.txt"), &text.to_string());
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn one_round_is_never_a_regression_and_is_said_to_be_undecidable() {
     let pair = pair(&a, &changed(&a, 2, 50));
     assert_eq!(named(&pair, 0.05), Vec::<String>::new());
     assert_eq!(pair.undecidable().len(), 3);
-    assert!(pair.to_text(100).contains("0.50 ?"), "{}", pair.to_text(100));
+    assert!(pair.to_text(100).contains("0.50 × (?)"), "{}", pair.to_text(100));
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! The table of results: a row for each cell, the interval below each number.
 //!
 //! The columns and their words are those of the table in the terminal, with the percentiles'
-//! intervals and the flags in addition, in another order: the answer's columns first. Not here:
-//! what a column counts (`view/columns`).
+//! intervals and the flags in addition. Not here: what a column counts (`view/columns`).
 
 use maud::{Markup, html};
 
@@ -10,19 +9,12 @@ use crate::answer::recommended;
 use crate::document::{Cell, Document};
 use crate::factors::varying;
 use crate::summarise::groups;
-use crate::view::columns::{Column, ColumnId, LEVEL, figures};
+use crate::view::columns::{Column, LEVEL, figures};
 use crate::view::{Line, Medium};
 
-/// The columns that a document fills: the verdict follows the answer's numbers, so that it is seen
-/// without scrolling.
+/// The columns that a document fills.
 fn columns(document: &Document) -> Vec<&'static Column> {
-    let mut columns: Vec<&'static Column> = std::iter::once(&LEVEL).chain(figures(document)).collect();
-    let place = |id: ColumnId| columns.iter().position(|column| column.id == id);
-    let answers = [ColumnId::ToFirstStrategy, ColumnId::ToFirstLevel, ColumnId::Committed];
-    if let (Some(last), Some(verdict)) = (answers.into_iter().find_map(place), place(ColumnId::Verdict)) {
-        columns[last + 1..=verdict].rotate_right(1);
-    }
-    columns
+    std::iter::once(&LEVEL).chain(figures(document)).collect()
 }
 
 /// The table.

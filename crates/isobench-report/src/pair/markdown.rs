@@ -36,7 +36,7 @@ impl Pair {
             blocks.push(markdown::table(&Table::new(columns, rows)));
         }
         blocks.push(
-            "less, more: significant at 5 % for all rows together; noise: not. The rounds of A and \
+            "−, +: significant at 5 % for all rows together; ≈: no measurable difference. The rounds of A and \
              B weren't interleaved: whatever else changed between the two measurements is part of \
              every ratio."
                 .to_owned(),

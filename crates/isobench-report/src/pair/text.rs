@@ -7,8 +7,9 @@ use crate::text::layout::{self, wrap};
 /// The legend of the table.
 const LEGEND: [&str; 3] = [
     "B ÷ A: committed transactions per second, with the 95 % interval of independent rounds \
-     (Welch's t of the logarithms); less, more: significant at 5 % for all rows together; noise: \
-     not; ?: fewer than two complete rounds on a side.",
+     (Welch's t of the logarithms), and what that is less (−) or more (+), where it is significant \
+     at 5 % for all rows together; ≈: no measurable difference; ?: fewer than two complete rounds on \
+     a side.",
     "BROKEN: a history contradicts what the level promises, or an invariant doesn't hold that it promises.",
     "The rounds of A and B weren't interleaved: whatever else changed between the two measurements \
      is part of every ratio, and no interval knows it.",

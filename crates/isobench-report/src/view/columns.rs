@@ -18,9 +18,6 @@ pub struct Column {
     pub right: bool,
     /// True if the document has something for the column.
     pub when: fn(&Document) -> bool,
-    /// The order in which columns are left out where the table gets too wide, since they follow
-    /// from others: first (1), next (2), never (0).
-    pub spare: u8,
     /// The name in the legend, and what the column counts; empty where the column before says it.
     pub legend: (&'static str, &'static str),
     /// The entry of a cell.
@@ -78,7 +75,6 @@ pub static LEVEL: Column = Column {
     unit: "",
     right: false,
     when: always,
-    spare: 0,
     legend: (
         "level",
         "isolation level asked for; → what the server says it runs instead; CAPITALS: don't trust this row; !: less \
@@ -87,29 +83,15 @@ pub static LEVEL: Column = Column {
     show: level,
 };
 
-/// The columns of the measurements.
+/// The columns of the measurements, the most important ones first: where there isn't room for all,
+/// the last ones are left out.
 pub static FIGURES: [Column; 15] = [
-    Column {
-        id: ColumnId::Acknowledged,
-        title: "acknowl.",
-        unit: "per s",
-        right: true,
-        when: loses_work,
-        spare: 0,
-        legend: (
-            "acknowledged per s",
-            "transactions that the server acknowledged, those included whose work was lost in an \
-             error that their own SQL caught; what other tools would show as tps",
-        ),
-        show: acknowledged,
-    },
     Column {
         id: ColumnId::Committed,
         title: "committed",
         unit: "per s",
         right: true,
         when: always,
-        spare: 0,
         legend: (
             "committed per s",
             "transactions whose COMMIT was acknowledged, per second; mean of the rounds, below it its 95 % interval",
@@ -118,146 +100,28 @@ pub static FIGURES: [Column; 15] = [
     },
     Column {
         id: ColumnId::ToFirstLevel,
-        title: "× first",
-        unit: "level",
+        title: "against",
+        unit: "first level",
         right: true,
         when: compares,
-        spare: 0,
         legend: (
-            "× first level",
-            "committed per s as a multiple of the first level's in the same rounds, below it the 95 % interval; \
-             less, more: the interval excludes 1; noise: it doesn't; ?: too few rounds to tell",
+            "against first level",
+            "what the level costs: committed per s as a multiple of the first level's in the same rounds, and what that \
+             is less (−) or more (+), below it the 95 % interval; ≈: no measurable difference; ?: too few rounds to \
+             tell",
         ),
         show: ratio,
     },
     Column {
-        id: ColumnId::ToFirstStrategy,
-        title: "× first",
-        unit: "strategy",
-        right: true,
-        when: compares_strategies,
-        spare: 0,
-        legend: (
-            "× first strategy",
-            "committed per s as a multiple of the first strategy's at the same level in the same \
-             rounds, in the same way",
-        ),
-        show: strategy_ratio,
-    },
-    Column {
-        id: ColumnId::Done,
-        title: "done",
-        unit: "of planned",
-        right: true,
-        when: counts_transactions,
-        spare: 0,
-        legend: (
-            "done of planned",
-            "transactions that committed / transactions planned: each client's, times clients, times rounds",
-        ),
-        show: done,
-    },
-    Column {
-        id: ColumnId::Attempts,
-        title: "attempts",
-        unit: "per s",
-        right: true,
-        when: always,
-        spare: 1,
-        legend: ("attempts per s", "executions begun, first attempts and retries together"),
-        show: |_, cell| Entry::Number(cell.summary.attempts_per_s),
-    },
-    Column {
-        id: ColumnId::Conflicts,
-        title: "conflict",
-        unit: "ratio",
-        right: true,
-        when: always,
-        spare: 0,
-        legend: ("conflict ratio", "attempts ended by a serialization failure or a deadlock ÷ attempts"),
-        show: |_, cell| Entry::Share(if_started(cell, cell.summary.conflict_ratio)),
-    },
-    Column {
-        id: ColumnId::Retries,
-        title: "retries",
-        unit: "per tx",
-        right: true,
-        when: always,
-        spare: 1,
-        legend: ("retries per tx", "further attempts ÷ transactions begun"),
-        show: |_, cell| Entry::Number(if_started(cell, cell.summary.retries_per_transaction)),
-    },
-    Column {
-        id: ColumnId::Wasted,
-        title: "wasted",
-        unit: "time",
-        right: true,
-        when: always,
-        spare: 0,
-        legend: (
-            "wasted time",
-            "time in attempts that didn't commit ÷ time in all attempts; without backoff and waiting",
-        ),
-        show: |_, cell| Entry::Share(if_started(cell, cell.summary.wasted_share)),
-    },
-    Column {
-        id: ColumnId::PredicateLocks,
-        title: "predicate",
-        unit: "locks",
-        right: true,
-        when: locks_predicates,
-        spare: 0,
-        legend: (
-            "predicate locks",
-            "the most predicate locks (SIReadLock: tuples, pages and relations together) that any \
-             sample found on the server",
-        ),
-        show: |_, cell| Entry::Count(cell.summary.predicate_locks),
-    },
-    Column {
-        id: ColumnId::P50,
-        title: "p50",
-        unit: "ms",
-        right: true,
-        when: always,
-        spare: 2,
-        legend: ("", ""),
-        show: |_, cell| percentile(cell, 50.0, cell.summary.latency_ms.p50),
-    },
-    Column {
-        id: ColumnId::P95,
-        title: "p95",
-        unit: "ms",
-        right: true,
-        when: always,
-        spare: 2,
-        legend: ("", ""),
-        show: |_, cell| percentile(cell, 95.0, cell.summary.latency_ms.p95),
-    },
-    Column {
-        id: ColumnId::P99,
-        title: "p99",
-        unit: "ms",
-        right: true,
-        when: always,
-        spare: 0,
-        legend: (
-            "p50, p95, p99",
-            "latency that this percentage of the committed transactions didn't exceed, retries included",
-        ),
-        show: |_, cell| percentile(cell, 99.0, cell.summary.latency_ms.p99),
-    },
-    Column {
         id: ColumnId::Anomalies,
         title: "anomalies",
-        unit: "per mill.",
+        unit: "per million",
         right: true,
         when: judged,
-        spare: 0,
         legend: (
-            "anomalies per mill.",
+            "anomalies per million",
             "anomalies of all kinds that the data of the recorded histories show, per million \
-             committed attempts; ≥: counting was ended early",
+             committed attempts; ≥: counting was ended early; –: no verdict",
         ),
         show: anomalies,
     },
@@ -267,7 +131,6 @@ pub static FIGURES: [Column; 15] = [
         unit: "",
         right: false,
         when: always,
-        spare: 0,
         legend: (
             "verdict",
             "the strongest level that the recorded histories of these very rounds don't \
@@ -276,6 +139,126 @@ pub static FIGURES: [Column; 15] = [
              level",
         ),
         show: verdict,
+    },
+    Column {
+        id: ColumnId::ToFirstStrategy,
+        title: "against",
+        unit: "first strategy",
+        right: true,
+        when: compares_strategies,
+        legend: (
+            "against first strategy",
+            "committed per s as a multiple of the first strategy's at the same level in the same \
+             rounds, in the same way",
+        ),
+        show: strategy_ratio,
+    },
+    Column {
+        id: ColumnId::Acknowledged,
+        title: "acknowl.",
+        unit: "per s",
+        right: true,
+        when: loses_work,
+        legend: (
+            "acknowledged per s",
+            "transactions that the server acknowledged, those included whose work was lost in an \
+             error that their own SQL caught; what other tools would show as tps",
+        ),
+        show: acknowledged,
+    },
+    Column {
+        id: ColumnId::Done,
+        title: "done",
+        unit: "of planned",
+        right: true,
+        when: counts_transactions,
+        legend: (
+            "done of planned",
+            "transactions that committed / transactions planned: each client's, times clients, times rounds",
+        ),
+        show: done,
+    },
+    Column {
+        id: ColumnId::P99,
+        title: "p99",
+        unit: "ms",
+        right: true,
+        when: always,
+        legend: (
+            "p50, p95, p99",
+            "latency that this percentage of the committed transactions didn't exceed, retries included",
+        ),
+        show: |_, cell| percentile(cell, 99.0, cell.summary.latency_ms.p99),
+    },
+    Column {
+        id: ColumnId::Conflicts,
+        title: "conflict",
+        unit: "ratio",
+        right: true,
+        when: always,
+        legend: ("conflict ratio", "attempts ended by a serialization failure or a deadlock ÷ attempts"),
+        show: |_, cell| Entry::Share(if_started(cell, cell.summary.conflict_ratio)),
+    },
+    Column {
+        id: ColumnId::Retries,
+        title: "retries",
+        unit: "per tx",
+        right: true,
+        when: always,
+        legend: ("retries per tx", "further attempts ÷ transactions begun"),
+        show: |_, cell| Entry::Number(if_started(cell, cell.summary.retries_per_transaction)),
+    },
+    Column {
+        id: ColumnId::Wasted,
+        title: "wasted",
+        unit: "time",
+        right: true,
+        when: always,
+        legend: (
+            "wasted time",
+            "time in attempts that didn't commit ÷ time in all attempts; without backoff and waiting",
+        ),
+        show: |_, cell| Entry::Share(if_started(cell, cell.summary.wasted_share)),
+    },
+    Column {
+        id: ColumnId::Attempts,
+        title: "attempts",
+        unit: "per s",
+        right: true,
+        when: always,
+        legend: ("attempts per s", "executions begun, first attempts and retries together"),
+        show: |_, cell| Entry::Number(cell.summary.attempts_per_s),
+    },
+    Column {
+        id: ColumnId::P95,
+        title: "p95",
+        unit: "ms",
+        right: true,
+        when: always,
+        legend: ("", ""),
+        show: |_, cell| percentile(cell, 95.0, cell.summary.latency_ms.p95),
+    },
+    Column {
+        id: ColumnId::P50,
+        title: "p50",
+        unit: "ms",
+        right: true,
+        when: always,
+        legend: ("", ""),
+        show: |_, cell| percentile(cell, 50.0, cell.summary.latency_ms.p50),
+    },
+    Column {
+        id: ColumnId::PredicateLocks,
+        title: "predicate",
+        unit: "locks",
+        right: true,
+        when: locks_predicates,
+        legend: (
+            "predicate locks",
+            "the most predicate locks (SIReadLock: tuples, pages and relations together) that any \
+             sample found on the server",
+        ),
+        show: |_, cell| Entry::Count(cell.summary.predicate_locks),
     },
 ];
 

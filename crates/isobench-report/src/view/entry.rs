@@ -5,7 +5,7 @@
 
 use super::{Line, Mark, Proof, Tables};
 use crate::document::{Interval, PercentileInterval, RatioToFirst};
-use crate::numbers::{MISSING, count, optional, percent, short};
+use crate::numbers::{MISSING, count, optional, percent, short, thousands};
 
 /// An entry of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,13 +116,9 @@ impl Entry {
             Entry::Change(change) => {
                 let ends = change.ends.map(|(low, high)| format!("{} to {}", signed(low), signed(high)));
                 let value = change.value.map_or_else(|| MISSING.to_owned(), signed);
-                std::iter::once(value).chain(ends).map(Line::plain).collect()
+                std::iter::once(Line::plain(value)).chain(ends.map(Line::faint)).collect()
             }
-            Entry::Ratio(ratio, significance) => {
-                let mut lines = ratio.lines();
-                lines[0] = Line::plain(format!("{} {}", optional(ratio.value), significance.word()));
-                lines
-            }
+            Entry::Ratio(ratio, significance) => ratio_lines(*ratio, *significance, medium),
             Entry::First => line("first".to_owned()),
             Entry::Level(name, marks) => {
                 let shown = marks.iter().filter(|mark| medium == Medium::Text || !mark.is_flag());
@@ -160,7 +156,7 @@ impl From<u64> for Entry {
 impl Estimate {
     fn lines(self) -> Vec<Line> {
         let ends = self.ends.map(|(low, high)| format!("{}–{}", short(low), short(high)));
-        std::iter::once(optional(self.value)).chain(ends).map(Line::plain).collect()
+        std::iter::once(Line::plain(optional(self.value))).chain(ends.map(Line::faint)).collect()
     }
 }
 
@@ -192,16 +188,38 @@ impl Significance {
             _ => Significance::More,
         }
     }
+}
 
-    /// The same in a word.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Significance::Unknown => "?",
-            Significance::Noise => "noise",
-            Significance::Less => "less",
-            Significance::More => "more",
+/// The words for a difference that may be noise.
+pub const NO_DIFFERENCE: &str = "no measurable difference";
+
+/// A multiple as people read it, with the difference that it makes where there is one: 0.38 × (−62
+/// %). A column of text has no room for words.
+fn ratio_lines(ratio: Estimate, significance: Significance, medium: Medium) -> Vec<Line> {
+    let mut lines = ratio.lines();
+    let Some(value) = ratio.value else { return lines };
+    let difference = match significance {
+        Significance::Unknown => " (?)".to_owned(),
+        Significance::Noise if medium == Medium::Page => {
+            lines.push(Line::plain(NO_DIFFERENCE));
+            String::new()
         }
+        Significance::Noise => " (≈)".to_owned(),
+        Significance::Less | Significance::More => format!(" ({})", difference(value)),
+    };
+    lines[0] = Line::plain(format!("{} ×{difference}", short(value)));
+    lines
+}
+
+/// What a multiple is less or more than one, in whole per cent where that isn't nothing, or
+/// everything: −62 %.
+fn difference(ratio: f64) -> String {
+    let share = ratio - 1.0;
+    if share.abs() < 0.0095 || (-1.0..-0.995).contains(&share) {
+        return signed(share);
     }
+    let sign = if share < 0.0 { "−" } else { "+" };
+    format!("{sign}{} %", thousands(share.abs() * 100.0))
 }
 
 fn counted(number: Option<u64>) -> String {
@@ -266,9 +284,28 @@ mod tests {
     #[test]
     fn a_ratio_says_what_is_known_of_it() {
         let ratio = |value, ends, significant| texts(&Entry::ratio(value, ends, significant), Medium::Text);
-        assert_eq!(ratio(0.5, None, true), ["0.50 ?"]);
-        assert_eq!(ratio(0.5, Some((0.4, 1.1)), false), ["0.50 noise", "0.40–1.10"]);
-        assert_eq!(ratio(0.5, Some((0.4, 0.6)), true), ["0.50 less", "0.40–0.60"]);
-        assert_eq!(ratio(1.5, Some((1.4, 1.6)), true), ["1.50 more", "1.40–1.60"]);
+        assert_eq!(ratio(0.5, None, true), ["0.50 × (?)"]);
+        assert_eq!(ratio(0.5, Some((0.4, 1.1)), false), ["0.50 × (≈)", "0.40–1.10"]);
+        assert_eq!(ratio(0.38, Some((0.3, 0.5)), true), ["0.38 × (−62 %)", "0.30–0.50"]);
+        assert_eq!(ratio(2.1, Some((2.0, 2.2)), true), ["2.10 × (+110 %)", "2.00–2.20"]);
+        let page = Entry::ratio(0.5, Some((0.4, 1.1)), false);
+        assert_eq!(texts(&page, Medium::Page), ["0.50 ×", "0.40–1.10", "no measurable difference"]);
+    }
+
+    #[test]
+    fn a_difference_is_never_rounded_to_nothing_or_to_everything() {
+        for (ratio, said) in [
+            (0.38, "−62 %"),
+            (0.985, "−2 %"),
+            (0.996, "−0.4 %"),
+            (0.9999, "−<0.1 %"),
+            (1.004, "+0.4 %"),
+            (2.1, "+110 %"),
+            (23.4, "+2,240 %"),
+            (0.004, "−99.6 %"),
+            (0.0001, "−>99.9 %"),
+        ] {
+            assert_eq!(difference(ratio), said, "{ratio}");
+        }
     }
 }

@@ -67,12 +67,12 @@ impl Mark {
     pub fn line(&self) -> Line {
         match self {
             Mark::Again => Line::plain("again (A/A)"),
-            Mark::Effective(level) => Line::plain(format!("→ {level}")),
+            Mark::Effective(level) => Line::caution(format!("→ {level}")),
             Mark::Incomplete { rounds, planned } => Line::grave(format!("INCOMPLETE {rounds}/{planned}")),
             Mark::PromiseBroken => Line::grave("PROMISE BROKEN"),
             Mark::LostWork(share) => Line::grave(format!("LOST WORK {}", percent(*share))),
             Mark::Errored(transactions) => Line::grave(format!("ERRORED {}", count(*transactions))),
-            Mark::Flag(kind) => Line::plain(format!("! {}", kind.name())),
+            Mark::Flag(kind) => Line::caution(format!("! {}", kind.name())),
         }
     }
 }

@@ -19,6 +19,12 @@ pub enum Emphasis {
     Plain,
     /// For what is bad, or mustn't be trusted.
     Grave,
+    /// For what is less certain than it looks.
+    Caution,
+    /// For the answer.
+    Headline,
+    /// For what explains something beside it, such as an interval.
+    Faint,
 }
 
 impl Line {
@@ -30,6 +36,16 @@ impl Line {
     /// Words that say: don't trust this, or what it says is bad.
     pub fn grave(text: impl Into<String>) -> Line {
         Line { text: text.into(), emphasis: Emphasis::Grave }
+    }
+
+    /// Words that say: this is less certain than it looks.
+    pub fn caution(text: impl Into<String>) -> Line {
+        Line { text: text.into(), emphasis: Emphasis::Caution }
+    }
+
+    /// Words that explain what stands beside them.
+    pub fn faint(text: impl Into<String>) -> Line {
+        Line { text: text.into(), emphasis: Emphasis::Faint }
     }
 
     /// True if the words are grave.

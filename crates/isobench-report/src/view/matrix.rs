@@ -173,7 +173,7 @@ impl Safety {
             Safety::LostWork(share) => Line::grave(format!("LOST {}", percent(*share))),
             Safety::Mislabelled(level) => Line::grave(format!("→ {level}")),
             Safety::Incomplete => Line::grave("INCOMPLETE"),
-            Safety::Withheld => Line::plain("withheld"),
+            Safety::Withheld => Line::caution("withheld"),
             Safety::Anomalies { per_million, at_least } => {
                 Line::plain(format!("{}{} per M", if *at_least { "≥" } else { "" }, short(*per_million)))
             }

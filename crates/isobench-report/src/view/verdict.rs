@@ -31,7 +31,7 @@ impl Proof {
     pub fn lines(&self) -> Vec<Line> {
         match self {
             Proof::Unproved => vec![Line::plain("unproved")],
-            Proof::Withheld => vec![Line::plain("withheld")],
+            Proof::Withheld => vec![Line::caution("withheld")],
             Proof::Models(models) if models.is_empty() => vec![Line::plain("none")],
             Proof::Models(models) => models.iter().map(Line::plain).collect(),
         }
@@ -72,7 +72,7 @@ impl Tables {
             Tables::Violated(0) => Line::grave("VIOLATED"),
             Tables::Violated(violations) => Line::grave(format!("VIOLATED {}", count(violations))),
             Tables::Permitted(violations) => Line::plain(counted(violations, "violation")),
-            Tables::Unchecked => Line::plain("unchecked"),
+            Tables::Unchecked => Line::caution("unchecked"),
         }
     }
 }

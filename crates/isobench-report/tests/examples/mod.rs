@@ -245,6 +245,7 @@ fn interrupted() -> Document {
 fn violated() -> Document {
     let mut document = base();
     document.server.embedded = false;
+    document.server.description = "db.example.com:5432/shop as bench".to_owned();
     document.server.settings.clear();
     document.workload.scripts =
         vec![PlannedScript { name: "withdraw.sql".to_owned(), weight: 1, text: "BEGIN; …".to_owned() }];
@@ -382,7 +383,7 @@ fn level_mismatch() -> Document {
     document.server = Server {
         product: "CockroachDB".to_owned(),
         version: "20.1.5".to_owned(),
-        description: "CockroachDB CCL v20.1.5".to_owned(),
+        description: "localhost:26257/defaultdb as root".to_owned(),
         ..Server::default()
     };
     document.cells = LEVELS
