@@ -104,7 +104,8 @@ impl CellPlan {
             .varied(self)
             .iter()
             .fold(String::new(), |text, (name, value)| format!("{text}, {name} {value}"));
-        format!("{}{strategy}, {} clients{varied}{backoff}{rate}{again}", self.level, self.clients)
+        let plural = if self.clients == 1 { "" } else { "s" };
+        format!("{}{strategy}, {} client{plural}{varied}{backoff}{rate}{again}", self.level, self.clients)
     }
 
     /// The name of this cell's files in one round, unique within the plan.

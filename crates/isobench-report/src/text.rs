@@ -54,10 +54,10 @@ impl Text {
 
     /// Blocks with an empty line between them.
     fn of(blocks: impl IntoIterator<Item = Vec<Spans>>) -> Text {
-        let blank = |line: &Spans| line.iter().all(|span| span.text.trim().is_empty());
         let mut lines = Vec::new();
         for mut block in blocks {
-            block.truncate(block.iter().rposition(|line| !blank(line)).map_or(0, |last| last + 1));
+            block.iter_mut().for_each(trim_end);
+            block.truncate(block.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1));
             if !block.is_empty() && !lines.is_empty() {
                 lines.push(Spans::new());
             }
@@ -69,7 +69,7 @@ impl Text {
 
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.lines.iter().try_for_each(|line| writeln!(f, "{}", layout::plain(line).trim_end()))
+        self.lines.iter().try_for_each(|line| writeln!(f, "{}", layout::plain(line)))
     }
 }
 
@@ -124,6 +124,17 @@ impl Terminal {
         }
         blocks.extend(overhead::table(document).map(|table| explained(&table, &overhead::LEGEND)));
         blocks
+    }
+}
+
+/// Removes blanks at the end of a line.
+fn trim_end(line: &mut Spans) {
+    while let Some(last) = line.last_mut() {
+        last.text.truncate(last.text.trim_end().len());
+        if !last.text.is_empty() {
+            break;
+        }
+        line.pop();
     }
 }
 

@@ -18,9 +18,9 @@ use isobench_pgbench::fit;
 use isobench_runner::RunProgress;
 use terminal_size::terminal_size_of;
 
-use self::estimate::Estimate;
-use self::live::{Live, spell};
-use self::painter::Painter;
+use self::estimate::{Estimate, Left, spell};
+use self::live::Live;
+use self::painter::{Painter, room};
 use isobench_comparison::{CellPlan, Design, Listener};
 
 /// Interval at which the time is updated.
@@ -45,6 +45,12 @@ pub struct Display {
     rounds: u32,
     done: u32,
     estimate: Estimate,
+    /// After this time no further round is begun.
+    limit: Option<Duration>,
+    /// True if rounds follow until the ratios are precise enough.
+    resolves: bool,
+    /// Start of the comparison.
+    started: Instant,
     /// Start of the running cell.
     began: Instant,
 }
@@ -59,7 +65,7 @@ struct Screen {
     began: Instant,
     painted: Instant,
     /// Time of the last estimate of the time left, and the estimate.
-    estimate: (Instant, Duration),
+    estimate: (Instant, Left),
 }
 
 impl Display {
@@ -73,6 +79,9 @@ impl Display {
             rounds: 0,
             done: 0,
             estimate: Estimate::default(),
+            limit: None,
+            resolves: false,
+            started: Instant::now(),
             began: Instant::now(),
         }
     }
@@ -97,8 +106,12 @@ impl Display {
     }
 
     /// Time left, estimated from the tables and cells so far.
-    fn left(&self) -> Duration {
-        self.estimate.left(self.cells.saturating_sub(self.done))
+    fn left(&self) -> Left {
+        let cells = self.cells.saturating_sub(self.done);
+        let Some(limit) = self.limit else { return Left { least: self.estimate.left(cells), most: None } };
+        let limit = limit.saturating_sub(self.started.elapsed());
+        let least = self.estimate.left_within(cells, self.cells_of_round, limit);
+        Left { least, most: self.resolves.then_some(limit) }
     }
 
     fn title(&self, design: &Design, cell: &CellPlan, round: u32) -> String {
@@ -116,6 +129,8 @@ impl Listener for Display {
         self.live &= self.screen.is_some();
         self.cells_of_round = u32::try_from(design.cells().len()).unwrap_or(u32::MAX);
         self.estimate = Estimate::new(design.time().unwrap_or_default() + design.warmup);
+        (self.limit, self.resolves) = (design.time_limit, design.plan.resolve.is_some());
+        self.started = Instant::now();
         self.set_rounds(design.plan.rounds());
     }
 
@@ -142,8 +157,7 @@ impl Listener for Display {
     fn prepared(&mut self, took: Duration, again: bool) {
         let first = self.estimate.prepared(took, again);
         if first && took >= LONG {
-            let left = spell(self.left());
-            self.say(&format!("note: the tables took {}; about {left} left", spell(took)));
+            self.say(&format!("note: the tables took {}; about {}", spell(took), self.left()));
         }
         self.count();
     }
@@ -184,12 +198,12 @@ impl Listener for Display {
             return;
         }
         eprintln!(
-            "[{}/{}] {}: {tps:.0} tps, {:.0} % of attempts conflicted ({} left)",
+            "[{}/{}] {}: {tps:.0} tps, {:.0} % of attempts conflicted ({})",
             self.done,
             self.cells,
             self.title(design, cell, round),
             conflict_ratio * 100.0,
-            spell(self.left()),
+            self.left(),
         );
     }
 
@@ -227,7 +241,7 @@ impl Screen {
             closed: false,
             began: now,
             painted: now,
-            estimate: (now, Duration::ZERO),
+            estimate: (now, Left::default()),
         }));
         *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&screen);
         let shown = Arc::downgrade(&screen);
@@ -248,16 +262,17 @@ impl Screen {
         screen
     }
 
-    fn lines(&mut self, height: usize) -> Vec<String> {
+    fn lines(&mut self, height: usize, width: usize) -> Vec<String> {
         self.state.elapsed = self.began.elapsed();
-        self.state.left = self.estimate.1.saturating_sub(self.estimate.0.elapsed());
-        if self.in_full { self.state.lines(height) } else { vec![self.state.line()] }
+        self.state.left = self.estimate.1.after(self.estimate.0.elapsed());
+        let room = room(width);
+        if self.in_full { self.state.lines(height, room) } else { vec![self.state.line(room)] }
     }
 
     fn paint(&mut self) {
         if !self.closed {
             let (width, height) = size();
-            let lines = self.lines(height);
+            let lines = self.lines(height, width);
             write(&self.painter.paint(&lines, width));
             self.painted = Instant::now();
         }
@@ -269,7 +284,7 @@ impl Screen {
             return;
         }
         let (width, height) = size();
-        let lines = self.lines(height);
+        let lines = self.lines(height, width);
         write(&self.painter.paint_below(&fit(text), &lines, width));
     }
 

@@ -5,11 +5,14 @@
 //! messages; if it is closed, the run continues. All output is safe for a terminal: it has no
 //! control characters from a server, and no password.
 
+use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
+use anstyle::{AnsiColor, Style};
 use isobench_pgbench::fit;
+use isobench_report::{Emphasis, Text};
 
 use isobench_comparison::{Failure, Outcome};
 
@@ -38,9 +41,73 @@ macro_rules! eprintln {
 /// # Errors
 /// It is closed, or its disk is full.
 pub fn print(text: &str) -> Outcome {
+    write(&fit(text))
+}
+
+/// Writes a report to standard output, between other texts. On a terminal that can show it, or where
+/// the environment says so, it has its emphasis.
+///
+/// # Errors
+/// It is closed, or its disk is full.
+pub fn print_report(before: &str, report: &Text, after: &str) -> Outcome {
+    let plain = format!("{before}{report}{after}");
+    let wanted = shows_emphasis(|name| std::env::var_os(name), io::stdout().is_terminal());
+    // What must be hidden, or isn't fit for a terminal, is found in the text as a whole only.
+    if !wanted || fit(&plain) != plain {
+        return print(&plain);
+    }
+    write(&format!("{before}{}{after}", painted(report)))
+}
+
+/// True if output to a terminal, or to something else, has emphasis, by these environment variables.
+/// Source: no-color.org; bixense.com/clicolors (which the library anstream reads otherwise: there
+/// CLICOLOR_FORCE=0 forces, and CI overrules TERM=dumb).
+fn shows_emphasis(variable: impl Fn(&str) -> Option<OsString>, is_terminal: bool) -> bool {
+    let value = |name| variable(name).filter(|value| !value.is_empty());
+    if value("NO_COLOR").is_some() {
+        return false;
+    }
+    if value("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
+        return true;
+    }
+    let able = value("TERM").is_some_and(|kind| kind != "dumb");
+    is_terminal && able && value("CLICOLOR").is_none_or(|value| value != "0")
+}
+
+/// The report with control sequences for its emphasis.
+fn painted(report: &Text) -> String {
+    let mut text = String::new();
+    for line in report.lines() {
+        for span in line {
+            let style = style(span.emphasis);
+            text += &format!("{style}{}{style:#}", span.text);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The look of an emphasis. Red and bold is what is bad, yellow is what is doubtful; none relies on
+/// its colour, since the words say the same.
+const fn style(emphasis: Emphasis) -> Style {
+    match emphasis {
+        Emphasis::Plain => Style::new(),
+        Emphasis::Grave => AnsiColor::Red.on_default().bold(),
+        Emphasis::Caution => AnsiColor::Yellow.on_default(),
+        Emphasis::Headline => Style::new().bold(),
+        Emphasis::Faint => Style::new().dimmed(),
+    }
+}
+
+/// The width of the terminal, or a usual one where there is none.
+pub fn width() -> usize {
+    terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0))
+}
+
+fn write(text: &str) -> Outcome {
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(fit(text).as_bytes())
+        .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::Output(format!("could not write to standard output: {error}")))
 }
@@ -81,4 +148,49 @@ pub fn is_stream(path: &Path) -> bool {
 /// Returns a file's name for messages.
 pub fn shown(path: &Path) -> String {
     if is_stream(path) { "standard input".to_owned() } else { format!("\"{}\"", path.display()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_report::{Client, Document, Plan, Server, Terminal};
+
+    use super::*;
+
+    #[test]
+    fn the_environment_decides_on_emphasis() {
+        for (variables, on_terminal, in_pipe) in [
+            (&[("TERM", "xterm")][..], true, false),
+            (&[], false, false),
+            (&[("TERM", "dumb")], false, false),
+            (&[("TERM", "xterm"), ("NO_COLOR", "1")], false, false),
+            (&[("TERM", "xterm"), ("NO_COLOR", "")], true, false),
+            (&[("TERM", "xterm"), ("CLICOLOR", "0")], false, false),
+            (&[("TERM", "xterm"), ("CLICOLOR_FORCE", "0")], true, false),
+            (&[("TERM", "dumb"), ("CLICOLOR_FORCE", "1")], true, true),
+            (&[("TERM", "xterm"), ("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false, false),
+        ] {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            let found = (shows_emphasis(variable, true), shows_emphasis(variable, false));
+            assert_eq!(found, (on_terminal, in_pipe), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn without_control_sequences_the_text_is_the_same() {
+        let mut document = Document::new(Server::default(), Client::default(), Plan::default());
+        document.warnings = vec!["the machine was busy".to_owned()];
+        let report = Terminal { width: 80, legend: false }.render(&document);
+        let painted = painted(&report);
+        assert_eq!(anstream::adapter::strip_str(&painted).to_string(), report.to_string());
+        for (emphasis, words) in [
+            ("\x1b[1m\x1b[31m", "INCOMPLETE: "),
+            ("\x1b[33m", "Warning: "),
+            ("\x1b[1m", "Nothing was measured"),
+        ] {
+            assert!(painted.contains(&format!("{emphasis}{words}")), "{painted:?}");
+        }
+    }
 }

@@ -71,8 +71,7 @@ fn server(document: &Document) -> String {
 /// The settings that aren't PostgreSQL's own, as name=value.
 fn unusual(settings: &BTreeMap<String, String>) -> Vec<String> {
     let place = |name: &str| USUAL.iter().position(|(known, _)| *known == name).unwrap_or(USUAL.len());
-    let differs =
-        |name: &str, value: &str| !DULL.contains(&name) && !USUAL.iter().any(|usual| *usual == (name, value));
+    let differs = |name: &str, value: &str| !DULL.contains(&name) && !USUAL.contains(&(name, value));
     let mut unusual: Vec<(&str, &str)> =
         settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     unusual.retain(|(name, value)| differs(name, value));

@@ -36,7 +36,9 @@ fn reports(document: &Document, judgements: &Judgements) -> String {
     let mut text = String::new();
     for (cell, judgement) in document.cells.iter().zip(judgements) {
         let Some(judgement) = judgement else { continue };
-        let mut heading = format!("{}, {}, {} clients", cell.workload, cell.level.name(), cell.clients);
+        let plural = if cell.clients == 1 { "" } else { "s" };
+        let mut heading =
+            format!("{}, {}, {} client{plural}", cell.workload, cell.level.name(), cell.clients);
         let varied = cell.varied.iter().map(|(name, value)| format!("{name} {value}"));
         for more in cell.strategy.clone().into_iter().chain(varied) {
             heading = heading + ", " + &more;

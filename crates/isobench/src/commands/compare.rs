@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use isobench_comparison::{
     Design, Failure, Judgements, Judging, Outcome, Surroundings, Target, compare as measure, now,
 };
-use isobench_report::{Document, render, summarise};
+use isobench_report::{Document, Terminal, summarise};
 
 use self::files::Files;
 use crate::destination::check_folder;
@@ -42,6 +42,8 @@ pub struct Results {
     targets: Vec<Target>,
     /// Keeps the tables on the server.
     keep: bool,
+    /// Explains the columns.
+    legend: bool,
 }
 
 /// Carries out the comparison.
@@ -80,7 +82,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     let outcome = measure(&design, around, &mut Display::new(options.live));
     match interrupt::blame(&control, outcome) {
         Ok((document, judgements)) => {
-            Ok(Results { document, judgements, files, targets, keep: options.keep })
+            Ok(Results { document, judgements, files, targets, keep: options.keep, legend: options.legend })
         }
         Err(failure) => {
             // The reason for the failure matters more than objects left on the server, which the
@@ -132,18 +134,18 @@ fn judging(options: &CompareOptions, design: &Design) -> Outcome<Option<Judging>
 }
 
 impl Results {
-    /// Prints the table, preceded by a text, and writes the files.
+    /// Prints the report, preceded by a text, and writes the files.
     ///
     /// # Errors
     /// Output can't be written, a server can't be cleaned up, the comparison is incomplete, or a
     /// promise is broken.
     pub fn finish(self, before: &str) -> Outcome {
-        let Results { mut document, files, targets, keep, .. } = self;
+        let Results { mut document, files, targets, keep, legend, .. } = self;
         summarise(&mut document);
-        let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
         let saved = files.save_all(&document);
         let told = saved.as_ref().map_or_else(|_| String::new(), |written| files::told(written));
-        let printed = output::print(&format!("{before}{}{told}", render(&document, width)));
+        let report = Terminal { width: output::width(), legend }.render(&document);
+        let printed = output::print_report(before, &report, &told);
         // After the result is saved, because the server may not answer.
         let closed = close(targets, keep);
         saved?;

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use isobench_report::{Document, Pair, compare_results, render, summarise, to_csv, to_html, to_markdown};
+use isobench_report::{Document, Pair, Terminal, compare_results, summarise, to_csv, to_html, to_markdown};
 
 use crate::destination::{Kind, check_file};
 use crate::options::{ReportFormat, ReportOptions};
@@ -31,6 +31,11 @@ pub fn report(options: &ReportOptions) -> Outcome {
 fn refuse(options: &ReportOptions) -> Outcome {
     let problem = match (options.files.len(), options) {
         (3.., _) => "at most two results can be compared; run isobench report once for each pair",
+        (_, ReportOptions { legend: true, format, .. })
+            if options.files.len() == 2 || !matches!(format, Some(ReportFormat::Text)) =>
+        {
+            "--legend explains the columns of one result as text; give one FILE, and --format text"
+        }
         (1, ReportOptions { fail_on_regression: Some(_), .. }) => {
             "--fail-on-regression needs two results: isobench report OLD.json NEW.json"
         }
@@ -77,12 +82,15 @@ impl Saved {
 fn one(result: &Saved, options: &ReportOptions) -> Outcome {
     let document = &result.document;
     if let Some(format) = options.format {
-        output::print(&match format {
-            ReportFormat::Text => render(document, width()),
-            ReportFormat::Markdown => to_markdown(document),
-            ReportFormat::Csv => to_csv(document),
-            ReportFormat::Json => document.to_json(),
-        })?;
+        match format {
+            ReportFormat::Text => {
+                let terminal = Terminal { width: output::width(), legend: options.legend };
+                output::print_report("", &terminal.render(document), "")
+            }
+            ReportFormat::Markdown => output::print(&to_markdown(document)),
+            ReportFormat::Csv => output::print(&to_csv(document)),
+            ReportFormat::Json => output::print(&document.to_json()),
+        }?;
     }
     let page = match &options.html {
         Some(path) if is_stream(path) => return output::print(&to_html(document)),
@@ -106,7 +114,7 @@ fn two(a: &Saved, b: &Saved, options: &ReportOptions) -> Outcome {
     let pair = compare_results(&a.document, &b.document).map_err(Failure::setup)?;
     let pair = pair.named(a.path.display().to_string(), b.path.display().to_string());
     output::print(&match options.format.unwrap_or(ReportFormat::Text) {
-        ReportFormat::Text => pair.to_text(width()),
+        ReportFormat::Text => pair.to_text(output::width()),
         ReportFormat::Markdown => pair.to_markdown(),
         ReportFormat::Csv => pair.to_csv(),
         ReportFormat::Json => pair.to_json(),
@@ -137,8 +145,4 @@ fn judge(pair: &Pair, limit: f64) -> Outcome {
         );
     }
     Ok(())
-}
-
-fn width() -> usize {
-    terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0))
 }

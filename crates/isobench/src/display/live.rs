@@ -4,6 +4,9 @@
 
 use std::time::Duration;
 
+use unicode_width::UnicodeWidthStr;
+
+use super::estimate::{Left, spell};
 use super::speed::Speed;
 
 /// Maximum number of wait events shown.
@@ -22,7 +25,7 @@ pub struct Live {
     /// Time since the start.
     pub elapsed: Duration,
     /// Estimated time left.
-    pub left: Duration,
+    pub left: Left,
     /// The round and the cell that is running; empty before the first.
     pub title: String,
     /// The figures of the running cell; `None` before its clients work.
@@ -59,10 +62,12 @@ impl Live {
         known.conflict_ratio += conflict_ratio;
     }
 
-    /// Returns all contents, in as many lines as fit on a terminal of `height` lines.
-    pub fn lines(&self, height: usize) -> Vec<String> {
+    /// Returns all contents, in as many lines as fit on a terminal of `height` lines. The first one
+    /// fits into `width` columns.
+    pub fn lines(&self, height: usize, width: usize) -> Vec<String> {
+        let without_bar = format!("{}  {}, {}", self.count(), spell(self.elapsed), self.left);
         let mut lines = vec![
-            format!("{}, {} left", self.bar(), spell(self.left)),
+            first_fitting([format!("{} {without_bar}", self.bar()), without_bar, self.least()], width),
             if self.title.is_empty() { "making ready".to_owned() } else { self.title.clone() },
         ];
         match &self.speed {
@@ -77,24 +82,41 @@ impl Live {
         lines
     }
 
-    /// Returns the most important contents in one line.
-    pub fn line(&self) -> String {
-        let bar = bar(self.done, self.cells);
-        let begin = format!("{bar} {}/{}", self.done, self.cells);
+    /// Returns the most important contents in one line of `width` columns. The time left is never
+    /// cut: before it the bar goes, the conflicts, the cell.
+    pub fn line(&self, width: usize) -> String {
+        let (bar, least) = (self.bar(), self.least());
         let Some(speed) = &self.speed else {
-            return format!("{begin}  {}", self.title).trim_end().to_owned();
+            let running = format!("{least}  {}", self.title).trim_end().to_owned();
+            return first_fitting([format!("{bar} {running}"), running, least], width);
         };
-        format!(
-            "{begin}  {}: {:.0} tps, {:.0} conflicts/s, {} left",
-            self.title,
-            speed.mean,
-            speed.conflicts,
-            spell(self.left)
+        let tps = format!("{:.0} tps", speed.mean);
+        let figures = format!("{tps}, {:.0} conflicts/s", speed.conflicts);
+        let title = &self.title;
+        first_fitting(
+            [
+                format!("{bar} {least}  {title}: {figures}"),
+                format!("{least}  {title}: {figures}"),
+                format!("{least}  {title}: {tps}"),
+                format!("{least}: {figures}"),
+                format!("{least}: {tps}"),
+                least,
+            ],
+            width,
         )
     }
 
+    /// What is shown on the narrowest terminal.
+    fn least(&self) -> String {
+        format!("{}, {}", self.count(), self.left)
+    }
+
+    fn count(&self) -> String {
+        format!("{}/{}", self.done, self.cells)
+    }
+
     fn bar(&self) -> String {
-        format!("{} {}/{}  {}", bar(self.done, self.cells), self.done, self.cells, spell(self.elapsed))
+        bar(self.done, self.cells)
     }
 
     fn about(&self, speed: &Speed) -> Vec<String> {
@@ -129,7 +151,7 @@ impl Live {
             return Vec::new();
         }
         let left_out = self.results.len().saturating_sub(room - 1);
-        let more = if left_out > 0 { format!(" (and {left_out} more cells)") } else { String::new() };
+        let more = if left_out > 0 { format!(" (and {left_out} more)") } else { String::new() };
         let shown = &self.results[left_out..];
         let longest = shown.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
         let mut lines = vec![format!("so far{more}:")];
@@ -169,9 +191,11 @@ pub fn sparkline(values: impl Iterator<Item = f64> + Clone) -> String {
         .collect()
 }
 
-/// Returns a duration in words, to the second.
-pub fn spell(time: Duration) -> String {
-    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
+/// Returns the first of these lines that fits, or else the last one.
+fn first_fitting<const N: usize>(lines: [String; N], width: usize) -> String {
+    let last = N - 1;
+    let chosen = lines.iter().position(|line| line.width() <= width).unwrap_or(last);
+    lines.into_iter().nth(chosen).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -192,7 +216,7 @@ mod tests {
             done: 7,
             cells: 15,
             elapsed: Duration::from_millis(42_900),
-            left: Duration::from_secs(64),
+            left: Left { least: Duration::from_secs(64), most: None },
             title: "round 3/5, serializable, 8 clients".to_owned(),
             speed: Some(speed),
             waits: [("Lock/tuple", 5), ("Lock/transactionid", 2), ("CPU", 1), ("IO/WalSync", 1), ("idle", 1)]
@@ -209,7 +233,7 @@ mod tests {
     #[test]
     fn a_running_cell_in_full() {
         assert_eq!(
-            running().lines(24),
+            running().lines(24, 100),
             [
                 "█████████░░░░░░░░░░░ 7/15  42s, 1m 4s left",
                 "round 3/5, serializable, 8 clients",
@@ -222,33 +246,54 @@ mod tests {
                 "  repeatable read, 8 clients      192 tps,  70 % conflicts, 1 round",
             ]
         );
-        assert_eq!(
-            running().line(),
-            "█████████░░░░░░░░░░░ 7/15  round 3/5, serializable, 8 clients: 371 tps, 733 conflicts/s, 1m 4s left"
-        );
+    }
+
+    #[test]
+    fn one_line_drops_what_matters_less_than_the_time_left() {
+        let live = running();
+        for (width, line) in [
+            (
+                100,
+                "█████████░░░░░░░░░░░ 7/15, 1m 4s left  round 3/5, serializable, 8 clients: 371 tps, 733 conflicts/s",
+            ),
+            (80, "7/15, 1m 4s left  round 3/5, serializable, 8 clients: 371 tps, 733 conflicts/s"),
+            (77, "7/15, 1m 4s left  round 3/5, serializable, 8 clients: 371 tps"),
+            (50, "7/15, 1m 4s left: 371 tps, 733 conflicts/s"),
+            (30, "7/15, 1m 4s left: 371 tps"),
+            (20, "7/15, 1m 4s left"),
+            (3, "7/15, 1m 4s left"),
+        ] {
+            assert_eq!(live.line(width), line, "{width}");
+        }
+        let ready = Live { speed: None, ..running() };
+        assert_eq!(ready.line(60), "7/15, 1m 4s left  round 3/5, serializable, 8 clients");
+        assert_eq!(ready.line(30), "7/15, 1m 4s left");
+        assert_eq!(live.lines(24, 40)[0], "7/15  42s, 1m 4s left");
+        assert_eq!(live.lines(24, 20)[0], "7/15, 1m 4s left");
     }
 
     #[test]
     fn before_anything_works() {
-        let live = Live { cells: 15, left: Duration::from_secs(45), ..Live::default() };
-        assert_eq!(live.lines(24), ["░░░░░░░░░░░░░░░░░░░░ 0/15  0s, 45s left", "making ready"]);
-        assert_eq!(live.line(), "░░░░░░░░░░░░░░░░░░░░ 0/15");
+        let left = Left { least: Duration::from_secs(45), most: None };
+        let live = Live { cells: 15, left, ..Live::default() };
+        assert_eq!(live.lines(24, 80), ["░░░░░░░░░░░░░░░░░░░░ 0/15  0s, 45s left", "making ready"]);
+        assert_eq!(live.line(80), "░░░░░░░░░░░░░░░░░░░░ 0/15, 45s left");
         let live = Live { speed: None, waits: Vec::new(), ..running() };
-        assert_eq!(live.lines(4)[2], "  making tables, connecting, checking");
+        assert_eq!(live.lines(4, 80)[2], "  making tables, connecting, checking");
     }
 
     #[test]
     fn a_low_terminal_shows_the_latest() {
         let live = running();
         for height in 0..12 {
-            let lines = live.lines(height);
+            let lines = live.lines(height, 80);
             assert!(
                 !lines.is_empty() && lines.len() <= height.saturating_sub(1).max(1),
                 "{height}: {lines:?}"
             );
         }
-        let lines = live.lines(9);
-        assert_eq!(lines[6], "so far (and 1 more cells):");
+        let lines = live.lines(9, 80);
+        assert_eq!(lines[6], "so far (and 1 more):");
         assert!(lines[7].contains("repeatable read"));
     }
 

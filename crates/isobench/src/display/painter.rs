@@ -17,6 +17,11 @@ const ERASE_REST: &str = "\x1b[J";
 /// Space at the right for the ^C that a terminal echoes, so that it doesn't wrap the line.
 const MARGIN: usize = 3;
 
+/// Returns the columns that a line may have on a terminal of `width` columns.
+pub const fn room(width: usize) -> usize {
+    width.saturating_sub(MARGIN)
+}
+
 /// The current contents of the terminal.
 #[derive(Debug, Default)]
 pub struct Painter {
@@ -59,7 +64,7 @@ impl Painter {
     }
 
     fn block(&mut self, lines: &[String], width: usize) -> String {
-        let lines: Vec<String> = lines.iter().map(|line| cut(line, width.saturating_sub(MARGIN))).collect();
+        let lines: Vec<String> = lines.iter().map(|line| cut(line, room(width))).collect();
         self.painted = lines.iter().map(|line| line.width()).collect();
         // The last sequence erases everything below, too.
         lines.join(&format!("{ERASE_LINE_REST}\r\n")) + ERASE_REST

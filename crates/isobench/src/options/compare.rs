@@ -44,6 +44,9 @@ pub struct CompareOptions {
     /// wait for (on a terminal)
     #[arg(long, help_heading = OUTPUT)]
     pub live: bool,
+    /// Explain the columns of the table
+    #[arg(long, help_heading = OUTPUT)]
+    pub legend: bool,
     /// Write the result (result.json) and the report (report.html) into this folder, also if the
     /// comparison is interrupted [default: isobench-results/TIME]
     #[arg(long, value_name = "FOLDER", help_heading = OUTPUT, conflicts_with_all = ["json", "html", "no_save"])]

@@ -18,6 +18,9 @@ pub struct ReportOptions {
     /// Print in this format to standard output [default with two results: text]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ReportFormat>,
+    /// With --format text: explain the columns of the table
+    #[arg(long)]
+    pub legend: bool,
     /// Of two results: exit with status 3 if the second commits less per second than the first by
     /// more than this share, and by more than noise, breaks a promise that the first keeps, or
     /// lacks something that the first has

@@ -236,7 +236,7 @@ fn a_wrong_annotation_accuses_nobody() {
         let finished = database.run(&scene, &words(&compare)).expect(1);
         assert!(!finished.stdout.contains("BROKEN"), "{name}: {}", finished.stdout);
         finished.prints(&["withheld"]).says(&[
-            "warning: serializable, 1 clients: the verdict is withheld",
+            "warning: serializable, 1 client: the verdict is withheld",
             "isobench: error: the verdict is withheld",
             what,
             place,

@@ -86,7 +86,7 @@ fn without_live_there_is_one_line_and_without_a_terminal_plain_ones() {
     let Some(scene) = Scene::with_server(test) else { return };
     let terminal = Terminal::new(24, 120);
     let running = start(&scene, &terminal, "--rounds 2 --time 0.5", "xterm");
-    terminal.wait_for(&["0/4  round 1/2, ", " tps, ", " conflicts/s, "]);
+    terminal.wait_for(&["0/4, ", " left  round 1/2, ", " tps, ", " conflicts/s"]);
     let finished = running.finish().expect(0);
     assert_clean(&terminal, &finished);
     terminal.assert_never_shown("latency");

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::support::program::Running;
 use crate::support::scene::Scene;
 
 /// An example result.
@@ -72,15 +73,57 @@ fn one_result_in_every_format() {
 }
 
 #[test]
+fn a_report_has_emphasis_only_where_it_is_wanted() {
+    let scene = scene(&["broken-promise"]);
+    let printed = |variables: &[(&str, &str)]| {
+        let mut program = scene.isobench(&["report", "broken-promise.json", "--format", "text"]);
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            program.env_remove(name);
+        }
+        program.envs(variables.iter().copied());
+        Running::start(&mut program).finish().expect(0).stdout
+    };
+    let plain = printed(&[]);
+    assert!(!plain.contains('\x1b') && plain.contains("\nPROMISE BROKEN"), "a pipe: {plain}");
+    let forced = printed(&[("CLICOLOR_FORCE", "1")]);
+    assert!(forced.contains("\x1b[1m\x1b[31mPROMISE BROKEN\x1b[0m"), "{forced}");
+    assert_eq!(anstream::adapter::strip_str(&forced).to_string(), plain);
+    for off in [&[("CLICOLOR_FORCE", "0")][..], &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]] {
+        assert_eq!(printed(off), plain, "{off:?}");
+    }
+}
+
+#[test]
+fn the_legend_is_printed_on_demand() {
+    let scene = scene(&["three-levels", "checked"]);
+    let legend = "transactions whose COMMIT was acknowledged";
+    let finished = scene.run(&["report", "three-levels.json", "--format", "text"]).expect(0);
+    finished.prints(&["--legend explains the columns."]);
+    let finished = scene.run(&["report", "three-levels.json", "--format", "text", "--legend"]).expect(0);
+    let finished = finished.prints(&[legend]);
+    assert!(!finished.stdout.contains("--legend"), "{}", finished.stdout);
+    for words in [
+        &["three-levels.json", "--legend"][..],
+        &["three-levels.json", "--format", "csv", "--legend"],
+        &["three-levels.json", "checked.json", "--legend"],
+    ] {
+        scene
+            .run(&[&["report"], words].concat())
+            .expect(1)
+            .says(&["--legend explains the columns of one result"]);
+    }
+}
+
+#[test]
 fn two_results_in_every_format() {
     let scene = scene(&["three-levels"]);
     with_slower(&scene);
     for (format, texts) in [
         (
             "text",
-            &["A: three-levels.json, PostgreSQL", "B: slower.json, ", "\nserializable ", "0.80 less"][..],
+            &["A: three-levels.json, PostgreSQL", "B: slower.json, ", "\nserializable ", "0.80 × (−20 %)"][..],
         ),
-        ("markdown", &["| serializable<br>8 clients  ", "0.80 less"]),
+        ("markdown", &["| serializable<br>8 clients  ", "0.80 × (−20 %)"]),
         ("csv", &["workload,scale,clients", ",serializable,0.7"]),
         ("json", &["\"format\": \"isobench/pair\"", "\"name\": \"slower.json\""]),
     ] {
