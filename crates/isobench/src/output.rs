@@ -60,8 +60,8 @@ pub fn print_report(before: &str, report: &Text, after: &str) -> Outcome {
 }
 
 /// True if output to a terminal, or to something else, has emphasis, by these environment variables.
-/// Source: no-color.org; bixense.com/clicolors (which the library anstream reads otherwise: there
-/// CLICOLOR_FORCE=0 forces, and CI overrules TERM=dumb).
+/// Source: no-color.org; bixense.com/clicolors. The library anstream differs: there
+/// `CLICOLOR_FORCE=0` forces, and `CI` overrules `TERM=dumb`.
 fn shows_emphasis(variable: impl Fn(&str) -> Option<OsString>, is_terminal: bool) -> bool {
     let value = |name| variable(name).filter(|value| !value.is_empty());
     if value("NO_COLOR").is_some() {
@@ -76,11 +76,13 @@ fn shows_emphasis(variable: impl Fn(&str) -> Option<OsString>, is_terminal: bool
 
 /// The report with control sequences for its emphasis.
 fn painted(report: &Text) -> String {
+    use std::fmt::Write as _;
     let mut text = String::new();
     for line in report.lines() {
         for span in line {
             let style = style(span.emphasis);
-            text += &format!("{style}{}{style:#}", span.text);
+            // Writing to a String can't fail.
+            let _ = write!(text, "{style}{}{style:#}", span.text);
         }
         text.push('\n');
     }
