@@ -71,7 +71,7 @@ fn wide_text_shows_the_factors_as_columns() {
 
 #[test]
 fn narrow_text_stacks_the_rows() {
-    for name in ["three-levels", "strategies"] {
+    for name in ["checked", "strategies"] {
         let (_, document) = saved().into_iter().find(|(known, _)| *known == name).unwrap();
         expect(golden(&format!("{name}.narrow.txt")), &render(&document, 60));
     }

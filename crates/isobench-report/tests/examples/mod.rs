@@ -245,7 +245,7 @@ fn interrupted() -> Document {
 fn violated() -> Document {
     let mut document = base();
     document.server.embedded = false;
-    document.server.description = "db.example.com:5432/shop as bench".to_owned();
+    "db.example.com:5432/shop as bench".clone_into(&mut document.server.description);
     document.server.settings.clear();
     document.workload.scripts =
         vec![PlannedScript { name: "withdraw.sql".to_owned(), weight: 1, text: "BEGIN; …".to_owned() }];
