@@ -28,8 +28,9 @@ use layout::{Spans, wrap_line};
 /// Narrower than this no table is readable; the lines then run over.
 const LEAST_WIDTH: usize = 40;
 
-/// Reasons of more lines than this stand above the answer, so that a small terminal shows it.
-const MOST_REASONS: usize = 14;
+/// If answer and reasons have more lines than this, the reasons come first, so that a small terminal
+/// shows the answer, and below it the report's name and a prompt.
+const LAST_SCREEN: usize = 18;
 
 /// The terminal that a report is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,7 +148,11 @@ fn conclusion(document: &Document, width: usize) -> Vec<Vec<Spans>> {
     let bullet = |reason: &Line| Line { text: format!("- {}", reason.text), ..reason.clone() };
     let reasons: Vec<Spans> =
         answer.reasons.iter().flat_map(|reason| wrap_line(&bullet(reason), width, 2)).collect();
-    if reasons.len() > MOST_REASONS { vec![reasons, headline] } else { vec![[headline, reasons].concat()] }
+    if headline.len() + reasons.len() > LAST_SCREEN {
+        vec![reasons, headline]
+    } else {
+        vec![[headline, reasons].concat()]
+    }
 }
 
 fn warnings(document: &Document, width: usize) -> Vec<Spans> {

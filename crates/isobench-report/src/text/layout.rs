@@ -214,7 +214,7 @@ const UNITS: [&str; 4] = ["%", "s", "ms", "×"];
 pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     for word in text.split(' ') {
-        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ')']));
+        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']));
         match pieces.last_mut() {
             Some(number) if is_unit => *number = format!("{number} {word}"),
             _ => pieces.push(word.to_owned()),
@@ -246,6 +246,7 @@ mod tests {
         assert_eq!(wrap("incomprehensibility is long", 6, 1), ["incomprehensibility", " is", " long"]);
         assert_eq!(wrap("", 10, 2), [""]);
         assert_eq!(wrap("takes 5 s, or 7 % of it", 9, 0), ["takes", "5 s, or", "7 % of it"]);
+        assert_eq!(wrap("(to 7 %): 2 × it", 8, 0), ["(to", "7 %):", "2 × it"]);
     }
 
     #[test]
