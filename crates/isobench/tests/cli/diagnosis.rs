@@ -50,7 +50,11 @@ fn the_manuals_own_example_isnt_scanned() {
     assert!(!text.contains("is scanned as a whole"), "{text}");
     for cell in document::cells(&document) {
         let table = &cell["rounds"][0]["server"]["tables"][0];
-        assert_eq!((table["table"].as_str(), table["seq_scans"].as_u64()), (Some("account"), Some(0)), "{table}");
+        assert_eq!(
+            (table["table"].as_str(), table["seq_scans"].as_u64()),
+            (Some("account"), Some(0)),
+            "{table}"
+        );
         assert!(document::count(table, "/index_scans") > 0, "{table}");
     }
 }
