@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 
 use isobench_isolation::{EffectiveLevel, Level};
 
-use crate::answer::factors;
 use crate::document::{Cell, Document, LockedRelation, LocksSeen, ServerSide, TableUse};
-use crate::factors::strategies_vary;
+use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{counted, percent};
 use crate::summarise::{counted_ledger, counted_rounds, same_factors};
 use crate::words::enumerated;
@@ -145,8 +144,10 @@ fn diagnosis(document: &Document, cell: &Cell) -> Option<Diagnosis> {
 /// The row, by all in which rows differ: "serializable, for-update, 8 clients".
 fn place(document: &Document, cell: &Cell) -> String {
     let strategy = strategies_vary(document).then(|| cell.strategy().to_owned());
-    let factors = Some(factors(document, cell)).filter(|factors| !factors.is_empty());
-    [Some(cell.level.name()), strategy, factors].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let varying = varying(document);
+    let others = varying.iter().filter(|factor| factor.id() != Some(FactorId::Strategy));
+    let others = others.map(|factor| factor.said(cell));
+    [cell.level.name()].into_iter().chain(strategy).chain(others).collect::<Vec<_>>().join(", ")
 }
 
 /// The conflict ratio of the row that differs only in its level, repeatable read: it has the
@@ -314,7 +315,7 @@ impl Suspect {
 }
 
 impl Suspect {
-    /// "table account (100 rows)", "index account_pkey (7 pages)".
+    /// A table as "table account (100 rows)", an index as "index pkey (7 pages)".
     fn named(&self) -> String {
         let (what, size) = if self.name == self.table {
             ("table", self.rows.map(|rows| counted(rows, "row")))

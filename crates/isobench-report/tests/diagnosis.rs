@@ -52,7 +52,7 @@ fn seen(most: u64) -> LocksSeen {
     LocksSeen { most, share: if most > 0 { 1.0 } else { 0.0 } }
 }
 
-fn server_side(relations: Vec<LockedRelation>, table: TableUse) -> ServerSide {
+fn server_side(relations: Vec<LockedRelation>, table: &TableUse) -> ServerSide {
     let predicate_locks = PredicateLocks {
         at_s: vec![0.2, 0.4],
         tuple: vec![0, 0],
@@ -63,7 +63,7 @@ fn server_side(relations: Vec<LockedRelation>, table: TableUse) -> ServerSide {
     };
     ServerSide {
         predicate_locks: Some(predicate_locks),
-        tables: vec![TableUse { table: "account".to_owned(), ..table }],
+        tables: vec![TableUse { table: "account".to_owned(), ..table.clone() }],
         ..ServerSide::default()
     }
 }
@@ -82,12 +82,12 @@ fn account(rows: u64, pages: u64, relation: LocksSeen) -> LockedRelation {
 fn scanned(rows: u64) -> ServerSide {
     server_side(
         vec![account(rows, 2, seen(6))],
-        TableUse { seq_scans: 3000, index_scans: 0, ..TableUse::default() },
+        &TableUse { seq_scans: 3000, index_scans: 0, ..TableUse::default() },
     )
 }
 
 /// An index of so many pages, to whose table so much is written.
-fn indexed(pages: u64, table: TableUse) -> ServerSide {
+fn indexed(pages: u64, table: &TableUse) -> ServerSide {
     let index = LockedRelation {
         name: "account_pkey".to_owned(),
         table: Some("account".to_owned()),
@@ -96,7 +96,7 @@ fn indexed(pages: u64, table: TableUse) -> ServerSide {
         page: seen(17),
         ..LockedRelation::default()
     };
-    server_side(vec![index], TableUse { index_scans: 3000, ..table })
+    server_side(vec![index], &TableUse { index_scans: 3000, ..table.clone() })
 }
 
 fn serializable(server: ServerSide) -> Cell {
@@ -143,7 +143,7 @@ fn a_large_table_that_is_scanned_lacks_an_index() {
 #[test]
 fn too_many_locks_are_promoted() {
     let table = TableUse { index_scans: 3000, ..TableUse::default() };
-    let side = server_side(vec![account(50_000, 600, seen(3))], table);
+    let side = server_side(vec![account(50_000, 600, seen(3))], &table);
     let found = only(&document(vec![serializable(side)]));
     assert_eq!(found.kind, DiagnosisKind::Promoted);
     assert!(
@@ -166,7 +166,7 @@ fn an_index_that_has_no_locks_on_pages_isnt_promoted() {
             page,
             ..account(50_000, 3, seen(3))
         };
-        server_side(vec![index], table)
+        server_side(vec![index], &table)
     };
     is_silent(vec![serializable(side(seen(0)))]);
     assert_eq!(only(&document(vec![serializable(side(seen(1)))])).kind, DiagnosisKind::Promoted);
@@ -175,20 +175,20 @@ fn an_index_that_has_no_locks_on_pages_isnt_promoted() {
 #[test]
 fn a_small_index_to_which_entries_are_added() {
     let cold = TableUse { updated: 2000, hot_updated: 100, ..TableUse::default() };
-    let found = only(&document(vec![serializable(indexed(7, cold.clone()))]));
+    let found = only(&document(vec![serializable(indexed(7, &cold))]));
     assert_eq!((found.kind, found.relations[0].pages), (DiagnosisKind::IndexPages, Some(7)));
     let said = found.sentence;
     assert!(said.contains("index account_pkey (7 pages) is small") && said.contains("fillfactor"), "{said}");
     let inserted = TableUse { inserted: 2000, ..TableUse::default() };
-    let said = only(&document(vec![serializable(indexed(7, inserted.clone()))])).sentence;
+    let said = only(&document(vec![serializable(indexed(7, &inserted))])).sentence;
     assert!(said.contains("to which every insert adds an entry") && !said.contains("fillfactor"), "{said}");
     assert!(said.contains("If transactions insert what others search for"), "{said}");
-    is_silent(vec![serializable(indexed(27, inserted))]);
+    is_silent(vec![serializable(indexed(27, &inserted))]);
     // Two transactions seldom meet in one page of many.
-    is_silent(vec![serializable(indexed(2000, cold))]);
+    is_silent(vec![serializable(indexed(2000, &cold))]);
     // HOT updates add nothing to an index.
     let hot = TableUse { updated: 2000, hot_updated: 2000, ..TableUse::default() };
-    is_silent(vec![serializable(indexed(7, hot))]);
+    is_silent(vec![serializable(indexed(7, &hot))]);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn nothing_is_said_of_locks_that_are_no_larger_than_what_was_read() {
 fn nothing_is_said_of_rare_locks_nor_without_the_use_of_tables() {
     let rare = LocksSeen { most: 6, share: 0.1 };
     let use_ = TableUse { seq_scans: 3000, ..TableUse::default() };
-    is_silent(vec![serializable(server_side(vec![account(100, 2, rare)], use_))]);
+    is_silent(vec![serializable(server_side(vec![account(100, 2, rare)], &use_))]);
     // Without the use of the tables it isn't known why they are locked.
     let mut unknown = scanned(100);
     unknown.tables.clear();
