@@ -351,7 +351,7 @@ fn scanned(_: &Evidence, suspects: &[Suspect]) -> String {
 
 fn promoted(_: &Evidence, suspects: &[Suspect]) -> String {
     format!(
-        "{} locked as a whole, though hardly ever scanned: transactions take more locks on its rows \
+        "{} locked as a whole, though hardly ever read as a whole: transactions take more locks on its rows \
          or pages than the server keeps. With a higher max_pred_locks_per_relation, or \
          max_pred_locks_per_transaction, they may vanish.",
         subject(suspects)

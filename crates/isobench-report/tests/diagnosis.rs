@@ -149,7 +149,7 @@ fn too_many_locks_are_promoted() {
     assert!(
         found
             .sentence
-            .contains("table account (50,000 rows) is locked as a whole, though hardly ever scanned")
+            .contains("table account (50,000 rows) is locked as a whole, though hardly ever read as a whole")
             && found.sentence.contains("max_pred_locks_per_relation"),
         "{}",
         found.sentence
