@@ -64,7 +64,7 @@ mod words;
 
 pub use answer::{Answer, answer, answer_rules, recommended};
 pub use csv::{titles as csv_titles, to_csv};
-pub use diagnosis::{Diagnosis, DiagnosisKind, diagnoses};
+pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 pub use document::{
     AnomalyCount, AnomalyFound, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison, Counter,
     Distribution, Document, DocumentError, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, Flag,
