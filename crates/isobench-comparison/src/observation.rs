@@ -159,13 +159,9 @@ pub fn server_side(observed: Observed, own: &OwnWork) -> report::ServerSide {
     report::ServerSide {
         at_s: observed.at_s,
         waits: observed.waits.into_iter().map(wait).collect(),
-        predicate_locks: observed.predicate_locks.map(|locks| report::PredicateLocks {
-            at_s: locks.at_s,
-            tuple: locks.tuple,
-            page: locks.page,
-            relation: locks.relation,
-        }),
+        predicate_locks: observed.predicate_locks.map(predicate_locks),
         lock_waits: observed.lock_waits.into_iter().map(lock_wait).collect(),
+        tables: observed.tables.into_iter().map(table_use).collect(),
         counters: observed.counters.into_iter().map(counter).collect(),
         comparison,
         processes: observed.processes.map(|processes| report::ServerProcesses {
@@ -179,6 +175,42 @@ pub fn server_side(observed: Observed, own: &OwnWork) -> report::ServerSide {
 
 fn wait(row: observer::WaitRow) -> report::WaitRow {
     report::WaitRow { kind: row.kind, event: row.event, sessions: row.sessions }
+}
+
+fn predicate_locks(locks: observer::PredicateLocks) -> report::PredicateLocks {
+    report::PredicateLocks {
+        at_s: locks.at_s,
+        tuple: locks.tuple,
+        page: locks.page,
+        relation: locks.relation,
+        relations: locks.relations.into_iter().map(locked).collect(),
+        other_relations: locks.other_relations,
+    }
+}
+
+fn locked(relation: observer::LockedRelation) -> report::LockedRelation {
+    let seen = |seen: observer::LocksSeen| report::LocksSeen { most: seen.most, share: seen.share };
+    report::LockedRelation {
+        name: relation.name,
+        table: relation.table,
+        rows: relation.rows,
+        pages: relation.pages,
+        tuple: seen(relation.tuple),
+        page: seen(relation.page),
+        relation: seen(relation.relation),
+    }
+}
+
+fn table_use(table: observer::TableUse) -> report::TableUse {
+    report::TableUse {
+        table: table.table,
+        seq_scans: table.seq_scans,
+        seq_rows: table.seq_rows,
+        index_scans: table.index_scans,
+        inserted: table.inserted,
+        updated: table.updated,
+        hot_updated: table.hot_updated,
+    }
 }
 
 fn lock_wait(lock: observer::LockWait) -> report::LockWait {

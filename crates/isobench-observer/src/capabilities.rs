@@ -8,7 +8,7 @@ use isobench_database::products::{COCKROACHDB, POSTGRESQL, YUGABYTEDB};
 use crate::counters::Counters;
 use crate::session::{ObserverSession, Refusal};
 use crate::views::{COCKROACHDB_VIEWS, POSTGRESQL_VIEWS};
-use crate::{activity, locks};
+use crate::{activity, locks, scans};
 
 /// The observations that are possible.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub struct Capabilities {
     pub sees_sessions: bool,
     /// The locks can be sampled.
     pub sees_locks: bool,
+    /// The use of each table can be read.
+    pub sees_tables: bool,
     /// The counters that can be read.
     pub counters: Counters,
     /// The way to make the server count our own transactions.
@@ -148,6 +150,10 @@ impl Explored {
             return;
         }
         self.locks(session, &database);
+        match scans::read(session) {
+            Ok(_) => self.capabilities.sees_tables = true,
+            Err(refusal) => self.cant("pg_stat_user_tables", refusal),
+        }
         self.capabilities.flush = Some(if major >= 15 { Flush::Function } else { Flush::Wait });
         let naptime = "select extract(epoch from current_setting('autovacuum_naptime')::interval) \
              where current_setting('autovacuum')::bool and current_setting('track_counts')::bool";

@@ -27,6 +27,7 @@
 //! | `capabilities` | the possible observations, by product, version and rights |
 //! | `views`, `counters` | the counters and their views, as a table; reading and subtracting them |
 //! | `activity`, `locks` | the queries of a sample |
+//! | `scans` | the use of each table |
 //! | `sampler` | taking samples when they are due |
 //! | `sampling_interval` | the interval between samples, so that they cost little |
 //! | `leaving` | waiting for sessions that end |
@@ -44,13 +45,17 @@ mod options;
 mod processes;
 mod sampler;
 mod sampling_interval;
+mod scans;
 mod session;
 mod views;
 mod watcher;
 
 pub use compare::{CountComparison, OwnCounts};
 pub use counters::Counter;
-pub use observed::{LockWait, Observed, PredicateLocks, Sample, ServerProcesses, SessionCounts, WaitRow};
+pub use observed::{
+    LockWait, LockedRelation, LocksSeen, Observed, PredicateLocks, Sample, ServerProcesses, SessionCounts,
+    TableUse, WaitRow,
+};
 pub use observer::Observer;
 pub use options::{ObserverOptions, OpenSession};
 pub use processes::{LocalServer, Processes};

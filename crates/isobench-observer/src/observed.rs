@@ -28,6 +28,9 @@ pub struct Observed {
     /// The same from [`before_sessions`](crate::Observer::before_sessions) to
     /// [`after_sessions`](crate::Observer::after_sessions): exact, with connecting and warm-up.
     pub whole: Vec<Counter>,
+    /// The use of each table from [`before_sessions`](crate::Observer::before_sessions) to
+    /// [`after_sessions`](crate::Observer::after_sessions), the most scanned first.
+    pub tables: Vec<TableUse>,
     /// CPU and memory of the server's processes; `None` if they don't run on this machine.
     pub processes: Option<ServerProcesses>,
     /// Duration of the samples in the measured part as seen from here, without the network's round
@@ -62,6 +65,57 @@ pub struct PredicateLocks {
     pub page: Vec<u64>,
     /// Locks on relations.
     pub relation: Vec<u64>,
+    /// The locks by the table or index that they are in, the most locks first.
+    pub relations: Vec<LockedRelation>,
+    /// Number of tables and indexes that had locks, too, and aren't in `relations`.
+    pub other_relations: u64,
+}
+
+/// A table or an index with predicate locks.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LockedRelation {
+    /// Its name.
+    pub name: String,
+    /// The table of an index; `None` for a table.
+    pub table: Option<String>,
+    /// Rows of the table, as the server estimates them; `None` if it was never analyzed.
+    pub rows: Option<u64>,
+    /// The size of the table or index in pages, right after the measured part.
+    pub pages: Option<u64>,
+    /// Locks on its tuples.
+    pub tuple: LocksSeen,
+    /// Locks on its pages.
+    pub page: LocksSeen,
+    /// Locks on the whole of it.
+    pub relation: LocksSeen,
+}
+
+/// The predicate locks of one granularity in a relation.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LocksSeen {
+    /// The most that any sample found.
+    pub most: u64,
+    /// The share of the samples that found any, from 0 to 1.
+    pub share: f64,
+}
+
+/// The use of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TableUse {
+    /// Its name.
+    pub table: String,
+    /// Sequential scans begun.
+    pub seq_scans: u64,
+    /// Rows read by them.
+    pub seq_rows: u64,
+    /// Scans of its indexes begun.
+    pub index_scans: u64,
+    /// Rows inserted.
+    pub inserted: u64,
+    /// Rows updated.
+    pub updated: u64,
+    /// Rows updated without new index entries (HOT).
+    pub hot_updated: u64,
 }
 
 /// Sampled waits for a kind of lock.

@@ -78,6 +78,15 @@ impl Sampler {
         self.began = Some(Instant::now());
     }
 
+    /// Looks up the relations whose locks were sampled, after the end of the measured part, while
+    /// they still exist.
+    pub fn name_relations(&mut self, session: &mut ObserverSession) {
+        if let Err(refusal) = self.locks.name_relations(session) {
+            let (Refusal::Never(why) | Refusal::Now(why)) = refusal else { return };
+            self.notes.push(format!("the names of the locked tables can't be read: {why}"));
+        }
+    }
+
     /// Stops sampling.
     pub fn end(&mut self) {
         (self.sessions, self.locks_schedule, self.began) = (None, None, None);

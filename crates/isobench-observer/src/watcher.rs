@@ -18,7 +18,8 @@ use crate::observed::{Observed, Sample, ServerProcesses};
 use crate::options::{ObserverOptions, OpenSession};
 use crate::processes::{LocalServer, Processes};
 use crate::sampler::Sampler;
-use crate::session::ObserverSession;
+use crate::scans::{self, ScanReading};
+use crate::session::{ObserverSession, Refusal};
 
 /// A command of the handle, with the channel for the answer.
 #[derive(Debug)]
@@ -62,6 +63,7 @@ struct MeasuredPart {
     clients: Option<Vec<u32>>,
     since: Option<Instant>,
     before: CounterReading,
+    tables_before: Option<ScanReading>,
     own_before: (u64, u64),
     begin: CounterReading,
     end: CounterReading,
@@ -192,7 +194,24 @@ impl Watcher {
         self.part.own_before = (self.session.committed, self.session.rolled_back);
         self.part.since = Some(Instant::now());
         self.part.before = self.read();
+        self.part.tables_before = self.tables();
         self.part.sampler.look(&self.capabilities, &self.options);
+    }
+
+    /// Reads how each table was used so far.
+    fn tables(&mut self) -> Option<ScanReading> {
+        if !self.capabilities.sees_tables {
+            return None;
+        }
+        match scans::read(&mut self.session) {
+            Ok(reading) => Some(reading),
+            Err(Refusal::Never(why) | Refusal::Now(why)) => {
+                self.part.notes.push(format!("pg_stat_user_tables can't be read this time: {why}"));
+                None
+            }
+            // Reported once, with its reason, at the end.
+            Err(Refusal::Lost) => None,
+        }
     }
 
     /// Makes the server count our own transactions so far, including the one that does it.
@@ -245,6 +264,8 @@ impl Watcher {
         self.flush();
         let (committed, rolled_back) = (self.session.committed, self.session.rolled_back);
         let after = self.read();
+        let tables_after = self.tables();
+        self.part.sampler.name_relations(&mut self.session);
         let part = std::mem::take(&mut self.part);
         let counts = part.since.filter(|_| self.session.is_open()).map(|since| ServerCounts {
             own_committed: committed.saturating_sub(part.own_before.0),
@@ -268,6 +289,11 @@ impl Watcher {
         Observed {
             counters: counters.difference(&part.begin, &part.end),
             whole: counters.difference(&part.before, &after),
+            tables: part
+                .tables_before
+                .zip(tables_after)
+                .map(|(before, after)| scans::difference(&before, &after))
+                .unwrap_or_default(),
             processes: part.used,
             notes,
             counts,

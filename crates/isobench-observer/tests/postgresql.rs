@@ -6,7 +6,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Instant;
 
-use isobench_observer::{CountComparison, LocalServer, Observed, OwnCounts, Processes};
+use isobench_observer::{
+    CountComparison, LocalServer, LocksSeen, Observed, OwnCounts, PredicateLocks, Processes,
+};
 use isobench_pgserver::Server;
 use isobench_pgwire::Connection;
 
@@ -171,6 +173,7 @@ fn waits_and_locks_are_seen() {
         assert!(locks.at_s.len() >= 2 && locks.at_s.len() as u64 == observed.lock_samples);
         assert!(locks.tuple.iter().all(|count| *count == 1), "{locks:?}");
         assert!(locks.page.iter().all(|count| *count == 1), "of the index: {locks:?}");
+        locked_relations(locks);
         let wait = observed.lock_waits.iter().find(|wait| wait.locktype == "transactionid").unwrap();
         assert_eq!((wait.mode.as_str(), wait.seen), ("ShareLock", observed.lock_samples));
         assert!(observed.sampling_s > 0.0);
@@ -179,6 +182,67 @@ fn waits_and_locks_are_seen() {
         let rows = observed.compare(&OwnCounts { sessions: 3, ..OwnCounts::default() });
         let commits = rows.iter().find(|row| row.what == "commits").unwrap();
         assert!(commits.agrees && commits.explanation.contains("1 other session"), "{:?}", shown(&rows));
+    });
+}
+
+/// The reader used the index: it has locked one row of the table, and one page of the index.
+fn locked_relations(locks: &PredicateLocks) {
+    let every = LocksSeen { most: 1, share: 1.0 };
+    let names: Vec<&str> = locks.relations.iter().map(|relation| relation.name.as_str()).collect();
+    let find = |name| {
+        let found = locks.relations.iter().find(|relation| relation.name == name);
+        found.unwrap_or_else(|| panic!("{name} among {names:?}"))
+    };
+    let (table, index) = (find("counted"), find("counted_pkey"));
+    assert_eq!((table.table.as_deref(), table.rows), (None, Some(500)));
+    assert_eq!(
+        (table.tuple, table.page, table.relation),
+        (every, LocksSeen::default(), LocksSeen::default())
+    );
+    assert_eq!((index.table.as_deref(), index.rows), (Some("counted"), Some(500)));
+    assert_eq!(
+        (index.tuple, index.page, index.relation),
+        (LocksSeen::default(), every, LocksSeen::default())
+    );
+    // 500 rows of 8 bytes with their headers, and as many entries of an index, beside its first
+    // page.
+    assert_eq!((table.pages, index.pages), (Some(3), Some(4)));
+    assert_eq!((names.len(), locks.other_relations), (2, 0));
+}
+
+#[test]
+fn scans_and_writes_are_counted_by_table() {
+    on_each_server("scans_and_writes_are_counted_by_table", &QUIET, |server| {
+        make_table(server);
+        session(server).execute("create table unused (id int); insert into unused values (1)").unwrap();
+        let observer = observer(server, server.user(), None);
+        observer.before_sessions();
+        let mut client = session(server);
+        observer.begin();
+        for id in 1..=7 {
+            assert!(update(&mut client, id));
+        }
+        client.execute("insert into counted values (501, 0)").unwrap();
+        client.execute("set enable_indexscan = off; set enable_bitmapscan = off").unwrap();
+        client.execute("begin isolation level serializable").unwrap();
+        for _ in 0..3 {
+            client.query("select value from counted where id = 9").unwrap();
+        }
+        let mut watching = session(server);
+        wait_for_lock_samples(&mut watching, 1);
+        observer.end();
+        client.execute("commit").unwrap();
+        client.close();
+        watching.close();
+        let observed = observer.after_sessions();
+        let [table] = observed.tables.as_slice() else { panic!("{:?}", observed.tables) };
+        assert_eq!(table.table, "counted");
+        assert_eq!((table.seq_scans, table.seq_rows, table.index_scans), (3, 3 * 501, 7));
+        assert_eq!((table.inserted, table.updated), (1, 7));
+        assert!(table.hot_updated <= 7);
+        let locks = observed.predicate_locks.as_ref().expect("a superuser may see them");
+        let [relation] = locks.relations.as_slice() else { panic!("{:?}", locks.relations) };
+        assert_eq!((relation.name.as_str(), relation.relation.most), ("counted", 1));
     });
 }
 

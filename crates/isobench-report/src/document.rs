@@ -32,7 +32,8 @@ pub use round::{Conflict, Invariant, Round, RoundError, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
 pub use series::{ClientLoad, Series};
 pub use server_side::{
-    CountComparison, Counter, Granularity, LockWait, PredicateLocks, ServerProcesses, ServerSide, WaitRow,
+    CountComparison, Counter, Granularity, LockWait, LockedRelation, LocksSeen, PredicateLocks,
+    ServerProcesses, ServerSide, TableUse, WaitRow,
 };
 pub use summary::{
     Interval, IntervalSource, PercentileInterval, RatioToFirst, RoundsFor, Summary, WaitShare,

@@ -10,6 +10,7 @@
 //! | `factors` | what cells differ in besides the level, and how that is said |
 //! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
 //! | `shape` | a published experiment beside ours, and what came out again |
+//! | `diagnosis` | why conflicts at serializable may be false |
 //! | `overhead` | what each level costs, by the parameters that vary |
 //! | `view` | tables whose entries say what they are: between the summary and every rendering that people read |
 //! | `text` | the table of `isobench compare` and the sentences below it |
@@ -47,6 +48,7 @@
 
 mod answer;
 mod csv;
+mod diagnosis;
 mod document;
 mod factors;
 mod html;
@@ -62,15 +64,16 @@ mod words;
 
 pub use answer::{Answer, answer, answer_rules, recommended};
 pub use csv::{titles as csv_titles, to_csv};
+pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 pub use document::{
     AnomalyCount, AnomalyFound, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison, Counter,
     Distribution, Document, DocumentError, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, Flag,
-    FlagKind, Interval, IntervalSource, Invariant, Latency, LockWait, MEASUREMENT_VERSION, Metric,
-    PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow,
-    RatioToFirst, RelationSize, Resolution, Round, RoundError, RoundsFor, Selector, Series, Server,
-    ServerProcesses, ServerSide, Shape, StartingState, Summary, SweepResult, SweepStep, Verdict,
-    VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload,
-    json_schema,
+    FlagKind, Interval, IntervalSource, Invariant, Latency, LockWait, LockedRelation, LocksSeen,
+    MEASUREMENT_VERSION, Metric, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks,
+    PublishedFigure, PublishedRow, RatioToFirst, RelationSize, Resolution, Round, RoundError, RoundsFor,
+    Selector, Series, Server, ServerProcesses, ServerSide, Shape, StartingState, Summary, SweepResult,
+    SweepStep, TableUse, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
+    WitnessTransaction, Workload, json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

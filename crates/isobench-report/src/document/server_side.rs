@@ -21,6 +21,9 @@ pub struct ServerSide {
     /// Locks that were waited for, by type and mode, added up over the samples, most frequent
     /// first.
     pub lock_waits: Vec<LockWait>,
+    /// The use of each table of the workload, from before the clients connected to after they left,
+    /// warm-up included: the most scanned first.
+    pub tables: Vec<TableUse>,
     /// Counters of the server, by how much they rose from just before to just after the measured
     /// part.
     pub counters: Vec<Counter>,
@@ -62,6 +65,61 @@ pub struct PredicateLocks {
     /// Locks on relations: promoted from pages (`max_pred_locks_per_relation`), or taken by a
     /// sequential scan.
     pub relation: Vec<u64>,
+    /// The same locks by the table or index that they are in, the most locks first.
+    pub relations: Vec<LockedRelation>,
+    /// Number of tables and indexes that had locks, too, and aren't in `relations`.
+    pub other_relations: u64,
+}
+
+/// A table or an index with predicate locks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LockedRelation {
+    /// Its name.
+    pub name: String,
+    /// The table of an index; null for a table.
+    pub table: Option<String>,
+    /// Rows of the table, as the server estimates them; null if it was never analyzed.
+    pub rows: Option<u64>,
+    /// The size of the table or index in pages, right after the measured part; null if it is
+    /// unknown.
+    pub pages: Option<u64>,
+    /// Locks on its tuples.
+    pub tuple: LocksSeen,
+    /// Locks on its pages.
+    pub page: LocksSeen,
+    /// Locks on the whole of it.
+    pub relation: LocksSeen,
+}
+
+/// The predicate locks of one granularity in a table or an index.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LocksSeen {
+    /// The most that any sample found.
+    pub most: u64,
+    /// The share of the samples that found any, from 0 to 1.
+    pub share: f64,
+}
+
+/// The use of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TableUse {
+    /// Its name.
+    pub table: String,
+    /// Sequential scans begun.
+    pub seq_scans: u64,
+    /// Rows read by them.
+    pub seq_rows: u64,
+    /// Scans of its indexes begun.
+    pub index_scans: u64,
+    /// Rows inserted.
+    pub inserted: u64,
+    /// Rows updated.
+    pub updated: u64,
+    /// Rows updated without new index entries (HOT).
+    pub hot_updated: u64,
 }
 
 /// Locks that sessions waited for.

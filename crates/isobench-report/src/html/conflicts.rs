@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
+use crate::diagnosis::diagnoses;
 use crate::document::{Cell, Conflict, Document};
 use crate::summarise::{counted_ledger, counted_rounds};
 use crate::view::{Entry, Heading, Table};
@@ -48,6 +49,9 @@ pub fn body(document: &Document) -> Option<Markup> {
         }
         @if !without.is_empty() {
             p { "No attempt ended in a conflict at " (without.join("; ")) "." }
+        }
+        @for diagnosis in diagnoses(document) {
+            p { (diagnosis.sentence) }
         }
     })
 }

@@ -6,6 +6,7 @@
 use super::layout::wrap;
 use super::{judgement, precision};
 use crate::answer::times;
+use crate::diagnosis::diagnoses;
 use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{count, counted, percent, short};
@@ -18,6 +19,7 @@ use isobench_isolation::EffectiveLevel;
 pub fn lines(document: &Document, width: usize) -> Vec<String> {
     let mut paragraphs: Vec<String> =
         levels(document).iter().map(|cells| about_level(document, cells)).collect();
+    paragraphs.extend(diagnoses(document).into_iter().map(|diagnosis| diagnosis.sentence));
     if document.cells.iter().all(|cell| cell.summary.tps.low.is_none()) {
         let mut paragraph =
             "No intervals: they need two complete rounds or more, or a long one with a series.".to_owned();

@@ -187,6 +187,7 @@ fn locks(rows: u64) -> ServerSide {
             tuple: vec![tuple / 2, tuple],
             page: vec![page / 2, page],
             relation: vec![0, 1],
+            ..PredicateLocks::default()
         }),
         ..ServerSide::default()
     }

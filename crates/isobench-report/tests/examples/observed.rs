@@ -3,8 +3,9 @@
 
 use isobench_plan::Share;
 use isobench_report::{
-    Cell, ClientLoad, CountComparison, Counter, Document, LockWait, PredicateLocks, RelationSize, Resolution,
-    Round, Series, ServerProcesses, ServerSide, SweepResult, SweepStep, WaitRow,
+    Cell, ClientLoad, CountComparison, Counter, Document, LockWait, LockedRelation, LocksSeen,
+    PredicateLocks, RelationSize, Resolution, Round, Series, ServerProcesses, ServerSide, SweepResult,
+    SweepStep, TableUse, WaitRow,
 };
 
 /// Bins of a round.
@@ -108,12 +109,21 @@ fn server_side(index: u64, round: &Round) -> ServerSide {
             tuple: vec![410, 520, 515, 530],
             page: vec![40, 80, 96, 101],
             relation: vec![0, 2, 3, 3],
+            relations: vec![locked()],
+            other_relations: 2,
         }),
         lock_waits: vec![LockWait {
             locktype: "transactionid".to_owned(),
             mode: "ShareLock".to_owned(),
             table: None,
             seen: 31 * index,
+        }],
+        tables: vec![TableUse {
+            table: "pgbench_accounts".to_owned(),
+            index_scans: committed * 2,
+            updated: committed,
+            hot_updated: committed - 12,
+            ..TableUse::default()
         }],
         counters: vec![
             counter("pg_stat_wal.wal_bytes", "bytes of WAL written", committed as f64 * 410.0),
@@ -129,6 +139,17 @@ fn server_side(index: u64, round: &Round) -> ServerSide {
         processes: Some(ServerProcesses { cpu_s: 3.25, memory_bytes: Some(64 << 20) }),
         sampling_s: 0.012,
         notes: vec!["pg_stat_io came with version 16; this server is of version 15.18".to_owned()],
+    }
+}
+
+fn locked() -> LockedRelation {
+    LockedRelation {
+        name: "pgbench_accounts_pkey".to_owned(),
+        table: Some("pgbench_accounts".to_owned()),
+        rows: Some(100_000),
+        pages: Some(276),
+        page: LocksSeen { most: 80, share: 1.0 },
+        ..LockedRelation::default()
     }
 }
 

@@ -9,6 +9,7 @@ mod check;
 mod checked;
 mod compare;
 mod crashes;
+mod diagnosis;
 mod encrypted;
 mod faults;
 mod hostile_texts;

@@ -1,0 +1,298 @@
+//! Each rule of the diagnosis of false conflicts: when it speaks, what it says, and when it is
+//! silent.
+
+use std::time::Duration;
+
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_report::{
+    Cell, CellLevel, Client, Conflict, Diagnosis, DiagnosisKind, Document, ExaminedHistory, LockedRelation,
+    LocksSeen, Plan, PredicateLocks, Round, Server, ServerSide, TableUse, Verdict, diagnoses, render,
+    summarise, to_html,
+};
+use isobench_stats::{Attempts, LatencyHistogram, Ledger, Transactions};
+
+const DEPENDENCIES: &str = "read/write dependencies: identification as a pivot, during write";
+
+/// A row of 1,000 attempts, of which so many ended in a conflict.
+fn cell(level: Level, conflicts: u64, reason: &str, server: ServerSide) -> Cell {
+    let effective = EffectiveLevel::Standard(level);
+    let mut cell = Cell::new("transfer.sql", CellLevel::new(Some(level), effective));
+    let committed = 1000 - conflicts;
+    let ledger = Ledger {
+        attempts: Attempts { started: 1000, committed, retried: conflicts, ..Attempts::default() },
+        transactions: Transactions { total: committed, committed, ..Transactions::default() },
+        conflicts,
+        retries: conflicts,
+        ..Ledger::default()
+    };
+    let conflict = Conflict {
+        sqlstate: "40001".to_owned(),
+        command: "UPDATE account".to_owned(),
+        reason: reason.to_owned(),
+        object: None,
+        count: conflicts,
+    };
+    let histogram = LatencyHistogram::new();
+    let mut round = Round::from_ledger(1, &ledger, &histogram, Duration::from_secs(1), vec![conflict]);
+    round.server = Some(server);
+    cell.rounds.push(round);
+    cell
+}
+
+fn document(cells: Vec<Cell>) -> Document {
+    let server = Server { product: "PostgreSQL".to_owned(), ..Server::default() };
+    let mut document = Document::new(server, Client::default(), Plan::default());
+    document.cells = cells;
+    document.complete = true;
+    summarise(&mut document);
+    document
+}
+
+fn seen(most: u64) -> LocksSeen {
+    LocksSeen { most, share: if most > 0 { 1.0 } else { 0.0 } }
+}
+
+fn server_side(relations: Vec<LockedRelation>, table: &TableUse) -> ServerSide {
+    let predicate_locks = PredicateLocks {
+        at_s: vec![0.2, 0.4],
+        tuple: vec![0, 0],
+        page: vec![0, 0],
+        relation: vec![4, 6],
+        relations,
+        other_relations: 0,
+    };
+    ServerSide {
+        predicate_locks: Some(predicate_locks),
+        tables: vec![TableUse { table: "account".to_owned(), ..table.clone() }],
+        ..ServerSide::default()
+    }
+}
+
+fn account(rows: u64, pages: u64, relation: LocksSeen) -> LockedRelation {
+    LockedRelation {
+        name: "account".to_owned(),
+        rows: Some(rows),
+        pages: Some(pages),
+        relation,
+        ..LockedRelation::default()
+    }
+}
+
+/// A table of so many rows that is scanned in each attempt.
+fn scanned(rows: u64) -> ServerSide {
+    server_side(
+        vec![account(rows, 2, seen(6))],
+        &TableUse { seq_scans: 3000, index_scans: 0, ..TableUse::default() },
+    )
+}
+
+/// An index of so many pages, to whose table so much is written.
+fn indexed(pages: u64, table: &TableUse) -> ServerSide {
+    let index = LockedRelation {
+        name: "account_pkey".to_owned(),
+        table: Some("account".to_owned()),
+        rows: Some(1000),
+        pages: Some(pages),
+        page: seen(17),
+        ..LockedRelation::default()
+    };
+    server_side(vec![index], &TableUse { index_scans: 3000, ..table.clone() })
+}
+
+fn serializable(server: ServerSide) -> Cell {
+    cell(Level::Serializable, 800, DEPENDENCIES, server)
+}
+
+fn only(document: &Document) -> Diagnosis {
+    let mut found = diagnoses(document);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+fn is_silent(cells: Vec<Cell>) {
+    assert_eq!(diagnoses(&document(cells)), []);
+}
+
+#[test]
+fn a_small_table_that_is_scanned() {
+    let found = only(&document(vec![
+        cell(Level::RepeatableRead, 168, "concurrent update", ServerSide::default()),
+        serializable(scanned(100)),
+    ]));
+    assert_eq!(found.kind, DiagnosisKind::Scanned);
+    assert_eq!((found.relations[0].name.as_str(), found.relations[0].rows), ("account", Some(100)));
+    assert_eq!(
+        found.sentence,
+        "Most of the conflicts at serializable (80.0 % of attempts, 16.8 % at repeatable read) may be \
+         false: table account (100 rows) is scanned as a whole, so whoever reads it conflicts with \
+         everyone who writes to it. With more rows, and an index on what is searched for, they may \
+         vanish; the planner passes over an index of so small a table. If transactions need all its \
+         rows, the conflicts are real."
+    );
+}
+
+#[test]
+fn a_large_table_that_is_scanned_lacks_an_index() {
+    let found = only(&document(vec![serializable(scanned(50_000))]));
+    assert_eq!(found.kind, DiagnosisKind::Scanned);
+    assert!(found.sentence.contains("(80.0 % of attempts) may be false"), "{}", found.sentence);
+    assert!(found.sentence.contains("With an index on what is searched for they may"), "{}", found.sentence);
+    assert!(!found.sentence.contains("planner"), "{}", found.sentence);
+}
+
+#[test]
+fn too_many_locks_are_promoted() {
+    let table = TableUse { index_scans: 3000, ..TableUse::default() };
+    let side = server_side(vec![account(50_000, 600, seen(3))], &table);
+    let found = only(&document(vec![serializable(side)]));
+    assert_eq!(found.kind, DiagnosisKind::Promoted);
+    assert!(
+        found
+            .sentence
+            .contains("table account (50,000 rows) is locked as a whole, though hardly ever read as a whole")
+            && found.sentence.contains("max_pred_locks_per_relation"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn an_index_that_has_no_locks_on_pages_isnt_promoted() {
+    let side = |page| {
+        let table = TableUse { index_scans: 3000, ..TableUse::default() };
+        let index = LockedRelation {
+            name: "account_brin".to_owned(),
+            table: Some("account".to_owned()),
+            page,
+            ..account(50_000, 3, seen(3))
+        };
+        server_side(vec![index], &table)
+    };
+    is_silent(vec![serializable(side(seen(0)))]);
+    assert_eq!(only(&document(vec![serializable(side(seen(1)))])).kind, DiagnosisKind::Promoted);
+}
+
+#[test]
+fn a_small_index_to_which_entries_are_added() {
+    let cold = TableUse { updated: 2000, hot_updated: 100, ..TableUse::default() };
+    let found = only(&document(vec![serializable(indexed(7, &cold))]));
+    assert_eq!((found.kind, found.relations[0].pages), (DiagnosisKind::IndexPages, Some(7)));
+    let said = found.sentence;
+    assert!(said.contains("index account_pkey (7 pages) is small") && said.contains("fillfactor"), "{said}");
+    let inserted = TableUse { inserted: 2000, ..TableUse::default() };
+    let said = only(&document(vec![serializable(indexed(7, &inserted))])).sentence;
+    assert!(said.contains("to which every insert adds an entry") && !said.contains("fillfactor"), "{said}");
+    assert!(said.contains("If transactions insert what others search for"), "{said}");
+    is_silent(vec![serializable(indexed(27, &inserted))]);
+    // Two transactions seldom meet in one page of many.
+    is_silent(vec![serializable(indexed(2000, &cold))]);
+    // HOT updates add nothing to an index.
+    let hot = TableUse { updated: 2000, hot_updated: 2000, ..TableUse::default() };
+    is_silent(vec![serializable(indexed(7, &hot))]);
+}
+
+#[test]
+fn nothing_is_said_of_other_levels_and_products() {
+    for level in [Level::ReadCommitted, Level::RepeatableRead] {
+        is_silent(vec![cell(level, 800, DEPENDENCIES, scanned(100))]);
+    }
+    let mut other = document(vec![serializable(scanned(100))]);
+    "YugabyteDB".clone_into(&mut other.server.product);
+    assert_eq!(diagnoses(&other), []);
+    let mut calibration = serializable(scanned(100));
+    calibration.calibration = true;
+    is_silent(vec![calibration]);
+    is_silent(vec![serializable(ServerSide::default())]);
+}
+
+#[test]
+fn nothing_is_said_without_such_conflicts() {
+    is_silent(vec![cell(Level::Serializable, 9, DEPENDENCIES, scanned(100))]);
+    is_silent(vec![cell(Level::Serializable, 800, "concurrent update", scanned(100))]);
+    // Conflicts that repeatable read has, too, are real.
+    is_silent(vec![
+        cell(Level::RepeatableRead, 500, "concurrent update", ServerSide::default()),
+        serializable(scanned(100)),
+    ]);
+}
+
+#[test]
+fn nothing_is_said_of_locks_that_are_no_larger_than_what_was_read() {
+    is_silent(vec![serializable(scanned(1))]);
+    let history = |operations| {
+        let mut cell = serializable(scanned(100));
+        let examined = ExaminedHistory { committed: 1000, operations, ..ExaminedHistory::default() };
+        cell.rounds[0].verdict = Some(Verdict { examined, ..Verdict::default() });
+        cell
+    };
+    is_silent(vec![history(100_000)]);
+    assert_eq!(only(&document(vec![history(3000)])).kind, DiagnosisKind::Scanned);
+}
+
+#[test]
+fn nothing_is_said_of_rare_locks_nor_without_the_use_of_tables() {
+    let rare = LocksSeen { most: 6, share: 0.1 };
+    let use_ = TableUse { seq_scans: 3000, ..TableUse::default() };
+    is_silent(vec![serializable(server_side(vec![account(100, 2, rare)], &use_))]);
+    // Without the use of the tables it isn't known why they are locked.
+    let mut unknown = scanned(100);
+    unknown.tables.clear();
+    is_silent(vec![serializable(unknown)]);
+}
+
+#[test]
+fn rounds_are_taken_together() {
+    let mut cell = serializable(scanned(100));
+    for number in 2..=5 {
+        let mut round = cell.rounds[0].clone();
+        round.round = number;
+        round.server = Some(ServerSide {
+            predicate_locks: Some(PredicateLocks { at_s: vec![0.2; 3], ..PredicateLocks::default() }),
+            ..ServerSide::default()
+        });
+        cell.rounds.push(round);
+    }
+    // Two of 14 samples have such locks.
+    is_silent(vec![cell.clone()]);
+    cell.rounds.truncate(2);
+    assert_eq!(only(&document(vec![cell])).kind, DiagnosisKind::Scanned);
+}
+
+#[test]
+fn rows_with_the_same_reason_are_said_once_the_worst_one() {
+    let mut few = cell(Level::Serializable, 300, DEPENDENCIES, scanned(100));
+    few.clients = 2;
+    let mut many = serializable(scanned(100));
+    many.clients = 8;
+    let found = only(&document(vec![few, many]));
+    assert!(
+        found.sentence.starts_with("Most of the conflicts at serializable, 8 clients (80.0 % of attempts)"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn several_tables_are_named() {
+    let mut side = scanned(100);
+    let mut branch = TableUse { table: "branch".to_owned(), ..side.tables[0].clone() };
+    branch.seq_scans = 1000;
+    side.tables.push(branch);
+    if let Some(locks) = &mut side.predicate_locks {
+        locks.relations.push(LockedRelation { name: "branch".to_owned(), ..account(10, 1, seen(2)) });
+    }
+    let said = only(&document(vec![serializable(side)])).sentence;
+    assert!(
+        said.contains("table account (100 rows) and table branch (10 rows) are scanned as a whole"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_terminal_and_the_page_say_it() {
+    let document = document(vec![serializable(scanned(100))]);
+    let said = only(&document).sentence;
+    let text = render(&document, 100).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&said), "{text}");
+    assert!(to_html(&document).contains(&format!("<p>{said}</p>")));
+}
