@@ -17,6 +17,7 @@ mod words;
 
 use std::borrow::Cow;
 
+use crate::diagnosis::diagnoses;
 use crate::document::{Cell, Document};
 use crate::factors::{FactorId, varying};
 use crate::numbers::counted;
@@ -64,6 +65,8 @@ pub fn answer(document: &Document) -> Answer {
         several => of_several(document, several),
     };
     answer.basis = basis(document, &groups);
+    let diagnoses = diagnoses(document).into_iter().map(|diagnosis| Line::plain(diagnosis.sentence));
+    answer.reasons.extend(diagnoses);
     answer
 }
 

@@ -43,7 +43,7 @@
 //!
 //! let saved = document.to_json();
 //! let again = Document::from_json(&saved).expect("what was written can be read");
-//! assert!(render(&again, 100).contains("no transaction committed"));
+//! assert!(render(&again, 100).contains("No level is recommended"));
 //! ```
 
 mod answer;

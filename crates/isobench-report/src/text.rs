@@ -96,7 +96,7 @@ impl Terminal {
         if !document.cells.is_empty() {
             blocks.extend(self.tables(&document, width));
             blocks.push(unemphasised(experiment::lines(&document, width)));
-            blocks.push(unemphasised(sentences::lines(&document, width)));
+            blocks.push(unemphasised(sentences::remarks(&document, width)));
         }
         blocks.push(warnings(&document, width));
         blocks.extend(conclusion(&document, width));

@@ -22,11 +22,18 @@ pub fn of(evidence: &Evidence<'_>, recommended: Option<&Cell>) -> Vec<Line> {
     // Of many strategies only the first: what the others do is said in one line for each level.
     let explained = evidence.candidates.iter().filter(|it| Some(it.cell.strategy()) == usual);
     let damaged = evidence.with(|safety| *safety == Safety::Unsafe).filter_map(words::damage_in_numbers);
+    let withheld = evidence.candidates.iter().filter_map(withheld);
     let costs = explained.filter_map(|candidate| cost(evidence, candidate, beside));
-    let mut reasons: Vec<Line> = damaged.chain(costs).map(Line::plain).collect();
+    let mut reasons: Vec<Line> = withheld.chain(damaged).chain(costs).map(Line::plain).collect();
     reasons.extend(strategies(evidence).into_iter().map(Line::plain));
     reasons.extend(lost(document, &cells));
     reasons
+}
+
+/// Why a candidate has no verdict.
+fn withheld(candidate: &Candidate<'_>) -> Option<String> {
+    let Safety::Withheld(reason) = candidate.safety else { return None };
+    Some(format!("The verdict on {} is withheld: {}.", candidate.name, reason.trim_end_matches('.')))
 }
 
 /// For each level the strategy that commits the most, of those that lose no work.

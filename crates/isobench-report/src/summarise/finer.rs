@@ -32,7 +32,7 @@ pub fn finer(document: &Document) -> Option<Finer> {
     let (reached, ratio) = known.max_by(|one, other| one.0.total_cmp(&other.0))?;
     let finer = ratio.rounds_for.iter().filter(|needed| needed.resolution < reached);
     let next = finer.max_by(|one, other| one.resolution.total_cmp(&other.resolution))?;
-    let seconds = round_time(document).map(|round| round * f64::from(next.rounds));
+    let seconds = round_time(document).and_then(|round| finite(round * f64::from(next.rounds)));
     Some(Finer { reached, next: next.resolution, rounds: next.rounds, seconds })
 }
 

@@ -6,20 +6,44 @@
 use super::layout::wrap;
 use super::{judgement, precision};
 use crate::answer::times;
-use crate::diagnosis::diagnoses;
 use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{count, counted, percent, short};
 use crate::summarise::{counted_ledger, grouped, kept_share};
 use crate::view::{errored, is_incomplete};
-use crate::words::certainty;
+use crate::words::{capital, certainty};
 use isobench_isolation::EffectiveLevel;
 
-/// The paragraphs below the table, wrapped.
+/// Everything about each level in words, and what must be known of the comparison, wrapped.
 pub fn lines(document: &Document, width: usize) -> Vec<String> {
-    let mut paragraphs: Vec<String> =
-        levels(document).iter().map(|cells| about_level(document, cells)).collect();
-    paragraphs.extend(diagnoses(document).into_iter().map(|diagnosis| diagnosis.sentence));
+    let levels = levels(document);
+    let about = levels.iter().map(|cells| {
+        std::iter::once(figures(document, cells))
+            .chain(unusual(document, cells))
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    wrapped(about.chain(of_all(document)), width)
+}
+
+/// What the table doesn't show: what is unusual of a level, and what must be known of the
+/// comparison, wrapped.
+pub fn remarks(document: &Document, width: usize) -> Vec<String> {
+    let levels = levels(document);
+    let about = levels.iter().filter_map(|cells| {
+        let unusual = unusual(document, cells);
+        (!unusual.is_empty()).then(|| format!("{}: {}", name(document, cells), unusual.join(" ")))
+    });
+    wrapped(about.chain(of_all(document)), width)
+}
+
+fn wrapped(paragraphs: impl Iterator<Item = String>, width: usize) -> Vec<String> {
+    paragraphs.flat_map(|paragraph| wrap(&paragraph, width, 2)).collect()
+}
+
+/// What must be known of the comparison.
+fn of_all(document: &Document) -> Vec<String> {
+    let mut paragraphs = Vec::new();
     if document.cells.iter().all(|cell| cell.summary.tps.low.is_none()) {
         let mut paragraph =
             "No intervals: they need two complete rounds or more, or a long one with a series.".to_owned();
@@ -31,7 +55,7 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
     paragraphs.extend(round_trips(document));
     paragraphs.extend(precision::paragraphs(document));
     paragraphs.extend(judgement::unproved(document).map(|why| format!("Unproved: {why}")));
-    paragraphs.iter().flat_map(|paragraph| wrap(paragraph, width, 2)).collect()
+    paragraphs
 }
 
 /// The round trips of each strategy, without which the strategies' latencies can't be compared.
@@ -56,30 +80,47 @@ fn levels(document: &Document) -> Vec<Vec<&Cell>> {
     grouped(cells, |one, other| one.level == other.level && one.strategy() == other.strategy())
 }
 
-fn about_level(document: &Document, cells: &[&Cell]) -> String {
+/// The level, and the strategy where the document has several.
+fn name(document: &Document, cells: &[&Cell]) -> String {
+    let level = cells[0].level.name();
+    if strategies_vary(document) { format!("{level} with {}", cells[0].strategy()) } else { level }
+}
+
+/// The figures of a level in words.
+fn figures(document: &Document, cells: &[&Cell]) -> String {
     let mut parts = vec![throughput(document, cells)];
     parts.extend(wasted(cells));
     parts.extend(judgement::verdict(cells));
     parts.push(invariants(cells));
-    let strategy =
-        if strategies_vary(document) { format!(", {}", cells[0].strategy()) } else { String::new() };
-    let mut sentences = vec![format!("{}{strategy}: {}.", level_name(&cells[0].level), parts.join("; "))];
+    format!("{}: {}.", name(document, cells), parts.join("; "))
+}
+
+/// What is unusual of a level, a sentence each.
+fn unusual(document: &Document, cells: &[&Cell]) -> Vec<String> {
+    let mut sentences: Vec<String> = mislabelled(&cells[0].level).into_iter().collect();
     sentences.extend(cells.iter().filter_map(|cell| lost_work(document, cell)));
+    sentences.extend(wrong_data(cells));
     sentences.extend(judgement::broken(cells));
     sentences.extend(incomplete(document, cells));
     sentences.extend(not_retried(cells));
     sentences.extend(left_over(cells));
     sentences.extend(flagged(cells));
-    sentences.join(" ")
+    sentences
 }
 
-fn level_name(level: &CellLevel) -> String {
-    let name = level.name();
+/// What the server runs in place of a level.
+fn mislabelled(level: &CellLevel) -> Option<String> {
     match &level.effective {
-        _ if !level.differs() => name,
-        EffectiveLevel::Unknown => format!("{name} (ASKED FOR; the server can't tell what it runs)"),
-        effective => format!("{name} (ASKED FOR; the server says it runs {effective})"),
+        _ if !level.differs() => None,
+        EffectiveLevel::Unknown => Some("ASKED FOR; the server can't tell what it runs.".to_owned()),
+        effective => Some(format!("ASKED FOR; the server says it runs {effective}.")),
     }
+}
+
+/// The tables weren't what the level promises.
+fn wrong_data(cells: &[&Cell]) -> Option<String> {
+    let wrong = cells.iter().flat_map(|cell| &cell.rounds).any(Round::is_violated);
+    wrong.then(|| capital(&invariants(cells)) + ".")
 }
 
 fn throughput(document: &Document, cells: &[&Cell]) -> String {
@@ -240,7 +281,7 @@ fn left_over(cells: &[&Cell]) -> Option<String> {
 fn flagged(cells: &[&Cell]) -> Option<String> {
     let texts: Vec<&str> =
         cells.iter().flat_map(|cell| &cell.summary.flags).map(|flag| flag.text.as_str()).collect();
-    (!texts.is_empty()).then(|| format!("But: {}.", texts.join("; ")))
+    (!texts.is_empty()).then(|| format!("{}.", capital(&texts.join("; "))))
 }
 
 /// "12", or "12 to 34"; `None` of nothing.

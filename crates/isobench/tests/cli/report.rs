@@ -193,7 +193,7 @@ fn what_is_no_result_is_an_error_that_says_why() {
         ),
         (
             &["report", "three-levels.json", "other.json"],
-            "can't be compared: A has measurement version 1 and B has 99",
+            "can't be compared: A has measurement version 2 and B has 99",
         ),
         (&["report", "a", "b", "c"], "at most two results can be compared"),
         (
