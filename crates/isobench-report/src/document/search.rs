@@ -33,6 +33,9 @@ pub struct SweepResult {
     pub clients: u32,
     /// The retry policy.
     pub backoff: String,
+    /// The workload; empty if the plan has only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub workload: String,
     /// The strategy against conflicts; null if the plan doesn't vary it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
