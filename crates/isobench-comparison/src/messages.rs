@@ -61,7 +61,11 @@ impl<'a> Messages<'a> {
             }
             ClientEvent::Abandoned(place, failed) if !self.aloud && self.is_new(failed.error.code) => {
                 let report = failed.error.report(failed.text.as_deref());
-                self.keep(format!("{report}\n  at {}", job.place(place.script, place.command)));
+                let code = failed.error.code;
+                self.keep(format!(
+                    "{report} (SQLSTATE {code})\n  at {}",
+                    job.place(place.script, place.command)
+                ));
             }
             ClientEvent::Debug(_) => (self.say)(&text),
             // Every error has already been shown.

@@ -256,6 +256,11 @@ impl Round {
         }
     }
 
+    /// The errors after which attempts may be retried: conflicts, and those that the plan names.
+    pub fn retryable(&self) -> impl Iterator<Item = &Conflict> {
+        self.conflicts.iter().chain(&self.further_errors)
+    }
+
     /// Checks the accounting rules on what the document holds.
     ///
     /// # Errors

@@ -61,7 +61,14 @@ impl SweepResult {
         let level =
             self.level.map_or_else(|| "the server's default level".to_owned(), |level| level.to_string());
         let varied = self.varied.iter().map(|(name, value)| format!("{name} {value}"));
-        std::iter::once(level).chain(self.strategy.clone()).chain(varied).collect::<Vec<_>>().join(", ")
+        let workload = (!self.workload.is_empty()).then(|| self.workload.clone());
+        workload
+            .into_iter()
+            .chain([level])
+            .chain(self.strategy.clone())
+            .chain(varied)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Not here: the table.
 
+use std::collections::BTreeMap;
+
 use super::layout::wrap;
 use super::{judgement, precision};
 use crate::answer::times;
@@ -10,7 +12,7 @@ use crate::diagnosis::diagnoses;
 use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{count, counted, percent, short};
-use crate::summarise::{counted_ledger, grouped, kept_share};
+use crate::summarise::{counted_ledger, counted_rounds, grouped, kept_share};
 use crate::view::{errored, is_incomplete};
 use crate::words::certainty;
 use isobench_isolation::EffectiveLevel;
@@ -67,7 +69,8 @@ fn about_level(document: &Document, cells: &[&Cell]) -> String {
     sentences.extend(cells.iter().filter_map(|cell| lost_work(document, cell)));
     sentences.extend(judgement::broken(cells));
     sentences.extend(incomplete(document, cells));
-    sentences.extend(not_retried(cells));
+    sentences.extend(retried_errors(cells));
+    sentences.extend(not_retried(document, cells));
     sentences.extend(left_over(cells));
     sentences.extend(flagged(cells));
     sentences.join(" ")
@@ -182,7 +185,26 @@ fn incomplete(document: &Document, cells: &[&Cell]) -> Option<String> {
     Some(text + ".")
 }
 
-fn not_retried(cells: &[&Cell]) -> Option<String> {
+/// The attempts that ended with an error that the plan names to be retried.
+fn retried_errors(cells: &[&Cell]) -> Option<String> {
+    let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
+    let rounds = cells.iter().flat_map(|cell| counted_rounds(cell));
+    for error in rounds.flat_map(|round| &round.further_errors) {
+        let sum = codes.entry(&error.sqlstate).or_default();
+        *sum = sum.saturating_add(error.count);
+    }
+    let listed: Vec<String> =
+        codes.iter().map(|(code, number)| format!("{} in {code}", count(*number))).collect();
+    (!listed.is_empty()).then(|| {
+        format!(
+            "Attempts also ended with errors that the plan retries ({}); the conflicts don't include them, wasted time \
+             and retries do.",
+            listed.join(", ")
+        )
+    })
+}
+
+fn not_retried(document: &Document, cells: &[&Cell]) -> Option<String> {
     let errored = cells.iter().fold(0, |sum: u64, cell| sum.saturating_add(errored(cell)));
     let mut errors = cells.iter().flat_map(|cell| &cell.rounds).flat_map(|round| &round.errors);
     let first = errors.next().map(|error| error.trim().trim_end_matches('.'));
@@ -191,11 +213,13 @@ fn not_retried(cells: &[&Cell]) -> Option<String> {
         (0, Some(first)) => Some(format!("Not everything went well: {first}.")),
         (_, first) => {
             let example = first.map_or_else(String::new, |first| format!(" (the first: {first})"));
-            Some(format!(
-                "ERRORED: {} ended with an error that isn't retried{example}, so fewer clients may have worked than \
-                 the row says.",
-                counted(errored, "transaction")
-            ))
+            let after = if document.plan.continues() {
+                "; the clients went on with the next one"
+            } else {
+                ", so fewer clients may have worked than the row says"
+            };
+            let errored = counted(errored, "transaction");
+            Some(format!("ERRORED: {errored} ended with an error that isn't retried{example}{after}."))
         }
     }
 }
