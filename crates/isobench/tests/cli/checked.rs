@@ -180,7 +180,7 @@ fn a_broken_promise_is_branded_and_is_status_3() {
     scene.write("aborted.sql", ABORTED);
     scene.write("reads.sql", READS_IT);
     scene.write("tables.sql", TABLE);
-    let options = format!("compare --workload aborted.sql --workload reads.sql {SHORTLY}");
+    let options = format!("compare -f aborted.sql -f reads.sql {SHORTLY}");
     let finished = database.run(&scene, &words(&options)).expect(3).says(&["did not give what it promises"]);
     finished.prints(&["PROMISE BROKEN", "promise BROKEN", "aborted read"]);
     let document = document::read(&scene, "out.json");
