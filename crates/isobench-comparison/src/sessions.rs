@@ -24,9 +24,12 @@ pub fn job(
     let product = database.product;
     let relations = relations(database, connector);
     let retried: Vec<SqlState> = retried.iter().map(|state| SqlState(state.0)).collect();
-    let further = move |code: SqlState| match retried.contains(&code) {
-        true => ErrorClass::Retried { reason: Cow::Borrowed(RETRIED) },
-        false => ErrorClass::Other,
+    let further = move |code: SqlState| {
+        if retried.contains(&code) {
+            ErrorClass::Retried { reason: Cow::Borrowed(RETRIED) }
+        } else {
+            ErrorClass::Other
+        }
     };
     let classify = move |error: &isobench_pgwire::ServerError| {
         if product.ambiguous(error.code) {

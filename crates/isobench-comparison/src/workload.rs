@@ -132,7 +132,7 @@ impl Source {
 /// Returns the failure of a script that isn't UTF-8, with the first line that isn't.
 fn not_utf8(name: &str, bytes: &[u8]) -> Failure {
     let valid = from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-    let line = bytes[..valid].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line = bytes[..valid].split(|byte| *byte == b'\n').count();
     Failure::setup(format!(
         "{name}:{line}: the script isn't UTF-8; convert it, such as by: iconv -f LATIN1 -t UTF-8 {name}"
     ))
