@@ -121,7 +121,7 @@ fn judging(options: &CompareOptions, design: &Design) -> Outcome<Option<Judging>
         let names: Vec<String> =
             design.workloads.iter().map(|sources| format!("workload {}", sources.name())).collect();
         return Err(Failure::setup(format!(
-            "{}: no script says what it reads and writes, so there is no history to check or to write; use a checked workload (isobench workloads), or annotate the scripts with lines --@",
+            "{}: the scripts don't say what they read and write, so there is no history to check or to write; use a checked workload (isobench workloads), or annotate the scripts with lines --@",
             names.join(", ")
         )));
     }
