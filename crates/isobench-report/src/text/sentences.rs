@@ -52,10 +52,12 @@ pub fn round_trips(document: &Document) -> Option<String> {
         .then(|| format!("Round trips to the server per attempt without a conflict: {}.", known.join(", ")))
 }
 
-/// The cells of each level and strategy, in the document's order.
+/// The cells of each workload, level and strategy, in the document's order.
 fn levels(document: &Document) -> Vec<Vec<&Cell>> {
     let cells = document.cells.iter().filter(|cell| !cell.calibration);
-    grouped(cells, |one, other| one.level == other.level && one.strategy() == other.strategy())
+    grouped(cells, |one, other| {
+        one.workload == other.workload && one.level == other.level && one.strategy() == other.strategy()
+    })
 }
 
 fn about_level(document: &Document, cells: &[&Cell]) -> String {
@@ -65,7 +67,10 @@ fn about_level(document: &Document, cells: &[&Cell]) -> String {
     parts.push(invariants(cells));
     let strategy =
         if strategies_vary(document) { format!(", {}", cells[0].strategy()) } else { String::new() };
-    let mut sentences = vec![format!("{}{strategy}: {}.", level_name(&cells[0].level), parts.join("; "))];
+    let several = document.cells.iter().any(|cell| cell.workload != cells[0].workload);
+    let workload = if several { format!("{}, ", cells[0].workload) } else { String::new() };
+    let level = level_name(&cells[0].level);
+    let mut sentences = vec![format!("{workload}{level}{strategy}: {}.", parts.join("; "))];
     sentences.extend(cells.iter().filter_map(|cell| lost_work(document, cell)));
     sentences.extend(judgement::broken(cells));
     sentences.extend(incomplete(document, cells));
