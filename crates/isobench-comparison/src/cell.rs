@@ -9,9 +9,9 @@ use std::time::Duration;
 use isobench_isolation::EffectiveLevel;
 use isobench_observer::Observer;
 use isobench_report::Round;
-use isobench_runner::{Control, RunProgress, Watch};
+use isobench_runner::{Control, Job, RunProgress, RunSpec, RunWorkload, Watch};
 
-use crate::design::{CellPlan, Design};
+use crate::design::{CellPlan, Design, Work};
 use crate::failure::Outcome;
 use crate::judgement::Judging;
 use crate::measurement::{Invariants, Measurement};
@@ -113,7 +113,8 @@ impl<'a> CellMeasurer<'a> {
         watch: &mut dyn FnMut(Duration, RunProgress),
     ) -> Outcome<MeasuredCell> {
         let (design, target, work) = (self.design, self.target(cell), &self.design.works[cell.work]);
-        let history = self.judging.map(|judging| judging.file(&cell.file_name(design, number)));
+        let judging = self.judging(work);
+        let history = judging.map(|judging| judging.file(&cell.file_name(design, number)));
         let measurement = Measurement {
             target,
             sources: &work.sources,
@@ -130,13 +131,13 @@ impl<'a> CellMeasurer<'a> {
                 Tables::Own(_) => Invariants::Checked { own_tables: true },
                 Tables::Pgbench { .. } | Tables::Checked(_) => Invariants::Checked { own_tables: false },
             },
-            judging: self.judging,
+            judging,
             history: history.transpose()?.flatten(),
             observer: self.observer(cell),
             control: self.control,
         };
         let workload = work.workload(design.seed(), &target.database)?;
-        let job = sessions::job(design.spec(cell), workload, &target.database, &target.connector());
+        let job = self.job(cell, design.spec(cell), workload);
         let job = measurement.job(job)?;
         let messages = Messages::kept(self.say);
         let mut watch = Watch { every: WATCH_EVERY, show: watch };
@@ -150,6 +151,17 @@ impl<'a> CellMeasurer<'a> {
             judgement,
             lost: measured.lost,
         })
+    }
+
+    /// A job of a cell's clients.
+    pub(crate) fn job(&self, cell: &CellPlan, spec: RunSpec, workload: RunWorkload) -> Job {
+        let target = self.target(cell);
+        sessions::job(spec, workload, self.design.plan.retried(), &target.database, &target.connector())
+    }
+
+    /// The check of a work's history; `None` if its scripts don't say what they read and write.
+    pub(crate) fn judging(&self, work: &Work) -> Option<&'a Judging> {
+        self.judging.filter(|_| work.sources.is_observed())
     }
 
     /// The server of a cell.

@@ -322,14 +322,28 @@ impl<'a> Comparison<'a> {
         let reason = (!round.complete).then(|| {
             round.errors.first().cloned().unwrap_or_else(|| "clients ended before their time".to_owned())
         });
-        if self.document.server.relations.is_empty() {
-            self.document.server.relations = self.measurer.target(&self.cells[index]).relations();
-        }
+        self.add_relations(index);
         let entry = &mut self.document.cells[index];
         let known = (!entry.rounds.is_empty()).then(|| entry.level.effective.clone());
         entry.level.effective = sessions::agree(&known.into_iter().chain([effective]).collect::<Vec<_>>());
         entry.rounds.push(round);
         reason
+    }
+
+    /// Adds the sizes of the tables of a cell's workload, which are there after its first
+    /// measurement.
+    fn add_relations(&mut self, index: usize) {
+        let workload = &self.document.cells[index].workload;
+        let measured = |cell: &Cell| cell.workload == *workload && !cell.rounds.is_empty();
+        if self.document.cells.iter().any(measured) {
+            return;
+        }
+        for relation in self.measurer.target(&self.cells[index]).relations() {
+            let known = &mut self.document.server.relations;
+            if known.iter().all(|one| one.name != relation.name) {
+                known.push(relation);
+            }
+        }
     }
 
     /// Reports once that a cell's verdict is withheld.

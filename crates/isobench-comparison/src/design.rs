@@ -15,7 +15,7 @@ use std::time::Duration;
 use isobench_database::{Database, InitOptions};
 use isobench_isolation::Level;
 use isobench_pgserver::MajorVersion;
-use isobench_plan::{Plan, SERVER_VERSION, Setting};
+use isobench_plan::{Plan, SERVER_VERSION, Setting, Vary};
 use isobench_report as report;
 use isobench_runner::{Backoff, OnError, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition};
 use isobench_script::Prng;
@@ -23,7 +23,7 @@ use isobench_workloads::OnConflict;
 
 use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
-use crate::workload::{Source, Sources};
+use crate::workload::Sources;
 use values::{at_least_one, distinct, longest_warmup, not_empty, wrong};
 use work::WorkBase;
 
@@ -43,16 +43,18 @@ const COUNTED_BIN: Duration = Duration::from_millis(100);
 /// Time allowed for transactions in progress at the end of a cell.
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// A comparison: one workload, and the factors whose combinations are the cells.
+/// A comparison: the workloads, and the other factors whose combinations are the cells.
 #[derive(Debug, Clone)]
 pub struct Design {
     /// The plan, with all defaults, as the result shows it.
     pub plan: Plan,
     /// The part of it that the user typed. The rest is adapted to what the server supports.
     typed: Plan,
-    /// The scripts without strategies.
-    pub sources: Sources,
-    /// The scripts and tables of each strategy with each value of the parameters.
+    /// The workloads, without strategies.
+    pub workloads: Vec<Sources>,
+    /// The strategies that were left out of a workload that doesn't have them, a sentence each.
+    left_out: Vec<String>,
+    /// The scripts and tables of each workload with each strategy with each value of the parameters.
     pub works: Vec<Work>,
     /// The versions of the embedded server; empty: the installed one.
     pub versions: Vec<MajorVersion>,
@@ -105,7 +107,10 @@ impl CellPlan {
             .iter()
             .fold(String::new(), |text, (name, value)| format!("{text}, {name} {value}"));
         let plural = if self.clients == 1 { "" } else { "s" };
-        format!("{}{strategy}, {} client{plural}{varied}{backoff}{rate}{again}", self.level, self.clients)
+        let workload =
+            design.workload_among_several(self).map_or_else(String::new, |name| format!("{name}, "));
+        let clients = self.clients;
+        format!("{workload}{}{strategy}, {clients} client{plural}{varied}{backoff}{rate}{again}", self.level)
     }
 
     /// The name of this cell's files in one round, unique within the plan.
@@ -118,8 +123,10 @@ impl CellPlan {
         let varied = design.varied(self).iter().fold(String::new(), |name, (parameter, value)| {
             format!("{name}-{}-{}", plain(parameter), plain(value))
         });
+        let workload =
+            design.workload_among_several(self).map_or_else(String::new, |name| plain(&name) + "-");
         format!(
-            "{}{}{strategy}{varied}-{}-clients-backoff-{backoff}{rate}-round-{round}",
+            "{workload}{}{}{strategy}{varied}-{}-clients-backoff-{backoff}{rate}-round-{round}",
             self.level.name().replace(' ', "-"),
             if self.calibration { "-again" } else { "" },
             self.clients
@@ -155,14 +162,7 @@ impl Design {
         let backoff = Backoff::list(plan.backoff()).map_err(|error| wrong("backoff", error))?;
         not_empty("backoff", &backoff)?;
         distinct("backoff", &backoff)?;
-        let sources = Sources::named(plan.workload(), Source::builtin_or_file)?;
-        let setup = plan.setup.as_deref().map(Setup::read).transpose()?;
-        if setup.is_some() && sources.checked().is_some() {
-            return Err(Failure::setup(format!(
-                "--setup: workload {} makes its own tables; leave out one or the other",
-                sources.name()
-            )));
-        }
+        let workloads = workloads(&plan)?;
         let protocol = protocol(plan.protocol())?;
         let warmup = seconds("warmup", plan.warmup(), 0.0)?;
         let max_warmup = longest_warmup(warmup, plan.max_warmup)?;
@@ -174,15 +174,14 @@ impl Design {
         let latency_limit =
             plan.latency_limit.map(|limit| milliseconds("latency-limit", limit)).transpose()?;
         check_sweep(&plan, stop)?;
-        distinct("strategies", plan.strategies())?;
+        distinct("retry-sqlstate", plan.retried())?;
         let (versions, vary) = vary::split(plan.vary())?;
         let scale = at_least_one("scale", plan.scale())?;
         if given.scale.is_some() && vary.iter().any(|one| one.name == "scale") {
             return Err(wrong("vary", "scale is given by --scale, too; give its values in one place"));
         }
         let tables = InitOptions { scale, ..tables.clone() };
-        let base = WorkBase { sources: &sources, setup: setup.as_ref(), tables: &tables };
-        let works = base.works(plan.strategies.as_deref(), &vary)?;
+        let (works, left_out) = works(&workloads, &plan, &tables, &vary)?;
         for work in &works {
             work.sources.check(protocol)?;
             work.sources.leave_level_alone()?;
@@ -192,7 +191,8 @@ impl Design {
         let time_limit = plan.time_limit.or(plan.resolve.map(|_| TIME_LIMIT));
         Ok(Design {
             typed: options.clone(),
-            sources,
+            workloads,
+            left_out,
             works,
             versions,
             stop,
@@ -273,13 +273,24 @@ impl Design {
 
     /// Returns warnings about the scripts that bear on the figures.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> = Vec::new();
+        let mut warnings: Vec<String> = self.left_out.clone();
         for warning in self.works.iter().flat_map(|work| work.sources.warnings()) {
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
         warnings
+    }
+
+    /// Returns the name of a cell's workload, if the plan has several.
+    pub fn workload_among_several(&self, cell: &CellPlan) -> Option<String> {
+        let several = self.workloads.len() > 1;
+        several.then(|| self.workloads[self.works[cell.work].workload].name())
+    }
+
+    /// Returns whether the scripts of a workload declare their reads and writes.
+    pub fn is_observed(&self) -> bool {
+        self.workloads.iter().any(Sources::is_observed)
     }
 
     /// Returns the parameters of a cell that the plan varies, and the server's version.
@@ -372,7 +383,7 @@ impl Design {
                 OnConflict::RetriesBySavepoint => RetryPolicy { restart: Restart::Savepoint, ..retry },
             },
             protocol: self.protocol,
-            on_error: OnError::Abort,
+            on_error: if self.plan.continues() { OnError::Continue } else { OnError::Abort },
             seed: self.seed(),
             connect_each: self.plan.connects(),
             grace: GRACE,
@@ -417,7 +428,7 @@ impl Design {
             strategy: work.strategy.clone(),
             varied: self.varied(cell),
             calibration: cell.calibration,
-            ..cell_entry(&self.sources, work.scale, &self.spec(cell), level)
+            ..cell_entry(&self.workloads[work.workload], work.scale, &self.spec(cell), level)
         }
     }
 
@@ -440,14 +451,97 @@ impl Design {
     /// The scripts of the result, in full.
     pub fn document_workload(&self) -> report::Workload {
         let mut strategies: Vec<report::PlannedStrategy> = Vec::new();
-        for planned in self.works.iter().filter_map(Work::planned) {
-            if strategies.iter().all(|known| known.name != planned.name) {
-                strategies.push(planned);
+        let mut scripts: Vec<report::PlannedScript> = Vec::new();
+        let mut seen: Vec<(usize, Option<&String>)> = Vec::new();
+        for work in &self.works {
+            let id = (work.workload, work.strategy.as_ref());
+            // Parameters change no script's text that a reader would look for.
+            if seen.contains(&id) {
+                continue;
+            }
+            let name =
+                if self.workloads.len() > 1 { self.workloads[work.workload].name() } else { String::new() };
+            if seen.iter().all(|(workload, _)| *workload != work.workload) {
+                scripts.extend(work.sources.planned(&name));
+            }
+            seen.push(id);
+            let Some(planned) = work.planned(&name) else { continue };
+            match strategies.iter_mut().find(|known| known.name == planned.name) {
+                Some(known) => known.add(planned),
+                None => strategies.push(planned),
             }
         }
-        let scripts = self.works.first().map_or_else(Vec::new, |work| work.sources.planned());
         report::Workload { scripts, strategies }
     }
+}
+
+/// The workloads that a plan names: each a value of the factor, or a mix as the only one.
+fn workloads(plan: &Plan) -> Outcome<Vec<Sources>> {
+    if plan.mixes() {
+        if plan.workload.is_some() {
+            return Err(Failure::setup(
+                "--workload names workloads to compare, --file and --builtin the scripts of one mix; give one or the \
+                 other",
+            ));
+        }
+        return Ok(vec![Sources::mixed(plan.builtins(), plan.files())?]);
+    }
+    not_empty("workload", plan.workload())?;
+    distinct("workload", plan.workload())?;
+    let workloads: Vec<Sources> =
+        plan.workload().iter().map(|name| Sources::named(name)).collect::<Outcome<_>>()?;
+    distinct("workload", &workloads.iter().map(Sources::name).collect::<Vec<_>>())?;
+    Ok(workloads)
+}
+
+/// The works of all workloads, and what was left out of some of them, a sentence each.
+fn works(
+    workloads: &[Sources],
+    plan: &Plan,
+    tables: &InitOptions,
+    vary: &[Vary],
+) -> Outcome<(Vec<Work>, Vec<String>)> {
+    distinct("strategies", plan.strategies())?;
+    let setup = plan.setup.as_deref().map(Setup::read).transpose()?;
+    if setup.is_some() && workloads.iter().all(|sources| sources.checked().is_some()) {
+        return Err(Failure::setup(format!(
+            "--setup: workload {} makes its own tables; leave out one or the other",
+            workloads.first().map_or_else(String::new, Sources::name)
+        )));
+    }
+    let own = workloads.iter().any(Sources::is_own);
+    let (mut works, mut left_out) = (Vec::new(), Vec::new());
+    for (workload, sources) in workloads.iter().enumerate() {
+        // Beside scripts of the user's own, a built-in one keeps its own tables.
+        let setup = setup.as_ref().filter(|_| sources.is_own() || !own);
+        let base = WorkBase { workload, sources, setup, tables };
+        let strategies = plan.strategies.as_deref();
+        let strategies = strategies.map(|names| strategies_of(workload, workloads, names, &mut left_out));
+        works.extend(base.works(strategies.as_deref(), vary)?);
+    }
+    Ok((works, left_out))
+}
+
+/// The strategies of one of several workloads: without those that only others have, if any is left.
+fn strategies_of<'a>(
+    workload: usize,
+    workloads: &[Sources],
+    names: &'a [String],
+    left_out: &mut Vec<String>,
+) -> Vec<&'a str> {
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let sources = &workloads[workload];
+    let elsewhere = |name: &str| workloads.iter().any(|other| other.has_strategy(name));
+    let (kept, dropped): (Vec<&str>, Vec<&str>) =
+        all.iter().partition(|name| sources.has_strategy(name) || !elsewhere(name));
+    if kept.is_empty() {
+        // The error about the first one says which there are.
+        return all;
+    }
+    left_out.extend(dropped.iter().map(|name| {
+        format!("workload {} has no strategy {name}, so it is measured without", sources.name())
+    }));
+    kept
 }
 
 /// The end of a cell's measured part: a time, or a number of transactions of each client.

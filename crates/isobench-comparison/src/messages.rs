@@ -19,6 +19,8 @@ pub struct Messages<'a> {
     /// Shows a text to the user.
     say: &'a (dyn Fn(&str) + Sync),
     errors: Mutex<Vec<String>>,
+    /// The codes of errors after which clients went on, as far as they are kept.
+    passed: Mutex<Vec<SqlState>>,
     /// A client ended because its connection was lost or couldn't be made.
     lost: AtomicBool,
 }
@@ -28,12 +30,17 @@ impl<'a> Messages<'a> {
     /// `debug()`. Notices from a benchmark script are the user's own and would hide everything
     /// else.
     pub fn kept(say: &'a (dyn Fn(&str) + Sync)) -> Messages<'a> {
-        Messages { aloud: false, say, errors: Mutex::default(), lost: AtomicBool::new(false) }
+        Messages::new(false, say)
     }
 
     /// Prints every message at once, as pgbench does.
     pub fn aloud(say: &'a (dyn Fn(&str) + Sync)) -> Messages<'a> {
-        Messages { aloud: true, say, errors: Mutex::default(), lost: AtomicBool::new(false) }
+        Messages::new(true, say)
+    }
+
+    fn new(aloud: bool, say: &'a (dyn Fn(&str) + Sync)) -> Messages<'a> {
+        let lost = AtomicBool::new(false);
+        Messages { aloud, say, errors: Mutex::default(), passed: Mutex::default(), lost }
     }
 
     /// Takes one event.
@@ -50,10 +57,15 @@ impl<'a> Messages<'a> {
                 if self.aloud {
                     (self.say)(&format!("isobench: error: {text}"));
                 }
-                let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-                if errors.len() < MOST_ERRORS {
-                    errors.push(text);
-                }
+                self.keep(text);
+            }
+            ClientEvent::Abandoned(place, failed) if !self.aloud && self.is_new(failed.error.code) => {
+                let report = failed.error.report(failed.text.as_deref());
+                let code = failed.error.code;
+                self.keep(format!(
+                    "{report} (SQLSTATE {code})\n  at {}",
+                    job.place(place.script, place.command)
+                ));
             }
             ClientEvent::Debug(_) => (self.say)(&text),
             // Every error has already been shown.
@@ -61,6 +73,23 @@ impl<'a> Messages<'a> {
             _ if self.aloud => (self.say)(&text),
             _ => {}
         }
+    }
+
+    fn keep(&self, text: String) {
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        if errors.len() < MOST_ERRORS {
+            errors.push(text);
+        }
+    }
+
+    /// Returns whether no error of this code, after which its client went on, has been kept.
+    fn is_new(&self, code: SqlState) -> bool {
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = !passed.contains(&code);
+        if new {
+            passed.push(code);
+        }
+        new
     }
 
     /// Returns whether a client's connection was lost or couldn't be made.

@@ -90,9 +90,9 @@ impl OwnWork {
         let attempts = ledger.attempts;
         // An error that a script's own SQL caught ends in a commit, with its work undone.
         self.counts.committed += attempts.committed + attempts.swallowed;
-        // Attempts cut off after a conflict were rolled back; the state of the others is unknown.
-        let conflicts =
-            ledger.conflicts.saturating_sub(attempts.retried + attempts.given_up + attempts.swallowed);
+        // Attempts cut off after a conflict or a further error were rolled back; the state of the others is unknown.
+        let failed = ledger.conflicts + ledger.further_errors;
+        let conflicts = failed.saturating_sub(attempts.retried + attempts.given_up + attempts.swallowed);
         let conflicts = conflicts.min(attempts.cut_off);
         self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.errored + conflicts;
         self.counts.uncertain += attempts.ambiguous + attempts.cut_off - conflicts;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use isobench_report::{ClientLoad, Conflict, Round, Series};
-use isobench_runner::{Job, RunOutcome};
+use isobench_runner::{ConflictCount, Job, RunOutcome};
 use isobench_stats::LatencyHistogram;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -20,19 +20,20 @@ pub fn cpu_seconds() -> f64 {
 /// Returns the round of a run, with the errors of its clients and the CPU time of this process
 /// during the run.
 pub fn round(job: &Job, run: &RunOutcome, number: u32, errors: Vec<String>, cpu_s: f64) -> Round {
-    let conflicts = run
-        .conflicts
-        .iter()
-        .map(|conflict| Conflict {
+    let itemised = |counts: &[ConflictCount]| {
+        let item = |conflict: &ConflictCount| Conflict {
             sqlstate: conflict.sqlstate.to_string(),
             command: job.command_label(conflict.script, conflict.command),
             reason: conflict.reason.to_string(),
             object: conflict.object.as_ref().map(ToString::to_string),
             count: conflict.count,
-        })
-        .collect();
+        };
+        counts.iter().map(item).collect::<Vec<_>>()
+    };
     let ledger = run.ledger();
-    let mut round = Round::from_ledger(number, &ledger, &run.latency(), run.elapsed, conflicts);
+    let mut round =
+        Round::from_ledger(number, &ledger, &run.latency(), run.elapsed, itemised(&run.conflicts));
+    round.further_errors = itemised(&run.further_errors);
     round.complete = run.is_complete();
     round.late = job.spec().latency_limit.map(|_| ledger.late);
     round.errors = errors;

@@ -1,30 +1,53 @@
 //! Connects a job's clients at an isolation level, and reads back the level of every session.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use isobench_database::{Connector, Database, Error, Product, Relations};
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgwire::{Connection, SqlState};
+use isobench_plan::RetriedState;
 use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, RunWorkload};
 
 use crate::failure::{Failure, Outcome};
 
 /// Returns a job that classifies errors as the server's product defines them, and knows the names
-/// of its tables.
-pub fn job(spec: RunSpec, workload: RunWorkload, database: &Database, connector: &Connector) -> Job {
+/// of its tables. `retried` has the further errors that are retried although the product doesn't
+/// call them conflicts.
+pub fn job(
+    spec: RunSpec,
+    workload: RunWorkload,
+    retried: &[RetriedState],
+    database: &Database,
+    connector: &Connector,
+) -> Job {
     let product = database.product;
     let relations = relations(database, connector);
+    let retried: Vec<SqlState> = retried.iter().map(|state| SqlState(state.0)).collect();
+    let further = move |code: SqlState| {
+        if retried.contains(&code) {
+            ErrorClass::Retried { reason: Cow::Borrowed(RETRIED) }
+        } else {
+            ErrorClass::Other
+        }
+    };
     let classify = move |error: &isobench_pgwire::ServerError| {
         if product.ambiguous(error.code) {
             return ErrorClass::Ambiguous;
         }
-        product.conflict(error).map_or(ErrorClass::Other, |conflict| ErrorClass::Conflict {
-            reason: conflict.reason,
-            object: conflict.object.map(|object| relations.name(object)),
-        })
+        match product.conflict(error) {
+            Some(conflict) => ErrorClass::Conflict {
+                reason: conflict.reason,
+                object: conflict.object.map(|object| relations.name(object)),
+            },
+            None => further(error.code),
+        }
     };
     Job::new(spec, workload, Box::new(classify))
 }
+
+/// The reason of errors that are no conflicts and are retried nevertheless.
+const RETRIED: &str = "retried as asked by --retry-sqlstate";
 
 /// The names of the tables that errors identify by number.
 fn relations(database: &Database, connector: &Connector) -> Relations {

@@ -29,6 +29,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// there, or contains transaction control.
 const NOT_IN_A_BLOCK: [SqlState; 3] = [SqlState(*b"25001"), SqlState(*b"25P01"), SqlState(*b"2D000")];
 
+/// Classes of errors of statements that are wrong in themselves: a feature that isn't supported, a
+/// name or a type that doesn't exist, a right that is missing (PostgreSQL manual, "Error Codes").
+const WRONG_STATEMENT: [&str; 4] = ["0A", "3D", "3F", "42"];
+
 impl CellMeasurer<'_> {
     /// Tries the scripts of a cell on tables in their starting state. Returns the reason why it
     /// can't be measured, if it can't.
@@ -53,9 +57,9 @@ impl CellMeasurer<'_> {
             ..self.design.spec(cell)
         };
         for workload in work.tried(self.design.seed(), &target.database)? {
-            let job = sessions::job(spec.clone(), workload, &target.database, &target.connector());
+            let job = self.job(cell, spec.clone(), workload);
             // With recording, so that `--@` lines are tried, too.
-            let job = match self.judging {
+            let job = match self.judging(work) {
                 Some(_) => job.recording(Storage::default()).map_err(Failure::setup)?,
                 None => job,
             };
@@ -83,6 +87,7 @@ impl CellMeasurer<'_> {
         let report = |event: ClientEvent| {
             if let ClientEvent::Aborted(place, cause) = &event
                 && let Some(why) = why(cause)
+                && !self.is_passed_over(cause)
             {
                 let at = job.place(place.script, place.command);
                 let text = format!("{at}\n  {why}");
@@ -103,6 +108,16 @@ impl CellMeasurer<'_> {
             .map_err(Failure::setup)?;
         drop(fleet);
         Ok(problem.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns whether the measurement goes on after such an error, so that a trial that meets it
+    /// proves nothing. A statement that is wrong in itself never works.
+    fn is_passed_over(&self, cause: &AbortCause) -> bool {
+        let of_data = |failed: &isobench_runner::FailedStatement| {
+            let code = failed.error.code;
+            !WRONG_STATEMENT.iter().any(|class| code.as_str().starts_with(class))
+        };
+        self.design.plan.continues() && matches!(cause, AbortCause::Server(failed) if of_data(failed))
     }
 
     /// Attributes a failure to the cell if its server still answers.

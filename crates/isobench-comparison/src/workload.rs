@@ -5,14 +5,17 @@
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
+use std::str::from_utf8;
 
 use isobench_database::{Database, OwnNames, Writes};
+use isobench_plan::Plan;
 use isobench_report::PlannedScript;
 use isobench_runner::{Protocol, RunWorkload, commit_points};
 use isobench_script::{
     Builtin, CommandKind, Mix, Sql, Symbols, Value, Variables, Weighted, builtins, find_builtin,
     is_valid_variable_name, parse, split_weight,
 };
+use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, pgbench_strategy};
 
 use crate::failure::{Failure, Outcome};
@@ -43,6 +46,9 @@ pub struct Sources {
     checked: Option<Chosen>,
 }
 
+/// The strategy of every workload: the client retries.
+pub const RETRY: &str = "retry";
+
 /// Words of statements that a read-only server refuses (PostgreSQL manual, "Hot Standby").
 const WRITING: [&str; 11] = [
     "insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "nextval", "vacuum",
@@ -62,7 +68,11 @@ impl Source {
     /// There is none, or several.
     pub fn builtin(argument: &str) -> Outcome<Source> {
         let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
-        Ok(Source::of_builtin(find_builtin(name).map_err(Failure::setup)?, weight))
+        let builtin = find_builtin(name).map_err(|error| {
+            let meant = did_you_mean(name, builtins().iter().map(|builtin| builtin.name));
+            Failure::setup(format!("{error}{meant}"))
+        })?;
+        Ok(Source::of_builtin(builtin, weight))
     }
 
     fn of_builtin(builtin: &Builtin, weight: u64) -> Source {
@@ -78,58 +88,87 @@ impl Source {
     /// Returns a script file, `-` for standard input, with an optional `@weight`.
     ///
     /// # Errors
-    /// The file can't be read.
+    /// The file can't be read, or isn't UTF-8.
     pub fn file(argument: &str) -> Outcome<Source> {
         let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
-        let text = if name == "-" {
-            let mut text = String::new();
-            io::stdin().read_to_string(&mut text).map(|_| text)
+        Source::read(name, weight)
+    }
+
+    fn read(name: &str, weight: u64) -> Outcome<Source> {
+        let bytes = if name == "-" {
+            let mut bytes = Vec::new();
+            io::stdin().read_to_end(&mut bytes).map(|_| bytes)
         } else {
-            fs::read_to_string(name)
+            fs::read(name)
         };
-        let text =
-            text.map_err(|error| Failure::setup(format!("could not open file \"{name}\": {error}")))?;
+        let bytes =
+            bytes.map_err(|error| Failure::setup(format!("could not open file \"{name}\": {error}")))?;
+        let text = String::from_utf8(bytes).map_err(|error| not_utf8(name, error.as_bytes()))?;
         Ok(Source { title: name.to_owned(), name: name.to_owned(), text, weight, writes: None })
     }
 
     /// Returns the built-in script of exactly this name if there is one, otherwise a script file.
     ///
     /// # Errors
-    /// Neither exists.
-    pub fn builtin_or_file(argument: &str) -> Outcome<Source> {
-        let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
+    /// Neither exists, or the name has a weight, which belongs to a mix.
+    fn builtin_or_file(name: &str) -> Outcome<Source> {
         if let Some(builtin) = builtins().iter().find(|builtin| builtin.name == name) {
-            return Ok(Source::of_builtin(builtin, weight));
+            return Ok(Source::of_builtin(builtin, 1));
         }
-        if name != "-" && !Path::new(name).exists() {
-            let names: Vec<&str> = builtins().iter().map(|builtin| builtin.name).collect();
-            let checked: Vec<&str> = isobench_workloads::all().iter().map(|workload| workload.name).collect();
+        if name == "-" || Path::new(name).exists() {
+            return Source::read(name, 1);
+        }
+        if let Some((script, weight)) = name.rsplit_once('@') {
+            let option = if find_builtin(script).is_ok() { "-b" } else { "-f" };
             return Err(Failure::setup(format!(
-                "workload \"{name}\" is neither a built-in script ({}), nor a checked workload ({}), nor a file",
-                names.join(", "),
-                checked.join(", ")
+                "--workload: several of them are compared, not mixed, so \"{name}\" can't have a weight (@{weight}); \
+                 give each script of a mix by -f FILE@WEIGHT or -b NAME@WEIGHT, here {option} {name}"
             )));
         }
-        Source::file(argument)
+        Err(unknown_workload(name))
     }
 }
 
+/// Returns the failure of a script that isn't UTF-8, with the first line that isn't.
+fn not_utf8(name: &str, bytes: &[u8]) -> Failure {
+    let valid = from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    let line = bytes[..valid].split(|byte| *byte == b'\n').count();
+    Failure::setup(format!(
+        "{name}:{line}: the script isn't UTF-8; convert it, such as by: iconv -f LATIN1 -t UTF-8 {name}"
+    ))
+}
+
+fn unknown_workload(name: &str) -> Failure {
+    let scripts: Vec<&str> = builtins().iter().map(|builtin| builtin.name).collect();
+    let checked: Vec<&str> = isobench_workloads::all().iter().map(|workload| workload.name).collect();
+    let meant = did_you_mean(name, scripts.iter().chain(&checked).copied());
+    Failure::setup(format!(
+        "workload \"{name}\"{meant} is neither a built-in script ({}), nor a checked workload ({}), nor a file",
+        scripts.join(", "),
+        checked.join(", ")
+    ))
+}
+
 impl Sources {
-    /// Returns the scripts with these names: one checked workload, or built-in scripts and files
-    /// with weights.
+    /// Returns the workload of this name: a checked workload, a built-in script or a file.
     ///
     /// # Errors
-    /// A name is unknown, a checked workload is combined with others, or a script has an error.
-    pub fn named(names: &[String], one: impl Fn(&str) -> Outcome<Source>) -> Outcome<Sources> {
-        if let Some(name) = names.iter().find(|name| is_checked(name)) {
-            if names.len() > 1 {
-                return Err(Failure::setup(format!(
-                    "workload \"{name}\" has tables of its own, so it can't be mixed with other scripts; compare twice"
-                )));
-            }
+    /// The name is unknown or has a weight, or a script has an error.
+    pub fn named(name: &str) -> Outcome<Sources> {
+        if is_checked(name) {
             return Sources::checked_workload(name);
         }
-        Sources::new(names.iter().map(|name| one(name)).collect::<Outcome<_>>()?)
+        Sources::new(vec![Source::builtin_or_file(name)?])
+    }
+
+    /// Returns a mix of built-in scripts and files, each with its weight.
+    ///
+    /// # Errors
+    /// A name is unknown, a file can't be read, or a script has an error.
+    pub fn mixed(builtin: &[String], files: &[String]) -> Outcome<Sources> {
+        let builtin = builtin.iter().map(|name| Source::builtin(name));
+        let files = files.iter().map(|name| Source::file(name));
+        Sources::new(builtin.chain(files).collect::<Outcome<_>>()?)
     }
 
     /// Returns the scripts of a checked workload, with or without variant and parameters in its
@@ -166,7 +205,7 @@ impl Sources {
         let mut functions = Vec::new();
         let mut scripts = Vec::new();
         for source in &self.scripts {
-            if strategy == "retry" {
+            if strategy == RETRY {
                 scripts.push(source.clone());
                 continue;
             }
@@ -187,6 +226,21 @@ impl Sources {
             });
         }
         Ok((Sources::parse(scripts, None)?, functions))
+    }
+
+    /// Returns whether the scripts have this strategy.
+    pub fn has_strategy(&self, name: &str) -> bool {
+        match &self.checked {
+            Some(chosen) => {
+                name == RETRY || chosen.workload().variants.iter().any(|variant| variant.name == name)
+            }
+            None => self.coping(name).is_ok(),
+        }
+    }
+
+    /// Returns the names of the variables that the scripts mention.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.symbols.names()
     }
 
     /// Returns whether a script mentions this variable.
@@ -380,9 +434,23 @@ impl Sources {
         })
     }
 
-    /// Returns the names for a plan: those of the scripts, with weights if there are several, or of
-    /// the checked workload.
-    pub fn names(&self) -> Vec<String> {
+    /// Returns the part of a plan that names these scripts: a workload, or the scripts of a mix.
+    pub fn named_in(&self) -> Plan {
+        if self.checked.is_some() || self.scripts.len() == 1 {
+            return Plan { workload: Some(vec![self.name()]), ..Plan::default() };
+        }
+        let of = |builtin: bool| {
+            let scripts = self.scripts.iter().filter(|source| source.writes.is_some() == builtin);
+            let names: Vec<String> =
+                scripts.map(|source| format!("{}@{}", source.name, source.weight)).collect();
+            (!names.is_empty()).then_some(names)
+        };
+        Plan { builtin: of(true), file: of(false), ..Plan::default() }
+    }
+
+    /// Returns the names of the scripts, with weights if there are several, or of the checked
+    /// workload.
+    fn names(&self) -> Vec<String> {
         match (&self.checked, self.scripts.as_slice()) {
             (Some(chosen), _) => vec![chosen.name()],
             (None, [only]) => vec![only.name.clone()],
@@ -392,9 +460,11 @@ impl Sources {
         }
     }
 
-    /// Returns the result document's description of the scripts.
-    pub fn planned(&self) -> Vec<PlannedScript> {
+    /// Returns the result document's description of the scripts. `workload` names what they belong
+    /// to, if there are several workloads.
+    pub fn planned(&self, workload: &str) -> Vec<PlannedScript> {
         let planned = |source: &Source| PlannedScript {
+            workload: workload.to_owned(),
             name: source.name.clone(),
             weight: u32::try_from(source.weight).unwrap_or(u32::MAX),
             text: source.text.clone(),
@@ -423,6 +493,11 @@ impl Sources {
                 )
             })
             .collect()
+    }
+
+    /// Returns whether a script is the user's own.
+    pub fn is_own(&self) -> bool {
+        self.checked.is_none() && self.scripts.iter().any(|source| source.writes.is_none())
     }
 
     /// Returns whether a script is built in, and therefore uses the TPC-B-like tables.

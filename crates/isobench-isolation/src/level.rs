@@ -67,7 +67,9 @@ pub struct UnknownLevel(String);
 
 impl fmt::Display for UnknownLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown isolation level \"{}\"; use one of", self.0)?;
+        let names = Level::ALL.into_iter().map(Level::name);
+        let meant = isobench_suggest::did_you_mean(&self.0, names);
+        write!(f, "unknown isolation level \"{}\"{meant}; use one of", self.0)?;
         for (index, level) in Level::ALL.into_iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
             write!(f, "{comma} {} ({})", level.short(), level.name())?;

@@ -282,9 +282,10 @@ impl EndCounts {
         for record in scripts {
             let Ledger { transactions, late, .. } = &record.ledger;
             sum.committed += transactions.committed;
-            sum.serialization += transactions.given_up.saturating_sub(record.deadlock_failures);
+            let of_other_kinds = record.deadlock_failures + record.further_failures;
+            sum.serialization += transactions.given_up.saturating_sub(of_other_kinds);
             sum.deadlock += record.deadlock_failures;
-            sum.other += record.abandoned;
+            sum.other += record.abandoned + record.further_failures;
             sum.skipped += transactions.skipped;
             sum.retried += record.retried_transactions;
             sum.retries += record.retries;

@@ -180,6 +180,7 @@ fn render(case: &Case, version: Version) -> String {
         elapsed: Duration::from_millis(50),
         scripts: case.scripts.iter().map(|(_, record)| record.clone()).collect(),
         conflicts: Vec::new(),
+        further_errors: Vec::new(),
         aborted: 0,
         aborted_in: None,
         interrupted: false,

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::Args as _;
+use isobench_suggest::did_you_mean;
 use toml::de::{DeTable, DeValue};
 
 use crate::{PUBLISHED, Plan, published};
@@ -46,7 +47,8 @@ pub fn read(name: &Path, size: Size) -> Result<Plan, PlanError> {
         None if !name.exists() && name.extension().is_none() => {
             let names: Vec<&str> = PUBLISHED.iter().map(|plan| plan.name).collect();
             return Err(PlanError(format!(
-                "--plan: \"{shown}\" is neither a plan of isobench's own ({}) nor a file; see isobench plans",
+                "--plan: \"{shown}\"{} is neither a plan of isobench's own ({}) nor a file; see isobench plans",
+                did_you_mean(&shown, names.iter().copied()),
                 names.join(", ")
             )));
         }
@@ -70,9 +72,10 @@ fn parse(text: &str, shown: &str) -> Result<Plan, PlanError> {
         let key = key.replace(".?", "");
         let known =
             if key.contains('.') { String::new() } else { format!("the keys are {}; ", keys().join(", ")) };
+        let meant = did_you_mean(&key, keys().iter().map(String::as_str));
         let line = line_of(text, &key).map_or_else(String::new, |line| format!(", line {line}"));
         return Err(PlanError(format!(
-            "plan \"{shown}\"{line}: unknown key {key}; {known}isobench plans e3-pato shows an experiment with its keys"
+            "plan \"{shown}\"{line}: unknown key {key}{meant}; {known}isobench plans e3-pato shows an experiment with its keys"
         )));
     }
     let nested = plan.full.as_ref().is_some_and(|full| full.full.is_some() || full.experiment.is_some());
@@ -134,9 +137,9 @@ fn sized(plan: Plan, named: Option<&str>, size: Size, shown: &str) -> Result<Pla
 fn relative(mut plan: Plan, path: &Path) -> Plan {
     let folder = path.parent().unwrap_or(Path::new(""));
     plan.setup = plan.setup.map(|setup| folder.join(setup));
-    for workload in plan.workload.iter_mut().flatten() {
+    for workload in plan.workload.iter_mut().chain(plan.file.iter_mut()).flatten() {
         let file = folder.join(workload.rsplit_once('@').map_or(workload.as_str(), |(name, _)| name));
-        if file.is_file() {
+        if file.is_file() || folder.join(&*workload).is_file() {
             *workload = folder.join(&*workload).display().to_string();
         }
     }

@@ -7,6 +7,8 @@
 //! | module | concept |
 //! |---|---|
 //! | `plan` | the struct, its defaults, and the precedence of command line and file |
+//! | `time` | times with and without a unit |
+//! | `retried` | the errors that are retried although they are no conflicts |
 //! | `values` | parameters that vary, settings, shares: values with their own syntax |
 //! | `file` | plan files: read in one of two sizes, written |
 //! | `published` | the plans that come with isobench |
@@ -25,12 +27,16 @@ mod experiment;
 mod file;
 mod plan;
 mod published;
+mod retried;
+mod time;
 mod values;
 
 pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
 pub use file::{PlanError, Size, keys, read, write};
 pub use plan::Plan;
 pub use published::{PUBLISHED, Published, published};
+pub use retried::RetriedState;
+pub use time::{milliseconds, seconds};
 pub use values::{Setting, Share, Vary, WrongValue};
 
 /// The parameter that varies the embedded server's version.

@@ -9,7 +9,7 @@ use isobench_isolation::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Experiment, Setting, Share, Vary};
+use crate::{Experiment, RetriedState, Setting, Share, Vary, time};
 
 /// The headings of the options in help.
 mod heading {
@@ -27,20 +27,40 @@ mod heading {
 pub struct Plan {
     /// Isolation levels, in the order of the table: ru, rc, rr, ser or their full names; the first
     /// is what the others are compared with [default: rc,rr,ser]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::FACTORS)]
+    #[arg(
+        long,
+        visible_alias = "isolation",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = heading::FACTORS
+    )]
     pub levels: Option<Vec<Level>>,
-    /// Built-in script (tpcb-like, simple-update, select-only) or script file, with @WEIGHT and
-    /// repeated a mix; or one checked workload, such as registers or write-skew+for-update (see
-    /// isobench workloads) [default: tpcb-like]
-    #[arg(long, short = 'w', value_name = "NAME|FILE[@WEIGHT]", help_heading = heading::FACTORS)]
+    /// Checked workload, such as registers or write-skew+for-update (see isobench workloads),
+    /// built-in script (tpcb-like, simple-update, select-only) or script file; several are compared
+    /// with each other (repeatable) [default: tpcb-like]
+    #[arg(long, short = 'w', value_name = "NAME|FILE", help_heading = heading::FACTORS)]
     pub workload: Option<Vec<String>>,
+    /// Script file, - for standard input; several, also with -b, are one workload, a mix, in which
+    /// each is chosen as often as its weight says (repeatable)
+    #[arg(long, short = 'f', value_name = "FILE[@WEIGHT]", help_heading = heading::FACTORS)]
+    pub file: Option<Vec<String>>,
+    /// Built-in script, by its name or the beginning of it, of such a mix (repeatable)
+    #[arg(long, short = 'b', value_name = "NAME[@WEIGHT]", help_heading = heading::FACTORS)]
+    pub builtin: Option<Vec<String>>,
     /// Ways in which the application copes with conflicts, as a factor: retry, procedure, swallow,
     /// single-statement, savepoint, for-update, advisory-lock, reorder, or any variant of a checked
     /// workload [default: the workload itself, which retries]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::FACTORS)]
     pub strategies: Option<Vec<String>>,
     /// Numbers of clients, as a factor [default: 8]
-    #[arg(long, short = 'c', value_name = "LIST", value_delimiter = ',', help_heading = heading::FACTORS)]
+    #[arg(
+        long,
+        short = 'c',
+        visible_alias = "client",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = heading::FACTORS
+    )]
     pub clients: Option<Vec<u32>>,
     /// A parameter and its values, as a factor: of the workload (rows=10,1000), of pgbench's tables
     /// (scale, foreign-keys=off,on, unlogged-tables, fillfactor, script-scale), a variable of your
@@ -55,8 +75,10 @@ pub struct Plan {
     /// making pgbench's tables
     #[arg(long, value_name = "FILE.sql", help_heading = heading::FACTORS, hide_short_help = true)]
     pub setup: Option<PathBuf>,
-    /// Seconds measured in each cell [default: 2.5]
-    #[arg(long, short = 'T', value_name = "SECONDS", help_heading = heading::LENGTH)]
+    /// Seconds measured in each cell; also 500ms or 2min [default: 2.5]
+    #[arg(long, short = 'T', value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
+    #[serde(deserialize_with = "time::in_seconds")]
+    #[schemars(with = "Option<f64>")]
     pub time: Option<f64>,
     /// Transactions of each client in each cell, instead of a time
     #[arg(long, short = 't', value_name = "NUM", help_heading = heading::LENGTH)]
@@ -70,13 +92,25 @@ pub struct Plan {
     pub resolve: Option<Share>,
     /// Start no further round that would end after this many seconds [default: unlimited; with
     /// --resolve 600]
-    #[arg(long, value_name = "SECONDS", help_heading = heading::LENGTH)]
+    #[arg(long, value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
+    #[serde(deserialize_with = "time::in_seconds")]
+    #[schemars(with = "Option<f64>")]
     pub time_limit: Option<f64>,
     /// Seconds run before measuring, in each cell; repeated until the rate is steady [default: 0.5]
-    #[arg(long, value_name = "SECONDS", help_heading = heading::LENGTH)]
+    #[arg(long, value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
+    #[serde(deserialize_with = "time::in_seconds")]
+    #[schemars(with = "Option<f64>")]
     pub warmup: Option<f64>,
     /// The longest warm-up in seconds [default: three steps]
-    #[arg(long, value_name = "SECONDS", help_heading = heading::LENGTH, hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = time::seconds,
+        help_heading = heading::LENGTH,
+        hide_short_help = true
+    )]
+    #[serde(deserialize_with = "time::in_seconds")]
+    #[schemars(with = "Option<f64>")]
     pub max_warmup: Option<f64>,
     /// Measure the first level twice in every round, to learn what equal cells differ by on this
     /// machine; smaller differences are noise
@@ -87,14 +121,18 @@ pub struct Plan {
     #[arg(long, short = 'R', value_name = "LIST", value_delimiter = ',', help_heading = heading::LOAD)]
     pub rate: Option<Vec<f64>>,
     /// Milliseconds after which a transaction is late, and not retried
-    #[arg(long, short = 'L', value_name = "MS", help_heading = heading::LOAD)]
+    #[arg(long, short = 'L', value_name = "MS", value_parser = time::milliseconds, help_heading = heading::LOAD)]
+    #[serde(deserialize_with = "time::in_milliseconds")]
+    #[schemars(with = "Option<f64>")]
     pub latency_limit: Option<f64>,
     /// After the rounds, search for the highest rate of each level at which 99 % of the
     /// transactions commit within --latency-limit
     #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::LOAD)]
     pub sweep: Option<bool>,
     /// Milliseconds a client pauses between two transactions
-    #[arg(long, value_name = "MS", help_heading = heading::LOAD)]
+    #[arg(long, value_name = "MS", value_parser = time::milliseconds, help_heading = heading::LOAD)]
+    #[serde(deserialize_with = "time::in_milliseconds")]
+    #[schemars(with = "Option<f64>")]
     pub think_time: Option<f64>,
     /// Delays before a retry, as a factor: none, or a policy such as fixed:5ms or exponential; a
     /// wrong one lists them all [default: none]
@@ -103,6 +141,14 @@ pub struct Plan {
     /// The most attempts of one transaction; 0 is unlimited [default: 0]
     #[arg(long, value_name = "NUM", help_heading = heading::RETRIES)]
     pub max_tries: Option<u32>,
+    /// SQLSTATEs of further errors that are retried as conflicts are, such as 23505 for a row that
+    /// another transaction inserted first
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::RETRIES)]
+    pub retry_sqlstate: Option<Vec<RetriedState>>,
+    /// Go on with the next transaction after an error that isn't retried, instead of ending the
+    /// client
+    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::RETRIES)]
+    pub continue_on_error: Option<bool>,
     /// Protocol of the statements: simple, extended or prepared [default: simple]
     #[arg(long, short = 'M', value_name = "PROTOCOL", help_heading = heading::LOAD)]
     pub protocol: Option<String>,
@@ -110,7 +156,13 @@ pub struct Plan {
     #[arg(long, short = 'j', value_name = "NUM", help_heading = heading::EXPERT, hide_short_help = true)]
     pub jobs: Option<u32>,
     /// Seed of all random numbers, also of the order of the cells [default: 1]
-    #[arg(long, value_name = "NUM", help_heading = heading::EXPERT, hide_short_help = true)]
+    #[arg(
+        long,
+        visible_alias = "random-seed",
+        value_name = "NUM",
+        help_heading = heading::EXPERT,
+        hide_short_help = true
+    )]
     pub seed: Option<u64>,
     /// Refuse a level that the server runs as another one
     #[arg(
@@ -180,6 +232,7 @@ impl Plan {
             sweep: Some(false),
             backoff: Some(vec!["none".to_owned()]),
             max_tries: Some(0),
+            continue_on_error: Some(false),
             protocol: Some("simple".to_owned()),
             jobs: Some(1),
             seed: Some(1),
@@ -191,15 +244,21 @@ impl Plan {
     }
 
     /// Returns this plan's values, completed from `other`. `time` and `transactions` exclude each
-    /// other, so if one of them is set here, the other isn't taken from `other`.
+    /// other, so if one of them is set here, the other isn't taken from `other`. So do `workload`
+    /// and the mix of `file` and `builtin`.
     #[must_use]
     pub fn or(self, other: Plan) -> Plan {
         let limited = self.time.is_some() || self.transactions.is_some();
         let (time, transactions) = if limited { (None, None) } else { (other.time, other.transactions) };
+        let worked = self.workload.is_some() || self.mixes();
+        let (workload, file, builtin) =
+            if worked { (None, None, None) } else { (other.workload, other.file, other.builtin) };
         first_given!(self, other:
-            levels, workload, strategies, clients, vary, scale, setup, rounds, resolve, time_limit, warmup,
-            max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries, protocol, jobs,
+            levels, strategies, clients, vary, scale, setup, rounds, resolve, time_limit, warmup,
+            max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries, retry_sqlstate,
+            continue_on_error, protocol, jobs,
             seed, strict_levels, no_observe, connect, server_settings, full, experiment;
+            workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
         )
     }
@@ -209,7 +268,22 @@ impl Plan {
         list(&self.levels)
     }
 
-    /// The names of the scripts, or of the checked workload.
+    /// True if the plan names the scripts of a mix.
+    pub fn mixes(&self) -> bool {
+        self.file.is_some() || self.builtin.is_some()
+    }
+
+    /// The script files of a mix, with their weights.
+    pub fn files(&self) -> &[String] {
+        list(&self.file)
+    }
+
+    /// The built-in scripts of a mix, with their weights.
+    pub fn builtins(&self) -> &[String] {
+        list(&self.builtin)
+    }
+
+    /// The names of the workloads; none if the plan has a mix.
     pub fn workload(&self) -> &[String] {
         list(&self.workload)
     }
@@ -258,6 +332,16 @@ impl Plan {
     /// True if a level that the server runs as another one is refused.
     pub fn is_strict(&self) -> bool {
         self.strict_levels == Some(true)
+    }
+
+    /// The errors that are retried although they are no conflicts.
+    pub fn retried(&self) -> &[RetriedState] {
+        list(&self.retry_sqlstate)
+    }
+
+    /// True if a client goes on after an error that isn't retried.
+    pub fn continues(&self) -> bool {
+        self.continue_on_error == Some(true)
     }
 
     /// True if each transaction has a connection of its own.

@@ -9,10 +9,12 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::RetriedState;
+
 /// The text doesn't match the syntax.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct WrongValue(String);
+pub struct WrongValue(pub(crate) String);
 
 /// A parameter and its values, in the order of the table; a single value sets it.
 ///
@@ -77,7 +79,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// A share above 0 and up to 1, written as a percentage: `2%`; `0.02` is accepted, too.
+/// A share above 0 and up to 1, written as a percentage: `2%`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Share(pub f64);
@@ -86,14 +88,32 @@ impl FromStr for Share {
     type Err = WrongValue;
 
     fn from_str(text: &str) -> Result<Share, WrongValue> {
-        let (number, unit) = match text.trim().strip_suffix('%') {
-            Some(number) => (number.trim(), 100.0),
-            None => (text.trim(), 1.0),
-        };
-        match number.parse::<f64>().map(|number| number / unit) {
+        let text = text.trim();
+        let Some(number) = text.strip_suffix('%') else { return Err(without_unit(text)) };
+        match number.trim().parse::<f64>().map(|number| number / 100.0) {
             Ok(share) if share > 0.0 && share <= 1.0 => Ok(Share(share)),
-            _ => Err(WrongValue(format!("\"{text}\" isn't a percentage above 0 and up to 100, such as 2%"))),
+            _ => Err(not_a_percentage(text)),
         }
+    }
+}
+
+fn not_a_percentage(text: &str) -> WrongValue {
+    WrongValue(format!("\"{text}\" isn't a percentage above 0 and up to 100, such as 2%"))
+}
+
+/// A number without `%` may mean two precisions, of which one is a hundred times the other.
+fn without_unit(text: &str) -> WrongValue {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= 1.0 => {
+            let share = Share(number);
+            WrongValue(format!("\"{text}\" may mean {text}% or, as a share, {share}; write the one with %"))
+        }
+        Ok(number) if number > 1.0 && number <= 100.0 => WrongValue(format!(
+            "\"{text}\" lacks its unit: write {text}%, or, if you meant the share {}, {}",
+            number / 100.0,
+            Share(number / 100.0)
+        )),
+        _ => not_a_percentage(text),
     }
 }
 
@@ -137,7 +157,7 @@ macro_rules! is_text {
     )+};
 }
 
-is_text!(Vary, Setting, Share);
+is_text!(Vary, Setting, Share, RetriedState);
 
 #[cfg(test)]
 mod tests {
@@ -151,8 +171,7 @@ mod tests {
         assert_eq!(" rows = 1, 10".parse::<Vary>().unwrap().to_string(), "rows=1,10");
         assert_eq!("fsync = off".parse::<Setting>().unwrap().to_string(), "fsync=off");
         assert_eq!("a=".parse::<Setting>().unwrap().value, "");
-        for (text, share, written) in [("2%", 0.02, "2%"), ("0.07", 0.07, "7%"), (" 12.5 % ", 0.125, "12.5%")]
-        {
+        for (text, share, written) in [("2%", 0.02, "2%"), ("7%", 0.07, "7%"), (" 12.5 % ", 0.125, "12.5%")] {
             let read: Share = text.parse().unwrap();
             assert!((read.0 - share).abs() < 1e-12);
             assert_eq!(read.to_string(), written);
@@ -170,6 +189,12 @@ mod tests {
         }
         for text in ["0%", "-1%", "101%", "two", "NaN", ""] {
             assert!(text.parse::<Share>().unwrap_err().to_string().contains("percentage"), "{text}");
+        }
+        for (text, spellings) in
+            [("0.5", ["0.5%", "50%"]), ("2", ["write 2%", "share 0.02"]), ("1", ["1%", "100%"])]
+        {
+            let message = text.parse::<Share>().unwrap_err().to_string();
+            assert!(spellings.iter().all(|spelling| message.contains(spelling)), "{message}");
         }
     }
 }

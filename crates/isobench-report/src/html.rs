@@ -154,8 +154,8 @@ fn header(document: &Document) -> Markup {
 /// The few facts without which no number says anything.
 fn facts(document: &Document) -> Vec<String> {
     let plan = &document.plan;
-    let workload =
-        workload(&document.workload.scripts.iter().map(|script| script.name.as_str()).collect::<Vec<_>>());
+    let scripts: Vec<&str> = document.workload.scripts.iter().map(|script| script.name.as_str()).collect();
+    let workload = if plan.workload().len() > 1 { plan.workload().join(", ") } else { workload(&scripts) };
     let clients: Vec<String> = plan.clients().iter().map(|clients| count((*clients).into())).collect();
     let mut facts = Vec::new();
     if !workload.is_empty() {

@@ -187,7 +187,7 @@ fn what_differs_is_listed_and_what_is_unfair_is_warned_of() {
     b.client.cores = 64;
     b.plan.time = Some(60.0);
     b.workload.scripts[0].text = "SELECT 1;".to_owned();
-    b.workload.scripts.push(PlannedScript { name: "more".to_owned(), weight: 2, text: String::new() });
+    b.workload.scripts.push(PlannedScript { name: "more".to_owned(), weight: 2, ..PlannedScript::default() });
     let pair = pair(&a, &b);
     let listed: Vec<String> = pair
         .differences

@@ -78,6 +78,8 @@ pub struct RunOutcome {
     pub scripts: Vec<ScriptRecord>,
     /// Conflicts by code, script, command and reason.
     pub conflicts: Vec<ConflictCount>,
+    /// The same for errors that were retried although they are no conflicts.
+    pub further_errors: Vec<ConflictCount>,
     /// Clients that ended early.
     pub aborted: usize,
     /// The first worker with such a client, from 0.
@@ -314,6 +316,7 @@ impl RunOutcome {
             elapsed: ended.duration_since(began),
             scripts: sum.scripts,
             conflicts: sum.conflicts,
+            further_errors: sum.further_errors,
             levels: sum.levels,
             series: sum.series.map(|counter| counter.finish(ended)),
             aborted: outcomes.iter().map(|outcome| outcome.aborted).sum(),
@@ -351,9 +354,13 @@ impl RunOutcome {
     pub fn check(&self) -> Result<(), AccountingError> {
         let ledger = self.ledger();
         ledger.check()?;
-        let by_kind: u64 = self.conflicts.iter().map(|conflict| conflict.count).sum();
-        if by_kind != ledger.conflicts {
-            return Err(AccountingError::Conflicts { by_kind, counted: ledger.conflicts });
+        for (counts, counted) in
+            [(&self.conflicts, ledger.conflicts), (&self.further_errors, ledger.further_errors)]
+        {
+            let by_kind: u64 = counts.iter().map(|conflict| conflict.count).sum();
+            if by_kind != counted {
+                return Err(AccountingError::Conflicts { by_kind, counted });
+            }
         }
         let latencies = self.latency().len();
         if latencies != ledger.transactions.committed {
@@ -388,8 +395,8 @@ pub enum AccountingError {
     /// An identity of the ledger is broken.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The table of conflicts and the ledger differ.
-    #[error("{by_kind} conflicts by kind, but {counted} in all; please report this")]
+    /// The table of conflicts or of further errors and the ledger differ.
+    #[error("{by_kind} conflicts or retried errors by kind, but {counted} in all; please report this")]
     Conflicts {
         /// Sum over the table.
         by_kind: u64,

@@ -35,6 +35,11 @@ pub enum ErrorClass {
         /// The table or row that the conflict was about, if the server reports it.
         object: Option<Cow<'static, str>>,
     },
+    /// No conflict, but an error that the caller wants to be retried as conflicts are.
+    Retried {
+        /// The reason, as reports name it.
+        reason: Cow<'static, str>,
+    },
     /// The server doesn't know whether it committed (SQLSTATE 40003). Never retried.
     Ambiguous,
     /// Anything else.

@@ -31,6 +31,8 @@ pub struct ScriptRecord {
     /// Transactions given up after a deadlock (pgbench: "deadlock failures"). The others given up
     /// met a serialization failure.
     pub deadlock_failures: u64,
+    /// Transactions given up after an error that is retried although it is no conflict.
+    pub further_failures: u64,
     /// Transactions abandoned after an error other than a conflict, whose clients continued
     /// (pgbench: "other failures"). The others that errored ended their clients.
     pub abandoned: u64,
@@ -105,6 +107,8 @@ pub struct ConflictCount {
 pub(crate) struct Recorder {
     pub(crate) scripts: Vec<ScriptRecord>,
     pub(crate) conflicts: Vec<ConflictCount>,
+    /// The errors that are retried although they are no conflicts.
+    pub(crate) further_errors: Vec<ConflictCount>,
     /// Counts over time, if asked for.
     pub(crate) series: Option<SeriesCounter>,
     /// The levels that transactions reported when asked, with the number of answers.
@@ -125,6 +129,7 @@ impl ScriptRecord {
         self.retried_transactions += other.retried_transactions;
         self.retries += other.retries;
         self.deadlock_failures += other.deadlock_failures;
+        self.further_failures += other.further_failures;
         self.abandoned += other.abandoned;
         self.lag.merge(&other.lag);
         for (mine, theirs) in self.commands.iter_mut().zip(&other.commands) {
@@ -161,22 +166,28 @@ impl Recorder {
         self.add_conflict(conflict);
     }
 
-    fn add_conflict(&mut self, mut new: ConflictCount) {
-        if new.object.is_some() && self.position(&new).is_none() && self.objects(&new) >= MOST_OBJECTS {
-            new.object = Some(Cow::Borrowed(OTHERS));
-        }
-        match self.position(&new) {
-            Some(old) => self.conflicts[old].count += new.count,
-            None => self.conflicts.push(new),
+    /// Counts attempts that ended in an error that is retried although it is no conflict.
+    pub(crate) fn further_error(&mut self, error: ConflictCount) {
+        self.scripts[error.script].ledger.further_errors += error.count;
+        self.add_further_error(error);
+    }
+
+    fn add_further_error(&mut self, new: ConflictCount) {
+        match position(&self.further_errors, &new) {
+            Some(old) => self.further_errors[old].count += new.count,
+            None => self.further_errors.push(new),
         }
     }
 
-    /// The index at which conflicts of this kind are counted.
-    fn position(&self, new: &ConflictCount) -> Option<usize> {
-        self.conflicts.iter().position(|old| {
-            (old.sqlstate, old.script, old.command) == (new.sqlstate, new.script, new.command)
-                && (&old.reason, &old.object) == (&new.reason, &new.object)
-        })
+    fn add_conflict(&mut self, mut new: ConflictCount) {
+        let known = position(&self.conflicts, &new).is_some();
+        if new.object.is_some() && !known && self.objects(&new) >= MOST_OBJECTS {
+            new.object = Some(Cow::Borrowed(OTHERS));
+        }
+        match position(&self.conflicts, &new) {
+            Some(old) => self.conflicts[old].count += new.count,
+            None => self.conflicts.push(new),
+        }
     }
 
     /// The number of entries of the same code and reason that have an object.
@@ -191,6 +202,9 @@ impl Recorder {
         }
         for conflict in &other.conflicts {
             self.add_conflict(conflict.clone());
+        }
+        for error in &other.further_errors {
+            self.add_further_error(error.clone());
         }
         for (level, count) in &other.levels {
             *self.levels.entry(level.clone()).or_default() += count;
@@ -225,6 +239,14 @@ impl Recorder {
         }
         sum
     }
+}
+
+/// The index at which conflicts or errors of this kind are counted.
+fn position(counts: &[ConflictCount], new: &ConflictCount) -> Option<usize> {
+    counts.iter().position(|old| {
+        (old.sqlstate, old.script, old.command) == (new.sqlstate, new.script, new.command)
+            && (&old.reason, &old.object) == (&new.reason, &new.object)
+    })
 }
 
 #[cfg(test)]

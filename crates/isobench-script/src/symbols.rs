@@ -65,6 +65,11 @@ impl Symbols {
         self.names.get(slot.index()).is_some_and(|entry| entry.assignable)
     }
 
+    /// All names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|entry| &*entry.name)
+    }
+
     /// The number of names.
     pub fn len(&self) -> usize {
         self.names.len()

@@ -148,6 +148,9 @@ pub struct Ledger {
     /// what the server's product uses instead. They lie in the buckets retried, given up,
     /// swallowed, cut off or errored.
     pub conflicts: u64,
+    /// Attempts ended by an error that is no conflict but is retried as one, because the plan names
+    /// its SQLSTATE. They lie in the buckets retried, given up or cut off.
+    pub further_errors: u64,
     /// Further attempts that were started, that is, attempts beyond the first one of their
     /// transaction, by the client or inside the server (`--@ inside`). pgbench: "total number of
     /// retries", which has the client's only.
@@ -292,6 +295,7 @@ impl Ledger {
     /// | attempts cut off ≤ transactions cut off | a transaction may also be cut off during its backoff |
     /// | attempts started = transactions − skipped + retries | a first attempt each, and the further ones |
     /// | conflicts ≤ attempts retried, given up, swallowed, cut off or errored | a committed attempt met no conflict |
+    /// | conflicts and further errors ≤ attempts retried, given up, swallowed, cut off or errored | an attempt ends by one error |
     /// | late ≤ transactions − skipped | only what ran has a latency |
     ///
     /// From these follows: attempts retried − retries = transactions − attempts cut off, the
@@ -333,6 +337,12 @@ impl Ledger {
         ]);
         within("conflicts", self.conflicts.into(), "attempts that failed", failed)?;
         within(
+            "conflicts and further errors",
+            total(&[self.conflicts, self.further_errors]),
+            "attempts that failed",
+            failed,
+        )?;
+        within(
             "late plus skipped transactions",
             total(&[self.late, transactions.skipped]),
             "transactions",
@@ -345,7 +355,7 @@ impl Ledger {
         self.attempts.merge(&other.attempts);
         self.transactions.merge(&other.transactions);
         self.time.merge(&other.time);
-        add_fields!(self, other, conflicts, retries, late);
+        add_fields!(self, other, conflicts, further_errors, retries, late);
     }
 
     /// Attempts ended by a conflict ÷ attempts started, 0 to 1; 0 when nothing was started.

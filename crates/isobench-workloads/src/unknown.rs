@@ -1,18 +1,20 @@
 //! Errors in a text that selects a workload. The messages list the alternatives.
 
+use isobench_suggest::did_you_mean;
+
 use crate::workload::Parameter;
 
 /// An error in a text that selects a workload. The message lists the alternatives.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum UnknownWorkload {
     /// There is no workload of this name.
-    #[error("there is no workload \"{name}\"; there are {}", list(crate::all().iter().map(|row| row.name)))]
+    #[error("there is no workload \"{name}\"{}; there are {}", did_you_mean(name, names()), list(names()))]
     Name {
         /// The name given.
         name: String,
     },
     /// The workload has no such variant.
-    #[error("workload {workload} has no variant \"{variant}\"; {known}")]
+    #[error("workload {workload} has no variant \"{variant}\"{}; {known}", meant(variant, known))]
     Variant {
         /// The workload.
         workload: &'static str,
@@ -22,7 +24,10 @@ pub enum UnknownWorkload {
         known: String,
     },
     /// The workload has no such parameter.
-    #[error("workload {workload} has no parameter \"{parameter}\"; there are {known}")]
+    #[error(
+        "workload {workload} has no parameter \"{parameter}\"{}; there are {known}",
+        meant(parameter, known)
+    )]
     Parameter {
         /// The workload.
         workload: &'static str,
@@ -73,7 +78,7 @@ pub enum UnknownWorkload {
         greater: String,
     },
     /// A built-in script of pgbench doesn't have the strategy.
-    #[error("script {script} has no strategy \"{strategy}\"; {known}")]
+    #[error("script {script} has no strategy \"{strategy}\"{}; {known}", meant(strategy, known))]
     Strategy {
         /// The script.
         script: String,
@@ -91,6 +96,20 @@ pub enum UnknownWorkload {
         weights: String,
     },
 }
+
+/// The names of all workloads.
+fn names() -> impl Iterator<Item = &'static str> {
+    crate::all().iter().map(|row| row.name)
+}
+
+/// The question whether one of the names in a sentence was meant.
+fn meant(given: &str, known: &str) -> String {
+    let names = known.strip_prefix(THERE_ARE).unwrap_or(known);
+    did_you_mean(given, names.split(", ").filter(|name| !name.contains(' ')))
+}
+
+/// The beginning of a sentence that lists names.
+const THERE_ARE: &str = "there are ";
 
 /// Names as a list in a sentence.
 pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {

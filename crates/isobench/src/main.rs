@@ -21,7 +21,7 @@ use clap::Parser;
 use isobench_comparison::Failure;
 use isobench_pgbench::fit;
 
-use crate::options::{Command, Options};
+use crate::options::{Command, Options, suggest};
 
 fn main() -> ExitCode {
     interrupt::outlive_file_limits();
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
     let options = match Options::try_parse() {
         Ok(options) => options,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(error, &words),
     };
     let outcome = match options.command {
         Command::Compare(options) => commands::compare::compare(&options),
@@ -82,7 +82,8 @@ fn as_pgbench(words: &[OsString]) -> Option<Vec<OsString>> {
 
 /// Prints help and version on standard output with status 0; a wrong option gets status 1, as in
 /// pgbench.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
+    suggest(&mut error, words.iter().map(|word| word.to_string_lossy().into_owned()));
     let plain = error.to_string();
     if error.use_stderr() && fit(&plain) != plain {
         // It quotes arguments, which may contain a password.

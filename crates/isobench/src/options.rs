@@ -12,6 +12,7 @@ mod plans;
 mod probe;
 mod report;
 mod run;
+mod unknown;
 mod workloads;
 mod written;
 
@@ -24,6 +25,7 @@ pub use plans::PlansOptions;
 pub use probe::ProbeOptions;
 pub use report::{ReportFormat, ReportOptions};
 pub use run::RunOptions;
+pub use unknown::suggest;
 pub use workloads::WorkloadsOptions;
 pub use written::command;
 

@@ -29,7 +29,7 @@ pub fn find(
 ) -> Outcome<(Target, Arc<Control>)> {
     let given = connection.given(database);
     let control = Arc::new(Control::new());
-    if is_named(&given) {
+    if let Some(by) = named_by(&given) {
         if embedded.any() {
             return Err(Failure::setup(
                 "--server-bin, --server-version and --server-setting belong to the embedded PostgreSQL, but a server \
@@ -38,12 +38,17 @@ pub fn find(
         }
         let mut options = resolve(&given)?;
         options.patience = control.patience().clone();
+        if by.starts_with("PG") {
+            say(&format!("{by} names the server, so this uses {}", options.describe()));
+        }
         let target = Target::connect(options, &say)?;
         interrupt::watch(&control)?;
         return Ok((target, control));
     }
-    let options = embedded.server_options();
-    enough_connections(&options, clients)?;
+    let options = with_room(embedded.server_options(), clients)?;
+    if let Some(note) = passed_over(&process_environment) {
+        say(&note);
+    }
     interrupt::watch(&control)?;
     let target = start_target(&options, &control)?;
     Ok((target, control))
@@ -68,9 +73,53 @@ pub fn find_all(
     let (target, control) = find(connection, None, &at(first), clients)?;
     let mut targets = vec![target];
     for version in rest {
-        targets.push(start_target(&at(version).server_options(), &control)?);
+        let options = with_room(at(version).server_options(), clients)?;
+        targets.push(start_target(&options, &control)?);
     }
     Ok((targets, control))
+}
+
+/// Returns the options of an embedded server that has room for this many clients: its
+/// `max_connections` is raised unless it is given.
+///
+/// # Errors
+/// It is given and too small.
+fn with_room(mut options: ServerOptions, clients: usize) -> Outcome<ServerOptions> {
+    let given = options.settings.iter().any(|(name, _)| name.eq_ignore_ascii_case(MAX_CONNECTIONS));
+    match enough_connections(&options, clients) {
+        Err(failure) if given => Err(failure),
+        Err(_) => {
+            let most = clients.saturating_add(OWN_CONNECTIONS);
+            say(&format!(
+                "the embedded server's {MAX_CONNECTIONS} is raised to {most}, for {clients} clients and isobench's own \
+                 sessions"
+            ));
+            options.settings.push((MAX_CONNECTIONS.to_owned(), most.to_string()));
+            Ok(options)
+        }
+        Ok(()) => Ok(options),
+    }
+}
+
+/// The setting that limits sessions.
+const MAX_CONNECTIONS: &str = "max_connections";
+
+/// Sessions besides the clients': the observer's, those that make tables, and those that
+/// PostgreSQL reserves.
+const OWN_CONNECTIONS: usize = 20;
+
+/// Returns a note about variables of the environment that don't say where a server is, and are
+/// therefore passed over.
+fn passed_over(environment: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let is_set = |name: &&str| environment(name).is_some_and(|value| !value.is_empty());
+    let set: Vec<&str> = ["PGUSER", "PGDATABASE"].into_iter().filter(is_set).collect();
+    let (verb, it) = if set.len() == 1 { ("doesn't", "it is") } else { ("don't", "they are") };
+    (!set.is_empty()).then(|| {
+        format!(
+            "{} {verb} say where a server is, so {it} passed over; -h or PGHOST names one",
+            set.join(" and ")
+        )
+    })
 }
 
 fn start_target(options: &ServerOptions, control: &Control) -> Outcome<Target> {
@@ -94,7 +143,7 @@ pub fn named_server(
     database: Option<&str>,
 ) -> Outcome<Option<ConnectOptions>> {
     let given = connection.given(database);
-    if !is_named(&given) {
+    if named_by(&given).is_none() {
         return Ok(None);
     }
     let options = resolve(&given)?;
@@ -106,13 +155,45 @@ pub fn named_server(
 
 /// Returns whether options or environment name a server.
 pub fn names_server(connection: &ConnectionOptions) -> bool {
-    is_named(&connection.given(None))
+    named_by(&connection.given(None)).is_some()
 }
 
-fn is_named(given: &Given) -> bool {
-    ConnectOptions::names_server(given, &process_environment)
+/// Returns the option or variable that names the server.
+fn named_by(given: &Given) -> Option<&'static str> {
+    ConnectOptions::named_by(given, &process_environment)
 }
 
 fn resolve(given: &Given) -> Outcome<ConnectOptions> {
     ConnectOptions::resolve(given, &process_environment).map_err(Failure::setup)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(settings: &[(&str, &str)], clients: usize) -> Outcome<Vec<(String, String)>> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let options =
+            ServerOptions { settings: settings.iter().map(owned).collect(), ..ServerOptions::default() };
+        with_room(options, clients).map(|options| options.settings)
+    }
+
+    #[test]
+    fn many_clients_get_connections_unless_the_user_says_otherwise() {
+        assert_eq!(room(&[], 90).unwrap(), []);
+        assert_eq!(room(&[], 150).unwrap(), [("max_connections".to_owned(), "170".to_owned())]);
+        assert_eq!(room(&[("Max_Connections", "300")], 150).unwrap().len(), 1);
+        let message = room(&[("max_connections", "120")], 150).unwrap_err().to_string();
+        assert!(message.contains("(120)") && message.contains("max_connections=170"), "{message}");
+    }
+
+    #[test]
+    fn variables_that_name_no_server_are_told() {
+        let of = |set: &'static [&str]| {
+            passed_over(&move |name: &str| set.contains(&name).then(|| "x".to_owned()))
+        };
+        assert_eq!(of(&[]), None);
+        assert!(of(&["PGUSER"]).unwrap().starts_with("PGUSER doesn't say where"));
+        assert!(of(&["PGUSER", "PGDATABASE"]).unwrap().starts_with("PGUSER and PGDATABASE don't"));
+    }
 }

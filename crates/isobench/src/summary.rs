@@ -100,6 +100,13 @@ impl Account<'_> {
                 conflict.count, conflict.sqlstate, conflict.reason
             )?;
         }
+        if ledger.further_errors > 0 {
+            writeln!(out, "further errors that are retried: {}", ledger.further_errors)?;
+        }
+        for error in &self.run.further_errors {
+            let at = self.job.command_label(error.script, error.command);
+            writeln!(out, "  {:>8}  {}, at command {at}", error.count, error.sqlstate)?;
+        }
         for invariant in self.invariants {
             let held = match invariant.held {
                 Some(true) => "held",

@@ -100,6 +100,7 @@ impl Search {
             level: Some(cell.level),
             clients: count(cell.clients),
             backoff: cell.backoff.to_string(),
+            workload: design.workload_among_several(&cell).unwrap_or_default(),
             strategy: design.works[cell.work].strategy.clone(),
             varied: design.varied(&cell),
             limit_ms,

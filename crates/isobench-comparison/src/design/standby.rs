@@ -8,6 +8,7 @@ use super::values::wrong;
 use super::{Design, Work};
 use crate::failure::{Failure, Outcome};
 use crate::tables::Tables;
+use crate::workload::Sources;
 
 /// Refuses a read-only server, for this reason.
 pub fn refusal(place: &str, why: &str) -> Failure {
@@ -46,7 +47,7 @@ impl Design {
             }
             notes.push(format!("left out: {why}"));
         }
-        if self.sources.has_builtin() {
+        if self.workloads.iter().any(Sources::has_builtin) {
             self.plan.scale = Some(scale()?);
         }
         for work in &mut self.works {

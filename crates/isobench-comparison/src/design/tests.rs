@@ -4,6 +4,8 @@ use std::path::Path;
 use clap::{Args as _, Command, FromArgMatches as _};
 use isobench_plan::{Size, read};
 
+use crate::tables::Tables;
+
 use super::*;
 
 /// The options of a command line.
@@ -93,7 +95,7 @@ fn a_checked_workload_has_its_variants_as_strategies_and_parameters_of_its_own()
     let names: Vec<String> = design.works.iter().map(|work| work.sources.name()).collect();
     assert_eq!(names[1], "write-skew+for-update:shifts=5");
     assert_eq!(names[5], "write-skew+materialized-conflict:shifts=5,doctors=3");
-    assert_eq!(design.sources.name(), "write-skew:shifts=5");
+    assert_eq!(design.workloads[0].name(), "write-skew:shifts=5");
     let wrong = message(resolve("--workload write-skew+for-update --strategies retry"));
     assert!(wrong.contains("name it among the strategies"), "{wrong}");
     let wrong = message(resolve("--workload registers --vary doors=1"));
@@ -215,7 +217,135 @@ fn files_in_a_plan_are_relative_to_it() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("mine.sql"), "SELECT 1;\n").unwrap();
     let path = folder.path().join("plan.toml");
-    fs::write(&path, "workload = [\"mine.sql@3\", \"select-only\"]\n").unwrap();
+    fs::write(&path, "file = [\"mine.sql@3\"]\nbuiltin = [\"select-only\"]\n").unwrap();
     let design = of_file("", &path, Plan::default()).unwrap();
-    assert!(design.sources.name().ends_with("mine.sql@3+select-only@1"), "{}", design.sources.name());
+    let [mix] = &design.workloads[..] else { panic!("{}", design.workloads.len()) };
+    let name = mix.name();
+    assert!(name.starts_with("select-only@1+") && name.ends_with("/mine.sql@3"), "{name}");
+    fs::write(&path, "workload = [\"mine.sql\", \"select-only\"]\n").unwrap();
+    let design = of_file("", &path, Plan::default()).unwrap();
+    assert!(design.workloads[0].name().ends_with("/mine.sql"), "{}", design.workloads[0].name());
+    // A mix on the command line takes the place of the file's workloads.
+    let design = of_file("-b simple-update@2 -b select-only", &path, Plan::default()).unwrap();
+    assert_eq!(design.workloads[0].name(), "simple-update@2+select-only@1");
+    assert_eq!((design.plan.workload(), design.plan.builtins().len()), (&[][..], 2));
+}
+
+#[test]
+fn workloads_are_a_factor_with_tables_and_strategies_of_their_own() {
+    let design =
+        resolve("-w write-skew -w tpcb-like --levels rc,ser --strategies retry,single-statement,promotion");
+    let wrong = message(design);
+    assert!(wrong.contains("promotion"), "no workload has it: {wrong}");
+    let line = "-w write-skew -w tpcb-like --levels rc,ser --strategies retry,for-update,single-statement";
+    let design = resolve(line).unwrap();
+    let found: Vec<(String, String)> = design
+        .cells()
+        .iter()
+        .map(|cell| {
+            let strategy = design.works[cell.work].strategy.clone().unwrap();
+            (design.workload_among_several(cell).unwrap(), strategy)
+        })
+        .collect();
+    let expected = [
+        ("write-skew", "retry"),
+        ("write-skew", "for-update"),
+        ("tpcb-like", "retry"),
+        ("tpcb-like", "for-update"),
+        ("tpcb-like", "single-statement"),
+    ];
+    let expected: Vec<(String, String)> = expected
+        .iter()
+        .flat_map(|(name, strategy)| [(*name, *strategy); 2])
+        .map(|(a, b)| (a.into(), b.into()))
+        .collect();
+    assert_eq!(found, expected);
+    assert_eq!(
+        design.warnings(),
+        ["workload write-skew has no strategy single-statement, so it is measured without"]
+    );
+    let mut names: Vec<String> = design.cells().iter().map(|cell| cell.file_name(&design, 1)).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 10);
+    assert!(design.cells()[0].name(&design).starts_with("write-skew, read committed, retry"));
+    // The document has the scripts of both, also by strategy.
+    let workload = design.document_workload();
+    let of = |scripts: &[report::PlannedScript]| {
+        let mut names: Vec<String> = scripts.iter().map(|script| script.workload.clone()).collect();
+        names.dedup();
+        names
+    };
+    assert_eq!(of(&workload.scripts), ["write-skew", "tpcb-like"]);
+    assert_eq!(of(&workload.strategies[0].scripts), ["write-skew", "tpcb-like"]);
+    assert_eq!(of(&workload.strategies[2].scripts), ["tpcb-like"]);
+}
+
+#[test]
+fn a_setup_makes_the_tables_of_own_scripts_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mine, setup) = (folder.path().join("mine.sql"), folder.path().join("tables.sql"));
+    fs::write(&mine, "SELECT 1;\n").unwrap();
+    fs::write(&setup, "CREATE TABLE t (v int);\n").unwrap();
+    let line = format!("-w {} -w tpcb-like -w bank --setup {}", mine.display(), setup.display());
+    let design = resolve(&line).unwrap();
+    let of = |index: usize| &design.works[index].tables;
+    assert!(matches!(of(0), Tables::Own(_)), "{:?}", of(0));
+    assert!(matches!(of(1), Tables::Pgbench { .. }), "{:?}", of(1));
+    assert!(matches!(of(2), Tables::Checked(_)), "{:?}", of(2));
+    let alone = resolve(&format!("-w tpcb-like --setup {}", setup.display())).unwrap();
+    assert!(matches!(alone.works[0].tables, Tables::Own(_)));
+    let wrong = message(resolve(&format!("-w bank -w registers --setup {}", setup.display())));
+    assert!(wrong.starts_with("--setup: workload bank"), "{wrong}");
+}
+
+#[test]
+fn a_weight_belongs_to_a_mix_and_slips_are_recognized() {
+    for (line, parts) in [
+        ("-w tpcb-like@2", &["@2", "-b tpcb-like@2"][..]),
+        ("-w mine.sql@3", &["-f mine.sql@3"]),
+        ("-w registres", &["did you mean \"registers\"?"]),
+        ("-w tpcb-lik", &["did you mean \"tpcb-like\"?"]),
+        ("-w write-skew+for-updat", &["did you mean \"for-update\"?"]),
+        ("-w registers:kyes=3", &["did you mean \"keys\"?"]),
+        ("-b simple", &[]),
+        ("-b simpel-update", &["did you mean \"simple-update\"?"]),
+        ("-w bank --strategies for-updaet", &["for-updaet"]),
+        ("--strategies for-updaet", &["did you mean \"for-update\"?"]),
+        ("--vary fillfactr=50", &["did you mean \"fillfactor\"?"]),
+        ("-w bank -b tpcb-like", &["--workload", "--builtin"]),
+        ("-w bank -w bank", &["--workload", "twice"]),
+    ] {
+        let outcome = resolve(line);
+        if parts.is_empty() {
+            assert!(outcome.is_ok(), "{line}");
+            continue;
+        }
+        let message = message(outcome);
+        assert!(parts.iter().all(|part| message.contains(part)), "{line}: {message}");
+    }
+}
+
+#[test]
+fn a_script_that_is_not_utf_8_is_told_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("latin.sql");
+    fs::write(&path, b"SELECT 1;\n-- gr\xfc\xdfe\n").unwrap();
+    let message = message(resolve(&format!("-f {}", path.display())));
+    assert!(
+        message.contains("latin.sql:2: the script isn't UTF-8") && message.contains("iconv"),
+        "{message}"
+    );
+}
+
+#[test]
+fn errors_that_are_retried_and_passed_over_are_in_the_plan() {
+    let design = resolve("--retry-sqlstate 23505,23p01 --continue-on-error").unwrap();
+    let spec = design.spec(&design.cells()[0]);
+    assert_eq!(spec.on_error, OnError::Continue);
+    let plan = design.document_plan(&[]);
+    let codes: Vec<String> = plan.retried().iter().map(ToString::to_string).collect();
+    assert_eq!((codes, plan.continues()), (vec!["23505".to_owned(), "23P01".to_owned()], true));
+    assert_eq!(resolve("").unwrap().spec(&design.cells()[0]).on_error, OnError::Abort);
+    assert!(message(resolve("--retry-sqlstate 23505,23505")).starts_with("--retry-sqlstate: "));
 }

@@ -5,9 +5,10 @@
 //! (`isobench_workloads`).
 
 use isobench_database::{Database, InitOptions};
-use isobench_plan::Vary;
+use isobench_plan::{SERVER_VERSION, Vary};
 use isobench_report::PlannedStrategy;
 use isobench_runner::RunWorkload;
+use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, OnConflict, Strategy, strategy};
 
 use super::values::wrong;
@@ -15,11 +16,13 @@ use super::vary::{Assignment, combinations};
 use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
 use crate::tables::Tables;
-use crate::workload::Sources;
+use crate::workload::{RETRY, Sources};
 
 /// The workload with one strategy and one value of each parameter.
 #[derive(Debug, Clone)]
 pub struct Work {
+    /// Its workload, an index into [`super::Design::workloads`].
+    pub workload: usize,
     /// The name of the strategy; `None` if the plan has none.
     pub strategy: Option<String>,
     /// The values of the parameters.
@@ -36,8 +39,10 @@ pub struct Work {
     defined: Vec<(String, String)>,
 }
 
-/// The parts of the plan that all works share.
+/// The parts of the plan that all works of a workload share.
 pub struct WorkBase<'a> {
+    /// The number of the workload.
+    pub workload: usize,
     /// The workload without strategy.
     pub sources: &'a Sources,
     /// SQL that creates the tables of the user's own workload.
@@ -52,10 +57,10 @@ impl WorkBase<'_> {
     ///
     /// # Errors
     /// The workload has no such strategy or parameter, or a value is out of range.
-    pub fn works(&self, strategies: Option<&[String]>, vary: &[Vary]) -> Outcome<Vec<Work>> {
+    pub fn works(&self, strategies: Option<&[&str]>, vary: &[Vary]) -> Outcome<Vec<Work>> {
         let strategies: Vec<Option<&str>> = match strategies {
             None => vec![None],
-            Some(names) => names.iter().map(|name| Some(name.as_str())).collect(),
+            Some(names) => names.iter().copied().map(Some).collect(),
         };
         let mut works = Vec::new();
         for varied in combinations(vary) {
@@ -84,6 +89,7 @@ impl WorkBase<'_> {
         let variant = strategy.filter(|name| *name != RETRY);
         let chosen = chosen.varied(variant, varied).map_err(Failure::setup)?;
         Ok(Work {
+            workload: self.workload,
             strategy: strategy.map(str::to_owned),
             varied: varied.clone(),
             sources: Sources::of_checked(chosen.clone())?,
@@ -113,10 +119,11 @@ impl WorkBase<'_> {
                 (SCRIPT_SCALE, _) => script_scale = Some(scale(name, value)?),
                 (name, None) if is_of_tables(name) => set(&mut options, name, value)?,
                 (name, _) if sources.mentions(name) => defined.push((name.to_owned(), value.clone())),
-                (name, _) => return Err(unknown(name, self.setup.is_none())),
+                (name, _) => return Err(unknown(name, self.setup.is_none(), sources.variables())),
             }
         }
         Ok(Work {
+            workload: self.workload,
             strategy: strategy.map(str::to_owned),
             varied: varied.clone(),
             scale: options.scale,
@@ -131,9 +138,6 @@ impl WorkBase<'_> {
     }
 }
 
-/// The strategy of every workload: the client retries.
-const RETRY: &str = "retry";
-
 /// The parameter that sets the variable `scale` of the scripts.
 const SCRIPT_SCALE: &str = "script-scale";
 
@@ -144,12 +148,14 @@ fn is_of_tables(name: &str) -> bool {
     OF_TABLES.contains(&name)
 }
 
-fn unknown(name: &str, pgbench: bool) -> Failure {
+fn unknown<'a>(name: &str, pgbench: bool, variables: impl Iterator<Item = &'a str>) -> Failure {
+    let known = OF_TABLES.into_iter().filter(|_| pgbench).chain([SCRIPT_SCALE, SERVER_VERSION]);
+    let meant = did_you_mean(name, known.chain(variables));
     let of_tables = if pgbench { format!("{}, ", OF_TABLES.join(", ")) } else { String::new() };
     wrong(
         "vary",
         format!(
-            "\"{name}\" isn't a parameter here; there are {of_tables}{SCRIPT_SCALE}, server-version, and the variables \
+            "\"{name}\"{meant} isn't a parameter here; there are {of_tables}{SCRIPT_SCALE}, server-version, and the variables \
              that scripts of your own mention"
         ),
     )
@@ -230,8 +236,9 @@ impl Work {
         self.known()?.refusal(database)
     }
 
-    /// Its strategy for the result; `None` if the plan has none.
-    pub fn planned(&self) -> Option<PlannedStrategy> {
+    /// Its strategy for the result; `None` if the plan has none. `workload` as in
+    /// [`Sources::planned`].
+    pub fn planned(&self, workload: &str) -> Option<PlannedStrategy> {
         let name = self.strategy.as_ref()?;
         let variant = self.sources.checked().and_then(Chosen::variant).map(|variant| variant.summary);
         let summary = variant.or(self.known().map(|strategy| strategy.summary)).unwrap_or_default();
@@ -239,7 +246,7 @@ impl Work {
         Some(PlannedStrategy {
             name: name.clone(),
             summary: summary.to_owned(),
-            scripts: self.sources.planned(),
+            scripts: self.sources.planned(workload),
             round_trips_least: least,
             round_trips_most: most,
         })

@@ -1,7 +1,7 @@
 //! Errors of the server, and how attempts and transactions are counted.
 
 use isobench_pgwire::SqlState;
-use isobench_report::Round;
+use isobench_report::{Cell, Round};
 use isobench_testkit::simulated::Fault;
 
 use crate::stage::{Ran, Stage, UPDATE};
@@ -68,6 +68,81 @@ fn an_error_that_is_no_conflict_ends_its_client() {
     assert!((30..ALL).contains(&attempts.committed), "the other client continues: {attempts:?}");
     let reason = "read committed, 2 clients can't be measured: client ";
     assert!(ran.incomplete().starts_with(reason), "{}", ran.incomplete());
+}
+
+#[test]
+fn an_error_that_the_plan_names_is_retried_beside_the_conflicts() {
+    let unique = Fault::Error(SqlState(*b"23505"));
+    let ran = run("--levels ser --retry-sqlstate 23505", UPDATE, 3, unique);
+    assert_eq!(ran.incomplete(), "");
+    let found = round(&ran);
+    assert_eq!((found.attempts.committed, found.attempts.retried), (ALL, 30));
+    assert_eq!((found.conflicts.len(), found.ledger().conflict_ratio()), (0, 0.0));
+    let [error] = &found.further_errors[..] else { panic!("{:?}", found.further_errors) };
+    assert_eq!((error.sqlstate.as_str(), error.count), ("23505", 30));
+    assert!(error.command.contains(UPDATE), "{}", error.command);
+    assert!((found.ledger().retries_per_transaction() - 0.5).abs() < 1e-9);
+    // A conflict stays one, though the plan names it, too.
+    let conflict = Fault::Error(SqlState::SERIALIZATION_FAILURE);
+    let ran = run("--levels ser --retry-sqlstate 23505,40001", UPDATE, 3, conflict);
+    assert_eq!((round(&ran).conflicts[0].count, round(&ran).further_errors.len()), (30, 0));
+}
+
+#[test]
+fn clients_go_on_after_an_error_if_the_plan_says_so() {
+    let unique = Fault::Error(SqlState(*b"23505"));
+    let ran = run("--levels rc --continue-on-error", UPDATE, 3, unique);
+    assert_eq!(ran.incomplete(), "");
+    let Round { attempts, transactions, errors, complete, .. } = round(&ran);
+    assert_eq!((attempts.committed, attempts.errored, attempts.started), (40, 20, ALL));
+    assert_eq!((transactions.errored, complete), (20, &true));
+    // One error of each code is enough.
+    let [error] = &errors[..] else { panic!("{errors:?}") };
+    assert!(error.contains("23505") && error.contains("UPDATE t"), "{error}");
+}
+
+#[test]
+fn a_trial_passes_over_errors_of_data_only_where_the_clients_go_on() {
+    for (options, code, measured) in [
+        ("--levels rc --continue-on-error", *b"23505", true),
+        ("--levels rc --retry-sqlstate 23505", *b"23505", true),
+        ("--levels rc", *b"23505", false),
+        ("--levels rc --continue-on-error", *b"42P01", false),
+    ] {
+        let fault = Fault::Error(SqlState(code));
+        let stage = Stage::new(options).rule(UPDATE, move |number, _| (number == 1).then_some(fault));
+        let ran = stage.run();
+        if measured {
+            assert_eq!((ran.incomplete(), ran.rounds()), ("", vec![1]), "{options}");
+        } else {
+            let failure = ran.failure();
+            assert!(
+                failure.contains("can't be measured") && failure.contains(UPDATE),
+                "{options}: {failure}"
+            );
+        }
+    }
+}
+
+#[test]
+fn workloads_are_measured_each_on_its_own_tables() {
+    let ran = Stage::new("--levels rc,ser --workload tpcb-like").run();
+    assert_eq!(ran.incomplete(), "");
+    let cells = &ran.document().cells;
+    let names: Vec<&str> = cells.iter().map(|cell| cell.workload.rsplit('/').next().unwrap()).collect();
+    assert_eq!(names, ["tpcb-like", "tpcb-like", "own.sql", "own.sql"]);
+    // Each is compared with the first level of its own workload, and only built-in scripts have
+    // invariants.
+    assert!(cells.iter().all(|cell| cell.rounds[0].transactions.committed == 10));
+    let held = |cell: &Cell| cell.rounds[0].invariants.iter().filter(|one| one.held == Some(true)).count();
+    assert_eq!(cells.iter().map(held).collect::<Vec<_>>(), [4, 4, 0, 0]);
+    let tps = |cell: &Cell| cell.rounds[0].tps.expect("a rate");
+    for (cell, first) in cells.iter().zip([0, 0, 2, 2]) {
+        let ratio = cell.summary.ratio.as_ref().expect("a ratio").mean;
+        assert!((ratio - tps(cell) / tps(&cells[first])).abs() < 1e-9, "{}: {ratio}", cell.workload);
+    }
+    let scripts = &ran.document().workload.scripts;
+    assert_eq!((scripts.len(), scripts[0].workload.as_str()), (2, "tpcb-like"));
 }
 
 #[test]

@@ -104,12 +104,21 @@ impl ConnectOptions {
     /// server's location; `PGDATABASE` only if it contains a connection string, and `PGUSER` never,
     /// because both are often set permanently.
     pub fn names_server(given: &Given, env: Env<'_>) -> bool {
+        ConnectOptions::named_by(given, env).is_some()
+    }
+
+    /// The option or environment variable that specifies the server, as users write it; `None` if
+    /// none does. The rules are those of [`ConnectOptions::names_server`].
+    pub fn named_by(given: &Given, env: Env<'_>) -> Option<&'static str> {
         let is_set = |value: Option<String>| value.is_some_and(|value| !value.is_empty());
-        let options = [&given.host, &given.port, &given.user, &given.dbname];
-        let variables = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE"];
-        options.into_iter().any(|option| is_set(option.clone()))
-            || variables.into_iter().any(|name| is_set(env(name)))
-            || given.connection_string(env).is_some()
+        let options = [("-h", &given.host), ("-p", &given.port), ("-U", &given.user), ("-d", &given.dbname)];
+        let option = options.into_iter().find(|(_, value)| is_set((*value).clone())).map(|(name, _)| name);
+        let variable = || {
+            let variables = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE"];
+            variables.into_iter().find(|name| is_set(env(name)))
+        };
+        let string = || given.connection_string(env).map(|_| "PGDATABASE");
+        option.or_else(variable).or_else(string)
     }
 }
 

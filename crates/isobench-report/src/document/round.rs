@@ -123,6 +123,10 @@ pub struct Round {
     /// Attempts ended by a conflict, by error code, command and reason.
     #[serde(default)]
     pub conflicts: Vec<Conflict>,
+    /// Attempts ended by an error that is no conflict but was retried as one, because the plan
+    /// names its code (`retry-sqlstate`), likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_errors: Vec<Conflict>,
     /// The clients' time by use.
     pub time_s: TimeLedger,
     /// Latency of the committed transactions.
@@ -150,7 +154,8 @@ pub struct Round {
     /// that are impossible at that level, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<String>,
-    /// The errors that ended clients or the measurement before their time, a text each.
+    /// The errors that ended clients or the measurement before their time, a text each; of errors
+    /// after which the clients went on (`continue-on-error`) the first of each code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
     /// User and system time of the measuring process during the measurement, in seconds.
@@ -216,6 +221,7 @@ impl Round {
             attempts: ledger.attempts,
             transactions: ledger.transactions,
             conflicts,
+            further_errors: Vec::new(),
             time_s: ledger.time,
             latency_ms: Latency::measured(latency),
             invariants: Vec::new(),
@@ -238,14 +244,21 @@ impl Round {
     /// ones; retries follow from the identities.
     pub fn ledger(&self) -> Ledger {
         let ran = self.transactions.total.saturating_sub(self.transactions.skipped);
+        let sum = |errors: &[Conflict]| errors.iter().fold(0_u64, |sum, one| sum.saturating_add(one.count));
         Ledger {
             attempts: self.attempts,
             transactions: self.transactions,
             time: self.time_s,
-            conflicts: self.conflicts.iter().fold(0, |sum, conflict| sum.saturating_add(conflict.count)),
+            conflicts: sum(&self.conflicts),
+            further_errors: sum(&self.further_errors),
             retries: self.attempts.started.saturating_sub(ran),
             late: self.late.unwrap_or(0),
         }
+    }
+
+    /// The errors after which attempts may be retried: conflicts, and those that the plan names.
+    pub fn retryable(&self) -> impl Iterator<Item = &Conflict> {
+        self.conflicts.iter().chain(&self.further_errors)
     }
 
     /// Checks the accounting rules on what the document holds.

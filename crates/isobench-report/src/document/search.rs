@@ -33,6 +33,9 @@ pub struct SweepResult {
     pub clients: u32,
     /// The retry policy.
     pub backoff: String,
+    /// The workload; empty if the plan has only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub workload: String,
     /// The strategy against conflicts; null if the plan doesn't vary it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
@@ -58,7 +61,14 @@ impl SweepResult {
         let level =
             self.level.map_or_else(|| "the server's default level".to_owned(), |level| level.to_string());
         let varied = self.varied.iter().map(|(name, value)| format!("{name} {value}"));
-        std::iter::once(level).chain(self.strategy.clone()).chain(varied).collect::<Vec<_>>().join(", ")
+        let workload = (!self.workload.is_empty()).then(|| self.workload.clone());
+        workload
+            .into_iter()
+            .chain([level])
+            .chain(self.strategy.clone())
+            .chain(varied)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Workload {
-    /// The scripts, with their weights and texts; those of the first strategy, if the plan has
-    /// several.
+    /// The scripts of every workload, with their weights and texts; those of the first strategy,
+    /// if the plan has several.
     pub scripts: Vec<PlannedScript>,
     /// The strategies, if the plan varies or chooses them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -24,9 +24,21 @@ pub struct PlannedScript {
     pub name: String,
     /// Its weight: the frequency of its choice, relative to the other scripts.
     pub weight: u32,
+    /// The workload that it belongs to, as its cells name it; empty if the plan has only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub workload: String,
     /// The script's text, so that the run can be repeated.
     #[serde(default)]
     pub text: String,
+}
+
+impl PlannedStrategy {
+    /// Adds the scripts that another workload has with the strategy of this name.
+    pub fn add(&mut self, of_another: PlannedStrategy) {
+        self.scripts.extend(of_another.scripts);
+        self.round_trips_least = self.round_trips_least.min(of_another.round_trips_least);
+        self.round_trips_most = self.round_trips_most.max(of_another.round_trips_most);
+    }
 }
 
 /// A way in which the application copes with conflicts, as a factor of the plan.

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
 use crate::diagnosis::diagnoses;
-use crate::document::{Cell, Conflict, Document};
+use crate::document::{Cell, Conflict, Document, Round};
 use crate::summarise::{counted_ledger, counted_rounds};
 use crate::view::{Entry, Heading, Table};
 
@@ -28,7 +28,8 @@ pub fn body(document: &Document) -> Option<Markup> {
         .map(|cell| cell_name(document, cell))
         .collect();
     // Most servers don't name what it was about.
-    let mut conflicts = cells.iter().flat_map(|cell| counted_rounds(cell)).flat_map(|round| &round.conflicts);
+    let rounds: Vec<&Round> = cells.iter().flat_map(|cell| counted_rounds(cell)).collect();
+    let mut conflicts = rounds.iter().flat_map(|round| &round.conflicts);
     let width = if conflicts.any(|conflict| conflict.object.is_some()) { 7 } else { 6 };
     let rows: Vec<Vec<Entry>> = rows.into_iter().map(|row| row.into_iter().take(width).collect()).collect();
     let mut columns = Heading::all(&[
@@ -41,11 +42,16 @@ pub fn body(document: &Document) -> Option<Markup> {
         ("on", false),
     ]);
     columns.truncate(width);
+    let title = if rounds.iter().all(|round| round.further_errors.is_empty()) {
+        "Attempts that ended in a conflict, the most frequent kind first"
+    } else {
+        "Attempts that ended in a conflict, or in an error that is retried as one, the most frequent kind first"
+    };
     let some = !rows.is_empty();
     let kinds = Table::new(columns, rows);
     Some(html! {
         @if some {
-            (table("Attempts that ended in a conflict, the most frequent kind first", &kinds))
+            (table(title, &kinds))
         }
         @if !without.is_empty() {
             p { "No attempt ended in a conflict at " (without.join("; ")) "." }
@@ -58,7 +64,7 @@ pub fn body(document: &Document) -> Option<Markup> {
 
 fn rows(document: &Document, cell: &Cell) -> Vec<Vec<Entry>> {
     let mut kinds: BTreeMap<(&str, &str, &str, Option<&str>), u64> = BTreeMap::new();
-    for conflict in counted_rounds(cell).into_iter().flat_map(|round| &round.conflicts) {
+    for conflict in counted_rounds(cell).into_iter().flat_map(Round::retryable) {
         let Conflict { sqlstate, command, reason, object, count } = conflict;
         let sum = kinds.entry((reason, sqlstate, command, object.as_deref())).or_default();
         *sum = sum.saturating_add(*count);

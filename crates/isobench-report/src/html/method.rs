@@ -56,7 +56,9 @@ pub fn body(document: &Document) -> Option<Markup> {
 }
 
 fn weighed(script: &PlannedScript) -> String {
-    format!("{}, weight {}", script.name, count(script.weight.into()))
+    let own = script.workload.is_empty() || script.workload == script.name;
+    let workload = if own { String::new() } else { format!("{}: ", script.workload) };
+    format!("{workload}{}, weight {}", script.name, count(script.weight.into()))
 }
 
 /// All scripts with their names and weights, those of every strategy.

@@ -102,7 +102,9 @@ pub fn unproved(document: &Document) -> Option<String> {
         "its scripts don't say what they read and write, so no history was checked; invariants, if \
          any, say little about the level"
     };
-    Some(format!("{why}. A checked workload proves more (isobench workloads)."))
+    let several = document.cells.iter().any(|other| other.workload != cell.workload);
+    let whose = if several { format!("{}: ", cell.workload) } else { String::new() };
+    Some(format!("{whose}{why}. A checked workload proves more (isobench workloads)."))
 }
 
 #[cfg(test)]

@@ -3,13 +3,15 @@
 //!
 //! Not here: the table.
 
+use std::collections::BTreeMap;
+
 use super::layout::wrap;
 use super::{judgement, precision};
 use crate::answer::times;
 use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{count, counted, percent, short};
-use crate::summarise::{counted_ledger, grouped, kept_share};
+use crate::summarise::{counted_ledger, counted_rounds, grouped, kept_share};
 use crate::view::{errored, is_incomplete};
 use crate::words::{capital, certainty};
 use isobench_isolation::EffectiveLevel;
@@ -74,15 +76,19 @@ pub fn round_trips(document: &Document) -> Option<String> {
         .then(|| format!("Round trips to the server per attempt without a conflict: {}.", known.join(", ")))
 }
 
-/// The cells of each level and strategy, in the document's order.
+/// The cells of each workload, level and strategy, in the document's order.
 fn levels(document: &Document) -> Vec<Vec<&Cell>> {
     let cells = document.cells.iter().filter(|cell| !cell.calibration);
-    grouped(cells, |one, other| one.level == other.level && one.strategy() == other.strategy())
+    grouped(cells, |one, other| {
+        one.workload == other.workload && one.level == other.level && one.strategy() == other.strategy()
+    })
 }
 
-/// The level, and the strategy where the document has several.
+/// The level, with workload and strategy where the document has several.
 fn name(document: &Document, cells: &[&Cell]) -> String {
-    let level = cells[0].level.name();
+    let several = document.cells.iter().any(|cell| cell.workload != cells[0].workload);
+    let workload = if several { format!("{}, ", cells[0].workload) } else { String::new() };
+    let level = format!("{workload}{}", cells[0].level.name());
     if strategies_vary(document) { format!("{level} with {}", cells[0].strategy()) } else { level }
 }
 
@@ -102,7 +108,8 @@ fn unusual(document: &Document, cells: &[&Cell]) -> Vec<String> {
     sentences.extend(wrong_data(cells));
     sentences.extend(judgement::broken(cells));
     sentences.extend(incomplete(document, cells));
-    sentences.extend(not_retried(cells));
+    sentences.extend(retried_errors(cells));
+    sentences.extend(not_retried(document, cells));
     sentences.extend(left_over(cells));
     sentences.extend(flagged(cells));
     sentences
@@ -223,7 +230,26 @@ fn incomplete(document: &Document, cells: &[&Cell]) -> Option<String> {
     Some(text + ".")
 }
 
-fn not_retried(cells: &[&Cell]) -> Option<String> {
+/// The attempts that ended with an error that the plan names to be retried.
+fn retried_errors(cells: &[&Cell]) -> Option<String> {
+    let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
+    let rounds = cells.iter().flat_map(|cell| counted_rounds(cell));
+    for error in rounds.flat_map(|round| &round.further_errors) {
+        let sum = codes.entry(&error.sqlstate).or_default();
+        *sum = sum.saturating_add(error.count);
+    }
+    let listed: Vec<String> =
+        codes.iter().map(|(code, number)| format!("{} in {code}", count(*number))).collect();
+    (!listed.is_empty()).then(|| {
+        format!(
+            "Attempts also ended with errors that the plan retries ({}); the conflicts don't include them, wasted time \
+             and retries do.",
+            listed.join(", ")
+        )
+    })
+}
+
+fn not_retried(document: &Document, cells: &[&Cell]) -> Option<String> {
     let errored = cells.iter().fold(0, |sum: u64, cell| sum.saturating_add(errored(cell)));
     let mut errors = cells.iter().flat_map(|cell| &cell.rounds).flat_map(|round| &round.errors);
     let first = errors.next().map(|error| error.trim().trim_end_matches('.'));
@@ -232,11 +258,13 @@ fn not_retried(cells: &[&Cell]) -> Option<String> {
         (0, Some(first)) => Some(format!("Not everything went well: {first}.")),
         (_, first) => {
             let example = first.map_or_else(String::new, |first| format!(" (the first: {first})"));
-            Some(format!(
-                "ERRORED: {} ended with an error that isn't retried{example}, so fewer clients may have worked than \
-                 the row says.",
-                counted(errored, "transaction")
-            ))
+            let after = if document.plan.continues() {
+                "; the clients went on with the next one"
+            } else {
+                ", so fewer clients may have worked than the row says"
+            };
+            let errored = counted(errored, "transaction");
+            Some(format!("ERRORED: {errored} ended with an error that isn't retried{example}{after}."))
         }
     }
 }

@@ -10,7 +10,12 @@ use isobench_report::{
 use super::{Story, base, cell, held};
 
 fn strategy(name: &str, summary: &str, least: u32, most: u32) -> PlannedStrategy {
-    let script = PlannedScript { name: name.to_owned(), weight: 1, text: format!("-- {name}\n") };
+    let script = PlannedScript {
+        name: name.to_owned(),
+        weight: 1,
+        text: format!("-- {name}\n"),
+        ..PlannedScript::default()
+    };
     PlannedStrategy {
         name: name.to_owned(),
         summary: summary.to_owned(),

@@ -112,6 +112,7 @@ pub fn sweep() -> Document {
         let (capacity, kept) = if level == Level::Serializable { (160.0, 120.0) } else { (400.0, 350.0) };
         let step = |rate: f64, kept: bool| SweepStep { rate, kept, ..SweepStep::default() };
         document.sweeps.push(SweepResult {
+            workload: String::new(),
             level: Some(level),
             clients: 8,
             limit_ms: 50.0,

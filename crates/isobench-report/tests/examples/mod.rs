@@ -75,6 +75,7 @@ impl Story {
                 waiting: 0,
             },
             conflicts: retried + given_up + swallowed,
+            further_errors: 0,
             retries: retried,
             late: 0,
         }
@@ -164,6 +165,7 @@ fn base() -> Document {
     };
     let mut document = Document::new(server, client, plan);
     document.workload.scripts = vec![PlannedScript {
+        workload: String::new(),
         name: "tpcb-like".to_owned(),
         weight: 1,
         text: "\\set aid random(1, 100000 * :scale)\nBEGIN;\n…\nEND;\n".to_owned(),
@@ -247,8 +249,12 @@ fn violated() -> Document {
     document.server.embedded = false;
     "db.example.com:5432/shop as bench".clone_into(&mut document.server.description);
     document.server.settings.clear();
-    document.workload.scripts =
-        vec![PlannedScript { name: "withdraw.sql".to_owned(), weight: 1, text: "BEGIN; …".to_owned() }];
+    document.workload.scripts = vec![PlannedScript {
+        name: "withdraw.sql".to_owned(),
+        weight: 1,
+        text: "BEGIN; …".to_owned(),
+        ..PlannedScript::default()
+    }];
     document.cells =
         LEVELS.iter().map(|level| Cell { rounds: rounds(*level, &[1, 2, 3], 1), ..cell(*level) }).collect();
     for cell in &mut document.cells {

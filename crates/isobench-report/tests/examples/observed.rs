@@ -169,6 +169,7 @@ fn sweep(cell: &Cell, highest: f64) -> SweepResult {
         level: cell.level.requested,
         clients: cell.clients,
         backoff: cell.backoff.clone(),
+        workload: String::new(),
         strategy: cell.strategy.clone(),
         varied: cell.varied.clone(),
         limit_ms: 50.0,

@@ -27,6 +27,29 @@ enum Bucket {
     Errored,
 }
 
+/// An error after which the transaction may be tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Retryable {
+    Serialization,
+    Deadlock,
+    FurtherError,
+}
+
+impl Retryable {
+    fn of_conflict(code: SqlState) -> Retryable {
+        if code == SqlState::DEADLOCK_DETECTED { Retryable::Deadlock } else { Retryable::Serialization }
+    }
+
+    /// The end of a transaction that is given up after it.
+    fn end(self) -> TransactionEnd {
+        match self {
+            Retryable::Serialization => TransactionEnd::Serialization,
+            Retryable::Deadlock => TransactionEnd::Deadlock,
+            Retryable::FurtherError => TransactionEnd::OtherError,
+        }
+    }
+}
+
 impl Client {
     /// Counts the attempt and the transaction as committed: the script has run to its end.
     pub(super) fn count_committed(&mut self, ctx: &mut Context<'_>) {
@@ -98,17 +121,24 @@ impl Client {
         match (ctx.job.classify)(&failure.error) {
             ErrorClass::Conflict { reason, object } => {
                 self.count_conflict(ctx, command, code, (reason, object));
-                self.after_conflict(ctx, command, code)
+                self.after_retryable(ctx, command, Retryable::of_conflict(code))
             }
             ErrorClass::Ambiguous => self.end_ambiguous(ctx),
-            ErrorClass::Other if ctx.cancelling && code == SqlState::QUERY_CANCELED => {
+            ErrorClass::Other | ErrorClass::Retried { .. }
+                if ctx.cancelling && code == SqlState::QUERY_CANCELED =>
+            {
                 if self.has_released() {
                     return self.end_ambiguous(ctx);
                 }
                 self.end_attempt(ctx, Bucket::CutOff);
                 self.leave_transaction(ctx)
             }
-            ErrorClass::Other => self.errored(ctx, &failure),
+            // After RELEASE the work may be committed, so a retry could do it twice.
+            ErrorClass::Retried { reason } if !self.has_released() => {
+                self.count_further_error(ctx, command, code, reason);
+                self.after_retryable(ctx, command, Retryable::FurtherError)
+            }
+            ErrorClass::Retried { .. } | ErrorClass::Other => self.errored(ctx, &failure),
         }
     }
 
@@ -131,6 +161,18 @@ impl Client {
         ctx.recorder.conflict(ctx.now, conflict);
     }
 
+    /// Counts an error that ended an attempt and is retried although it is no conflict.
+    fn count_further_error(
+        &self,
+        ctx: &mut Context<'_>,
+        command: usize,
+        sqlstate: SqlState,
+        reason: Cow<'static, str>,
+    ) {
+        let error = ConflictCount { sqlstate, script: self.script, command, reason, object: None, count: 1 };
+        ctx.recorder.further_error(error);
+    }
+
     /// True if a conflict at this instant would be followed by a retry.
     pub(super) fn will_retry(&self, ctx: &Context<'_>) -> bool {
         !ctx.stopping && !self.is_exhausted(ctx)
@@ -141,7 +183,8 @@ impl Client {
         !spec.retry.allows_another(self.tries) || self.exceeds_limit(spec.latency_limit, ctx.now)
     }
 
-    fn after_conflict(&mut self, ctx: &mut Context<'_>, command: usize, code: SqlState) -> ClientAction {
+    /// Retries the transaction or gives it up, after an error that may be retried.
+    fn after_retryable(&mut self, ctx: &mut Context<'_>, command: usize, error: Retryable) -> ClientAction {
         let spec = &ctx.job.spec;
         let exhausted = self.is_exhausted(ctx);
         let forgotten = ctx.stopping && spec.rules.forgets_failures_at_the_end();
@@ -150,15 +193,13 @@ impl Client {
         if exhausted && !forgotten {
             self.report_follows(ctx, false);
             self.count_command(ctx, command, false);
-            let (tries, deadlock) = (self.tries, code == SqlState::DEADLOCK_DETECTED);
+            let tries = self.tries;
             let record = self.record(ctx);
             record.count_tries(tries);
-            record.deadlock_failures += u64::from(deadlock);
+            record.deadlock_failures += u64::from(error == Retryable::Deadlock);
+            record.further_failures += u64::from(error == Retryable::FurtherError);
             self.end_attempt(ctx, Bucket::GivenUp);
-            self.observe(
-                ctx,
-                if deadlock { TransactionEnd::Deadlock } else { TransactionEnd::Serialization },
-            );
+            self.observe(ctx, error.end());
             return self.leave_transaction(ctx);
         }
         // A retry would start after the end of the run, and pgbench doesn't start one either.

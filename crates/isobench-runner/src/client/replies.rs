@@ -417,7 +417,7 @@ impl Client {
 /// True if the client continues after this error.
 fn survives(ctx: &Context<'_>, error: &ServerError) -> bool {
     match (ctx.job.classify)(error) {
-        ErrorClass::Conflict { .. } | ErrorClass::Ambiguous => true,
+        ErrorClass::Conflict { .. } | ErrorClass::Retried { .. } | ErrorClass::Ambiguous => true,
         ErrorClass::Other => is_cancelled(ctx, error) || ctx.job.spec.on_error == OnError::Continue,
     }
 }

@@ -76,14 +76,13 @@ impl Client {
         }
     }
 
-    /// After a conflict that will be retried: sends ROLLBACK TO. Returns false if there is no
+    /// After an error that will be retried: sends ROLLBACK TO. Returns false if there is no
     /// savepoint.
     pub(super) fn roll_back_to_savepoint(&mut self, ctx: &mut Context<'_>) -> bool {
-        let conflict = self
-            .failure
-            .as_ref()
-            .is_some_and(|failure| matches!((ctx.job.classify)(&failure.error), ErrorClass::Conflict { .. }));
-        if self.stage() != SavepointStage::Set || !conflict || !self.will_retry(ctx) {
+        let retryable = |class| matches!(class, ErrorClass::Conflict { .. } | ErrorClass::Retried { .. });
+        let failure = self.failure.as_ref();
+        let retryable = failure.is_some_and(|failure| retryable((ctx.job.classify)(&failure.error)));
+        if self.stage() != SavepointStage::Set || !retryable || !self.will_retry(ctx) {
             return false;
         }
         if let Some(point) = &mut self.point {

@@ -365,7 +365,9 @@ impl RunResult {
     /// Compares the observer's reports with the ledger.
     fn check_observations(&self, spec: &RunSpec) {
         let transactions = self.ledger.transactions;
-        let given_up = self.count(TransactionEnd::Deadlock) + self.count(TransactionEnd::Serialization);
+        let further: u64 = self.outcome.scripts.iter().map(|script| script.further_failures).sum();
+        let conflicts = self.count(TransactionEnd::Deadlock) + self.count(TransactionEnd::Serialization);
+        let given_up = conflicts + further;
         assert_eq!(self.count(TransactionEnd::Committed), transactions.committed);
         assert_eq!(given_up, transactions.given_up);
         assert_eq!(self.count(TransactionEnd::Swallowed), transactions.swallowed);
@@ -374,7 +376,7 @@ impl RunResult {
         assert_eq!(self.count(TransactionEnd::Deadlock), deadlocks);
         // A transaction that ends with its client isn't reported.
         let (lost, observed) =
-            (transactions.ambiguous + transactions.errored, self.count(TransactionEnd::OtherError));
+            (transactions.ambiguous + transactions.errored, self.count(TransactionEnd::OtherError) - further);
         assert!(observed <= lost && lost - observed <= self.outcome.aborted as u64, "{observed} of {lost}");
         let abandoned: u64 = self.outcome.scripts.iter().map(|script| script.abandoned).sum();
         assert!(
@@ -399,7 +401,7 @@ impl RunResult {
             let (others, known): (Vec<_>, Vec<_>) =
                 retried.partition(|ended| ended.end == TransactionEnd::OtherError);
             let least = known.len() as u64;
-            let most = least + (others.len() as u64).min(script.abandoned);
+            let most = least + (others.len() as u64).min(script.abandoned + script.further_failures);
             assert!((least..=most).contains(&script.retried_transactions), "{script:?}");
             let retries =
                 |of: &[&EndedTransaction]| of.iter().map(|ended| u64::from(ended.tries - 1)).sum::<u64>();
@@ -446,6 +448,9 @@ fn check_load(outcome: &RunOutcome) {
     assert!(u128::from(load.lag.moments().max_ns().unwrap_or(0)) <= load.busy.as_nanos(), "{load:?}");
 }
 
+/// The code of an error that is retried although it is no conflict.
+pub const FURTHER: SqlState = SqlState(*b"23P01");
+
 fn classify(error: &ServerError) -> ErrorClass {
     let conflict = |reason| ErrorClass::Conflict {
         reason: Cow::Borrowed(reason),
@@ -455,6 +460,7 @@ fn classify(error: &ServerError) -> ErrorClass {
         SqlState::SERIALIZATION_FAILURE => conflict("concurrent update"),
         SqlState::DEADLOCK_DETECTED => conflict("deadlock"),
         SqlState::STATEMENT_COMPLETION_UNKNOWN => ErrorClass::Ambiguous,
+        FURTHER => ErrorClass::Retried { reason: Cow::Borrowed("asked for") },
         _ => ErrorClass::Other,
     }
 }

@@ -5,7 +5,7 @@ use isobench_runner::Protocol;
 use isobench_stats::{Attempts, Transactions};
 use isobench_testkit::simulated::{Answer, Fault, Faults, On, When};
 
-use crate::harness::{Case, TRANSFER, backoff, millis, ms, tries};
+use crate::harness::{Case, FURTHER, TRANSFER, backoff, millis, ms, tries};
 
 const CONFLICT: Fault = Fault::Error(SqlState::SERIALIZATION_FAILURE);
 
@@ -73,6 +73,30 @@ fn tries_are_limited() {
             }
         );
         assert_eq!((ran.ledger.conflicts, ran.outcome.aborted), (conflicts, 0));
+    }
+}
+
+#[test]
+fn an_error_that_the_caller_names_is_retried_and_is_no_conflict() {
+    for (most, errors, committed) in [(0, 3, 1), (3, 3, 0), (1, 1, 0)] {
+        let faults = Faults::none().and(On::Insert, When::First(errors), Fault::Error(FURTHER));
+        let ran = Case::new(TRANSFER).retry(tries(most)).faults(faults).run();
+        let given_up = 1 - committed;
+        let attempts = Attempts {
+            started: errors + committed,
+            committed,
+            retried: errors - given_up,
+            given_up,
+            ..Attempts::default()
+        };
+        assert_eq!(ran.ledger.attempts, attempts);
+        assert_eq!((ran.ledger.conflicts, ran.ledger.further_errors, ran.outcome.aborted), (0, errors, 0));
+        assert_eq!((ran.ledger.retries, ran.ledger.time.wasted), (errors - given_up, ms(4) * errors));
+        let [counted] = &ran.outcome.further_errors[..] else { panic!("{:?}", ran.outcome.further_errors) };
+        assert_eq!((counted.sqlstate, counted.count, &*counted.reason), (FURTHER, errors, "asked for"));
+        assert!(ran.outcome.conflicts.is_empty());
+        let script = &ran.outcome.scripts[0];
+        assert_eq!((script.further_failures, script.deadlock_failures), (given_up, 0));
     }
 }
 

@@ -116,12 +116,13 @@ fn prepare(design: &mut Design, targets: &mut [Target]) -> Outcome {
 
 /// Returns the settings for checking histories, if the scripts produce any.
 fn judging(options: &CompareOptions, design: &Design) -> Outcome<Option<Judging>> {
-    let observed = design.sources.is_observed() && !options.no_verdict;
+    let observed = design.is_observed() && !options.no_verdict;
     if !observed && (options.history.is_some() || options.window.is_some()) {
+        let names: Vec<String> =
+            design.workloads.iter().map(|sources| format!("workload {}", sources.name())).collect();
         return Err(Failure::setup(format!(
-            "workload {}: its scripts don't say what they read and write, so there is no history to check or to write; \
-             use a checked workload (isobench workloads), or annotate the scripts with lines --@",
-            design.sources.name()
+            "{}: the scripts don't say what they read and write, so there is no history to check or to write; use a checked workload (isobench workloads), or annotate the scripts with lines --@",
+            names.join(", ")
         )));
     }
     if let Some(folder) = options.history.as_deref().filter(|_| observed) {

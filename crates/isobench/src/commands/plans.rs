@@ -7,6 +7,7 @@ use std::path::Path;
 
 use isobench_plan::{Experiment, PUBLISHED, Size, published, read};
 use isobench_report::wrap;
+use isobench_suggest::did_you_mean;
 
 use crate::options::PlansOptions;
 use crate::output;
@@ -20,7 +21,11 @@ pub fn plans(options: &PlansOptions) -> Outcome {
     let Some(name) = &options.plan else { return output::print(&list()?) };
     let plan = published(name).ok_or_else(|| {
         let names: Vec<&str> = PUBLISHED.iter().map(|plan| plan.name).collect();
-        Failure::setup(format!("there is no plan \"{name}\"; there are {}", names.join(", ")))
+        Failure::setup(format!(
+            "there is no plan \"{name}\"{}; there are {}",
+            did_you_mean(name, names.iter().copied()),
+            names.join(", ")
+        ))
     })?;
     output::print(plan.text)
 }

@@ -100,7 +100,8 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
         control,
     };
     let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
-    let job = job(settings.spec.clone(), workload, &target.database, &target.connector());
+    let retried = &options.retry_sqlstate;
+    let job = job(settings.spec.clone(), workload, retried, &target.database, &target.connector());
     let job = measurement.job(job)?;
     let mut lines = ProgressLines::new(&settings.spec, options.progress_timestamp);
     let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
@@ -137,7 +138,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let (broken, violated) = (round.breaks_promise(), round.is_violated());
     let printed = output::print(&text);
     if let (Some(path), Some(server)) = (&options.json, server) {
-        let mut document = document(settings, target, server, scale, effective, round);
+        let mut document = document(options, settings, target, server, scale, effective, round);
         document.started_at = Some(started_at);
         document.incomplete_reason = incomplete.as_ref().map(|(reason, _)| reason.clone());
         document.complete &= document.incomplete_reason.is_none();
@@ -281,6 +282,7 @@ fn vacuum(options: &RunOptions, target: &Target) -> Outcome {
 
 /// The result document of a run: one cell with one round.
 fn document(
+    options: &RunOptions,
     settings: &RunSettings,
     target: &Target,
     server: Server,
@@ -288,8 +290,8 @@ fn document(
     effective: EffectiveLevel,
     round: Round,
 ) -> Document {
-    let mut document = Document::new(server, client(target), plan(settings, target, scale));
-    document.workload = Workload { scripts: settings.sources.planned(), strategies: Vec::new() };
+    let mut document = Document::new(server, client(target), plan(options, settings, target, scale));
+    document.workload = Workload { scripts: settings.sources.planned(""), strategies: Vec::new() };
     let level = CellLevel::new(settings.level, effective);
     let mut cell = cell_entry(&settings.sources, scale, &settings.spec, level);
     document.complete = round.complete;
@@ -300,7 +302,7 @@ fn document(
 }
 
 /// The run as the plan of a comparison: one cell, one round, no warm-up.
-fn plan(settings: &RunSettings, target: &Target, scale: u32) -> Plan {
+fn plan(options: &RunOptions, settings: &RunSettings, target: &Target, scale: u32) -> Plan {
     let spec = &settings.spec;
     let (time, transactions) = match settings.stop {
         StopCondition::Time(time) => (Some(time.as_secs_f64()), None),
@@ -315,7 +317,6 @@ fn plan(settings: &RunSettings, target: &Target, scale: u32) -> Plan {
     let setting = |(name, value): &(String, String)| Setting { name: name.clone(), value: value.clone() };
     Plan {
         levels: Some(settings.level.into_iter().collect()),
-        workload: Some(settings.sources.names()),
         clients: Some(vec![count(spec.clients)]),
         jobs: Some(count(spec.workers)),
         scale: Some(scale),
@@ -331,9 +332,11 @@ fn plan(settings: &RunSettings, target: &Target, scale: u32) -> Plan {
         rate,
         think_time,
         latency_limit: spec.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),
+        retry_sqlstate: (!options.retry_sqlstate.is_empty()).then(|| options.retry_sqlstate.clone()),
+        continue_on_error: Some(options.continue_on_error),
         connect: Some(spec.connect_each),
         no_observe: Some(true),
         server_settings: Some(settings_given.map(setting).collect()),
-        ..Plan::defaults()
+        ..settings.sources.named_in().or(Plan::defaults())
     }
 }

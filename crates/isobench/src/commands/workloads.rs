@@ -40,7 +40,7 @@ fn save(folder: &Path, files: &[(String, String)], chosen: &Chosen) -> Outcome {
     let weights: Vec<u64> = chosen.scripts().iter().map(|script| script.weight).collect();
     let mut text = "Saved. To compare levels with it:\n\nisobench compare".to_owned();
     for ((name, _), weight) in files[1..].iter().zip(weights) {
-        let _ = write!(text, " --workload {}@{weight}", folder.join(name).display());
+        let _ = write!(text, " --file {}@{weight}", folder.join(name).display());
     }
     let _ = writeln!(text, " --setup {}", folder.join(&files[0].0).display());
     output::print(&text)

@@ -12,9 +12,8 @@ use isobench_plan::Plan;
     disable_help_flag = true,
     after_help = "These are the usual options; --help-all lists every one.",
     after_long_help = "",
-    mut_arg("workload", |arg| arg.help("Checked workload (see isobench workloads), or annotated script files with \
-        --setup [default: registers]")),
-    mut_arg("clients", |arg| arg.help("Numbers of clients [default: 16]")),
+    mut_arg("workload", |arg| arg.help("Checked workload (see isobench workloads), or annotated script file with \
+        --setup; several are audited in turn (repeatable) [default: registers]")),
     mut_arg("time", |arg| arg.help("Seconds at each level [default: 10]")),
     mut_arg("warmup", |arg| arg.help("Seconds run before; they are checked, too [default: 0]")),
     mut_arg("rounds", |arg| arg.help("Number of times every level is audited [default: 1]")),
@@ -39,7 +38,6 @@ impl AuditOptions {
 fn defaults() -> Plan {
     Plan {
         workload: Some(vec!["registers".to_owned()]),
-        clients: Some(vec![16]),
         time: Some(10.0),
         warmup: Some(0.0),
         rounds: Some(1),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use isobench_pgbench::transaction_log::TransactionLogs;
 
+use isobench_plan::RetriedState;
+
 use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
 
 /// Options of `isobench run`.
@@ -12,7 +14,7 @@ use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of pgbench")]
 pub struct RunOptions {
     /// Isolation level of all sessions: ru, rc, rr, ser [default: the server's]
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, visible_alias = "levels", value_name = "LEVEL")]
     pub isolation: Option<String>,
     /// Delay before a retry: none, or a policy such as fixed:5ms or exponential; a wrong one lists
     /// them all
@@ -22,13 +24,17 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Milliseconds a client pauses between two transactions
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = isobench_plan::milliseconds)]
     pub think_time: Option<f64>,
+    /// SQLSTATEs of further errors that are retried as conflicts are, such as 23505 for a row that
+    /// another transaction inserted first
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub retry_sqlstate: Vec<RetriedState>,
     /// Go on with the next transaction after an error other than a conflict
     #[arg(long)]
     pub continue_on_error: bool,
-    /// Checked workload instead of scripts (see isobench workloads); its tables are made on an
-    /// embedded server, elsewhere by isobench init --workload
+    /// Checked workload (see isobench workloads), whose tables are made on an embedded server,
+    /// elsewhere by isobench init --workload; or a built-in script or a script file
     #[arg(
         long,
         short = 'w',
@@ -56,7 +62,14 @@ pub struct RunOptions {
     #[arg(short = 'S', long, help_heading = "pgbench's options")]
     pub select_only: bool,
     /// Number of clients
-    #[arg(short, long, value_name = "NUM", default_value_t = 1, help_heading = "pgbench's options")]
+    #[arg(
+        short,
+        long,
+        visible_alias = "clients",
+        value_name = "NUM",
+        default_value_t = 1,
+        help_heading = "pgbench's options"
+    )]
     pub client: usize,
     /// Number of worker threads
     #[arg(short, long, value_name = "NUM", default_value_t = 1, help_heading = "pgbench's options")]
@@ -64,8 +77,14 @@ pub struct RunOptions {
     /// Transactions of each client [default: 10]
     #[arg(short, long, value_name = "NUM", conflicts_with = "time", help_heading = "pgbench's options")]
     pub transactions: Option<u64>,
-    /// Duration in seconds
-    #[arg(short = 'T', long, value_name = "NUM", help_heading = "pgbench's options")]
+    /// Duration in seconds; also 500ms or 2min
+    #[arg(
+        short = 'T',
+        long,
+        value_name = "NUM",
+        value_parser = isobench_plan::seconds,
+        help_heading = "pgbench's options"
+    )]
     pub time: Option<f64>,
     /// Define a variable for the scripts
     #[arg(short = 'D', long, value_name = "VARNAME=VALUE", help_heading = "pgbench's options")]
@@ -98,7 +117,13 @@ pub struct RunOptions {
     #[arg(short = 'R', long, value_name = "NUM", help_heading = "pgbench's options")]
     pub rate: Option<f64>,
     /// Count transactions longer than this many ms as late
-    #[arg(short = 'L', long, value_name = "NUM", help_heading = "pgbench's options")]
+    #[arg(
+        short = 'L',
+        long,
+        value_name = "NUM",
+        value_parser = isobench_plan::milliseconds,
+        help_heading = "pgbench's options"
+    )]
     pub latency_limit: Option<f64>,
     /// Make a new connection for each transaction
     #[arg(short = 'C', long, help_heading = "pgbench's options")]
@@ -167,7 +192,13 @@ pub struct RunOptions {
     #[arg(long, value_name = "NAME", help_heading = "pgbench's options")]
     pub show_script: Option<String>,
     /// Seed of the random numbers: time, rand or an integer
-    #[arg(long, value_name = "SEED", default_value = "time", help_heading = "pgbench's options")]
+    #[arg(
+        long,
+        visible_alias = "seed",
+        value_name = "SEED",
+        default_value = "time",
+        help_heading = "pgbench's options"
+    )]
     pub random_seed: String,
     /// The tables of an embedded server.
     #[command(flatten)]

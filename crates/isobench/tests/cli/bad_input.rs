@@ -23,11 +23,32 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("compare --protocol binary", &["--protocol", "\"binary\"", "simple, extended or prepared"]),
     ("compare --workload nosuch", &["workload \"nosuch\"", "tpcb-like, simple-update, select-only"]),
     ("compare --workload tpcb-like@x", &["weight", "@x"]),
+    ("compare -w good.sql -w tpcb-like@2", &["compared, not mixed", "-b tpcb-like@2"]),
+    ("compare -w good.sql -b tpcb-like", &["--workload", "--builtin"]),
+    ("compare --workload registres", &["\"registres\" (did you mean \"registers\"?)"]),
+    ("compare --levels serialisable", &["(did you mean \"serializable\"?)"]),
+    ("compare --plan e3-patto", &["(did you mean \"e3-pato\"?)"]),
+    ("compare --duration 5", &["--duration", "'--time'"]),
+    ("compare --tiem 5", &["--tiem", "'--time'"]),
+    ("compare --time 5x", &["5x", "500ms or 2min"]),
+    ("compare --resolve 0.5", &["\"0.5\"", "0.5%", "50%"]),
+    ("compare --resolve 2", &["\"2\"", "write 2%"]),
+    ("compare --retry-sqlstate 2350", &["\"2350\"", "five digits or letters"]),
+    ("compare --retry-sqlstate 23505,25P02", &["25P02", "earlier error"]),
+    ("run --retry-sqlstate 40003", &["40003", "may have committed"]),
+    ("run --levels rc,ser", &["one level", "compare"]),
+    ("run -b simpel-update", &["(did you mean \"simple-update\"?)"]),
+    ("run -f latin.sql", &["latin.sql:2: the script isn't UTF-8", "iconv"]),
+    ("plans e3-patto", &["(did you mean \"e3-pato\"?)"]),
+    ("workloads bnak", &["(did you mean \"bank\"?)"]),
     ("compare --setup nosuch.sql --workload good.sql", &["--setup", "\"nosuch.sql\"", "No such file"]),
     ("compare --plan nosuch.toml", &["\"nosuch.toml\"", "No such file"]),
     ("compare --clients 0", &["--clients"]),
     ("compare --clients many", &["--clients", "'many'"]),
-    ("compare --clients 1000", &["1000 clients", "max_connections", "--server-setting max_connections=1020"]),
+    (
+        "compare --clients 1000 --server-setting max_connections=500",
+        &["1000 clients", "max_connections (500)", "--server-setting max_connections=1020"],
+    ),
     ("compare --time 0", &["--time"]),
     ("compare --rounds 0", &["--rounds"]),
     ("compare --rate 10 --think-time 5", &["--rate", "--think-time"]),
@@ -76,6 +97,7 @@ fn scripts() -> Scene {
     for (name, text) in SCRIPTS {
         scene.write(name, text);
     }
+    std::fs::write(scene.file("latin.sql"), b"select 1;\n-- gr\xfc\xdfe\n").expect("a file");
     scene
 }
 

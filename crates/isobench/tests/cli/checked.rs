@@ -180,7 +180,7 @@ fn a_broken_promise_is_branded_and_is_status_3() {
     scene.write("aborted.sql", ABORTED);
     scene.write("reads.sql", READS_IT);
     scene.write("tables.sql", TABLE);
-    let options = format!("compare --workload aborted.sql --workload reads.sql {SHORTLY}");
+    let options = format!("compare -f aborted.sql -f reads.sql {SHORTLY}");
     let finished = database.run(&scene, &words(&options)).expect(3).says(&["did not give what it promises"]);
     finished.prints(&["PROMISE BROKEN", "promise BROKEN", "aborted read"]);
     let document = document::read(&scene, "out.json");
@@ -334,8 +334,7 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
     let scene = Scene::new();
     scene.write("tables.sql", "SELECT 1;\n");
     for (options, words_said) in [
-        ("compare -w registers -w bank", &["registers", "can't be mixed"][..]),
-        ("compare -w registers:leys=3", &["no parameter \"leys\"", "keys"]),
+        ("compare -w registers:leys=3", &["no parameter \"leys\" (did you mean \"keys\"?)"][..]),
         ("compare -w bank+fast", &["no variant \"fast\"", "for-update"]),
         ("compare -w nothing", &["neither a built-in script (tpcb-like", "registers", "nor a file"]),
         ("compare -w bank --setup tables.sql", &["--setup", "makes its own tables"]),

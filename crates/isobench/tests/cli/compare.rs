@@ -131,17 +131,28 @@ fn check_csv(document: &Value, csv: &str) {
 #[test]
 fn a_mix_of_scripts_keeps_the_books() {
     let Some(scene) = Scene::with_server("a_mix_of_scripts_keeps_the_books") else { return };
-    let options = "compare --server-setting fsync=off --levels ser --clients 3 -w tpcb-like@2 -w simple-update \
-        -w select-only@3 --protocol extended --max-tries 2 --transactions 40 --warmup 0 --rounds 1 --json out.json";
+    let options = "compare --server-setting fsync=off --levels ser --clients 3 -b tpcb-like@2 -b simple-update \
+        -b select-only@3 --protocol extended --max-tries 2 --transactions 40 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_eq!(cells(&document)[0]["workload"], "tpcb-like@2+simple-update@1+select-only@3");
-    assert_eq!(document["plan"]["workload"].as_array().map(Vec::len), Some(3));
+    assert_eq!(document["plan"]["builtin"].as_array().map(Vec::len), Some(3));
     for round in rounds(&document) {
         // Two tries: the number of given-up transactions equals that of failed second attempts.
         let held = |invariant: &Value| invariant["held"] == Value::Bool(true);
         assert!(round["invariants"].as_array().expect("invariants").iter().all(held), "{round:#}");
     }
+}
+
+#[test]
+fn more_clients_than_the_default_get_connections() {
+    let Some(scene) = Scene::with_server("more_clients_than_the_default_get_connections") else { return };
+    let options = "compare --server-setting fsync=off --levels rc -w select-only -c 110 -t 1 --warmup 0 --rounds 1 \
+        --json out.json";
+    scene.run(&words(options)).expect(0).says(&["max_connections is raised to 130"]);
+    let document = document::read(&scene, "out.json");
+    let settings = document["plan"]["server-settings"].as_array().expect("settings");
+    assert!(settings.contains(&"max_connections=130".into()), "{settings:?}");
 }
 
 #[test]

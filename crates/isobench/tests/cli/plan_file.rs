@@ -13,7 +13,7 @@ fn options_override_the_plan_and_files_are_relative_to_it() {
         "plans/mine.toml",
         "levels = [\"rc\", \"rr\"]\n\
          clients = [3]\n\
-         workload = [\"own.sql@2\", \"select-only\"]\n\
+         file = [\"own.sql@2\"]\nbuiltin = [\"select-only\"]\n\
          setup = \"own-tables.sql\"\n\
          transactions = 5\n\
          warmup = 0.0\n\
@@ -39,8 +39,8 @@ fn options_override_the_plan_and_files_are_relative_to_it() {
     assert_eq!((&plan["seed"], &plan["max-tries"]), (&7.into(), &5.into()));
     assert_eq!(plan["backoff"].to_string(), "[\"fixed:1ms\"]");
     let scripts = &document["workload"]["scripts"];
-    assert_eq!(scripts[0]["weight"], 2);
-    assert!(scripts[0]["text"].as_str().is_some_and(|text| text.contains("abalance + 1")));
+    assert_eq!(scripts[1]["weight"], 2);
+    assert!(scripts[1]["text"].as_str().is_some_and(|text| text.contains("abalance + 1")));
     assert_eq!(cells(&document).len(), 1);
     assert_eq!(cells(&document)[0]["clients"], 3);
 }

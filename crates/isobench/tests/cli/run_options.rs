@@ -4,14 +4,23 @@
 use std::fs;
 
 use crate::compare::words;
+use crate::support::document;
 use crate::support::named::Database;
 use crate::support::scene::Scene;
 
 /// Conflicts of one kind, in any case.
 const CONFLICTS: &str = "do $$ begin raise exception 'made up' using errcode = '40001'; end $$;\n";
 
-const FILES: &[(&str, &str)] =
-    &[("one.sql", "select 1;\n"), ("conflicts.sql", CONFLICTS), ("fails.sql", "select 1/0;\n")];
+const FILES: &[(&str, &str)] = &[
+    ("one.sql", "select 1;\n"),
+    ("conflicts.sql", CONFLICTS),
+    ("fails.sql", "select 1/0;\n"),
+    ("taken.sql", TAKEN),
+];
+
+/// A row that is taken in each transaction's first attempt.
+const TAKEN: &str =
+    "begin;\ndo $$ begin if :attempt < 2 then raise unique_violation; end if; end $$;\nend;\n";
 
 fn prepare(test: &str) -> Option<(Database, Scene)> {
     let database = Database::new(test)?;
@@ -48,6 +57,35 @@ fn each_worker_writes_a_log() {
             lines.lines().all(|line| line.starts_with(client) && line.split(' ').count() == 6),
             "{lines}"
         );
+    }
+}
+
+#[test]
+fn an_error_that_is_named_is_retried() {
+    let Some((database, scene)) = prepare("an_error_that_is_named_is_retried") else { return };
+    let run = |options: &str| database.run(&scene, &words(&format!("run -n -f taken.sql -t 10 {options}")));
+    run("--max-tries 3").expect(2).says(&["unique_violation"]);
+    let finished = run("--max-tries 3 --retry-sqlstate 23505").expect(0);
+    finished.prints(&[
+        "attempts: 20 started = 10 committed + 10 retried",
+        "conflicts: 0 (0.0 % of attempts)",
+        "further errors that are retried: 10",
+        "23505, at command 1",
+    ]);
+}
+
+#[test]
+fn options_have_the_names_of_compare_and_of_pgbench() {
+    let Some((database, scene)) = prepare("options_have_the_names_of_compare_and_of_pgbench") else { return };
+    let options = "run -n -w one.sql --clients 2 --levels rc --seed 7 -T 100ms --json out.json";
+    database.run(&scene, &words(options)).expect(0).prints(&["number of clients: 2"]);
+    let options = "compare -f one.sql --client 2 --isolation rc --random-seed 7 -T 100ms --rounds 1 --warmup 0 --json \
+        again.json";
+    database.run(&scene, &words(options)).expect(0);
+    for file in ["out.json", "again.json"] {
+        let plan = &document::read(&scene, file)["plan"];
+        assert_eq!((&plan["clients"][0], &plan["seed"], &plan["time"]), (&2.into(), &7.into(), &0.1.into()));
+        assert_eq!(plan["levels"][0], "read committed");
     }
 }
 

@@ -75,17 +75,24 @@ impl RunSettings {
             ..RunSpec::default()
         };
         sources.check(spec.protocol)?;
-        let level = options.isolation.as_deref().map(str::parse::<Level>).transpose();
-        let level = level.map_err(|error| Failure::setup(format!("--isolation: {error}")))?;
+        let level = options.isolation.as_deref().map(level).transpose()?;
         if level.is_some() {
             sources.leave_level_alone()?;
         }
         let defined = options.define.iter().map(|define| definition(define)).collect::<Outcome<_>>()?;
         // The newest layout that can show all effects of the options.
-        let layout = if options.continue_on_error { Version::V19 } else { Version::default() };
+        let others = options.continue_on_error || !options.retry_sqlstate.is_empty();
+        let layout = if others { Version::V19 } else { Version::default() };
         let log = log(options, layout, stop)?;
         Ok(RunSettings { sources, spec, stop, level, defined, layout, log })
     }
+}
+
+fn level(text: &str) -> Outcome<Level> {
+    text.parse().map_err(|error| {
+        let one = if text.contains(',') { "run measures one level, compare several; " } else { "" };
+        Failure::setup(format!("--isolation: {one}{error}"))
+    })
 }
 
 /// Returns the settings of the transaction log, if one is requested.
@@ -116,7 +123,7 @@ fn log(options: &RunOptions, version: Version, stop: StopCondition) -> Outcome<O
 /// Returns the requested checked workload, or the scripts as in pgbench, by default TPC-B-like.
 fn sources(options: &RunOptions) -> Outcome<Sources> {
     if let Some(name) = &options.workload {
-        return Sources::checked_workload(name);
+        return Sources::named(name);
     }
     let mut sources = Vec::new();
     for name in &options.builtin {
