@@ -3,6 +3,7 @@
 //!
 //! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
 
+mod kept;
 mod standby;
 mod values;
 mod vary;
@@ -21,9 +22,12 @@ use isobench_runner::{Backoff, OnError, Pacing, Protocol, Restart, RetryPolicy, 
 use isobench_script::Prng;
 use isobench_workloads::OnConflict;
 
+use crate::conditions::Condition;
 use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
+use crate::tables::Tables;
 use crate::workload::{Source, Sources};
+use kept::Kept;
 use values::{at_least_one, distinct, longest_warmup, not_empty, wrong};
 use work::WorkBase;
 
@@ -68,6 +72,8 @@ pub struct Design {
     pub time_limit: Option<Duration>,
     /// Latency limit.
     pub latency_limit: Option<Duration>,
+    /// The user's own conditions.
+    pub conditions: Vec<Condition>,
     protocol: Protocol,
     think_time: Option<Duration>,
 }
@@ -156,7 +162,7 @@ impl Design {
         not_empty("backoff", &backoff)?;
         distinct("backoff", &backoff)?;
         let sources = Sources::named(plan.workload(), Source::builtin_or_file)?;
-        let setup = plan.setup.as_deref().map(Setup::read).transpose()?;
+        let setup = plan.setup.as_deref().map(|file| Setup::read("setup", file)).transpose()?;
         if setup.is_some() && sources.checked().is_some() {
             return Err(Failure::setup(format!(
                 "--setup: workload {} makes its own tables; leave out one or the other",
@@ -181,7 +187,9 @@ impl Design {
             return Err(wrong("vary", "scale is given by --scale, too; give its values in one place"));
         }
         let tables = InitOptions { scale, ..tables.clone() };
-        let base = WorkBase { sources: &sources, setup: setup.as_ref(), tables: &tables };
+        let kept = Kept::of(&plan, &sources, &tables)?;
+        let (setup, kept) = (setup.as_ref(), kept.as_ref());
+        let base = WorkBase { sources: &sources, setup, kept, tables: &tables };
         let works = base.works(plan.strategies.as_deref(), &vary)?;
         for work in &works {
             work.sources.check(protocol)?;
@@ -200,6 +208,7 @@ impl Design {
             max_warmup,
             time_limit: time_limit.map(|limit| seconds("time-limit", limit, 0.0)).transpose()?,
             latency_limit,
+            conditions: Condition::list(plan.invariant())?,
             protocol,
             think_time,
             plan: Plan {
@@ -216,9 +225,17 @@ impl Design {
     /// options override the plan's file. Returns a description of what was dropped.
     ///
     /// # Errors
-    /// The user asked for versions of the embedded server as well as for another server.
+    /// The user asked for versions of the embedded server as well as for another server, or for
+    /// tables of the user's, which an embedded server doesn't have.
     pub fn choose_server(&mut self, named: bool, embedded: bool) -> Outcome<Vec<String>> {
         let mut notes = Vec::new();
+        if self.schema().is_some() && !named {
+            return Err(wrong(
+                "schema",
+                "names tables of yours, but no server is named that has them, and the embedded one is empty; name it \
+                 (-h, -p, -d), or use --setup FILE.sql",
+            ));
+        }
         if !self.versions.is_empty() && (named || embedded) {
             let why = if named {
                 "a server is named"
@@ -278,6 +295,13 @@ impl Design {
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
+        }
+        if self.works.iter().any(|work| matches!(work.tables, Tables::Kept(None))) {
+            warnings.push(
+                "each measurement starts with the data that the one before it left, so a difference between levels may \
+                 be one between data; --reset FILE.sql puts them back before each"
+                    .to_owned(),
+            );
         }
         warnings
     }
