@@ -202,7 +202,7 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
         (
             "checked",
             &[
-                "violations (12 shifts) of what the level doesn't promise",
+                "what the level doesn't promise didn't hold for 12 shifts",
                 "promise unbroken",
                 "by real time, which is not promised, 6 × read skew (G-single)",
                 "630 × lost update (P4)",

@@ -12,7 +12,7 @@ use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{count, counted, of_unit, percent, short};
 use crate::summarise::{counted_ledger, grouped, kept_share};
 use crate::view::{errored, is_incomplete};
-use crate::words::certainty;
+use crate::words::{certainty, enumerated};
 use isobench_isolation::EffectiveLevel;
 
 /// The paragraphs below the table, wrapped.
@@ -156,12 +156,11 @@ fn invariants(cells: &[&Cell]) -> String {
             format!("the database was WRONG {after}")
         };
     }
-    let found = violations(cells);
-    if !found.is_empty() {
+    if let Some(found) = violations(cells) {
         let broken = rounds().find_map(Round::violated);
         let example =
             broken.map_or_else(String::new, |broken| format!(" ({}: {})", broken.name, broken.detail));
-        return format!("{found} of what the level doesn't promise{example}");
+        return format!("{found}{example}");
     }
     if rounds().next().is_none() {
         return "no invariant was checked".to_owned();
@@ -175,8 +174,8 @@ fn invariants(cells: &[&Cell]) -> String {
     }
 }
 
-/// The violations of all cells, those of each unit by themselves; empty if there are none.
-fn violations(cells: &[&Cell]) -> String {
+/// The violations of all cells of what the level doesn't promise, those of each unit by themselves.
+fn violations(cells: &[&Cell]) -> Option<String> {
     let mut sums: Vec<(Option<&str>, u64)> = Vec::new();
     for summary in cells.iter().map(|cell| &cell.summary).filter(|summary| summary.violations > 0) {
         let unit = summary.violations_unit.as_deref();
@@ -185,11 +184,13 @@ fn violations(cells: &[&Cell]) -> String {
             None => sums.push((unit, summary.violations)),
         }
     }
-    let said = |(unit, sum): &(Option<&str>, u64)| match unit {
-        Some(unit) => format!("violations ({})", of_unit(*sum, unit)),
-        None => counted(*sum, "violation"),
-    };
-    sums.iter().map(said).collect::<Vec<_>>().join(" and ")
+    if let [(None, sum)] = sums.as_slice() {
+        return Some(format!("{} of what the level doesn't promise", counted(*sum, "violation")));
+    }
+    let said = |(unit, sum): &(Option<&str>, u64)| of_unit(*sum, unit.unwrap_or("cases"));
+    let said: Vec<String> = sums.iter().map(said).collect();
+    (!said.is_empty())
+        .then(|| format!("what the level doesn't promise didn't hold for {}", enumerated(&said)))
 }
 
 fn incomplete(document: &Document, cells: &[&Cell]) -> Option<String> {

@@ -61,7 +61,7 @@ fn an_audit_prints_witnesses_and_writes_histories() {
         --server-setting fsync=off";
     let finished = scene.run(&words(options)).expect(0).says(&["the histories are in isobench-history"]);
     let finished =
-        finished.prints(&["write-skew:shifts=4, read committed, 8 clients", "serializable", " violations"]);
+        finished.prints(&["write-skew:shifts=4, read committed, 8 clients", "serializable", "violated:", " shifts"]);
     // A witness in words: the readers, and the writer of the next version.
     assert!(finished.stdout.contains("doctors"), "{}", finished.stdout);
     let mut histories: Vec<String> = fs::read_dir(scene.file("isobench-history"))
