@@ -172,11 +172,7 @@ fn a_broken_condition_is_counted_and_is_no_broken_promise() {
     let line = format!("{SHORT} -w gift.sql --setup tables.sql");
     let finished = scene.run(&with(&line, &["--invariant", TOTAL])).expect(3);
     let finished = finished.says(&["an invariant does not hold"]);
-    let finished = finished.prints(&[
-        "VIOLATED:",
-        "violated:",
-        "2 rounds",
-    ]);
+    let finished = finished.prints(&["VIOLATED:", "violated:", "2 rounds"]);
     let text = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
         "what the level doesn't promise didn't hold for 2 rounds (total: found 110)",
