@@ -11,7 +11,9 @@ use isobench_observer::Observer;
 use isobench_report::Round;
 use isobench_runner::{Control, Job, RunProgress, RunSpec, RunWorkload, Watch};
 
+use crate::conditions::Conditions;
 use crate::design::{CellPlan, Design, Work};
+use crate::environment::first_attempt;
 use crate::failure::Outcome;
 use crate::judgement::Judging;
 use crate::measurement::{Invariants, Measurement};
@@ -113,6 +115,7 @@ impl<'a> CellMeasurer<'a> {
         watch: &mut dyn FnMut(Duration, RunProgress),
     ) -> Outcome<MeasuredCell> {
         let (design, target, work) = (self.design, self.target(cell), &self.design.works[cell.work]);
+        let kept = matches!(work.tables, Tables::Kept(_));
         let judging = self.judging(work);
         let history = judging.map(|judging| judging.file(&cell.file_name(design, number)));
         let measurement = Measurement {
@@ -123,13 +126,18 @@ impl<'a> CellMeasurer<'a> {
             warmup: (design.warmup, design.max_warmup),
             stop: design.stop,
             log: None,
-            fresh_tables: true,
+            fresh_tables: !kept,
             invariants: match work.tables {
                 Tables::Found => Invariants::Unavailable(
                     "nothing is written on a standby, and its tables change as it follows its primary",
                 ),
-                Tables::Own(_) => Invariants::Checked { own_tables: true },
+                Tables::Own(_) | Tables::Kept(_) => Invariants::Checked { own_tables: true },
                 Tables::Pgbench { .. } | Tables::Checked(_) => Invariants::Checked { own_tables: false },
+            },
+            conditions: if kept {
+                Conditions::before(&design.conditions, &target.connector())?
+            } else {
+                Conditions::holding(&design.conditions)
             },
             judging,
             history: history.transpose()?.flatten(),
@@ -137,7 +145,9 @@ impl<'a> CellMeasurer<'a> {
             control: self.control,
         };
         let workload = work.workload(design.seed(), &target.database)?;
-        let job = self.job(cell, design.spec(cell), workload);
+        // Rows that stay have the numbers of those who wrote them.
+        let attempts_from = if kept { first_attempt() } else { RunSpec::default().attempts_from };
+        let job = self.job(cell, RunSpec { attempts_from, ..design.spec(cell) }, workload);
         let job = measurement.job(job)?;
         let messages = Messages::kept(self.say);
         let mut watch = Watch { every: WATCH_EVERY, show: watch };

@@ -3,6 +3,7 @@
 //!
 //! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
 
+mod kept;
 mod standby;
 mod values;
 mod vary;
@@ -21,9 +22,12 @@ use isobench_runner::{Backoff, OnError, Pacing, Protocol, Restart, RetryPolicy, 
 use isobench_script::Prng;
 use isobench_workloads::OnConflict;
 
+use crate::conditions::Condition;
 use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
+use crate::tables::Tables;
 use crate::workload::Sources;
+use kept::Kept;
 use values::{at_least_one, distinct, longest_warmup, not_empty, wrong};
 use work::WorkBase;
 
@@ -70,6 +74,8 @@ pub struct Design {
     pub time_limit: Option<Duration>,
     /// Latency limit.
     pub latency_limit: Option<Duration>,
+    /// The user's own conditions.
+    pub conditions: Vec<Condition>,
     protocol: Protocol,
     think_time: Option<Duration>,
 }
@@ -200,6 +206,7 @@ impl Design {
             max_warmup,
             time_limit: time_limit.map(|limit| seconds("time-limit", limit, 0.0)).transpose()?,
             latency_limit,
+            conditions: Condition::list(plan.invariant())?,
             protocol,
             think_time,
             plan: Plan {
@@ -216,9 +223,17 @@ impl Design {
     /// options override the plan's file. Returns a description of what was dropped.
     ///
     /// # Errors
-    /// The user asked for versions of the embedded server as well as for another server.
+    /// The user asked for versions of the embedded server as well as for another server, or for
+    /// tables of the user's, which an embedded server doesn't have.
     pub fn choose_server(&mut self, named: bool, embedded: bool) -> Outcome<Vec<String>> {
         let mut notes = Vec::new();
+        if self.schema().is_some() && !named {
+            return Err(wrong(
+                "schema",
+                "names tables of yours, but no server is named that has them, and the embedded one is empty; name it \
+                 (-h, -p, -d), or use --setup FILE.sql",
+            ));
+        }
         if !self.versions.is_empty() && (named || embedded) {
             let why = if named {
                 "a server is named"
@@ -278,6 +293,13 @@ impl Design {
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
+        }
+        if self.works.iter().any(|work| matches!(work.tables, Tables::Kept(None))) {
+            warnings.push(
+                "each measurement starts with the data that the one before it left, so a difference between levels may \
+                 be one between data; --reset FILE.sql puts them back before each"
+                    .to_owned(),
+            );
         }
         warnings
     }
@@ -502,7 +524,7 @@ fn works(
     vary: &[Vary],
 ) -> Outcome<(Vec<Work>, Vec<String>)> {
     distinct("strategies", plan.strategies())?;
-    let setup = plan.setup.as_deref().map(Setup::read).transpose()?;
+    let setup = plan.setup.as_deref().map(|file| Setup::read("setup", file)).transpose()?;
     if setup.is_some() && workloads.iter().all(|sources| sources.checked().is_some()) {
         return Err(Failure::setup(format!(
             "--setup: workload {} makes its own tables; leave out one or the other",
@@ -514,7 +536,8 @@ fn works(
     for (workload, sources) in workloads.iter().enumerate() {
         // Beside scripts of the user's own, a built-in one keeps its own tables.
         let setup = setup.as_ref().filter(|_| sources.is_own() || !own);
-        let base = WorkBase { workload, sources, setup, tables };
+        let kept = Kept::of(plan, sources, tables)?;
+        let base = WorkBase { workload, sources, setup, kept: kept.as_ref(), tables };
         let strategies = plan.strategies.as_deref();
         let strategies = strategies.map(|names| strategies_of(workload, workloads, names, &mut left_out));
         works.extend(base.works(strategies.as_deref(), vary)?);

@@ -3,6 +3,7 @@
 //! Not here: the command line (`options/written.rs`).
 
 use std::fs;
+use std::time::Duration;
 
 use isobench_report::Client;
 
@@ -27,6 +28,15 @@ pub fn client(target: &Target) -> Client {
         memory_bytes: memory_bytes(),
         same_machine: target.local().is_some(),
     }
+}
+
+/// Returns the number of the first attempt where rows stay, and may have numbers from earlier runs.
+/// No run makes an attempt each microsecond, so the number of microseconds since the start of 2025
+/// is above all of them.
+pub fn first_attempt() -> u64 {
+    const THAT_DAY: Duration = Duration::from_hours(482_136);
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().saturating_sub(THAT_DAY);
+    u64::try_from(since.as_micros()).unwrap_or(0)
 }
 
 /// Memory of this machine in bytes; 0 if unknown.

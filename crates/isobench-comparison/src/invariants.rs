@@ -27,18 +27,21 @@ pub enum InvariantCheck {
     Checked(Chosen),
     /// No check is possible, for this reason.
     Unavailable(String),
+    /// Only the user's own conditions say what must be true.
+    LeftToUser,
 }
 
 impl InvariantCheck {
     /// Reads the state before the measurement, if the scripts' invariants need it. `own_tables` is
     /// true if the tables are the user's own, even with built-in scripts; `fresh_tables` if they were
-    /// made for this measurement.
+    /// made for this measurement; `conditions` if the user says what must be true.
     pub fn begin(
         connector: &Connector,
         database: &Database,
         sources: &Sources,
         own_tables: bool,
         fresh_tables: bool,
+        conditions: bool,
     ) -> InvariantCheck {
         match sources.checked() {
             Some(chosen) if fresh_tables => return InvariantCheck::Checked(chosen.clone()),
@@ -46,6 +49,9 @@ impl InvariantCheck {
             None => {}
         }
         let Some(writes) = sources.writes().filter(|_| !own_tables) else {
+            if conditions {
+                return InvariantCheck::LeftToUser;
+            }
             return InvariantCheck::Unavailable(
                 "the workload has scripts of your own, whose invariants are not known".to_owned(),
             );
@@ -101,10 +107,10 @@ impl InvariantCheck {
         run: &RunOutcome,
         promised: Option<Guarantee>,
     ) -> Vec<Invariant> {
-        let patience = if run.aborted > 0 { COMEBACK } else { Duration::ZERO };
         let checked = match self {
+            InvariantCheck::LeftToUser => return Vec::new(),
             InvariantCheck::Unavailable(why) => return vec![Invariant::unchecked("tables", why)],
-            InvariantCheck::Builtin(writes, before, _) => open_again(connector, patience)
+            InvariantCheck::Builtin(writes, before, _) => open_after(connector, run)
                 .and_then(|mut connection| {
                     check(&mut connection, database, &before, expected(run, &writes), &writes)
                 })
@@ -114,7 +120,7 @@ impl InvariantCheck {
                     };
                     checked.into_iter().map(invariant).collect()
                 }),
-            InvariantCheck::Checked(chosen) => open_again(connector, patience)
+            InvariantCheck::Checked(chosen) => open_after(connector, run)
                 .and_then(|mut connection| isobench_workloads::check(&mut connection, database, &chosen))
                 .map(|found| {
                     let of_tables = found.into_iter().map(|found| of_table(found, promised));
@@ -141,9 +147,10 @@ fn expected(run: &RunOutcome, writes: &[Writes]) -> Expectation {
 
 /// An invariant of a checked workload. It holds for serial execution, so only a serializable
 /// guarantee promises it.
-fn counted(name: &str, found: u64, detail: String, promised: Option<Guarantee>) -> Invariant {
+fn counted(name: &str, (found, unit): (u64, &str), detail: String, promised: Option<Guarantee>) -> Invariant {
     Invariant {
         violations: Some(found),
+        unit: Some(unit.to_owned()),
         promised: promised.is_some_and(|promised| promised.model.implies(Model::Serializable)),
         ..Invariant::checked(name, found == 0, detail)
     }
@@ -153,8 +160,8 @@ fn of_table(found: Violations, promised: Option<Guarantee>) -> Invariant {
     let example = found.example.map_or_else(String::new, |example| format!(", for example {example}"));
     counted(
         found.name,
-        found.found,
-        format!("{}: {} violations{example}", found.meaning, found.found),
+        (found.found, found.unit),
+        format!("{}: {} {}{example}", found.meaning, found.found, found.unit),
         promised,
     )
 }
@@ -172,12 +179,16 @@ fn asserted(chosen: &Chosen, run: &RunOutcome, promised: Option<Guarantee>) -> V
         let known = chosen.workload().assertions.iter().find(|assertion| assertion.name == name);
         let meaning = known.map_or(name, |assertion| assertion.meaning);
         let detail = format!("{meaning}: {broken} of {checked} committed transactions found it broken");
-        counted(name, broken, detail, promised)
+        counted(name, (broken, "transactions"), detail, promised)
     };
     sums.into_iter().map(invariant).collect()
 }
 
-/// Connects to a server that may be restarting.
+/// Connects to a server that may be restarting after this run.
+pub fn open_after(connector: &Connector, run: &RunOutcome) -> Result<Connection, Error> {
+    open_again(connector, if run.aborted > 0 { COMEBACK } else { Duration::ZERO })
+}
+
 fn open_again(connector: &Connector, patience: Duration) -> Result<Connection, Error> {
     let began = Instant::now();
     loop {

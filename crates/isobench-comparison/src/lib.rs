@@ -16,10 +16,11 @@
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
 //! | `observation`, `evidence` | the server's side of a round, and contradictions to its level |
-//! | `invariants`, `judgement` | what the tables and the history prove |
+//! | `invariants`, `conditions`, `judgement` | what tables, the user's conditions and history prove |
 
 mod cell;
 mod comparison;
+mod conditions;
 mod design;
 mod environment;
 mod evidence;
@@ -39,11 +40,12 @@ mod trial;
 mod workload;
 
 pub use comparison::{Judgements, Listener, Save, Surroundings, compare};
+pub use conditions::{Condition, Conditions};
 pub use design::{
     CellPlan, Design, GRACE, Work, cell_entry, count, milliseconds, no_serializable, pacing, protocol,
     refusal, seconds,
 };
-pub use environment::{client, now};
+pub use environment::{client, first_attempt, now};
 pub use failure::{Failure, Outcome};
 pub use judgement::Judging;
 pub use measurement::{Invariants, Measured, Measurement};

@@ -15,9 +15,10 @@ use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_report::Round;
 use isobench_runner::{ClientEvent, Control, Job, NoThreads, RunOutcome, StopCondition, Watch};
 
+use crate::conditions::Conditions;
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
-use crate::invariants::InvariantCheck;
+use crate::invariants::{InvariantCheck, open_after};
 use crate::judgement::Judging;
 use crate::messages::Messages;
 use crate::observation::{OwnWork, server_side};
@@ -47,6 +48,8 @@ pub struct Measurement<'a> {
     pub fresh_tables: bool,
     /// The check of the tables before and after.
     pub invariants: Invariants,
+    /// The user's own conditions.
+    pub conditions: Conditions<'a>,
     /// The check of the history; `None` if none is recorded.
     pub judging: Option<&'a Judging>,
     /// The file of the history.
@@ -164,6 +167,8 @@ impl Measurement<'_> {
         let promised = database.product.promises_effective(&effective);
         round.invariants =
             check.map_or_else(Vec::new, |check| check.end(&connector, database, &run, promised));
+        let conditions = self.conditions.after(|| open_after(&connector, &run), promised);
+        round.invariants.extend(conditions);
         Ok(Measured { round, run, effective, connecting, lost: messages.has_lost_connections(), logged })
     }
 
@@ -186,6 +191,7 @@ impl Measurement<'_> {
                 self.sources,
                 own_tables,
                 self.fresh_tables,
+                !self.conditions.is_empty(),
             )),
             Invariants::Unavailable(why) => Some(InvariantCheck::Unavailable(why.to_owned())),
             Invariants::Skipped => None,

@@ -156,7 +156,8 @@ pub fn agree(levels: &[EffectiveLevel]) -> EffectiveLevel {
 const ADVICE: [(SqlState, &str); 5] = [
     (
         SqlState::UNDEFINED_TABLE,
-        "pgbench's tables are made by \"isobench init\", tables of your own by compare's --setup FILE.sql",
+        "pgbench's tables are made by \"isobench init\", tables of your own by compare's --setup FILE.sql; tables that \
+         are there already are found with --schema NAME --keep-data",
     ),
     (
         SqlState::DISK_FULL,

@@ -1,4 +1,5 @@
-//! SQL that creates the tables of the user's own workload, statement by statement.
+//! SQL files of the user's, statement by statement: they create the tables of a workload of one's
+//! own (`--setup`), or put its rows back (`--reset`).
 
 use std::fs;
 use std::path::Path;
@@ -8,39 +9,49 @@ use isobench_script::{CommandKind, Piece, Sql, Symbols, parse};
 
 use crate::failure::{Failure, Outcome};
 
-/// The statements of a setup file.
+/// The statements of a file.
 #[derive(Debug, Clone)]
 pub struct Setup {
+    /// The option that names the file.
+    option: &'static str,
     file: String,
     /// Each with the number of its first line.
     statements: Vec<(u32, String)>,
 }
 
 impl Setup {
-    /// Reads a file of SQL statements, each ended by a semicolon.
+    /// Reads the file of an option: SQL statements, each ended by a semicolon.
     ///
     /// # Errors
     /// The file can't be read, holds a backslash command, or ends within a quotation.
-    pub fn read(path: &Path) -> Outcome<Setup> {
+    pub fn read(option: &'static str, path: &Path) -> Outcome<Setup> {
         let file = path.display().to_string();
         let text = fs::read_to_string(path)
-            .map_err(|error| Failure::setup(format!("--setup: could not read \"{file}\": {error}")))?;
+            .map_err(|error| Failure::setup(format!("--{option}: could not read \"{file}\": {error}")))?;
         let script = parse(&file, &text, &mut Symbols::new())
-            .map_err(|error| Failure::setup(format!("--setup: {error}")))?;
+            .map_err(|error| Failure::setup(format!("--{option}: {error}")))?;
         let mut statements = Vec::new();
         for command in &script.commands {
             match &command.kind {
                 CommandKind::Sql(sql) => statements.push((command.line, as_written(sql))),
                 other => {
                     return Err(Failure::setup(format!(
-                        "--setup: {file}:{}: \\{} is not SQL; only SQL statements make tables",
+                        "--{option}: {file}:{}: \\{} is not SQL; only SQL statements are run",
                         command.line,
                         other.name()
                     )));
                 }
             }
         }
-        Ok(Setup { file, statements })
+        Ok(Setup { option, file, statements })
+    }
+
+    /// Returns a description: the file and the number of its statements.
+    pub fn describe(&self) -> String {
+        match self.statements.len() {
+            1 => format!("{} (1 statement)", self.file),
+            several => format!("{} ({several} statements)", self.file),
+        }
     }
 
     /// Executes the statements, each in its own transaction unless they contain transaction
@@ -54,7 +65,7 @@ impl Setup {
                 let report =
                     error.server().map_or_else(|| error.to_string(), |server| server.report(Some(statement)));
                 let hint = error.code().filter(|code| EXISTS.contains(&code.as_str())).map_or("", |_| AGAIN);
-                Failure::setup(format!("--setup: {}:{line}: {report}{hint}", self.file))
+                Failure::setup(format!("--{}: {}:{line}: {report}{hint}", self.option, self.file))
             })?;
         }
         Ok(())
@@ -67,10 +78,10 @@ const EXISTS: [&str; 4] = ["42P07", "42723", "42710", "42P06"];
 
 /// Advice on such an error.
 const AGAIN: &str =
-    "\n  the set-up runs anew before each cell: let it begin with DROP … IF EXISTS for whatever it makes";
+    "\n  the file is run anew before each cell: let it begin with DROP … IF EXISTS for whatever it makes";
 
 /// Returns the statement's text; variables aren't substituted here.
-fn as_written(sql: &Sql) -> String {
+pub fn as_written(sql: &Sql) -> String {
     sql.pieces
         .iter()
         .map(|piece| match piece {
@@ -88,7 +99,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tables.sql");
         fs::write(&path, text).unwrap();
-        Setup::read(&path)
+        Setup::read("setup", &path)
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub enum Tables {
     Own(Setup),
     /// Existing tables, on a read-only server.
     Found,
+    /// Existing tables of the user's in a schema of the user's, with the SQL that puts their rows
+    /// back, if there is one.
+    Kept(Option<Setup>),
 }
 
 /// pgbench's tables as loaded on a server, since then used by built-in scripts only.
@@ -61,8 +64,16 @@ impl Tables {
     pub fn prepare(&self, target: &Target, builtin: bool, loaded: &mut Option<Loaded>) -> Outcome<Ready> {
         let began = Instant::now();
         let mut notes = Vec::new();
-        if matches!(self, Tables::Found) {
-            let state = StartingState::Found;
+        let left = match self {
+            Tables::Found => Some(StartingState::Found),
+            Tables::Kept(None) => Some(StartingState::Kept),
+            Tables::Kept(Some(_)) => {
+                self.make(target)?;
+                Some(StartingState::Reset)
+            }
+            Tables::Pgbench { .. } | Tables::Checked(_) | Tables::Own(_) => None,
+        };
+        if let Some(state) = left {
             return Ok(Ready { state, took: began.elapsed(), again: true, notes });
         }
         let repeated = loaded.is_some();
@@ -92,12 +103,12 @@ impl Tables {
         Ok(Ready { state: StartingState::Made, took, again: repeated || !lasting, notes })
     }
 
-    /// Creates the tables again. Returns notes for the user.
+    /// Creates the tables again, or puts their rows back. Returns notes for the user.
     ///
     /// # Errors
     /// The server refuses or is gone.
     pub fn make(&self, target: &Target) -> Outcome<Vec<String>> {
-        if matches!(self, Tables::Found) {
+        if matches!(self, Tables::Found | Tables::Kept(None)) {
             return Ok(Vec::new());
         }
         let mut connection = target.open().map_err(Failure::setup)?;
@@ -109,11 +120,11 @@ impl Tables {
                 })
             }
             Tables::Checked(chosen) => isobench_workloads::make(&mut connection, &target.database, chosen),
-            Tables::Own(setup) => {
-                setup.run(&mut connection)?;
+            Tables::Own(sql) | Tables::Kept(Some(sql)) => {
+                sql.run(&mut connection)?;
                 Ok(Vec::new())
             }
-            Tables::Found => Ok(Vec::new()),
+            Tables::Found | Tables::Kept(None) => Ok(Vec::new()),
         };
         connection.close();
         notes.map_err(Failure::setup)

@@ -23,6 +23,8 @@ pub struct Target {
     embedded: Option<Server>,
     /// The chosen one of several hosts.
     host: Option<String>,
+    /// The schema of the user's in which to work.
+    schema: Option<String>,
     /// True for a hot standby, which is read-only.
     pub standby: bool,
     /// The product and its version.
@@ -69,7 +71,16 @@ impl Target {
         let standby = is_standby(&mut connection, &database).map_err(Failure::setup)?;
         let (options, host) = settled(options, &connection, say);
         connection.close();
-        Ok(Target { namespace: None, options, embedded, host, standby, database, server_settings })
+        Ok(Target {
+            namespace: None,
+            options,
+            embedded,
+            host,
+            schema: None,
+            standby,
+            database,
+            server_settings,
+        })
     }
 
     /// Returns a description of its address.
@@ -89,6 +100,20 @@ impl Target {
             self.database.schema = Some(namespace.schema());
             self.namespace = Some(namespace);
         }
+        Ok(())
+    }
+
+    /// Works in a schema of the user's from now on. Nothing is made there, or written.
+    ///
+    /// # Errors
+    /// There is no such schema, or a pooler shares sessions.
+    pub fn use_schema(&mut self, name: &str) -> Outcome {
+        self.require_sessions()?;
+        self.schema = Some(name.to_owned());
+        self.open().map_err(|error| match error {
+            error @ isobench_database::Error::NoSchema { .. } => Failure::setup(format!("--schema: {error}")),
+            error => Failure::setup(error),
+        })?;
         Ok(())
     }
 
@@ -126,7 +151,11 @@ impl Target {
 
     /// Returns a connector for further sessions, also from other threads.
     pub fn connector(&self) -> Connector {
-        self.namespace.as_ref().map_or_else(|| Connector::direct(self.options.clone()), Namespace::connector)
+        match (&self.namespace, &self.schema) {
+            (Some(namespace), _) => namespace.connector(),
+            (None, Some(schema)) => Connector::in_schema(self.options.clone(), schema),
+            (None, None) => Connector::direct(self.options.clone()),
+        }
     }
 
     /// Returns the scale of the existing tables.

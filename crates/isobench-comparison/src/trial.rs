@@ -15,6 +15,7 @@ use isobench_runner::{
 };
 
 use crate::cell::CellMeasurer;
+use crate::conditions::Conditions;
 use crate::design::CellPlan;
 use crate::failure::{Failure, Outcome};
 use crate::sessions::{self, advice};
@@ -38,13 +39,14 @@ impl CellMeasurer<'_> {
     /// can't be measured, if it can't.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server is gone, or a condition of the user's doesn't hold there.
     pub fn try_scripts(&mut self, cell: &CellPlan) -> Outcome<Option<String>> {
         let ready = match self.prepare(cell) {
             Ok(ready) => ready,
             Err(failure) => return self.unless_gone(cell, failure),
         };
         let (target, work) = (self.target(cell), &self.design.works[cell.work]);
+        Conditions::require(&self.design.conditions, &target.connector())?;
         let spec = RunSpec {
             clients: 1,
             workers: 1,

@@ -12,7 +12,7 @@ use isobench_plan::Plan;
 use isobench_report::PlannedScript;
 use isobench_runner::{Protocol, RunWorkload, commit_points};
 use isobench_script::{
-    Builtin, CommandKind, Mix, Sql, Symbols, Value, Variables, Weighted, builtins, find_builtin,
+    Builtin, Command, CommandKind, Mix, Sql, Symbols, Value, Variables, Weighted, builtins, find_builtin,
     is_valid_variable_name, parse, split_weight,
 };
 use isobench_suggest::did_you_mean;
@@ -20,6 +20,7 @@ use isobench_workloads::{Chosen, pgbench_strategy};
 
 use crate::failure::{Failure, Outcome};
 use crate::round_trips::round_trips;
+use crate::setup::as_written;
 
 /// A script's text and origin.
 #[derive(Debug, Clone)]
@@ -53,6 +54,9 @@ pub const RETRY: &str = "retry";
 const WRITING: [&str; 11] = [
     "insert", "update", "delete", "merge", "truncate", "create", "alter", "drop", "copy", "nextval", "vacuum",
 ];
+
+/// The most characters of a statement in a list.
+const LONGEST_STATEMENT: usize = 80;
 
 /// Returns whether the argument names a checked workload, with or without variant and parameters.
 fn is_checked(argument: &str) -> bool {
@@ -446,6 +450,24 @@ impl Sources {
             (!names.is_empty()).then_some(names)
         };
         Plan { builtin: of(true), file: of(false), ..Plan::default() }
+    }
+
+    /// Returns the statements that write or lock rows, each with its script and line, in one line.
+    /// The bodies of functions aren't examined.
+    pub fn writing_statements(&self) -> Vec<String> {
+        let of = |weighted: &Weighted| {
+            let shown = |command: &Command| {
+                let CommandKind::Sql(sql) = &command.kind else { return None };
+                sql.keyword(&WRITING)?;
+                let text = as_written(sql).split_whitespace().collect::<Vec<_>>().join(" ");
+                let text = text.trim_end_matches(';');
+                let cut: String = text.chars().take(LONGEST_STATEMENT).collect();
+                let more = if cut.len() < text.len() { "…" } else { "" };
+                Some(format!("{}:{}: {cut}{more}", weighted.script.name, command.line))
+            };
+            weighted.script.commands.iter().filter_map(shown).collect::<Vec<_>>()
+        };
+        self.mix.scripts().iter().flat_map(of).collect()
     }
 
     /// Returns the names of the scripts, with weights if there are several, or of the checked

@@ -43,6 +43,15 @@ pub enum Error {
         /// The answer.
         got: String,
     },
+    /// A session can't work in a schema of the user's.
+    #[error(
+        "there is no schema \"{name}\" in this database that this role may use; schemas are listed by \
+         \\dn in psql (upper and lower case differ)"
+    )]
+    NoSchema {
+        /// The schema's name, as given.
+        name: String,
+    },
     /// A schema or database of our name exists without our mark.
     #[error(
         "{what} \"{name}\" exists already and was not made by isobench; it is left alone. Rename or \

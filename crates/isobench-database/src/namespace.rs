@@ -76,13 +76,20 @@ impl NamespaceKind {
 pub struct Connector {
     options: ConnectOptions,
     facts: Option<(&'static NamespaceFacts, NamespaceKind)>,
+    /// A schema of the user's, in which every session works.
+    schema: Option<String>,
 }
 
 impl Connector {
     /// Opens sessions wherever the connection's own settings lead: on a server of our own, or in
     /// the user's tables.
     pub fn direct(options: ConnectOptions) -> Connector {
-        Connector { options, facts: None }
+        Connector { options, facts: None, schema: None }
+    }
+
+    /// Opens sessions in a schema of the user's, with that alone in the search path.
+    pub fn in_schema(options: ConnectOptions, schema: &str) -> Connector {
+        Connector { schema: Some(schema.to_owned()), ..Connector::direct(options) }
     }
 
     /// The options of its sessions.
@@ -105,11 +112,11 @@ impl Connector {
         within
     }
 
-    /// Opens a session. In a namespace of our own, the session is asked where it is before any
-    /// other statement is sent.
+    /// Opens a session. In a namespace of our own, or a schema of the user's, the session is asked
+    /// where it is before any other statement is sent.
     ///
     /// # Errors
-    /// The connection can't be opened, or [`Error::Astray`].
+    /// The connection can't be opened, [`Error::Astray`], or [`Error::NoSchema`].
     pub fn open(&self) -> Result<Connection, Error> {
         let mut conn = Connection::open(&self.options)?;
         if let Some((facts, kind)) = self.facts {
@@ -118,8 +125,20 @@ impl Connector {
             }
             verify(&mut conn, facts, kind)?;
         }
+        if let Some(schema) = &self.schema {
+            enter(&mut conn, schema)?;
+        }
         Ok(conn)
     }
+}
+
+/// Makes a session work in a schema of the user's, and checks that it does.
+fn enter(conn: &mut Connection, schema: &str) -> Result<(), Error> {
+    let path = format!("SET search_path = \"{}\"", schema.replace('"', "\"\""));
+    conn.execute(&path).map_err(|error| Error::of(error, &path))?;
+    let query = NamespaceFacts::SCHEMA.current;
+    let found = conn.value(query).map_err(|error| Error::of(error, query))?;
+    if found.as_deref() == Some(schema) { Ok(()) } else { Err(Error::NoSchema { name: schema.to_owned() }) }
 }
 
 /// Checks that a session is in our namespace, and that this has our mark.
@@ -216,7 +235,7 @@ impl Namespace {
         if self.kind == NamespaceKind::Database {
             NAME.clone_into(&mut options.dbname);
         }
-        Connector { options, facts: Some((self.facts, self.kind)) }
+        Connector { options, facts: Some((self.facts, self.kind)), schema: None }
     }
 
     /// The schema as [`Database::schema`](crate::Database) has it before table names.

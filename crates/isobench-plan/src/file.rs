@@ -137,6 +137,7 @@ fn sized(plan: Plan, named: Option<&str>, size: Size, shown: &str) -> Result<Pla
 fn relative(mut plan: Plan, path: &Path) -> Plan {
     let folder = path.parent().unwrap_or(Path::new(""));
     plan.setup = plan.setup.map(|setup| folder.join(setup));
+    plan.reset = plan.reset.map(|reset| folder.join(reset));
     for workload in plan.workload.iter_mut().chain(plan.file.iter_mut()).flatten() {
         let file = folder.join(workload.rsplit_once('@').map_or(workload.as_str(), |(name, _)| name));
         if file.is_file() || folder.join(&*workload).is_file() {

@@ -75,6 +75,33 @@ pub struct Plan {
     /// making pgbench's tables
     #[arg(long, value_name = "FILE.sql", help_heading = heading::FACTORS, hide_short_help = true)]
     pub setup: Option<PathBuf>,
+    /// A query that returns true as long as the data are right, such as 'total: SELECT sum(balance)
+    /// = 1000, sum(balance) FROM account': asked before the first round and after every one; NAME:
+    /// and a second column, the value to show, may be left out (repeatable)
+    #[arg(long, value_name = "[NAME:] SQL", help_heading = heading::FACTORS, hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invariant: Option<Vec<String>>,
+    /// Work on tables of your own in this schema, on a server that is named; isobench makes and drops
+    /// nothing there. Needs --keep-data
+    #[arg(long, value_name = "NAME", help_heading = heading::FACTORS, hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// With --schema: the data there stay as the scripts leave them
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::FACTORS,
+        hide_short_help = true
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_data: Option<bool>,
+    /// With --schema: SQL script that puts the data back, run before every cell [default: each cell
+    /// starts with what the one before it left]
+    #[arg(long, value_name = "FILE.sql", help_heading = heading::FACTORS, hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset: Option<PathBuf>,
     /// Seconds measured in each cell; also 500ms or 2min [default: 2.5]
     #[arg(long, short = 'T', value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
     #[serde(deserialize_with = "time::in_seconds")]
@@ -254,9 +281,9 @@ impl Plan {
         let (workload, file, builtin) =
             if worked { (None, None, None) } else { (other.workload, other.file, other.builtin) };
         first_given!(self, other:
-            levels, strategies, clients, vary, scale, setup, rounds, resolve, time_limit, warmup,
-            max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries, retry_sqlstate,
-            continue_on_error, protocol, jobs,
+            levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
+            time_limit, warmup, max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries,
+            retry_sqlstate, continue_on_error, protocol, jobs,
             seed, strict_levels, no_observe, connect, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
@@ -296,6 +323,11 @@ impl Plan {
     /// The parameters that vary or are set.
     pub fn vary(&self) -> &[Vary] {
         list(&self.vary)
+    }
+
+    /// The user's own conditions, a query each.
+    pub fn invariant(&self) -> &[String] {
+        list(&self.invariant)
     }
 
     /// The numbers of clients.

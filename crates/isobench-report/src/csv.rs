@@ -17,7 +17,7 @@ pub fn titles(count: usize) -> String {
 /// A column: its title and its value.
 type CsvColumn = (&'static str, fn(&Document, &Cell, &Round) -> String);
 
-static COLUMNS: [CsvColumn; 67] = [
+static COLUMNS: [CsvColumn; 68] = [
     ("product", |document, _, _| document.server.product.clone()),
     ("server_version", |document, cell, _| document.server_of(cell).version.clone()),
     ("measurement_version", |document, _, _| document.measurement_version.to_string()),
@@ -73,6 +73,9 @@ static COLUMNS: [CsvColumn; 67] = [
     ("late", |_, _, round| optional(round.late)),
     ("invariants_held", |_, _, round| invariants_held(round)),
     ("violations", |_, _, round| round.violations().to_string()),
+    ("violations_unit", |_, _, round| {
+        optional(round.violated().and_then(|invariant| invariant.unit.as_deref()))
+    }),
     ("promised", |_, _, round| verdict(round, |verdict| verdict.promised.clone())),
     ("promise_kept", |_, _, round| verdict(round, |verdict| verdict.kept.map(|kept| kept.to_string()))),
     ("not_contradicted", |_, _, round| verdict(round, |verdict| Some(verdict.not_contradicted.join("; ")))),

@@ -84,6 +84,21 @@ pub fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{}", count(number), if number == 1 { "" } else { plural })
 }
 
+/// A number of things whose name is given in the plural: 1 unit of stock, 2 units of stock.
+pub fn of_unit(number: u64, unit: &str) -> String {
+    match singular(unit).filter(|_| number == 1) {
+        Some(one) => format!("1 {one}"),
+        None => format!("{} {unit}", count(number)),
+    }
+}
+
+/// A plural whose first word in `s` is the plural: units of stock, lost increments.
+fn singular(unit: &str) -> Option<String> {
+    let word = unit.split(' ').find(|word| word.ends_with('s'))?;
+    let (before, after) = unit.split_once(word)?;
+    Some(format!("{before}{}{after}", word.strip_suffix('s')?))
+}
+
 /// A number of a plan, with no more digits than it was given.
 pub fn given(number: f64) -> String {
     if number.is_finite() { number.to_string() } else { MISSING.to_owned() }

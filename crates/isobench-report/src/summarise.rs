@@ -140,6 +140,7 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
     let attempts: Vec<f64> = rounds.iter().filter_map(|round| rate(round, round.attempts.started)).collect();
     let bins = within::bins(document, &rounds);
     let latencies = RoundLatencies::new(histograms(&rounds));
+    let (violations, violations_unit) = violations(cell);
     Summary {
         tps: throughput(&rounds, &bins),
         ratio: None,
@@ -159,7 +160,8 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
         server_cpu_us: observed::server_cpu_us(&rounds),
         flags: flags::flags(document, cell, &rounds, &bins),
         invariants_held: invariants_held(cell),
-        violations: violations(cell),
+        violations,
+        violations_unit,
         verdict: VerdictSummary::of(
             &cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect::<Vec<_>>(),
         ),
@@ -240,6 +242,10 @@ fn invariants_held(cell: &Cell) -> Option<bool> {
     (!cell.rounds.is_empty() && cell.rounds.iter().all(held)).then_some(true)
 }
 
-fn violations(cell: &Cell) -> u64 {
-    cell.rounds.iter().map(Round::violations).fold(0, u64::saturating_add)
+/// The violations of the first invariant that any round broke, and their unit: violations of several
+/// are of different things.
+fn violations(cell: &Cell) -> (u64, Option<String>) {
+    let Some(first) = cell.rounds.iter().find_map(Round::violated) else { return (0, None) };
+    let same = cell.rounds.iter().flat_map(|round| &round.invariants).filter(|one| one.name == first.name);
+    (same.filter_map(|one| one.violations).fold(0, u64::saturating_add), first.unit.clone())
 }

@@ -39,6 +39,7 @@ pub static BANK: Workload = Workload {
     invariants: &[Invariant {
         name: "total-unchanged",
         meaning: "the sum of all balances is the initial one; the amount missing or in excess is counted",
+        unit: "units of money",
         sql: "SELECT CAST(abs(sum(balance) - :accounts * :balance) AS bigint), \
               'total ' || CAST(CAST(sum(balance) AS bigint) AS varchar(20)) FROM accounts",
     }],

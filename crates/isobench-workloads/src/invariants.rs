@@ -13,6 +13,8 @@ pub struct Violations {
     pub name: &'static str,
     /// The invariant, as a sentence.
     pub meaning: &'static str,
+    /// The unit of `found`, in the plural.
+    pub unit: &'static str,
     /// The number of violations, counted as the invariant's meaning says; 0 if it holds.
     pub found: u64,
     /// An example of a violation, if there are any.
@@ -45,5 +47,5 @@ fn ask(
         return Err(Error::Answer { statement: sql, got: format!("{row:?}") });
     };
     let example = column(1).filter(|_| found > 0);
-    Ok(Violations { name: invariant.name, meaning: invariant.meaning, found, example })
+    Ok(Violations { name: invariant.name, meaning: invariant.meaning, unit: invariant.unit, found, example })
 }

@@ -31,6 +31,7 @@ pub static MYTAB: Workload = Workload {
         name: "each-pair-in-order",
         meaning: "of two transactions that use a pair from opposite sides, exactly one counted the \
                   other's row; counts the cases in which neither or both did",
+        unit: "pairs",
         sql: "SELECT CAST(coalesce(sum(abs(missed)), 0) AS bigint), \
               'class ' || CAST(min(CASE WHEN missed <> 0 THEN class END) AS varchar(20)) FROM \
               (SELECT class - mod(class, 2) AS class, sum(mod(class, 2)) * sum(1 - mod(class, 2)) - \

@@ -86,6 +86,7 @@ pub static ORDERS: Workload = Workload {
             name: "stock-agrees",
             meaning: "the remaining and the sold quantity of a product add up to its initial \
                       stock; the quantity missing or in excess is counted",
+            unit: "units of stock",
             sql: "SELECT CAST(sum(abs(stock + sold - :initial)) AS bigint), \
                   'product ' || CAST(min(CASE WHEN stock + sold <> :initial THEN id END) AS varchar(20)) FROM products",
         },
@@ -93,6 +94,7 @@ pub static ORDERS: Workload = Workload {
             name: "revenue-agrees",
             meaning: "a shop's revenue is the sum of the prices of the products that it sold; the \
                       amount missing or in excess is counted",
+            unit: "units of money",
             sql: "SELECT CAST(sum(abs(revenue - earned)) AS bigint), \
                   'shop ' || CAST(min(CASE WHEN revenue <> earned THEN id END) AS varchar(20)) \
                   FROM shops JOIN (SELECT shop, sum(sold * price) AS earned FROM products GROUP BY shop) AS sales \

@@ -48,6 +48,7 @@ pub static RECEIPTS: Workload = Workload {
             name: "reports-final",
             meaning: "a batch has as many receipts as each of its reports counted; counts the \
                       reports that are now wrong",
+            unit: "reports",
             sql: "SELECT count(*), 'batch ' || CAST(min(reports.batch) AS varchar(20)) FROM reports \
                   JOIN (SELECT batch, count(*) AS total FROM receipts GROUP BY batch) AS batches ON \
                   batches.batch = reports.batch WHERE total <> seen",

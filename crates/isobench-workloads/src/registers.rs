@@ -48,6 +48,7 @@ pub static REGISTERS: Workload = Workload {
     invariants: &[Invariant {
         name: "increments-counted",
         meaning: "a register's value is the number of its updates; each lost increment is counted",
+        unit: "increments",
         sql: "SELECT CAST(coalesce(sum(abs(version - val)), 0) AS bigint), \
               'register ' || CAST(min(CASE WHEN version <> val THEN id END) AS varchar(20)) FROM registers",
     }],

@@ -83,6 +83,7 @@ pub static SMALLBANK: Workload = Workload {
             name: "money-conserved",
             meaning: "the sum of all balances is the initial one plus inflow minus outflow; the \
                       difference is counted",
+            unit: "units of money",
             sql: "SELECT CAST(abs(sum(balance) - sum(inflow) - 2 * :customers * :opening) AS bigint), \
                   'balances ' || CAST(CAST(sum(balance) AS bigint) AS varchar(20)) \
                   FROM (SELECT balance, inflow FROM saving UNION ALL SELECT balance, inflow FROM checking) AS accounts",
@@ -90,6 +91,7 @@ pub static SMALLBANK: Workload = Workload {
         Invariant {
             name: "savings-not-negative",
             meaning: "no saving account has a negative balance; counts those that have",
+            unit: "accounts",
             sql: "SELECT count(*), 'customer ' || CAST(min(customer) AS varchar(20)) FROM saving WHERE balance < 0",
         },
     ],

@@ -93,6 +93,8 @@ pub struct Invariant {
     pub name: &'static str,
     /// The condition, as a sentence.
     pub meaning: &'static str,
+    /// The unit of the violations, in the plural: registers, units of stock.
+    pub unit: &'static str,
     /// A query that returns one row: the number of violations (0 if the invariant holds), and an
     /// example as text or NULL. May contain `:parameter`.
     pub sql: &'static str,

@@ -40,6 +40,7 @@ pub static WRITE_SKEW: Workload = Workload {
         name: "shifts-covered",
         meaning: "every shift has a doctor on call; counts the shifts without one that \
                   transactions found or that exist now",
+        unit: "shifts",
         sql: "SELECT CAST(coalesce(sum(found), 0) AS bigint), 'shift ' || CAST(min(CASE WHEN found \
               > 0 THEN shift END) AS varchar(20)) FROM (SELECT shift, sum(alarms) + CASE WHEN \
               sum(on_call) = 0 THEN 1 ELSE 0 END AS found FROM doctors GROUP BY shift) AS \

@@ -31,10 +31,21 @@ impl Design {
     /// # Errors
     /// Part of the plan writes, needs new tables, or is measured at serializable only.
     pub fn only_read(&mut self, place: &str, scale: impl FnOnce() -> Outcome<u32>) -> Outcome<Vec<String>> {
+        if self.schema().is_some() {
+            return Err(refusal(place, "--schema is for scripts that write"));
+        }
         for work in &self.works {
             if let Some(why) = work.writing() {
                 return Err(refusal(place, &why));
             }
+        }
+        if !self.conditions.is_empty() {
+            return Err(wrong(
+                "invariant",
+                format!(
+                    "{place} is a hot standby, on which nothing is written, so no run can break it; leave it out"
+                ),
+            ));
         }
         let mut notes = Vec::new();
         if self.plan.levels().contains(&Level::Serializable) {
@@ -66,6 +77,7 @@ impl Work {
                 Some(format!("workload {} makes and writes tables of its own", chosen.name()))
             }
             Tables::Own(_) => Some("--setup makes tables".to_owned()),
+            Tables::Kept(_) => Some("--schema is for scripts that write".to_owned()),
             Tables::Pgbench { functions, .. } if !functions.is_empty() => {
                 Some("the strategy needs a function that would have to be made".to_owned())
             }
@@ -80,8 +92,13 @@ impl Work {
 
 /// Returns whether existing tables are good enough, at any scale.
 fn as_found(options: &InitOptions, varied: &super::vary::Assignment) -> bool {
+    as_made(options) && !varied.contains_key("scale")
+}
+
+/// Returns whether the options ask for nothing but a scale.
+pub(super) fn as_made(options: &InitOptions) -> bool {
     let plain = InitOptions { scale: options.scale, quiet: options.quiet, ..InitOptions::default() };
-    *options == plain && !varied.contains_key("scale")
+    *options == plain
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use isobench_runner::RunWorkload;
 use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, OnConflict, Strategy, strategy};
 
+use super::kept::Kept;
 use super::values::wrong;
 use super::vary::{Assignment, combinations};
 use crate::failure::{Failure, Outcome};
@@ -47,6 +48,8 @@ pub struct WorkBase<'a> {
     pub sources: &'a Sources,
     /// SQL that creates the tables of the user's own workload.
     pub setup: Option<&'a Setup>,
+    /// Existing tables of the user's.
+    pub kept: Option<&'a Kept>,
     /// The options of pgbench's tables, with their scale.
     pub tables: &'a InitOptions,
 }
@@ -114,12 +117,13 @@ impl WorkBase<'_> {
         }
         let mut options = self.tables.clone();
         let (mut script_scale, mut defined) = (None, Vec::new());
+        let made = self.setup.is_none() && self.kept.is_none();
         for (name, value) in varied {
-            match (name.as_str(), self.setup) {
-                (SCRIPT_SCALE, _) => script_scale = Some(scale(name, value)?),
-                (name, None) if is_of_tables(name) => set(&mut options, name, value)?,
-                (name, _) if sources.mentions(name) => defined.push((name.to_owned(), value.clone())),
-                (name, _) => return Err(unknown(name, self.setup.is_none(), sources.variables())),
+            match name.as_str() {
+                SCRIPT_SCALE => script_scale = Some(scale(name, value)?),
+                name if made && is_of_tables(name) => set(&mut options, name, value)?,
+                name if sources.mentions(name) => defined.push((name.to_owned(), value.clone())),
+                name => return Err(unknown(name, made, sources.variables())),
             }
         }
         Ok(Work {
@@ -128,9 +132,10 @@ impl WorkBase<'_> {
             varied: varied.clone(),
             scale: options.scale,
             sources,
-            tables: match self.setup {
-                Some(setup) => Tables::Own(setup.clone()),
-                None => Tables::Pgbench { options, functions },
+            tables: match (self.setup, self.kept) {
+                (_, Some(kept)) => Tables::Kept(kept.reset.clone()),
+                (Some(setup), None) => Tables::Own(setup.clone()),
+                (None, None) => Tables::Pgbench { options, functions },
             },
             script_scale,
             defined,
@@ -216,7 +221,7 @@ impl Work {
     fn placed(&self, database: &Database) -> Outcome<Sources> {
         let functions = match &self.tables {
             Tables::Pgbench { functions, .. } => functions.as_slice(),
-            Tables::Checked(_) | Tables::Own(_) | Tables::Found => &[],
+            Tables::Checked(_) | Tables::Own(_) | Tables::Found | Tables::Kept(_) => &[],
         };
         self.sources.placed(database, functions)
     }

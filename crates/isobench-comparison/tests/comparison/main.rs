@@ -7,6 +7,7 @@
 mod conflicts;
 mod ends;
 mod levels;
+mod own;
 mod rounds;
 mod stage;
 mod trouble;

@@ -125,6 +125,8 @@ impl Stage {
         if target.standby {
             let notes = design.only_read(&target.place(), || target.scale());
             say(&notes.expect("a script that reads").join("\n"));
+        } else if let Some(schema) = design.schema() {
+            target.use_schema(schema).expect("a schema");
         } else {
             target.claim_namespace(&say).expect("a schema");
         }

@@ -5,6 +5,7 @@
 
 use super::evidence::{Candidate, Evidence, Safety};
 use super::words::{cost, damage, nothing_found, would_cost};
+use crate::document::Round;
 use crate::numbers::counted;
 use crate::summarise::finer;
 use crate::words::{capital, enumerated};
@@ -93,6 +94,14 @@ fn broken<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let broken: Vec<_> = evidence.with(|safety| *safety == Safety::Broken).collect();
     let first = broken.first()?;
     let by_history = first.cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false));
+    let wrong = |candidate: &&Candidate<'_>| candidate.cell.rounds.iter().any(Round::is_wrong);
+    if !by_history && !broken.iter().any(wrong) {
+        return Some(no(&format!(
+            "a condition of yours didn't hold at {}: a transaction breaks it by itself, or the level isn't what it is \
+             called",
+            names(broken.iter().copied())
+        )));
+    }
     let how = if by_history {
         "a recorded history shows what is excluded. Look at the proof before you choose a level here"
     } else {
@@ -163,6 +172,13 @@ fn costs<'a>(evidence: &Evidence<'a>, first: &Candidate<'a>) -> Option<String> {
 fn none_safe<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     if !evidence.safe().is_empty() {
         return None;
+    }
+    if evidence.with(|safety| *safety == Safety::Unchecked).next().is_some() {
+        let unchecked = names(evidence.with(|safety| *safety == Safety::Unchecked));
+        let mut decision =
+            no(&format!("none of them was found safe here, and {unchecked} couldn't be checked"));
+        decision.sentences.extend(damages(evidence));
+        return Some(decision);
     }
     let mut decision = no("none of them was safe here");
     let serializable = isobench_isolation::Level::Serializable;

@@ -43,10 +43,18 @@ pub struct Invariant {
     /// changed. Null where it isn't counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violations: Option<u64>,
+    /// The unit of `violations`, in the plural: accounts, units of stock. Null in results of earlier
+    /// versions, and where nothing is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
     /// False if the level asked for doesn't promise this, so that a violation shows what the level
     /// permits, and breaks no promise.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub promised: bool,
+    /// True for a condition of the user's (`--invariant`). Whether each transaction alone keeps it,
+    /// without which no level can, isn't known.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub own: bool,
 }
 
 /// The warm-up before a round. Nothing of it is in the round's counts, but it is in the tables.
@@ -80,6 +88,10 @@ pub enum StartingState {
     PutBack,
     /// They were there, and were left as they are.
     Found,
+    /// They are the user's, and the user's own SQL put their rows back.
+    Reset,
+    /// They are the user's, and were left as the measurement before had left them.
+    Kept,
 }
 
 impl StartingState {
@@ -89,6 +101,8 @@ impl StartingState {
             StartingState::Made => "on fresh tables",
             StartingState::PutBack => "on tables that were loaded once and their rows put back",
             StartingState::Found => "on the tables that were there",
+            StartingState::Reset => "on tables that were there, after the user's own SQL (--reset)",
+            StartingState::Kept => "on tables that were there, as the measurement before had left them",
         }
     }
 
@@ -188,6 +202,11 @@ fn is_true(value: &bool) -> bool {
     *value
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 /// A round whose counts contradict one another.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("round {round}: {cause}")]
@@ -274,10 +293,21 @@ impl Round {
         self.invariants.iter().any(|invariant| invariant.held == Some(false) && invariant.promised)
     }
 
-    /// Violations of the invariant that is broken most often. (Not a sum: the same thing may break
-    /// several.)
+    /// True if one of these is of isobench's own, and so every transaction alone keeps it.
+    pub fn is_wrong(&self) -> bool {
+        let wrong = |it: &Invariant| it.held == Some(false) && it.promised && !it.own;
+        self.invariants.iter().any(wrong)
+    }
+
+    /// The first invariant with violations. (Not a sum of all: the same thing may break several, and
+    /// their units differ.)
+    pub fn violated(&self) -> Option<&Invariant> {
+        self.invariants.iter().find(|invariant| invariant.violations.is_some_and(|count| count > 0))
+    }
+
+    /// Violations of that invariant; 0 if there is none.
     pub fn violations(&self) -> u64 {
-        self.invariants.iter().filter_map(|invariant| invariant.violations).max().unwrap_or(0)
+        self.violated().and_then(|invariant| invariant.violations).unwrap_or(0)
     }
 
     /// True if the history contradicts what the level promises.
@@ -294,12 +324,14 @@ impl Invariant {
             held: Some(held),
             detail: detail.into(),
             violations: None,
+            unit: None,
             promised: true,
+            own: false,
         }
     }
 
     /// An invariant that couldn't be checked, and why.
     pub fn unchecked(name: impl Into<String>, why: impl Into<String>) -> Self {
-        Invariant { name: name.into(), held: None, detail: why.into(), violations: None, promised: true }
+        Invariant { held: None, ..Invariant::checked(name, false, why) }
     }
 }

@@ -151,9 +151,12 @@ pub struct Summary {
     /// promises; null if the workload has none, they couldn't be checked, or only such were broken
     /// as the level doesn't promise.
     pub invariants_held: Option<bool>,
-    /// Violations of the invariant that a round breaks most often, added up over all rounds,
-    /// whether promised or not.
+    /// Violations of the first invariant that any round broke, added up over all rounds, whether
+    /// promised or not.
     pub violations: u64,
+    /// Their unit, in the plural; null if there are none, or in results of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub violations_unit: Option<String>,
     /// The evidence of the rounds' histories; null if none was recorded.
     pub verdict: Option<VerdictSummary>,
     /// True if the server runs another level than the one asked for, or doesn't know.

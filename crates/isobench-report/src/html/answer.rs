@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::part::{cell_name, scrolling};
 use super::table;
 use crate::answer::answer;
-use crate::document::Document;
+use crate::document::{Document, Round};
 use crate::text::precision;
 use crate::view::Line;
 
@@ -62,8 +62,20 @@ fn brands(document: &Document) -> Markup {
         brands.push((Line::plain("VERDICT WITHHELD"), reason.to_owned()));
     }
     if document.has_violations() {
-        let why = "what the level promises about the tables didn't hold after a round";
-        brands.push((Line::grave("WRONG DATA"), why.to_owned()));
+        let mut rounds = document.cells.iter().flat_map(|cell| &cell.rounds);
+        let wrong = rounds.any(Round::is_wrong);
+        let (brand, why) = if wrong
+            || document.sweeps.iter().flat_map(|sweep| &sweep.tried).any(|step| step.broken)
+        {
+            ("WRONG DATA", "what the level promises about the tables didn't hold after a round")
+        } else {
+            (
+                "VIOLATED",
+                "a condition of yours (--invariant) didn't hold after a round at serializable: a transaction breaks \
+                 it by itself, or the level isn't what it is called",
+            )
+        };
+        brands.push((Line::grave(brand), why.to_owned()));
     }
     if document.has_level_mismatch() {
         let why = "the server says it runs another level than the one asked for";

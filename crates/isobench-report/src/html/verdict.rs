@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::part::{cell_name, measured, scrolling, table};
 use crate::document::{AnomalyFound, Cell, Document, Verdict, VerdictSummary};
-use crate::numbers::{count, counted, optional};
+use crate::numbers::{count, counted, of_unit, optional};
 use crate::view::{Entry, Heading, Table};
 use crate::words::{capital, distinct};
 
@@ -241,6 +241,14 @@ fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
     }
 }
 
+/// A number of violations, with its unit if it is known.
+fn violations_shown(violations: Option<u64>, unit: Option<&str>) -> Entry {
+    match (violations, unit) {
+        (Some(violations), Some(unit)) => of_unit(violations, unit).into(),
+        _ => Entry::Count(violations),
+    }
+}
+
 fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<Entry> {
     let all: Vec<_> = cell
         .rounds
@@ -257,8 +265,11 @@ fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<Entry> {
         cell_name(document, cell).into(),
         name.into(),
         format!("{held} of {}", counted(all.len() as u64, "round")).into(),
-        Entry::Count(violations),
+        violations_shown(violations, shown.and_then(|invariant| invariant.unit.as_deref())),
         match (broken, shown.is_none_or(|invariant| invariant.promised)) {
+            (Some(broken), true) if broken.own => {
+                Entry::grave("if every transaction alone keeps it: VIOLATED")
+            }
             (Some(_), true) => Entry::grave("yes: VIOLATED"),
             (_, true) => "yes".into(),
             (_, false) => "no".into(),

@@ -10,10 +10,10 @@ use super::{judgement, precision};
 use crate::answer::times;
 use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{FactorId, strategies_vary, varying};
-use crate::numbers::{count, counted, percent, short};
+use crate::numbers::{count, counted, of_unit, percent, short};
 use crate::summarise::{counted_ledger, counted_rounds, grouped, kept_share};
 use crate::view::{errored, is_incomplete};
-use crate::words::{capital, certainty};
+use crate::words::{capital, certainty, enumerated};
 use isobench_isolation::EffectiveLevel;
 
 /// Everything about each level in words, and what must be known of the comparison, wrapped.
@@ -186,7 +186,6 @@ fn wasted(cells: &[&Cell]) -> Option<String> {
 fn invariants(cells: &[&Cell]) -> String {
     let violated = |round: &&Round| round.is_violated();
     let rounds = || cells.iter().flat_map(|cell| &cell.rounds);
-    let violations = cells.iter().map(|cell| cell.summary.violations).fold(0, u64::saturating_add);
     if let Some(round) = rounds().find(violated) {
         let broken =
             round.invariants.iter().find(|invariant| invariant.held == Some(false) && invariant.promised);
@@ -195,14 +194,21 @@ fn invariants(cells: &[&Cell]) -> String {
             detail => format!(" ({}: {detail})", broken.name),
         });
         let (wrong, all) = (rounds().filter(violated).count(), rounds().count());
-        return format!("the database was WRONG after {wrong} of {}{example}", counted(all as u64, "round"));
+        let after = format!("after {wrong} of {}{example}", counted(all as u64, "round"));
+        return if rounds().all(|round| !round.is_wrong()) {
+            format!(
+                "a condition of yours was VIOLATED {after}: a transaction breaks it by itself, or the level isn't \
+                 what it is called"
+            )
+        } else {
+            format!("the database was WRONG {after}")
+        };
     }
-    if violations > 0 {
-        let broken =
-            rounds().flat_map(|round| &round.invariants).find(|invariant| invariant.held == Some(false));
+    if let Some(found) = violations(cells) {
+        let broken = rounds().find_map(Round::violated);
         let example =
             broken.map_or_else(String::new, |broken| format!(" ({}: {})", broken.name, broken.detail));
-        return format!("{} of what the level doesn't promise{example}", counted(violations, "violation"));
+        return format!("{found}{example}");
     }
     if rounds().next().is_none() {
         return "no invariant was checked".to_owned();
@@ -214,6 +220,25 @@ fn invariants(cells: &[&Cell]) -> String {
     } else {
         "not every invariant could be checked".to_owned()
     }
+}
+
+/// The violations of all cells of what the level doesn't promise, those of each unit by themselves.
+fn violations(cells: &[&Cell]) -> Option<String> {
+    let mut sums: Vec<(Option<&str>, u64)> = Vec::new();
+    for summary in cells.iter().map(|cell| &cell.summary).filter(|summary| summary.violations > 0) {
+        let unit = summary.violations_unit.as_deref();
+        match sums.iter_mut().find(|sum| sum.0 == unit) {
+            Some(sum) => sum.1 = sum.1.saturating_add(summary.violations),
+            None => sums.push((unit, summary.violations)),
+        }
+    }
+    if let [(None, sum)] = sums.as_slice() {
+        return Some(format!("{} of what the level doesn't promise", counted(*sum, "violation")));
+    }
+    let said = |(unit, sum): &(Option<&str>, u64)| of_unit(*sum, unit.unwrap_or("cases"));
+    let said: Vec<String> = sums.iter().map(said).collect();
+    (!said.is_empty())
+        .then(|| format!("what the level doesn't promise didn't hold for {}", enumerated(&said)))
 }
 
 fn incomplete(document: &Document, cells: &[&Cell]) -> Option<String> {

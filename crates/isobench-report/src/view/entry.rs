@@ -128,7 +128,8 @@ impl Entry {
                 let promise = kept.map(|kept| {
                     if kept { Line::plain("promise unbroken") } else { Line::grave("promise BROKEN") }
                 });
-                proof.lines().into_iter().chain(promise).chain(tables.map(Tables::line)).collect()
+                let tables = tables.iter().flat_map(Tables::lines);
+                proof.lines().into_iter().chain(promise).chain(tables).collect()
             }
             Entry::Stack(entries) => entries.iter().flat_map(|entry| entry.lines(medium)).collect(),
         }
@@ -258,12 +259,21 @@ mod tests {
         };
         let line = |grave: bool, text: &str| (grave, text.to_owned());
         assert_eq!(
-            verdict(false, Tables::Violated(12)),
+            verdict(false, Tables::Violated(12, None)),
             [line(false, "G-single"), line(true, "promise BROKEN"), line(true, "VIOLATED 12")]
         );
         assert_eq!(
-            verdict(true, Tables::Permitted(1)),
+            verdict(true, Tables::Permitted(1, None)),
             [line(false, "G-single"), line(false, "promise unbroken"), line(false, "1 violation")]
+        );
+        let stock = Some("units of stock".to_owned());
+        assert_eq!(
+            verdict(true, Tables::Permitted(1, stock.clone()))[2..],
+            [line(false, "violated:"), line(false, "1 unit of stock")]
+        );
+        assert_eq!(
+            verdict(true, Tables::Violated(1200, stock))[2..],
+            [line(true, "VIOLATED:"), line(true, "1,200 units of stock")]
         );
     }
 

@@ -4,7 +4,7 @@
 
 use super::Line;
 use crate::document::Cell;
-use crate::numbers::{count, counted};
+use crate::numbers::{count, counted, of_unit};
 
 /// The evidence of the recorded histories.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,15 +39,15 @@ impl Proof {
 }
 
 /// The state of the tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tables {
     /// Every invariant held.
     Held,
     /// An invariant was broken that the level promises, with this many violations; 0 if they
-    /// weren't counted.
-    Violated(u64),
+    /// weren't counted, and their unit if it is known.
+    Violated(u64, Option<String>),
     /// Invariants were broken so often that the level doesn't promise.
-    Permitted(u64),
+    Permitted(u64, Option<String>),
     /// There are invariants, but they couldn't be checked.
     Unchecked,
 }
@@ -56,23 +56,30 @@ impl Tables {
     /// The state of the tables of a cell; `None` if nothing must be true of them.
     pub fn of(cell: &Cell) -> Option<Tables> {
         let violations = cell.summary.violations;
+        let unit = || cell.summary.violations_unit.clone();
         match cell.summary.invariants_held {
             Some(true) => Some(Tables::Held),
-            Some(false) => Some(Tables::Violated(violations)),
-            None if violations > 0 => Some(Tables::Permitted(violations)),
+            Some(false) => Some(Tables::Violated(violations, unit())),
+            None if violations > 0 => Some(Tables::Permitted(violations, unit())),
             None if cell.rounds.iter().all(|round| round.invariants.is_empty()) => None,
             None => Some(Tables::Unchecked),
         }
     }
 
-    /// The same in words.
-    pub fn line(self) -> Line {
+    /// The same in words; a number with its unit has a line of its own.
+    pub fn lines(&self) -> Vec<Line> {
         match self {
-            Tables::Held => Line::plain("invariants held"),
-            Tables::Violated(0) => Line::grave("VIOLATED"),
-            Tables::Violated(violations) => Line::grave(format!("VIOLATED {}", count(violations))),
-            Tables::Permitted(violations) => Line::plain(counted(violations, "violation")),
-            Tables::Unchecked => Line::caution("unchecked"),
+            Tables::Held => vec![Line::plain("invariants held")],
+            Tables::Violated(0, _) => vec![Line::grave("VIOLATED")],
+            Tables::Violated(number, None) => vec![Line::grave(format!("VIOLATED {}", count(*number)))],
+            Tables::Violated(number, Some(unit)) => {
+                vec![Line::grave("VIOLATED:"), Line::grave(of_unit(*number, unit))]
+            }
+            Tables::Permitted(number, None) => vec![Line::plain(counted(*number, "violation"))],
+            Tables::Permitted(number, Some(unit)) => {
+                vec![Line::plain("violated:"), Line::plain(of_unit(*number, unit))]
+            }
+            Tables::Unchecked => vec![Line::caution("unchecked")],
         }
     }
 }

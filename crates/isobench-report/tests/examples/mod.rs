@@ -345,6 +345,7 @@ fn checked() -> Document {
     // What the weaker levels don't promise.
     let mut skewed = Invariant::checked("every shift has a doctor on call", false, "12 shifts have none");
     skewed.violations = Some(12);
+    skewed.unit = Some("shifts".to_owned());
     skewed.promised = false;
     document.cells[0].rounds[2].invariants.push(skewed);
     document

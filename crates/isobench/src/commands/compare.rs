@@ -1,9 +1,10 @@
 //! `isobench compare`: one workload at several isolation levels, in interleaved rounds, ending in
 //! one table and a report.
 //!
-//! Not here: the measurement (`isobench_comparison`), and the files of the result
-//! (`compare/files.rs`).
+//! Not here: the measurement (`isobench_comparison`), the files of the result (`compare/files.rs`),
+//! and the user's consent to changes of data (`compare/consent.rs`).
 
+mod consent;
 mod files;
 
 use std::num::NonZeroUsize;
@@ -12,6 +13,7 @@ use isobench_comparison::{
     Design, Failure, Judgements, Judging, Outcome, Surroundings, Target, compare as measure, now,
 };
 use isobench_report::{Document, Terminal, summarise};
+use isobench_runner::Control;
 
 use self::files::Files;
 use crate::destination::check_folder;
@@ -55,6 +57,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     let file = options.plan_file.as_deref().map(read).transpose()?;
     let defaults = options.defaults.clone();
     let mut design = Design::resolve(&options.plan, file, defaults, &options.tables.at_scale(1))?;
+    check_consent(options, &design)?;
     let judging = judging(options, &design)?;
     let files = Files::new(options, &now())?;
     for note in design.choose_server(names_server(&options.connection), options.embedded.chooses())? {
@@ -69,7 +72,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     for note in design.fit(&targets[0].database)? {
         eprintln!("note: {note}");
     }
-    let prepared = prepare(&mut design, &mut targets);
+    let prepared = prepare(&mut design, &mut targets, options.yes, &control);
     interrupt::blame(&control, prepared)?;
     let around = Surroundings {
         targets: &targets,
@@ -99,8 +102,23 @@ fn close(targets: Vec<Target>, keep: bool) -> Outcome {
     closed.into_iter().collect()
 }
 
-/// Creates a schema on each server; on a hot standby nothing is created, and the plan is adapted.
-fn prepare(design: &mut Design, targets: &mut [Target]) -> Outcome {
+/// # Errors
+/// An option for a schema of the user's is given without one, or one for isobench's own with it.
+fn check_consent(options: &CompareOptions, design: &Design) -> Outcome {
+    match design.schema() {
+        None if options.yes => Err(Failure::setup(
+            "--yes: agrees to changes of your own data (--schema), which nothing here makes; leave it out",
+        )),
+        Some(_) if options.keep => Err(Failure::setup(
+            "--keep: leaves schema isobench behind, which isn't made with --schema; leave it out",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Creates a schema on each server; on a hot standby nothing is created, and the plan is adapted. In
+/// a schema of the user's nothing is created either, and nothing done before the user has agreed.
+fn prepare(design: &mut Design, targets: &mut [Target], agreed: bool, control: &Control) -> Outcome {
     if let Some(standby) = targets.first().filter(|target| target.standby) {
         for note in design.only_read(&standby.place(), || standby.scale())? {
             eprintln!("note: {note}");
@@ -109,6 +127,13 @@ fn prepare(design: &mut Design, targets: &mut [Target]) -> Outcome {
             "reading the tables that are there on {}, a hot standby; nothing is made or vacuumed",
             standby.place()
         );
+        return Ok(());
+    }
+    if let Some(schema) = design.schema() {
+        for target in targets {
+            target.use_schema(schema)?;
+            consent::require(&design.announcement(&target.place()), schema, agreed, control)?;
+        }
         return Ok(());
     }
     targets.iter_mut().try_for_each(|target| target.claim_namespace(&say))

@@ -6,8 +6,8 @@ mod settings;
 use std::time::Duration;
 
 use isobench_comparison::{
-    Failure, Invariants, Judging, Measured, Measurement, Messages, Outcome, Tables as WorkloadTables, Target,
-    cell_entry, client, count, job, no_serializable, now, refusal,
+    Condition, Conditions, Failure, Invariants, Judging, Measured, Measurement, Messages, Outcome,
+    Tables as WorkloadTables, Target, cell_entry, client, count, job, no_serializable, now, refusal,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
@@ -69,6 +69,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
         only_read(settings, target)?;
     }
     let tables = prepare_tables(options, settings, target)?;
+    Conditions::require(&settings.conditions, &target.connector())?;
     // Before the run, since the server may be lost afterwards.
     let server = options.json.as_ref().map(|_| target.describe(&say)).transpose()?;
     let started_at = now();
@@ -94,6 +95,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
         } else {
             Invariants::Skipped
         },
+        conditions: Conditions::holding(&settings.conditions),
         judging: observed.then_some(&judging),
         history: options.history.clone(),
         observer: None,
@@ -252,6 +254,11 @@ fn only_read(settings: &RunSettings, target: &Target) -> Outcome {
     if let Some(why) = settings.sources.writing() {
         return Err(refusal(&target.place(), &why));
     }
+    if !settings.conditions.is_empty() {
+        return Err(Failure::setup(
+            "--invariant: nothing is written on a hot standby, so no run can break it",
+        ));
+    }
     if let Some(level @ Level::Serializable) = settings.level {
         return Err(Failure::setup(format!("--isolation: {}", no_serializable(level))));
     }
@@ -317,6 +324,8 @@ fn plan(options: &RunOptions, settings: &RunSettings, target: &Target, scale: u3
     let setting = |(name, value): &(String, String)| Setting { name: name.clone(), value: value.clone() };
     Plan {
         levels: Some(settings.level.into_iter().collect()),
+        invariant: (!settings.conditions.is_empty())
+            .then(|| settings.conditions.iter().map(Condition::written).collect()),
         clients: Some(vec![count(spec.clients)]),
         jobs: Some(count(spec.workers)),
         scale: Some(scale),

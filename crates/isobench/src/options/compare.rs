@@ -76,6 +76,9 @@ pub struct CompareOptions {
     /// On a server that isn't embedded: leave schema isobench behind
     #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub keep: bool,
+    /// With --schema: don't ask whether the data there may be changed
+    #[arg(long, help_heading = EXPERT, hide_short_help = true)]
+    pub yes: bool,
     /// Print all options
     #[arg(long, action = ArgAction::HelpLong, help_heading = "Help")]
     pub(super) help_all: Option<bool>,

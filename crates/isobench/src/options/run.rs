@@ -42,6 +42,11 @@ pub struct RunOptions {
         conflicts_with_all = ["builtin", "file", "skip_some_updates", "select_only"]
     )]
     pub workload: Option<String>,
+    /// A query that returns true as long as the data are right, such as 'total: SELECT sum(balance)
+    /// = 1000, sum(balance) FROM account': asked before and after the run; NAME: and a second
+    /// column, the value to show, may be left out (repeatable)
+    #[arg(long, value_name = "[NAME:] SQL")]
+    pub invariant: Vec<String>,
     /// Write the recorded history of a checked workload to this file
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,

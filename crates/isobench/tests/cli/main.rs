@@ -20,6 +20,7 @@ mod live;
 mod named_server;
 mod orders;
 mod ordinary_user;
+mod own_tables;
 mod page_plan;
 mod passwords;
 mod plan_file;

@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_comparison::{
-    Failure, GRACE, Outcome, Source, Sources, milliseconds, pacing, protocol, seconds,
+    Condition, Failure, GRACE, Outcome, Source, Sources, first_attempt, milliseconds, pacing, protocol,
+    seconds,
 };
 use isobench_isolation::Level;
 use isobench_pgbench::Version;
@@ -24,6 +25,8 @@ pub(super) struct RunSettings {
     /// The version of pgbench whose layout the summary has.
     pub(super) layout: Version,
     pub(super) log: Option<LogSettings>,
+    /// The user's own conditions.
+    pub(super) conditions: Vec<Condition>,
 }
 
 impl RunSettings {
@@ -69,7 +72,7 @@ impl RunSettings {
             connect_each: options.connect,
             detail: Detail { errors: options.verbose_errors, steps: options.debug },
             seed: seed(&options.random_seed)?,
-            attempts_from: attempts_from(),
+            attempts_from: first_attempt(),
             per_command: options.report_per_command,
             grace: GRACE,
             ..RunSpec::default()
@@ -84,7 +87,8 @@ impl RunSettings {
         let others = options.continue_on_error || !options.retry_sqlstate.is_empty();
         let layout = if others { Version::V19 } else { Version::default() };
         let log = log(options, layout, stop)?;
-        Ok(RunSettings { sources, spec, stop, level, defined, layout, log })
+        let conditions = Condition::list(&options.invariant)?;
+        Ok(RunSettings { sources, spec, stop, level, defined, layout, log, conditions })
     }
 }
 
@@ -147,15 +151,6 @@ fn sources(options: &RunOptions) -> Outcome<Sources> {
 fn definition(text: &str) -> Outcome<(String, String)> {
     let (name, value) = parse_definition(text).map_err(Failure::setup)?;
     Ok((name.to_owned(), value.to_owned()))
-}
-
-/// Returns the number of the first attempt. On a named server the rows may have numbers from
-/// earlier runs. No run makes an attempt each microsecond, so the number of microseconds since the
-/// start of 2025 is above all of them.
-fn attempts_from() -> u64 {
-    const THAT_DAY: Duration = Duration::from_hours(482_136);
-    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().saturating_sub(THAT_DAY);
-    u64::try_from(since.as_micros()).unwrap_or(0)
 }
 
 fn seed(text: &str) -> Outcome<u64> {

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::terminal::Terminal;
 use super::wait_for;
 
 /// A running program, whose output is read continuously. Dropping it ends it.
@@ -42,8 +43,17 @@ impl Running {
 
     /// The same with standard error connected to something other than a pipe, such as a terminal.
     pub fn start_on(command: &mut Command, stderr: Stdio) -> Running {
+        Running::start_with(command, Stdio::null(), stderr)
+    }
+
+    /// The same with standard input and standard error connected to a terminal.
+    pub fn start_at(command: &mut Command, terminal: &Terminal) -> Running {
+        Running::start_with(command, terminal.keyboard(), terminal.end())
+    }
+
+    fn start_with(command: &mut Command, stdin: Stdio, stderr: Stdio) -> Running {
         do_not_ignore_hang_ups();
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn();
+        let child = command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr).spawn();
         let mut child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let (printed, said) = (Arc::default(), Arc::default());
         let stdout = child.stdout.take().map(|pipe| collect(pipe, &printed));

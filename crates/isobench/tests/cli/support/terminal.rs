@@ -1,10 +1,11 @@
 //! A terminal on which a program writes, and its visible contents.
 
 use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::num::NonZero;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -73,11 +74,28 @@ impl Terminal {
 
     /// The end on which programs write.
     pub fn end(&self) -> Stdio {
-        let name = ptsname(&self.master, Vec::new()).expect("a name");
-        let path = std::ffi::OsStr::from_bytes(name.as_bytes());
-        let end = OpenOptions::new().read(true).write(true).open(path).expect("the other end");
+        let end = self.other_end();
         self.watch();
         Stdio::from(end)
+    }
+
+    /// The end from which programs read.
+    pub fn keyboard(&self) -> Stdio {
+        Stdio::from(self.other_end())
+    }
+
+    fn other_end(&self) -> File {
+        let name = ptsname(&self.master, Vec::new()).expect("a name");
+        let path = std::ffi::OsStr::from_bytes(name.as_bytes());
+        let noctty = i32::try_from(rustix::fs::OFlags::NOCTTY.bits()).expect("a flag");
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(noctty).open(path).expect("the other end")
+    }
+
+    /// Types a line.
+    pub fn enter(&self, line: &str) {
+        let mut master = &self.master;
+        master.write_all(format!("{line}\n").as_bytes()).expect("a key");
     }
 
     /// Shows the output until the other end is closed.
