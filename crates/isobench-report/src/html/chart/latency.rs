@@ -44,7 +44,10 @@ pub fn figure(document: &Document) -> Option<Figure> {
     if plots.is_empty() {
         return None;
     }
-    let latencies: Vec<f64> = points().map(|(_, ms)| *ms).collect();
+    let mut latencies: Vec<f64> = points().map(|(_, ms)| *ms).collect();
+    for found in plots.iter().flat_map(|(_, lines)| lines).flat_map(|line| percentiles(line.subject)) {
+        latencies.extend([Some(found.ms), found.low, found.high].into_iter().flatten());
+    }
     let mut drawn = Vec::new();
     let mut top = 0.0;
     for (group, lines) in &plots {

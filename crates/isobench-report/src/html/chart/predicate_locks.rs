@@ -8,7 +8,7 @@ use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, pictur
 use super::marks::{marker, path, series, tipped};
 use super::rows::title;
 use super::scale::Scale;
-use super::subject::{Group, Subject, groups};
+use super::subject::{Group, LOCKS, Subject, groups};
 use super::time_series::median_round;
 use crate::csv::number;
 use crate::document::{Document, Granularity, PredicateLocks, Round};
@@ -30,7 +30,7 @@ type Styled = (Granularity, usize);
 
 const GRANULARITIES: [Styled; 3] = {
     let [tuple, page, relation] = PredicateLocks::GRANULARITIES;
-    [(tuple, 3), (page, 4), (relation, 5)]
+    [(tuple, LOCKS), (page, LOCKS + 1), (relation, LOCKS + 2)]
 };
 
 /// A cell's locks in its median round.

@@ -3,7 +3,7 @@
 //! Not here: how it is drawn (`over_time`, `predicate_locks`).
 
 use super::subject::Subject;
-use super::wait_kinds::WaitKinds;
+use super::wait_kinds;
 use crate::document::{Round, Series};
 
 /// The most points of a line.
@@ -53,13 +53,13 @@ pub struct TimeSeries<'a> {
 
 impl<'a> TimeSeries<'a> {
     /// `None` if no round was followed over time.
-    pub fn of(subject: &'a Subject<'a>, kinds: &WaitKinds) -> Option<TimeSeries<'a>> {
+    pub fn of(subject: &'a Subject<'a>) -> Option<TimeSeries<'a>> {
         let followed = |round: &Round| !bins(round, POINTS).is_empty() || !times(round).is_empty();
         let round = median_round(subject, followed)?;
         let others = subject.cell.rounds.iter().filter(|other| other.round != round.round);
         let others =
             others.map(|other| bins(other, THIN_POINTS)).filter(|bins| !bins.is_empty()).take(OTHERS);
-        let (stacked, samples) = samples(round, kinds);
+        let (stacked, samples) = samples(round);
         let bins = bins(round, POINTS);
         let last =
             samples.iter().map(|sample| sample.at).chain(bins.iter().map(|bin| bin.at)).fold(0.0, f64::max);
@@ -109,10 +109,10 @@ fn times(round: &Round) -> &[f64] {
 }
 
 /// The samples of a round, and the hatchings in them.
-fn samples(round: &Round, kinds: &WaitKinds) -> (Vec<(usize, f64)>, Vec<Sample>) {
+fn samples(round: &Round) -> (Vec<(usize, f64)>, Vec<Sample>) {
     let times = times(round);
     let rows = round.server.as_ref().map_or(&[][..], |server| &server.waits);
-    let sessions = kinds.sessions(rows, times.len());
+    let sessions = wait_kinds::sessions(rows, times.len());
     let stacked = sessions.iter().map(|(kind, all)| (*kind, all.iter().sum())).collect();
     let size = times.len().div_ceil(POINTS).max(1);
     let samples = (0..times.len()).step_by(size).map(|start| {
