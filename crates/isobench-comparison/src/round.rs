@@ -23,12 +23,18 @@ pub fn round(job: &Job, run: &RunOutcome, number: u32, errors: Vec<String>, cpu_
     let conflicts = run
         .conflicts
         .iter()
-        .map(|conflict| Conflict {
-            sqlstate: conflict.sqlstate.to_string(),
-            command: job.command_label(conflict.script, conflict.command),
-            reason: conflict.reason.to_string(),
-            object: conflict.object.as_ref().map(ToString::to_string),
-            count: conflict.count,
+        .map(|conflict| {
+            let script = &job.workload().mix.scripts()[conflict.script].script;
+            let command = script.commands.get(conflict.command);
+            Conflict {
+                sqlstate: conflict.sqlstate.to_string(),
+                command: command.map_or_else(String::new, |command| command.text.trim_end().to_owned()),
+                script: Some(script.name.clone()),
+                line: command.map(|command| command.line),
+                reason: conflict.reason.to_string(),
+                object: conflict.object.as_ref().map(ToString::to_string),
+                count: conflict.count,
+            }
         })
         .collect();
     let ledger = run.ledger();

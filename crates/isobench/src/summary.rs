@@ -92,11 +92,11 @@ impl Account<'_> {
             ledger.conflict_ratio() * 100.0
         )?;
         for conflict in &self.run.conflicts {
-            let at = self.job.command_label(conflict.script, conflict.command);
+            let at = self.job.place(conflict.script, conflict.command);
             let object = conflict.object.as_ref().map_or_else(String::new, |object| format!(" on {object}"));
             writeln!(
                 out,
-                "  {:>8}  {} {}{object}, at command {at}",
+                "  {:>8}  {} {}{object}, at {at}",
                 conflict.count, conflict.sqlstate, conflict.reason
             )?;
         }

@@ -7,10 +7,14 @@ use isobench_isolation::{Anomaly, Order};
 use maud::{Markup, PreEscaped, html};
 
 use super::part::{cell_name, measured, scrolling, table};
+use super::scripts::touching;
 use crate::document::{AnomalyFound, Cell, Document, Verdict, VerdictSummary};
 use crate::numbers::{count, counted, optional};
 use crate::view::{Entry, Heading, Table};
 use crate::words::{capital, distinct};
+
+/// In a comparison of more cells than this their verdicts are folded.
+const MANY_CELLS: usize = 6;
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
@@ -26,7 +30,7 @@ pub fn body(document: &Document) -> Option<Markup> {
     Some(html! {
         @for cell in &cells {
             @if let Some(summary) = cell.summary.verdict.as_ref().filter(|summary| has_paragraph(cell, summary)) {
-                (judged(document, cell, summary))
+                (level(document, cell, summary, cells.len() > MANY_CELLS))
             }
         }
         @let blind = blind(&cells);
@@ -54,25 +58,40 @@ fn has_paragraph(cell: &Cell, summary: &VerdictSummary) -> bool {
     !cell.calibration || summary.kept == Some(false)
 }
 
-fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup {
-    let verdicts: Vec<&Verdict> = cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect();
+/// A cell's part: folded where there are many, unless it is bad.
+fn level(document: &Document, cell: &Cell, summary: &VerdictSummary, many: bool) -> Markup {
     let broken = summary.kept == Some(false);
+    let name = capital(&cell_name(document, cell));
+    let badge = html! {
+        span class={ "badge " (if broken { "bad" } else { "plain" }) } { (promise_word(summary)) }
+    };
     html! {
         div class="level" {
-            h3 {
-                (capital(&cell_name(document, cell))) " "
-                span class={ "badge " (if broken { "bad" } else { "plain" }) } { (promise_word(summary)) }
-            }
-            p { (sentence(summary)) }
-            (looked_at(&verdicts))
-            @let kinds = kinds(&verdicts);
-            @if kinds.is_empty() {
-                p { "No anomaly was found." }
+            @if many && !broken {
+                details class="folded" {
+                    summary { (name) " " (badge) }
+                    (judged(document, cell, summary))
+                }
             } @else {
-                @let withheld = summary.kept.is_none() && !summary.withheld.is_empty();
-                (anomalies(&kinds, withheld))
-                @for (_, example) in &kinds { (witness(example)) }
+                h3 { (name) " " (badge) }
+                (judged(document, cell, summary))
             }
+        }
+    }
+}
+
+fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup {
+    let verdicts: Vec<&Verdict> = cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect();
+    let kinds = kinds(&verdicts);
+    let withheld = summary.kept.is_none() && !summary.withheld.is_empty();
+    html! {
+        p { (sentence(summary)) }
+        (looked_at(&verdicts))
+        @if kinds.is_empty() {
+            p { "No anomaly was found." }
+        } @else {
+            (anomalies(&kinds, withheld))
+            @for (_, example) in &kinds { (witness(document, cell, example)) }
         }
     }
 }
@@ -192,7 +211,7 @@ fn meaning(found: &AnomalyFound) -> String {
 }
 
 /// The smallest example, step by step and drawn.
-fn witness(found: &AnomalyFound) -> Markup {
+fn witness(document: &Document, cell: &Cell, found: &AnomalyFound) -> Markup {
     if found.witness.is_empty() && found.transactions.is_empty() {
         return Markup::default();
     }
@@ -200,7 +219,16 @@ fn witness(found: &AnomalyFound) -> Markup {
         details class="witness" open[found.breaks_promise] {
             summary { "An example of " (found.known_as) ", step by step" }
             div class="example" {
-                ol { @for step in &found.witness { li { (capital(step)) "." } } }
+                div class="steps" {
+                    ol { @for step in &found.witness { li { (capital(step)) "." } } }
+                    @let places = touching(document, cell, &found.witness);
+                    @if !places.is_empty() {
+                        p { "The commands that read and write these rows:" }
+                        dl class="places" {
+                            @for place in &places { dt { (place.name) } dd { code { (place.sql) } } }
+                        }
+                    }
+                }
                 @if !found.transactions.is_empty() {
                     (scrolling(&format!("{} drawn", found.known_as), &PreEscaped(found.graph().svg())))
                 }

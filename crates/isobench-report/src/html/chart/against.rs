@@ -27,7 +27,7 @@ use crate::words::distinct;
 const HEIGHT: f64 = 170.0;
 
 /// More combinations make a figure long without showing more.
-const MOST: usize = 8;
+const MOST: usize = 3;
 
 /// A cell's value on an axis.
 type Value<'a> = Box<dyn Fn(&Cell) -> Option<f64> + 'a>;
@@ -337,7 +337,7 @@ fn figure(groups: &[Group], factor: &Axis) -> Option<Figure> {
     }
     let description = words(&all, factor);
     let left_out = if all.len() > MOST {
-        format!(" The first {MOST} of {} combinations of other factors.", all.len())
+        format!(" The first {MOST} of {} combinations of other factors; the data have all.", all.len())
     } else {
         String::new()
     };

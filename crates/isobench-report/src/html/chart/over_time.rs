@@ -25,7 +25,7 @@ const ID: &str = "over-time";
 const TITLE: &str = "Rates and waits over time";
 
 /// More cells make the figure long without showing more.
-const MOST: usize = 12;
+const MOST: usize = 4;
 
 /// The heights of the two plots.
 const RATES: f64 = 92.0;
@@ -88,7 +88,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
         svg: picture(ID, TITLE, &description, top + 20.0, &content),
         description,
         legend: if entries.is_empty() { String::new() } else { legend(ID, &entries) },
-        csv: data(shown),
+        csv: data(&all),
     })
 }
 
@@ -101,7 +101,7 @@ fn caption(cells: usize, waits: bool) -> String {
         text += " Below, of the same round: the clients' sessions on the server by what they did, sampled.";
     }
     if cells > MOST {
-        let _ = write!(text, " The first {MOST} of {cells} cells.");
+        let _ = write!(text, " The first {MOST} of {cells} cells; the data have all.");
     }
     text
 }

@@ -4,10 +4,13 @@
 
 use super::subject::Subject;
 use super::wait_kinds;
-use crate::document::{Round, Series};
+use crate::document::{Round, Series, ServerSide};
 
 /// The most points of a line.
 const POINTS: usize = 100;
+
+/// So many points are no picture: the shares of the waits, and the rates of the rounds, say it all.
+const FEW: usize = 4;
 
 /// The most points of the lines of other rounds, and the most of those lines.
 const THIN_POINTS: usize = 50;
@@ -86,7 +89,7 @@ fn bins(round: &Round, most: usize) -> Vec<Bin> {
     let size = series.committed.len().div_ceil(most).max(1);
     let starts = (0..series.committed.len()).step_by(size);
     let parts: Vec<Bin> = starts.filter_map(|start| part(series, start, size, round.seconds)).collect();
-    if parts.len() > 1 { parts } else { Vec::new() }
+    if parts.len() > FEW { parts } else { Vec::new() }
 }
 
 /// One part; `None` if the end of the round cut most of it off, so that its rate says little.
@@ -105,7 +108,8 @@ fn part(series: &Series, start: usize, size: usize, seconds: f64) -> Option<Bin>
 }
 
 fn times(round: &Round) -> &[f64] {
-    round.server.as_ref().filter(|server| !server.waits.is_empty()).map_or(&[], |server| &server.at_s)
+    let sampled = |server: &&ServerSide| !server.waits.is_empty() && server.at_s.len() > FEW;
+    round.server.as_ref().filter(sampled).map_or(&[], |server| &server.at_s)
 }
 
 /// The samples of a round, and the hatchings in them.
