@@ -70,22 +70,26 @@ fn texts(value: &Value) -> Vec<String> {
 #[test]
 fn every_example_opens_fits_and_can_be_read() {
     let Some(pages) = Pages::new("every_example_opens_fits_and_can_be_read") else { return };
+    let mut faults: Vec<String> = Vec::new();
     for (name, _) in examples::all() {
         let session = pages.open(name);
+        let mut find = |what: &str, place: &str| {
+            faults.extend(
+                texts(&session.run(script(what))).iter().map(|fault| format!("{name}, {place}: {fault}")),
+            );
+        };
         for (width, theme) in [(390, "light"), (768, "dark"), (1280, "light"), (1920, "dark")] {
             session.resize(width);
             session.prefer(theme);
-            let clipped = texts(&session.run(script("clipped")));
-            assert!(clipped.is_empty(), "{name} at {width}: {clipped:#?}");
-            let faint = texts(&session.run(script("contrast")));
-            assert!(faint.is_empty(), "{name}, {theme}: {faint:#?}");
+            find("clipped", &width.to_string());
+            find("contrast", theme);
         }
         session.resize(A4);
         session.emulate("print");
-        let clipped = texts(&session.run(script("clipped")));
-        assert!(clipped.is_empty(), "{name} on paper: {clipped:#?}");
+        find("clipped", "on paper");
         session.emulate("");
     }
+    assert!(faults.is_empty(), "{faults:#?}");
     let complaints = pages.session.log("browser");
     assert!(complaints.is_empty(), "{complaints:#?}");
     let asked = requests(&pages.session);

@@ -30,8 +30,8 @@ const MARGIN: f64 = 24.0;
 const ROW: f64 = 46.0;
 
 /// Letters of the headline are larger than those that widths are known of, those below are smaller.
-const LARGE: f64 = 1.12;
-const SMALL: f64 = 0.8;
+const LARGE: f64 = 1.35;
+const SMALL: f64 = 0.95;
 
 const INK: &str = "#1b1f24";
 const MUTED: &str = "#57606a";
@@ -129,8 +129,8 @@ impl Card<'_> {
                     (words((MARGIN, MARGIN + 18.0 + 26.0 * index as f64), 20, INK, true, line))
                 }
                 (words((MARGIN, below_headline + 46.0), 40, INK, true, &self.number))
-                (words((MARGIN + width_of(&self.number) * 2.2 + 14.0, below_headline + 44.0), 14, MUTED, false,
-                    &fitting(&self.meaning, (WIDTH - 2.0 * MARGIN - 14.0 - width_of(&self.number) * 2.2) / SMALL)))
+                (words((MARGIN + width_of(&self.number) * 2.5 + 14.0, below_headline + 44.0), 14, MUTED, false,
+                    &fitting(&self.meaning, (WIDTH - 2.0 * MARGIN - 14.0 - width_of(&self.number) * 2.5) / SMALL)))
                 @for (index, bar) in self.bars.iter().enumerate() { (bar.drawn(first + ROW * index as f64, most)) }
                 (words((MARGIN, height - 16.0), 12, MUTED, false, &self.source))
             }

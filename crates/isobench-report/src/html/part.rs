@@ -77,7 +77,8 @@ pub fn fit(columns: usize) -> &'static str {
         3 | 4 => "fit few",
         5 | 6 => "fit some",
         7..=9 => "fit many",
-        _ => "fit most",
+        10..=12 => "fit most",
+        _ => "fit all",
     }
 }
 

@@ -5,7 +5,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::frame::{BELOW, LINE, WIDTH, labels_below, lines, text, width_of};
+use super::frame::{BELOW, BOLD, LINE, WIDTH, labels_below, lines, text, width_of};
 use super::marks::{marker, u};
 use super::scale::{Scale, Tick};
 use super::subject::Subject;
@@ -63,7 +63,7 @@ impl Rows {
             return;
         }
         self.y += if self.y > 0.0 { LINE / 2.0 } else { 0.0 };
-        for line in lines(words, WIDTH, 3) {
+        for line in lines(words, WIDTH / BOLD, 3) {
             self.add(&text("heading", (0.0, self.y + 17.0), &line, WIDTH));
             self.y += LINE;
         }
