@@ -146,16 +146,13 @@ fn number(bars: &[Bar]) -> (String, String) {
         let ratio = bar.cell.summary.ratio.as_ref().filter(|ratio| ratio.mean.is_finite())?;
         (ratio.to != bar.cell.level.name()).then_some((bar, ratio))
     });
-    match compared {
-        Some((bar, ratio)) => {
-            (format!("{} ×", short(ratio.mean)), format!("{} beside {}, committed per s", bar.name, ratio.to))
-        }
-        None => {
-            let first = bars.first();
-            let name = first.map(|bar| bar.name.clone()).unwrap_or_default();
-            (optional(first.map(|bar| bar.rate)), format!("committed per s, {name}"))
-        }
+    if let Some((bar, ratio)) = compared {
+        let meaning = format!("{} beside {}, committed per s", bar.name, ratio.to);
+        return (format!("{} ×", short(ratio.mean)), meaning);
     }
+    let first = bars.first();
+    let name = first.map(|bar| bar.name.clone()).unwrap_or_default();
+    (optional(first.map(|bar| bar.rate)), format!("committed per s, {name}"))
 }
 
 impl<'a> Bar<'a> {
@@ -172,20 +169,32 @@ impl<'a> Bar<'a> {
         (!subject.again).then_some(Bar { cell: subject.cell, name, style: subject.style, rate, safety })
     }
 
-    /// "392 committed per s, safe".
+    /// What is known of its safety, in words that stand alone.
+    fn found(&self) -> String {
+        match &self.safety {
+            Safety::Anomalies { per_million, at_least } => {
+                let least = if *at_least { "at least " } else { "" };
+                format!("{least}{} anomalies per million", short(*per_million))
+            }
+            Safety::Safe => "no anomaly found".to_owned(),
+            other => other.line().text,
+        }
+    }
+
+    /// "392 committed per s, no anomaly found".
     fn said(&self) -> String {
-        format!("{} committed per s, {}", short(self.rate), self.safety.line().text)
+        format!("{} committed per s, {}", short(self.rate), self.found())
     }
 
     fn drawn(&self, top: f64, most: f64) -> Markup {
         let width = (WIDTH - 2.0 * MARGIN) * self.rate / most;
-        let safety = self.safety.line();
-        let value = short(self.rate);
-        let room = (WIDTH - 2.0 * MARGIN) / SMALL - width_of(&value) - width_of(&safety.text) - 40.0;
+        let (value, found) = (short(self.rate), self.found());
+        let colour_of_found = if self.safety.line().is_grave() { BAD } else { MUTED };
+        let room = (WIDTH - 2.0 * MARGIN) / SMALL - width_of(&value) - width_of(&found) - 40.0;
         html! {
             (words((MARGIN, top + 14.0), 14, INK, true, &fitting(&self.name, room)))
             text x=(u(WIDTH - MARGIN)) y=(u(top + 14.0)) font-size="14" text-anchor="end" fill=(INK) {
-                (value) " per s · " tspan fill=(if safety.is_grave() { BAD } else { MUTED }) { (safety.text) }
+                (value) " per s · " tspan fill=(colour_of_found) { (found) }
             }
             rect x=(u(MARGIN)) y=(u(top + 20.0)) width=(u(width.max(1.0))) height="12" rx="2" fill=(colour(self.style)) {}
         }

@@ -80,7 +80,7 @@ fn kinds(document: &Document, cell: &Cell) -> Vec<Kind> {
         match kinds.iter_mut().find(alike) {
             Some(known) => known.conflict.count = known.conflict.count.saturating_add(conflict.count),
             None => {
-                kinds.push(Kind { conflict: conflict.clone(), place: place_of(document, cell, conflict) })
+                kinds.push(Kind { conflict: conflict.clone(), place: place_of(document, cell, conflict) });
             }
         }
     }

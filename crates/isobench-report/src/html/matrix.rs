@@ -18,7 +18,7 @@ pub const ID: &str = "matrix";
 pub const TITLE: &str = "Strategies by levels";
 
 /// The number of shades.
-const SHADES: f64 = 6.0;
+const SHADES: usize = 6;
 
 /// The matrix; `None` unless strategies and levels vary.
 pub fn figure(document: &Document) -> Option<Markup> {
@@ -104,8 +104,8 @@ fn shade(rate: Option<f64>, most: f64) -> usize {
         clippy::cast_sign_loss,
         reason = "`as` saturates; the share is positive"
     )]
-    let shade = (share * SHADES) as usize;
-    shade.min(SHADES as usize - 1)
+    let shade = (share * SHADES as f64) as usize;
+    shade.min(SHADES - 1)
 }
 
 fn data(matrix: &Matrix) -> String {
@@ -121,7 +121,10 @@ fn data(matrix: &Matrix) -> String {
                     level.clone(),
                     number(entry.tps),
                     number(entry.anomalies_per_million),
-                    entry.safety.line().text,
+                    match &entry.safety {
+                        Safety::Anomalies { .. } => "anomalies".to_owned(),
+                        other => other.line().text,
+                    },
                 ];
                 text += &line(values.into_iter());
             }

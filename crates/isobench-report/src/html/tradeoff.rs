@@ -16,7 +16,13 @@ pub fn body(document: &Document) -> Option<Markup> {
     let card = card::figure(document);
     (safety.is_some() || matrix.is_some() || card.is_some()).then(|| {
         html! {
-            @if let Some(figure) = &safety { (pictures::picture(figure, false)) }
+            @match &safety {
+                Some(figure) => (pictures::picture(figure, false)),
+                None => p {
+                    "No history was checked, so there is no picture of cost against safety; a checked workload has one \
+                     (isobench workloads)."
+                }
+            }
             @if let Some(matrix) = &matrix { (matrix) }
             @if let Some(card) = &card { (card) }
         }

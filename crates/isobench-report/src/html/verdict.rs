@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::part::{cell_name, measured, scrolling, table};
 use super::scripts::touching;
-use crate::document::{AnomalyFound, Cell, Document, Verdict, VerdictSummary};
+use crate::document::{AnomalyFound, Cell, Document, Invariant, Verdict, VerdictSummary};
 use crate::numbers::{count, counted, optional};
 use crate::view::{Entry, Heading, Table};
 use crate::words::{capital, distinct};
@@ -270,27 +270,31 @@ fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
 }
 
 fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<Entry> {
-    let all: Vec<_> = cell
+    let all: Vec<(u32, &Invariant)> = cell
         .rounds
         .iter()
-        .flat_map(|round| &round.invariants)
-        .filter(|invariant| invariant.name == name)
+        .flat_map(|round| round.invariants.iter().map(move |invariant| (round.round, invariant)))
+        .filter(|(_, invariant)| invariant.name == name)
         .collect();
-    let held = all.iter().filter(|invariant| invariant.held == Some(true)).count();
-    let broken = all.iter().find(|invariant| invariant.held == Some(false));
-    let unchecked = all.iter().find(|invariant| invariant.held.is_none());
-    let violations = all.iter().filter_map(|invariant| invariant.violations).reduce(u64::saturating_add);
+    let held = all.iter().filter(|(_, invariant)| invariant.held == Some(true)).count();
+    let broken = all.iter().find(|(_, invariant)| invariant.held == Some(false));
+    let unchecked = all.iter().find(|(_, invariant)| invariant.held.is_none());
+    let violations = all.iter().filter_map(|(_, invariant)| invariant.violations).reduce(u64::saturating_add);
     let shown = broken.or(unchecked).or(all.last());
+    // The violations are those of all rounds, what was found is one round's.
+    let found = shown.map(|(round, invariant)| {
+        Entry::Stack(vec![invariant.detail.as_str().into(), format!("after round {round}").into()])
+    });
     vec![
         cell_name(document, cell).into(),
         name.into(),
         format!("{held} of {}", counted(all.len() as u64, "round")).into(),
         Entry::Count(violations),
-        match (broken, shown.is_none_or(|invariant| invariant.promised)) {
+        match (broken, shown.is_none_or(|(_, invariant)| invariant.promised)) {
             (Some(_), true) => Entry::grave("yes: VIOLATED"),
             (_, true) => "yes".into(),
             (_, false) => "no".into(),
         },
-        shown.map(|invariant| invariant.detail.as_str()).unwrap_or_default().into(),
+        found.unwrap_or_else(|| "".into()),
     ]
 }

@@ -356,7 +356,11 @@ fn data(choices: &[Choice]) -> String {
         };
         let mut values = vec![number(Some(point.rate)), number(point.tps.low), number(point.tps.high)];
         values.extend([counted(|verdict| verdict.anomalies), counted(|verdict| verdict.committed)]);
-        values.extend([number(mean), number(low), number(high), point.safety.line().text]);
+        let safety = match point.safety {
+            Safety::Anomalies { .. } => "anomalies".to_owned(),
+            ref other => other.line().text,
+        };
+        values.extend([number(mean), number(low), number(high), safety]);
         data.cell(point.subject, values);
     }
     data.finish()
