@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use driver::WebDriver;
-use isobench_report::to_html;
+use isobench_report::{Cell, Document, to_html};
 use isobench_testkit::installed::{chromium, skip};
 use serde_json::{Value, json};
 
@@ -52,9 +52,14 @@ impl Pages {
 
     /// Opens an example, with everything opened that can be.
     fn open(&self, name: &str) -> &WebDriver {
+        self.show(name, || examples::example(name))
+    }
+
+    /// Opens a document, with everything opened that can be.
+    fn show(&self, name: &str, document: impl FnOnce() -> Document) -> &WebDriver {
         let file = self.file(name);
         if !file.is_file() {
-            fs::write(&file, to_html(&examples::example(name))).expect("the page can be written");
+            fs::write(&file, to_html(&document())).expect("the page can be written");
         }
         self.session.open(&format!("file://{}", file.display()));
         self.session.run("for (const details of document.querySelectorAll('details')) details.open = true");
@@ -324,6 +329,35 @@ fn tables_are_sorted_and_filtered() {
     the_filter_hides_rows(session);
     let complaints = session.log("browser");
     assert!(complaints.is_empty(), "{complaints:#?}");
+}
+
+/// An example, and all its cells again with more clients.
+fn many_rows() -> Document {
+    let mut document = examples::example("many-factors");
+    let more: Vec<Cell> =
+        document.cells.iter().map(|cell| Cell { clients: cell.clients * 100, ..cell.clone() }).collect();
+    document.cells.extend(more);
+    document
+}
+
+#[test]
+fn a_comparison_of_many_rows_stays_short() {
+    let Some(pages) = Pages::new("a_comparison_of_many_rows_stays_short") else { return };
+    let session = pages.show("many-rows", many_rows);
+    session.run("for (const details of document.querySelectorAll('details')) details.open = false");
+    session.resize(1280);
+    let shown = || {
+        let rows = "[...document.querySelectorAll('.results:not(details *) tr[data-values]')]";
+        session.run(&format!("return {rows}.filter((row) => row.getClientRects().length).length"))
+    };
+    let height = || session.run("return document.documentElement.scrollHeight").as_u64().unwrap_or(u64::MAX);
+    assert_eq!(shown(), 12);
+    assert!(height() < 16_000, "{} pixels", height());
+    assert!(sheets(session) < 20, "{} sheets", sheets(session));
+    session.click("label[for=all-rows]");
+    assert_eq!(shown(), 24);
+    let clipped = texts(&session.run(script("clipped")));
+    assert!(clipped.is_empty(), "{clipped:#?}");
 }
 
 fn the_filter_hides_rows(session: &WebDriver) {
