@@ -352,8 +352,8 @@ fn a_comparison_of_many_rows_stays_short() {
     };
     let height = || session.run("return document.documentElement.scrollHeight").as_u64().unwrap_or(u64::MAX);
     assert_eq!(shown(), 12);
-    assert!(height() < 16_000, "{} pixels", height());
-    assert!(sheets(session) < 20, "{} sheets", sheets(session));
+    assert!(height() < 12_000, "{} pixels", height());
+    assert!(sheets(session) < 14, "{} sheets", sheets(session));
     session.click("label[for=all-rows]");
     assert_eq!(shown(), 24);
     let clipped = texts(&session.run(script("clipped")));

@@ -5,12 +5,12 @@
 
 use maud::{Markup, html};
 
-use super::part::{cell_name, code, measured, table};
+use super::part::{cell_name, code, folded, measured, table};
 use super::scripts::{Place, one_line, place_of};
 use crate::csv::line;
 use crate::diagnosis::diagnoses;
 use crate::document::{Cell, Conflict, Document};
-use crate::numbers::count;
+use crate::numbers::{count, counted};
 use crate::summarise::{counted_ledger, counted_rounds};
 use crate::view::{Entry, Heading, Line, Table};
 
@@ -18,6 +18,8 @@ use crate::view::{Entry, Heading, Line, Table};
 const KINDS: usize = 8;
 const FEW: usize = 2;
 const MANY_CELLS: usize = 8;
+
+const CAPTION: &str = "Attempts that ended in a conflict, the most frequent kind first";
 
 /// Conflicts of one kind.
 struct Kind {
@@ -54,7 +56,9 @@ pub fn body(document: &Document) -> Option<Markup> {
         .collect();
     Some(html! {
         @if !rows.is_empty() {
-            (table("Attempts that ended in a conflict, the most frequent kind first", &Table::new(columns, rows)))
+            @let summary = format!("The conflicts of {}", counted(with.len() as u64, "row"));
+            @let kinds = table(CAPTION, &Table::new(columns, rows));
+            (folded(with.len() > MANY_CELLS, &summary, &kinds))
         }
         @if !without.is_empty() {
             p { "No attempt ended in a conflict at " (without.join("; ")) "." }

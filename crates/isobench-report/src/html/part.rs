@@ -101,6 +101,17 @@ fn stacked(lines: &[Line]) -> Markup {
     }
 }
 
+/// A part that is folded until a reader asks for it, where that is so; else as it is.
+pub fn folded(folded: bool, summary: &str, content: &Markup) -> Markup {
+    html! {
+        @if folded {
+            details class="folded" { summary { (summary) } (content) }
+        } @else {
+            (content)
+        }
+    }
+}
+
 /// Something wide, in a box that scrolls by pointer and by keyboard.
 pub fn scrolling(label: &str, content: &Markup) -> Markup {
     html! {

@@ -5,7 +5,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::chart::{Figure, course as course_figures, rates as rate_figures, too_few};
-use super::part::code;
+use super::part::{self, code};
 use crate::document::Document;
 
 /// In a comparison of more cells than this, figures after the first few are folded: each has a part
@@ -54,11 +54,7 @@ pub fn picture(figure: &Figure, folded: bool) -> Markup {
     html! {
         figure id=(figure.id) aria-labelledby={ (figure.id) "-title" } {
             h3 id={ (figure.id) "-title" } { (figure.title) }
-            @if folded {
-                details class="folded" { summary { "Show the picture" } (shown(figure)) }
-            } @else {
-                (shown(figure))
-            }
+            (part::folded(folded, "Show the picture", &shown(figure)))
         }
     }
 }
