@@ -10,9 +10,12 @@ use crate::answer::recommended;
 use crate::document::{Cell, Document};
 use crate::factors::varying;
 use crate::summarise::groups;
-use crate::view::columns::{Column, LEVEL, figures};
+use crate::view::columns::{Column, ColumnId, LEVEL, figures};
 use crate::view::{Line, Medium};
 use crate::words::distinct;
+
+/// The columns that follow from others: they have a table of their own.
+const SPARE: [ColumnId; 4] = [ColumnId::Attempts, ColumnId::Retries, ColumnId::P50, ColumnId::P95];
 
 /// The columns that a document fills.
 fn columns(document: &Document) -> Vec<&'static Column> {
@@ -24,7 +27,8 @@ const ROWS: usize = 12;
 
 /// The table, and below it the columns that follow from others.
 pub fn results(document: &Document) -> Markup {
-    let (spare, main): (Vec<_>, Vec<_>) = columns(document).into_iter().partition(|column| column.spare > 0);
+    let (spare, main): (Vec<_>, Vec<_>) =
+        columns(document).into_iter().partition(|column| SPARE.contains(&column.id));
     let with_level: Vec<&'static Column> = std::iter::once(&LEVEL).chain(spare.iter().copied()).collect();
     let caption = "Every level with what it committed, and what that cost. Below a number its 95 % interval.";
     html! {

@@ -37,7 +37,7 @@ return [...new Set(faint)];
 // --- clipped
 // What is wider than its box, reaches out of the window, or is drawn beyond its picture.
 const width = document.documentElement.clientWidth;
-const seen = (element) => element.getClientRects().length > 0;
+const seen = (element) => element.getClientRects().length > 0 && element.checkVisibility();
 const veiled = (element) => {
   // What is there for screen readers only is one pixel large on purpose.
   for (let at = element; at; at = at.parentElement) if (getComputedStyle(at).clipPath !== "none") return true;

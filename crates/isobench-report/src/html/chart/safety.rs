@@ -31,9 +31,10 @@ const TITLE: &str = "Cost and safety";
 /// More combinations of other factors make the figure long without showing more.
 const MOST: usize = 3;
 
-/// The heights of the part with a scale and of a band.
+/// The heights of the part with a scale, of an empty band, and of each point in a band.
 const HEIGHT: f64 = 190.0;
-const BAND: f64 = 40.0;
+const BAND: f64 = 24.0;
+const STEP: f64 = 17.0;
 const GAP: f64 = 10.0;
 
 /// The room for the names of the bands.
@@ -218,7 +219,7 @@ fn scales(shown: &[Choice], plot: &Plot) -> (Scale, Scale) {
     (along, Scale::log(found, 1.4, plot.bottom, plot.top))
 }
 
-/// The bands below the scale.
+/// The bands below the scale. In a band height means nothing, so points lie below one another.
 struct Bands {
     none: (f64, f64),
     unknown: Option<(f64, f64)>,
@@ -231,15 +232,16 @@ fn plot(choice: &Choice, shown: &[Choice], top: f64) -> (Markup, f64) {
     let (along, up) = scales(shown, &plot);
     let plot = Plot { left: left_of(&[(&up, 6)]).max(LEFT), ..plot };
     let (along, up) = if plot.left > LEFT { scales(shown, &plot) } else { (along, up) };
-    let none = (plot.bottom + GAP, plot.bottom + GAP + BAND);
-    let unchecked = choice.points.iter().any(|point| point.found == Found::Unknown);
-    let unknown = unchecked.then_some((none.1 + GAP, none.1 + GAP + BAND));
-    let bands = Bands { none, unknown };
-    let bottom = unknown.unwrap_or(none).1;
+    let bands = Bands::below(plot.bottom, choice);
+    let bottom = bands.unknown.unwrap_or(bands.none).1;
+    let places: Vec<(f64, f64)> = bands
+        .heights(choice, &up)
+        .zip(&choice.points)
+        .map(|(height, point)| (along.at(point.rate), height))
+        .collect();
     let mut labels = Labels::new(plot.left, WIDTH, upper, bottom);
-    let place = |point: &Point| (along.at(point.rate), bands.height(point.found, &up));
-    for point in &choice.points {
-        labels.occupy(place(point));
+    for place in &places {
+        labels.occupy(*place);
     }
     let all = Plot { bottom, ..plot };
     let drawn = html! {
@@ -247,20 +249,38 @@ fn plot(choice: &Choice, shown: &[Choice], top: f64) -> (Markup, f64) {
         (bands.drawn(&plot))
         (plot.rising(&up, 6, "anomalies per million committed"))
         (all.across(&along, &along.ticks(6), "committed transactions per second"))
-        @for point in &choice.points { (drawn_point(point, place(point), &along, &up)) }
-        @for point in &choice.points { (labels.place(&point.short, place(point))) }
+        @for (point, place) in choice.points.iter().zip(&places) { (drawn_point(point, *place, &along, &up)) }
+        @for (point, place) in choice.points.iter().zip(&places) { (labels.place(&point.short, *place)) }
     };
     (drawn, bottom - top + BELOW + 8.0)
 }
 
 impl Bands {
-    fn height(&self, found: Found, up: &Scale) -> f64 {
-        let (top, bottom) = match found {
-            Found::Some { mean, .. } => return up.at(mean),
-            Found::None { .. } => self.none,
-            Found::Unknown => self.unknown.unwrap_or(self.none),
+    fn below(bottom: f64, choice: &Choice) -> Bands {
+        let number = |is: fn(Found) -> bool| choice.points.iter().filter(|point| is(point.found)).count();
+        let room = |points: usize| BAND + STEP * points as f64;
+        let none = (bottom + GAP, bottom + GAP + room(number(|found| matches!(found, Found::None { .. }))));
+        let unknown = match number(|found| found == Found::Unknown) {
+            0 => None,
+            points => Some((none.1 + GAP, none.1 + GAP + room(points))),
         };
-        top.midpoint(bottom)
+        Bands { none, unknown }
+    }
+
+    /// The height of each point.
+    fn heights<'a>(&'a self, choice: &'a Choice, up: &'a Scale) -> impl Iterator<Item = f64> + 'a {
+        let first = |band: (f64, f64)| band.0 + (BAND + STEP) / 2.0;
+        let (mut none, mut unknown) = (first(self.none), first(self.unknown.unwrap_or(self.none)));
+        choice.points.iter().map(move |point| {
+            let next = match point.found {
+                Found::Some { mean, .. } => return up.at(mean),
+                Found::None { .. } => &mut none,
+                Found::Unknown => &mut unknown,
+            };
+            let height = *next;
+            *next += STEP;
+            height
+        })
     }
 
     fn drawn(&self, plot: &Plot) -> Markup {
