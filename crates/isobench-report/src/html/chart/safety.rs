@@ -269,7 +269,7 @@ impl Bands {
 
     /// The height of each point.
     fn heights<'a>(&'a self, choice: &'a Choice, up: &'a Scale) -> impl Iterator<Item = f64> + 'a {
-        let first = |band: (f64, f64)| band.0 + (BAND + STEP) / 2.0;
+        let first = |band: (f64, f64)| band.0 + BAND.midpoint(STEP);
         let (mut none, mut unknown) = (first(self.none), first(self.unknown.unwrap_or(self.none)));
         choice.points.iter().map(move |point| {
             let next = match point.found {
