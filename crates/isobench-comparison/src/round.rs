@@ -20,16 +20,7 @@ pub fn cpu_seconds() -> f64 {
 /// Returns the round of a run, with the errors of its clients and the CPU time of this process
 /// during the run.
 pub fn round(job: &Job, run: &RunOutcome, number: u32, errors: Vec<String>, cpu_s: f64) -> Round {
-    let itemised = |counts: &[ConflictCount]| {
-        let item = |conflict: &ConflictCount| Conflict {
-            sqlstate: conflict.sqlstate.to_string(),
-            command: job.command_label(conflict.script, conflict.command),
-            reason: conflict.reason.to_string(),
-            object: conflict.object.as_ref().map(ToString::to_string),
-            count: conflict.count,
-        };
-        counts.iter().map(item).collect::<Vec<_>>()
-    };
+    let itemised = |counts: &[ConflictCount]| counts.iter().map(|count| item(job, count)).collect::<Vec<_>>();
     let ledger = run.ledger();
     let mut round =
         Round::from_ledger(number, &ledger, &run.latency(), run.elapsed, itemised(&run.conflicts));
@@ -80,5 +71,20 @@ fn load(run: &RunOutcome, cpu_s: f64) -> ClientLoad {
         lag_mean_ms: lag.mean_ms(),
         lag_p99_ms: lag.percentile(99.0),
         lag_max_ms: lag.max_ms(),
+    }
+}
+
+/// A conflict with the place of its command in the script.
+fn item(job: &Job, conflict: &ConflictCount) -> Conflict {
+    let script = &job.workload().mix.scripts()[conflict.script].script;
+    let command = script.commands.get(conflict.command);
+    Conflict {
+        sqlstate: conflict.sqlstate.to_string(),
+        command: command.map_or_else(String::new, |command| command.text.trim_end().to_owned()),
+        script: Some(script.name.clone()),
+        line: command.map(|command| command.line),
+        reason: conflict.reason.to_string(),
+        object: conflict.object.as_ref().map(ToString::to_string),
+        count: conflict.count,
     }
 }

@@ -7,17 +7,21 @@
 
 mod accounting;
 mod answer;
+mod card;
 mod chart;
 mod conflicts;
 mod environment;
 mod experiment;
 mod limits;
+mod matrix;
 mod method;
 mod overhead;
 mod part;
 mod pictures;
+mod scripts;
 mod server_side;
 mod table;
+mod tradeoff;
 mod verdict;
 
 use base64::Engine as _;
@@ -41,23 +45,74 @@ struct Section {
     id: &'static str,
     /// Its heading.
     title: &'static str,
+    /// What it holds, if it is folded until a reader asks for it; else `None`.
+    folded: Option<&'static str>,
     /// Its content; `None` if the document has nothing for it.
     body: fn(&Document) -> Option<Markup>,
+    /// Its figures: anchors and titles.
+    figures: fn(&Document) -> Vec<(&'static str, String)>,
 }
 
+/// A section that has no figures, and is open.
+const PLAIN: Section = Section { id: "", title: "", folded: None, body: |_| None, figures: |_| Vec::new() };
+
 /// The sections in the order of the page.
-static SECTIONS: [Section; 11] = [
-    Section { id: "answer", title: "Answer", body: answer::body },
-    Section { id: "experiment", title: "The published experiment", body: experiment::body },
-    Section { id: "overhead", title: "What each level costs", body: overhead::body },
-    Section { id: "pictures", title: "Pictures", body: pictures::body },
-    Section { id: "verdict", title: "Verdict", body: verdict::body },
-    Section { id: "conflicts", title: "Conflicts", body: conflicts::body },
-    Section { id: "server", title: "The server's side", body: server_side::body },
-    Section { id: "accounting", title: "Accounting", body: accounting::body },
-    Section { id: "method", title: "How it was measured", body: method::body },
-    Section { id: "environment", title: "Environment", body: environment::body },
-    Section { id: "limits", title: "What the numbers do not say", body: limits::body },
+static SECTIONS: [Section; 13] = [
+    Section { id: "answer", title: "Answer", body: answer::body, ..PLAIN },
+    Section {
+        id: "tradeoff",
+        title: "What it costs, what it buys",
+        body: tradeoff::body,
+        figures: tradeoff::contents,
+        ..PLAIN
+    },
+    Section { id: "experiment", title: "The published experiment", body: experiment::body, ..PLAIN },
+    Section { id: "overhead", title: "What each level costs", body: overhead::body, ..PLAIN },
+    Section {
+        id: "pictures",
+        title: "Rates, and where the time went",
+        body: pictures::rates,
+        figures: pictures::rates_contents,
+        ..PLAIN
+    },
+    Section { id: "conflicts", title: "Conflicts", body: conflicts::body, ..PLAIN },
+    Section {
+        id: "course",
+        title: "Latency, and the course of time",
+        body: pictures::course,
+        figures: pictures::course_contents,
+        ..PLAIN
+    },
+    Section { id: "verdict", title: "Verdict", body: verdict::body, ..PLAIN },
+    Section { id: "limits", title: "What the numbers do not say", body: limits::body, ..PLAIN },
+    Section {
+        id: "server",
+        title: "The server's side",
+        folded: Some("Counters, processes, locks waited for"),
+        body: server_side::body,
+        ..PLAIN
+    },
+    Section {
+        id: "accounting",
+        title: "Accounting",
+        folded: Some("Every attempt, every transaction, all time, every round"),
+        body: accounting::body,
+        ..PLAIN
+    },
+    Section {
+        id: "method",
+        title: "How it was measured",
+        folded: Some("The plan, the order, the intervals; what it takes to repeat it"),
+        body: method::body,
+        ..PLAIN
+    },
+    Section {
+        id: "environment",
+        title: "Environment",
+        folded: Some("The server, its settings, the client's machine"),
+        body: environment::body,
+        ..PLAIN
+    },
 ];
 
 /// Renders a document as a page that needs nothing but itself: no network, no other file, no
@@ -82,7 +137,11 @@ pub fn to_html(document: &Document) -> String {
                         @for (section, body) in &sections {
                             section id=(section.id) aria-labelledby={ (section.id) "-title" } {
                                 h2 id={ (section.id) "-title" } { (section.title) }
-                                (body)
+                                @if let Some(what) = section.folded {
+                                    details class="folded" { summary { (what) } (body) }
+                                } @else {
+                                    (body)
+                                }
                             }
                         }
                     }
@@ -193,7 +252,10 @@ fn contents(sections: &[(&Section, Markup)], document: &Document) -> Markup {
                 @for (section, _) in sections {
                     li {
                         a href={ "#" (section.id) } { (section.title) }
-                        @if section.id == "pictures" { (pictures::contents(document)) }
+                        @let figures = (section.figures)(document);
+                        @if !figures.is_empty() {
+                            ol { @for (id, title) in &figures { li { a href={ "#" (id) } { (title) } } } }
+                        }
                     }
                 }
             }

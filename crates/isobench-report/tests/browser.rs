@@ -15,9 +15,12 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use driver::WebDriver;
-use isobench_report::to_html;
+use isobench_report::{Cell, Document, to_html};
 use isobench_testkit::installed::{chromium, skip};
 use serde_json::{Value, json};
+
+/// The width of a sheet between its margins, in CSS pixels.
+const A4: u32 = 688;
 
 const SCRIPTS: &str = include_str!("browser/page.js");
 
@@ -49,9 +52,14 @@ impl Pages {
 
     /// Opens an example, with everything opened that can be.
     fn open(&self, name: &str) -> &WebDriver {
+        self.show(name, || examples::example(name))
+    }
+
+    /// Opens a document, with everything opened that can be.
+    fn show(&self, name: &str, document: impl FnOnce() -> Document) -> &WebDriver {
         let file = self.file(name);
         if !file.is_file() {
-            fs::write(&file, to_html(&examples::example(name))).expect("the page can be written");
+            fs::write(&file, to_html(&document())).expect("the page can be written");
         }
         self.session.open(&format!("file://{}", file.display()));
         self.session.run("for (const details of document.querySelectorAll('details')) details.open = true");
@@ -67,17 +75,26 @@ fn texts(value: &Value) -> Vec<String> {
 #[test]
 fn every_example_opens_fits_and_can_be_read() {
     let Some(pages) = Pages::new("every_example_opens_fits_and_can_be_read") else { return };
+    let mut faults: Vec<String> = Vec::new();
     for (name, _) in examples::all() {
         let session = pages.open(name);
-        for (width, theme) in [(360, "light"), (768, "dark"), (1280, "light"), (1400, "dark")] {
+        let mut find = |what: &str, place: &str| {
+            faults.extend(
+                texts(&session.run(script(what))).iter().map(|fault| format!("{name}, {place}: {fault}")),
+            );
+        };
+        for (width, theme) in [(390, "light"), (768, "dark"), (1280, "light"), (1920, "dark")] {
             session.resize(width);
             session.prefer(theme);
-            let wide = texts(&session.run(script("overflow")));
-            assert!(wide.is_empty(), "{name} at {width}: {wide:#?}");
-            let faint = texts(&session.run(script("contrast")));
-            assert!(faint.is_empty(), "{name}, {theme}: {faint:#?}");
+            find("clipped", &width.to_string());
+            find("contrast", theme);
         }
+        session.resize(A4);
+        session.emulate("print");
+        find("clipped", "on paper");
+        session.emulate("");
     }
+    assert!(faults.is_empty(), "{faults:#?}");
     let complaints = pages.session.log("browser");
     assert!(complaints.is_empty(), "{complaints:#?}");
     let asked = requests(&pages.session);
@@ -112,6 +129,7 @@ fn the_page_does_what_it_should() {
     pointer_and_keyboard_show_values(session);
     the_switch_changes_the_theme(session);
     data_are_handed_out(session, pages.folder.path());
+    the_card_is_handed_out(session, pages.folder.path());
     the_page_prints(session);
     let complaints = session.log("browser");
     assert!(complaints.is_empty(), "{complaints:#?}");
@@ -126,7 +144,7 @@ fn the_checks_find_faults(session: &WebDriver) {
     assert_eq!(texts(&session.run(script("contrast"))).len(), 1, "grey on white is faint");
     session.run("document.querySelector('.headline').style.width = '3000px'");
     session.run("document.querySelector('.headline').style.maxWidth = 'none'");
-    assert!(!texts(&session.run(script("overflow"))).is_empty(), "what is too wide is found");
+    assert!(!texts(&session.run(script("clipped"))).is_empty(), "what is too wide is found");
 }
 
 #[test]
@@ -208,6 +226,28 @@ fn the_switch_changes_the_theme(session: &WebDriver) {
     assert_eq!(paper(), light, "the system's theme again");
 }
 
+fn the_card_is_handed_out(session: &WebDriver, folder: &Path) {
+    let to = json!({ "behavior": "allow", "downloadPath": folder });
+    session.tell("Browser.setDownloadBehavior", &to);
+    session.run("document.querySelector('#card button.save').click()");
+    let file = folder.join("isobench.svg");
+    let patience = Instant::now() + Duration::from_secs(30);
+    let whole = || fs::read_to_string(&file).is_ok_and(|text| text.ends_with("</svg>"));
+    while !whole() {
+        assert!(Instant::now() < patience, "{} was not saved", file.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let picture = fs::read_to_string(&file).expect("it is there");
+    let words = session.run("return document.getElementById('card-text').textContent");
+    assert!(words.as_str().is_some_and(|words| words.contains("committed per s")), "{words}");
+    assert!(
+        picture.contains("xmlns=\"http://www.w3.org/2000/svg\"") && !picture.contains("href"),
+        "{picture}"
+    );
+    // It is a picture of its own: the page's style doesn't reach it.
+    assert!(!picture.contains("class=") && !picture.contains("var("), "{picture}");
+}
+
 fn data_are_handed_out(session: &WebDriver, folder: &Path) {
     let to = json!({ "behavior": "allow", "downloadPath": folder });
     session.tell("Browser.setDownloadBehavior", &to);
@@ -226,17 +266,117 @@ fn data_are_handed_out(session: &WebDriver, folder: &Path) {
 }
 
 fn the_page_prints(session: &WebDriver) {
-    let printed = session.tell("Page.printToPDF", &json!({ "printBackground": false }));
-    let pdf = STANDARD.decode(printed["data"].as_str().expect("a PDF")).expect("base64");
-    assert!(pdf.starts_with(b"%PDF-"));
-    let pages = pdf.windows(12).filter(|part| *part == b"/Type /Page\n").count();
-    assert!((2..60).contains(&pages), "{pages} pages");
     // On paper it is light, whatever was chosen.
     session.run("document.getElementById('theme-dark').click()");
-    session.tell("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
+    session.emulate("print");
     let paper = session.run("return getComputedStyle(document.documentElement).colorScheme");
     assert_eq!(paper, "light");
     let shown = session.run("return document.querySelector('.contents').getClientRects().length");
     assert_eq!(shown, 0, "the contents aren't printed");
-    session.tell("Emulation.setEmulatedMedia", &json!({ "media": "" }));
+    session.emulate("");
+}
+
+/// The number of sheets that a page takes as it stands.
+fn sheets(session: &WebDriver) -> usize {
+    let printed =
+        session.tell("Page.printToPDF", &json!({ "printBackground": false, "preferCSSPageSize": true }));
+    let pdf = STANDARD.decode(printed["data"].as_str().expect("a PDF")).expect("base64");
+    assert!(pdf.starts_with(b"%PDF-"));
+    pdf.windows(12).filter(|part| *part == b"/Type /Page\n").count()
+}
+
+#[test]
+fn a_printed_page_is_short() {
+    let Some(pages) = Pages::new("a_printed_page_is_short") else { return };
+    for (name, most) in [("three-levels", 9), ("observed", 14), ("strategies", 14), ("many-factors", 14)] {
+        let session = pages.open(name);
+        session.run("for (const details of document.querySelectorAll('details')) details.open = false");
+        let folded = sheets(session);
+        assert!((1..=most).contains(&folded), "{name}: {folded} sheets");
+        session
+            .run("for (const details of document.querySelectorAll('section > details')) details.open = true");
+        assert!(sheets(session) > folded, "{name}: what is open is printed");
+    }
+}
+
+#[test]
+fn tables_are_sorted_and_filtered() {
+    let Some(pages) = Pages::new("tables_are_sorted_and_filtered") else { return };
+    let session = pages.open("many-factors");
+    session.resize(1280);
+    let column = |number: u32| {
+        texts(&session.run(&format!(
+            "const rows = [...document.querySelector('.results').tBodies[0].rows].filter((row) => row.cells.length > 1); \
+             return rows.map((row) => row.cells[{number}].firstElementChild.textContent)"
+        )))
+    };
+    let before = column(1);
+    let heading = "document.querySelectorAll('.results thead th')[1]";
+    for direction in ["ascending", "descending"] {
+        session.run(&format!("{heading}.querySelector('button').click()"));
+        assert_eq!(session.run(&format!("return {heading}.getAttribute('aria-sort')")), direction);
+        let numbers: Vec<f64> =
+            column(1).iter().map(|text| text.replace(',', "").parse().expect("a rate")).collect();
+        let rises = numbers.is_sorted_by(|one, next| one <= next);
+        let falls = numbers.is_sorted_by(|one, next| one >= next);
+        assert!(if direction == "ascending" { rises } else { falls }, "{direction}: {numbers:?}");
+    }
+    let mut after = column(1);
+    let mut same = before.clone();
+    after.sort();
+    same.sort();
+    assert_eq!(after, same, "no row is lost");
+    the_filter_hides_rows(session);
+    let complaints = session.log("browser");
+    assert!(complaints.is_empty(), "{complaints:#?}");
+}
+
+/// An example, and all its cells again with more clients.
+fn many_rows() -> Document {
+    let mut document = examples::example("many-factors");
+    let more: Vec<Cell> =
+        document.cells.iter().map(|cell| Cell { clients: cell.clients * 100, ..cell.clone() }).collect();
+    document.cells.extend(more);
+    document
+}
+
+#[test]
+fn a_comparison_of_many_rows_stays_short() {
+    let Some(pages) = Pages::new("a_comparison_of_many_rows_stays_short") else { return };
+    let session = pages.show("many-rows", many_rows);
+    session.run("for (const details of document.querySelectorAll('details')) details.open = false");
+    session.resize(1280);
+    let shown = || {
+        let rows = "[...document.querySelectorAll('.results:not(details *) tr[data-values]')]";
+        session.run(&format!("return {rows}.filter((row) => row.getClientRects().length).length"))
+    };
+    let height = || session.run("return document.documentElement.scrollHeight").as_u64().unwrap_or(u64::MAX);
+    assert_eq!(shown(), 12);
+    assert!(height() < 12_000, "{} pixels", height());
+    assert!(sheets(session) < 14, "{} sheets", sheets(session));
+    session.click("label[for=all-rows]");
+    assert_eq!(shown(), 24);
+    let clipped = texts(&session.run(script("clipped")));
+    assert!(clipped.is_empty(), "{clipped:#?}");
+}
+
+fn the_filter_hides_rows(session: &WebDriver) {
+    let shown = || {
+        let rows = "[...document.querySelectorAll('.results:not(details *) tr[data-values]')]";
+        session.run(&format!("return {rows}.filter((row) => row.getClientRects().length).length"))
+    };
+    let all = shown();
+    let choose = |value: &str| {
+        session.run(&format!(
+            "const select = document.querySelector('.filters select'); select.value = {value:?}; \
+             select.dispatchEvent(new Event('change', {{ bubbles: true }}))"
+        ))
+    };
+    choose("serializable");
+    let chosen = shown();
+    assert!(chosen.as_u64() < all.as_u64() && chosen.as_u64() > Some(0), "{chosen} of {all}");
+    let status = session.run("return document.querySelector('.filters [role=status]').textContent");
+    assert_eq!(status, format!("{chosen} of {all} rows"));
+    choose("");
+    assert_eq!(shown(), all);
 }

@@ -27,6 +27,8 @@ fn cell(level: Level, conflicts: u64, reason: &str, server: ServerSide) -> Cell 
     };
     let conflict = Conflict {
         sqlstate: "40001".to_owned(),
+        script: None,
+        line: None,
         command: "UPDATE account".to_owned(),
         reason: reason.to_owned(),
         object: None,

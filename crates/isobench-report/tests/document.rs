@@ -202,7 +202,7 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
         (
             "checked",
             &[
-                "what the level doesn't promise didn't hold for 12 shifts",
+                "12 shifts",
                 "promise unbroken",
                 "729 of 6,300 transactions went wrong, with 630 lost updates and 99 read skews",
             ],

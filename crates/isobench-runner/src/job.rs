@@ -116,12 +116,6 @@ impl Job {
         &self.workload
     }
 
-    /// The name of a command in reports: its number and its text.
-    pub fn command_label(&self, script: usize, command: usize) -> String {
-        let commands = &self.workload.mix.scripts()[script].script.commands;
-        format!("{command}: {}", commands[command].text.trim_end())
-    }
-
     /// An empty recorder for the scripts.
     pub(crate) fn recorder(&self) -> Recorder {
         let counts = self.workload.mix.scripts().iter().map(|weighted| weighted.script.commands.len());

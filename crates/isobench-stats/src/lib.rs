@@ -15,6 +15,7 @@
 //! | `batches` | the mean of one run's correlated series with its interval |
 //! | `steady` | whether a run's series was steady: transient, drift, two levels |
 //! | `ratio` | a ratio of two series of measurements with its interval; noise, resolution, many comparisons |
+//! | `poisson` | a count of rare events with its interval |
 //! | `sweep` | the search for the highest rate that keeps a condition |
 //!
 //! How the methods were chosen, what they assume, and how they did in simulation:
@@ -51,6 +52,7 @@ mod histogram;
 mod ledger;
 mod moments;
 mod percentile;
+mod poisson;
 mod ratio;
 mod steady;
 mod sweep;
@@ -62,6 +64,7 @@ pub use histogram::LatencyHistogram;
 pub use ledger::{Attempts, Ledger, LedgerError, TimeLedger, Transactions, seconds};
 pub use moments::Moments;
 pub use percentile::{Percentile, RoundLatencies};
+pub use poisson::poisson_interval;
 pub use ratio::{Ratio, independent_ratio, is_resolved, noise_of, paired_ratio, rounds_needed};
 pub use steady::{Drift, drift, is_bimodal, is_warm, transient};
 pub use sweep::Sweep;

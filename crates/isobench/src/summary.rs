@@ -92,11 +92,11 @@ impl Account<'_> {
             ledger.conflict_ratio() * 100.0
         )?;
         for conflict in &self.run.conflicts {
-            let at = self.job.command_label(conflict.script, conflict.command);
+            let at = self.job.place(conflict.script, conflict.command);
             let object = conflict.object.as_ref().map_or_else(String::new, |object| format!(" on {object}"));
             writeln!(
                 out,
-                "  {:>8}  {} {}{object}, at command {at}",
+                "  {:>8}  {} {}{object}, at {at}",
                 conflict.count, conflict.sqlstate, conflict.reason
             )?;
         }
@@ -104,8 +104,8 @@ impl Account<'_> {
             writeln!(out, "further errors that are retried: {}", ledger.further_errors)?;
         }
         for error in &self.run.further_errors {
-            let at = self.job.command_label(error.script, error.command);
-            writeln!(out, "  {:>8}  {}, at command {at}", error.count, error.sqlstate)?;
+            let at = self.job.place(error.script, error.command);
+            writeln!(out, "  {:>8}  {}, at {at}", error.count, error.sqlstate)?;
         }
         for invariant in self.invariants {
             let held = match invariant.held {

@@ -48,6 +48,12 @@ fn every_attempt_is_counted_once() {
         assert_eq!(found.into_iter().flatten().collect::<Vec<_>>().join(" "), reason);
         assert_eq!((conflict.count, conflicts.len()), (attempts.retried + attempts.given_up, 1));
         assert!(conflict.command.contains(part), "{}", conflict.command);
+        // The place is the script's, where a reader finds the command: lines, not commands, count.
+        let script = &ran.document().workload.scripts[0];
+        let line = usize::try_from(conflict.line.expect("a line")).expect("a small number");
+        let text = script.text.lines().nth(line - 1).expect("the script has that line");
+        assert!(text.starts_with(&conflict.command), "{}: {text}", conflict.command);
+        assert!(conflict.script.is_some(), "the script has a name");
     }
 }
 

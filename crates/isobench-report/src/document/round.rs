@@ -18,8 +18,14 @@ pub struct Conflict {
     /// The server's error code: 40001 (serialization failure), 40P01 (deadlock) or the product's
     /// own.
     pub sqlstate: String,
-    /// The command of the script that failed, COMMIT included.
+    /// The first line of the script's command that failed, COMMIT included.
     pub command: String,
+    /// The name of that script; null in results of versions that didn't keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// The line of the script on which the command starts, from 1; null as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
     /// The server's reason, without what differs from case to case.
     pub reason: String,
     /// The table, or the table and the row, that the server's message names; null if it names none.

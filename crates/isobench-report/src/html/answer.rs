@@ -4,7 +4,7 @@
 
 use maud::{Markup, html};
 
-use super::part::{cell_name, scrolling};
+use super::part::cell_name;
 use super::table;
 use crate::answer::answer;
 use crate::document::{Document, Round};
@@ -36,7 +36,7 @@ pub fn body(document: &Document) -> Option<Markup> {
             }
         }
         @if !document.cells.is_empty() {
-            (scrolling("Results of every cell", &table::results(document)))
+            (table::results(document))
             (flags(document))
             @let precision = precision(document);
             @if !precision.is_empty() {

@@ -23,19 +23,19 @@
 
 mod against;
 mod combination;
-mod conflicts;
 mod data;
-mod frame;
+pub mod frame;
 mod hatching;
 mod latency;
 mod legend;
-mod marks;
+pub mod marks;
 mod over_time;
 mod predicate_locks;
 mod ratio;
 mod rows;
+mod safety;
 mod scale;
-mod subject;
+pub mod subject;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -66,25 +66,45 @@ pub struct Figure {
     pub csv: String,
 }
 
-/// The figures in the order of the report.
-static FIGURES: [fn(&Document) -> Option<Figure>; 14] = [
+type Draw = fn(&Document) -> Option<Figure>;
+
+/// The figures of rates and time, in the order of the report.
+static RATES: [Draw; 8] = [
     throughput::figure,
     ratio::figure,
-    time_ledger::figure,
     against::clients,
     against::rates,
     |document| against::parameter(document, 0),
     |document| against::parameter(document, 1),
     |document| against::parameter(document, 2),
-    latency::figure,
-    over_time::figure,
-    waits::figure,
-    predicate_locks::figure,
-    conflicts::figure,
-    sweep::figure,
+    time_ledger::figure,
 ];
 
-/// Draws the figures that the document has data for. Its summaries must have been computed.
-pub fn figures(document: &Document) -> Vec<Figure> {
-    FIGURES.iter().filter_map(|figure| figure(document)).collect()
+/// The figures of latency and of the course of time.
+static COURSE: [Draw; 5] =
+    [latency::figure, sweep::figure, over_time::figure, waits::figure, predicate_locks::figure];
+
+fn drawn(figures: &[Draw], document: &Document) -> Vec<Figure> {
+    figures.iter().filter_map(|figure| figure(document)).collect()
+}
+
+/// Draws cost against safety; `None` if no history was checked. As with all figures, the document's
+/// summaries must have been computed.
+pub fn safety(document: &Document) -> Option<Figure> {
+    safety::figure(document)
+}
+
+/// Draws rates and time, as far as the document has data for them.
+pub fn rates(document: &Document) -> Vec<Figure> {
+    drawn(&RATES, document)
+}
+
+/// Draws latencies and the course of time, as far as the document has data for them.
+pub fn course(document: &Document) -> Vec<Figure> {
+    drawn(&COURSE, document)
+}
+
+/// What was sampled too seldom for a picture, a sentence each.
+pub fn too_few(document: &Document) -> Vec<String> {
+    predicate_locks::too_few(document)
 }

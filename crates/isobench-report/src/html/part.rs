@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::document::{Cell, Document, Server};
 use crate::factors::varying;
-use crate::view::{Entry, Line, Mark, Medium, Table};
+use crate::view::{Entry, Heading, Line, Mark, Medium, Table};
 
 /// Product and version.
 pub fn server_name(server: &Server) -> String {
@@ -30,15 +30,17 @@ pub fn measured(document: &Document) -> impl Iterator<Item = &Cell> {
     document.cells.iter().filter(|cell| !cell.rounds.is_empty())
 }
 
-/// A table whose first column names its rows; rows of one name stand together under it. An entry's
-/// first line is its value, the others explain it. It scrolls within itself where the page is
-/// narrow.
+/// A table whose first column names its rows. An entry's first line is its value, the others
+/// explain it. Where there is little room each row is a card, in which entries have the headings of
+/// their columns as labels.
 pub fn table(caption: &str, table: &Table) -> Markup {
     let rows: Vec<&[Entry]> = table.entries().collect();
     let groups = rows.chunk_by(|one, next| one.first() == next.first());
-    let right = |index: usize| table.columns.get(index).is_some_and(|column| column.right);
+    let column = |index: usize| table.columns.get(index);
+    let right = |index: usize| column(index).is_some_and(|column| column.right);
+    let label = |index: usize| column(index).map(Heading::name).unwrap_or_default();
     let markup = html! {
-        table {
+        table class=(fit(table.columns.len())) {
             caption { (caption) }
             thead {
                 tr {
@@ -51,10 +53,13 @@ pub fn table(caption: &str, table: &Table) -> Markup {
                 tbody {
                     @for (place, row) in group.iter().enumerate() {
                         tr {
-                            @if place == 0 { (row_name(group)) }
+                            @let name = row.first().map(|name| stacked(&name.lines(Medium::Page)));
+                            th scope="row" class=[(place > 0).then_some("repeated")] {
+                                @if let Some(name) = name { (name) }
+                            }
                             @for (index, entry) in row.iter().enumerate().skip(1) {
                                 @let lines = entry.lines(Medium::Page);
-                                td class=[class(&lines, right(index))] { (stacked(&lines)) }
+                                td class=[class(&lines, right(index))] data-label=(label(index)) { (stacked(&lines)) }
                             }
                         }
                     }
@@ -63,6 +68,18 @@ pub fn table(caption: &str, table: &Table) -> Markup {
         }
     };
     scrolling(caption, &markup)
+}
+
+/// The class that says from what width on so many columns stand beside each other.
+pub fn fit(columns: usize) -> &'static str {
+    match columns {
+        0..=2 => "fit",
+        3 | 4 => "fit few",
+        5 | 6 => "fit some",
+        7..=9 => "fit many",
+        10..=12 => "fit most",
+        _ => "fit all",
+    }
 }
 
 /// The class of an entry: right-aligned or not, grave or not.
@@ -84,12 +101,14 @@ fn stacked(lines: &[Line]) -> Markup {
     }
 }
 
-/// The heading of rows of one name.
-fn row_name(group: &[&[Entry]]) -> Markup {
-    let name = group.first().and_then(|row| row.first()).map(|name| stacked(&name.lines(Medium::Page)));
-    match group.len() {
-        0 | 1 => html! { th scope="row" { @if let Some(name) = name { (name) } } },
-        rows => html! { th scope="rowgroup" rowspan=(rows) { @if let Some(name) = name { (name) } } },
+/// A part that is folded until a reader asks for it, where that is so; else as it is.
+pub fn folded(folded: bool, summary: &str, content: &Markup) -> Markup {
+    html! {
+        @if folded {
+            details class="folded" { summary { (summary) } (content) }
+        } @else {
+            (content)
+        }
     }
 }
 
@@ -127,7 +146,6 @@ pub fn code(id: &str, label: &str, file: &str, text: &str) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Heading;
 
     #[test]
     fn emphasis_follows_from_the_meaning_and_not_from_the_words() {
@@ -137,7 +155,7 @@ mod tests {
             vec!["b".into(), Entry::grave("= 2"), "! drifts".into()],
         ];
         let page = table("", &Table::new(columns, rows)).into_string();
-        assert!(page.contains("<td class=\"number brand\">= 2</td>"), "{page}");
+        assert!(page.contains("<td class=\"number brand\" data-label=\"count\">= 2</td>"), "{page}");
         assert_eq!(page.matches("brand").count(), 1, "{page}");
     }
 

@@ -4,48 +4,75 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::chart::{Figure, figures};
-use super::part::code;
+use super::chart::{Figure, course as course_figures, rates as rate_figures, too_few};
+use super::part::{self, code};
 use crate::document::Document;
 
-/// The section's body.
-pub fn body(document: &Document) -> Option<Markup> {
-    let figures = figures(document);
-    (!figures.is_empty()).then(|| {
+/// In a comparison of more cells than this, figures after the first few are folded: each has a part
+/// for every cell.
+const MANY_CELLS: usize = 8;
+
+/// The figures of a section that are never folded.
+const OPEN: usize = 2;
+
+/// The rates and the ledger of time.
+pub fn rates(document: &Document) -> Option<Markup> {
+    body(document, &rate_figures(document), &[])
+}
+
+/// The distributions of latency, and what happened over time.
+pub fn course(document: &Document) -> Option<Markup> {
+    body(document, &course_figures(document), &too_few(document))
+}
+
+fn body(document: &Document, figures: &[Figure], sentences: &[String]) -> Option<Markup> {
+    let many = document.cells.len() > MANY_CELLS;
+    (!figures.is_empty() || !sentences.is_empty()).then(|| {
         html! {
-            @for figure in &figures { (picture(figure)) }
+            @for (index, figure) in figures.iter().enumerate() { (picture(figure, many && index >= OPEN)) }
+            @for sentence in sentences { p { (sentence) } }
         }
     })
 }
 
-/// The figures in the table of contents.
-pub fn contents(document: &Document) -> Markup {
+/// The first ones in the table of contents.
+pub fn rates_contents(document: &Document) -> Vec<(&'static str, String)> {
+    names(rate_figures(document))
+}
+
+/// The second ones in the table of contents.
+pub fn course_contents(document: &Document) -> Vec<(&'static str, String)> {
+    names(course_figures(document))
+}
+
+fn names(figures: Vec<Figure>) -> Vec<(&'static str, String)> {
+    figures.into_iter().map(|figure| (figure.id, figure.title)).collect()
+}
+
+/// A figure with all that belongs to it.
+pub fn picture(figure: &Figure, folded: bool) -> Markup {
     html! {
-        ol {
-            @for figure in figures(document) {
-                li { a href={ "#" (figure.id) } { (figure.title) } }
-            }
+        figure id=(figure.id) aria-labelledby={ (figure.id) "-title" } {
+            h3 id={ (figure.id) "-title" } { (figure.title) }
+            (part::folded(folded, "Show the picture", &shown(figure)))
         }
     }
 }
 
-fn picture(figure: &Figure) -> Markup {
+fn shown(figure: &Figure) -> Markup {
     let data = format!("{}-data", figure.id);
     html! {
-        figure id=(figure.id) aria-labelledby={ (figure.id) "-title" } {
-            h3 id={ (figure.id) "-title" } { (figure.title) }
-            (PreEscaped(&figure.legend))
-            div class="picture" { (PreEscaped(&figure.svg)) }
-            figcaption { (figure.caption) }
-            div class="extras" {
-                details {
-                    summary { "In words" }
-                    p { (figure.description) }
-                }
-                details class="data" {
-                    summary { "Data as CSV" }
-                    (code(&data, "Comma-separated values", &format!("{}.csv", figure.id), &figure.csv))
-                }
+        (PreEscaped(&figure.legend))
+        div class="picture" { (PreEscaped(&figure.svg)) }
+        figcaption { (figure.caption) }
+        div class="extras" {
+            details {
+                summary { "In words" }
+                p { (figure.description) }
+            }
+            details class="data" {
+                summary { "Data as CSV" }
+                (code(&data, "Comma-separated values", &format!("{}.csv", figure.id), &figure.csv))
             }
         }
     }

@@ -5,44 +5,135 @@
 
 use maud::{Markup, html};
 
+use super::part::{fit, scrolling};
 use crate::answer::recommended;
 use crate::document::{Cell, Document};
 use crate::factors::varying;
 use crate::summarise::groups;
-use crate::view::columns::{Column, LEVEL, figures};
+use crate::view::columns::{Column, ColumnId, LEVEL, figures};
 use crate::view::{Line, Medium};
+use crate::words::distinct;
+
+/// The columns that follow from others: they have a table of their own.
+const SPARE: [ColumnId; 4] = [ColumnId::Attempts, ColumnId::Retries, ColumnId::P50, ColumnId::P95];
 
 /// The columns that a document fills.
 fn columns(document: &Document) -> Vec<&'static Column> {
     std::iter::once(&LEVEL).chain(figures(document)).collect()
 }
 
-/// The table.
+/// More rows than this are shown only when a reader asks for them.
+const ROWS: usize = 12;
+
+/// The table, and below it the columns that follow from others.
 pub fn results(document: &Document) -> Markup {
-    let columns = columns(document);
-    let best = recommended(document);
+    let (spare, main): (Vec<_>, Vec<_>) =
+        columns(document).into_iter().partition(|column| SPARE.contains(&column.id));
+    let with_level: Vec<&'static Column> = std::iter::once(&LEVEL).chain(spare.iter().copied()).collect();
+    let caption = "Every level with what it committed, and what that cost. Below a number its 95 % interval.";
     html! {
-        table class="results" {
-            caption { "Every level with what it committed, and what that cost. Below a number its 95 % interval." }
+        div class="rows" {
+            (filters(document))
+            @if document.cells.len() > ROWS {
+                p class="more-rows" {
+                    input type="checkbox" id="all-rows";
+                    label for="all-rows" { "Show all " (document.cells.len()) " rows" }
+                }
+            }
+            (scrolling(caption, &shown(document, &main, caption)))
+            @if !spare.is_empty() {
+                details class="folded more-columns" {
+                    summary { "More columns: " (names(&spare)) }
+                    (scrolling("More columns", &shown(document, &with_level, "More about every level")))
+                }
+            }
+        }
+    }
+}
+
+fn names(columns: &[&Column]) -> String {
+    columns.iter().map(|column| label(column)).collect::<Vec<_>>().join(", ")
+}
+
+/// A table of these columns.
+fn shown(document: &Document, columns: &[&'static Column], caption: &str) -> Markup {
+    let best = recommended(document);
+    let groups = groups(document);
+    let mut before = 0;
+    let first_rows: Vec<usize> = groups
+        .iter()
+        .map(|group| {
+            before += group.len();
+            before - group.len()
+        })
+        .collect();
+    html! {
+        table class={ "results " (fit(columns.len())) } {
+            caption { (caption) }
             thead {
                 tr {
-                    @for column in &columns {
+                    @for column in columns {
                         th scope="col" class=[column.right.then_some("number")] {
                             (column.title) " " span class="unit" { (column.unit) }
                         }
                     }
                 }
             }
-            @for group in groups(document) {
-                tbody {
-                    (heading(document, &group, columns.len()))
-                    @for cell in group {
-                        (row(document, cell, &columns, best.iter().any(|best| std::ptr::eq(*best, cell))))
+            @for (group, first) in groups.iter().zip(first_rows) {
+                tbody class=[(first >= ROWS).then_some("beyond")] {
+                    (heading(document, group, columns.len()))
+                    @for (index, cell) in group.iter().enumerate() {
+                        @let is_best = best.iter().any(|best| std::ptr::eq(*best, *cell));
+                        (row(document, cell, columns, is_best, first + index >= ROWS))
                     }
                 }
             }
         }
     }
+}
+
+/// A choice for each factor that varies. They do nothing without the page's script, which shows
+/// them.
+fn filters(document: &Document) -> Markup {
+    let cells = &document.cells;
+    let level = ("level".to_owned(), distinct(cells.iter().map(|cell| cell.level.name())));
+    let others = varying(document)
+        .into_iter()
+        .map(|factor| (factor.title().to_owned(), distinct(cells.iter().map(|cell| factor.value(cell)))));
+    let factors: Vec<(String, Vec<String>)> =
+        std::iter::once(level).chain(others).filter(|(_, values)| values.len() > 1).collect();
+    html! {
+        @if factors.len() > 1 {
+            div class="filters" hidden {
+                @for (index, (title, values)) in factors.iter().enumerate() {
+                    label {
+                        (title) " "
+                        select data-filter=(index) {
+                            option value="" { "all" }
+                            @for value in values { option value=(value) { (value) } }
+                        }
+                    }
+                }
+                span class="muted" role="status" {}
+            }
+        }
+    }
+}
+
+/// The values of a cell by which rows are chosen, in the order of the [`filters`].
+fn chosen_by(document: &Document, cell: &Cell) -> String {
+    let cells = &document.cells;
+    let several = |values: Vec<String>| values.len() > 1;
+    let mut values = Vec::new();
+    if several(distinct(cells.iter().map(|cell| cell.level.name()))) {
+        values.push(cell.level.name());
+    }
+    for factor in varying(document) {
+        if several(distinct(cells.iter().map(|cell| factor.value(cell)))) {
+            values.push(factor.value(cell));
+        }
+    }
+    serde_json::to_string(&values).unwrap_or_default()
 }
 
 /// The heading of a group: what its rows have in common, where the document has several groups.
@@ -56,9 +147,15 @@ fn heading(document: &Document, group: &[&Cell], width: usize) -> Markup {
     }
 }
 
-fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool) -> Markup {
+fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool, beyond: bool) -> Markup {
+    let class = match (best, beyond) {
+        (true, true) => Some("best beyond"),
+        (true, false) => Some("best"),
+        (false, true) => Some("beyond"),
+        (false, false) => None,
+    };
     html! {
-        tr class=[best.then_some("best")] {
+        tr class=[class] data-values=(chosen_by(document, cell)) {
             @for (index, column) in columns.iter().enumerate() {
                 @let lines = (column.show)(document, cell).lines(Medium::Page);
                 @if index == 0 {
@@ -70,11 +167,16 @@ fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool
                         }
                     }
                 } @else {
-                    td class=[column.right.then_some("number")] { (stacked(&lines)) }
+                    td class=[column.right.then_some("number")] data-label=(label(column)) { (stacked(&lines)) }
                 }
             }
         }
     }
+}
+
+/// Title and unit of a column in one line.
+fn label(column: &Column) -> String {
+    format!("{} {}", column.title, column.unit).trim().to_owned()
 }
 
 fn stacked(lines: &[Line]) -> Markup {

@@ -6,11 +6,15 @@
 use isobench_isolation::{Anomaly, Order};
 use maud::{Markup, PreEscaped, html};
 
-use super::part::{cell_name, measured, scrolling, table};
-use crate::document::{AnomalyFound, Cell, Document, Verdict, VerdictSummary};
+use super::part::{cell_name, folded, measured, scrolling, table};
+use super::scripts::touching;
+use crate::document::{AnomalyFound, Cell, Document, Invariant, Verdict, VerdictSummary};
 use crate::numbers::{count, counted, of_unit, optional};
 use crate::view::{Entry, Heading, Table};
 use crate::words::{capital, distinct};
+
+/// In a comparison of more cells than this their verdicts are folded.
+const MANY_CELLS: usize = 6;
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
@@ -26,7 +30,7 @@ pub fn body(document: &Document) -> Option<Markup> {
     Some(html! {
         @for cell in &cells {
             @if let Some(summary) = cell.summary.verdict.as_ref().filter(|summary| has_paragraph(cell, summary)) {
-                (judged(document, cell, summary))
+                (level(document, cell, summary, cells.len() > MANY_CELLS))
             }
         }
         @let blind = blind(&cells);
@@ -54,25 +58,40 @@ fn has_paragraph(cell: &Cell, summary: &VerdictSummary) -> bool {
     !cell.calibration || summary.kept == Some(false)
 }
 
-fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup {
-    let verdicts: Vec<&Verdict> = cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect();
+/// A cell's part: folded where there are many, unless it is bad.
+fn level(document: &Document, cell: &Cell, summary: &VerdictSummary, many: bool) -> Markup {
     let broken = summary.kept == Some(false);
+    let name = capital(&cell_name(document, cell));
+    let badge = html! {
+        span class={ "badge " (if broken { "bad" } else { "plain" }) } { (promise_word(summary)) }
+    };
     html! {
         div class="level" {
-            h3 {
-                (capital(&cell_name(document, cell))) " "
-                span class={ "badge " (if broken { "bad" } else { "plain" }) } { (promise_word(summary)) }
-            }
-            p { (sentence(summary)) }
-            (looked_at(&verdicts))
-            @let kinds = kinds(&verdicts);
-            @if kinds.is_empty() {
-                p { "No anomaly was found." }
+            @if many && !broken {
+                details class="folded" {
+                    summary { (name) " " (badge) }
+                    (judged(document, cell, summary))
+                }
             } @else {
-                @let withheld = summary.kept.is_none() && !summary.withheld.is_empty();
-                (anomalies(&kinds, withheld))
-                @for (_, example) in &kinds { (witness(example)) }
+                h3 { (name) " " (badge) }
+                (judged(document, cell, summary))
             }
+        }
+    }
+}
+
+fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup {
+    let verdicts: Vec<&Verdict> = cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect();
+    let kinds = kinds(&verdicts);
+    let withheld = summary.kept.is_none() && !summary.withheld.is_empty();
+    html! {
+        p { (sentence(summary)) }
+        (looked_at(&verdicts))
+        @if kinds.is_empty() {
+            p { "No anomaly was found." }
+        } @else {
+            (anomalies(&kinds, withheld))
+            @for (_, example) in &kinds { (witness(document, cell, example)) }
         }
     }
 }
@@ -192,7 +211,7 @@ fn meaning(found: &AnomalyFound) -> String {
 }
 
 /// The smallest example, step by step and drawn.
-fn witness(found: &AnomalyFound) -> Markup {
+fn witness(document: &Document, cell: &Cell, found: &AnomalyFound) -> Markup {
     if found.witness.is_empty() && found.transactions.is_empty() {
         return Markup::default();
     }
@@ -200,7 +219,16 @@ fn witness(found: &AnomalyFound) -> Markup {
         details class="witness" open[found.breaks_promise] {
             summary { "An example of " (found.known_as) ", step by step" }
             div class="example" {
-                ol { @for step in &found.witness { li { (capital(step)) "." } } }
+                div class="steps" {
+                    ol { @for step in &found.witness { li { (capital(step)) "." } } }
+                    @let places = touching(document, cell, &found.witness);
+                    @if !places.is_empty() {
+                        p { "The commands that read and write these rows:" }
+                        dl class="places" {
+                            @for place in &places { dt { (place.name) } dd { code { (place.sql) } } }
+                        }
+                    }
+                }
                 @if !found.transactions.is_empty() {
                     (scrolling(&format!("{} drawn", found.known_as), &PreEscaped(found.graph().svg())))
                 }
@@ -225,6 +253,8 @@ fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
     if rows.is_empty() {
         return Markup::default();
     }
+    let mut all = cells.iter().flat_map(|cell| &cell.rounds).flat_map(|round| &round.invariants);
+    let broken = all.any(|invariant| invariant.held != Some(true));
     let columns = Heading::all(&[
         ("level", false),
         ("what must be true", false),
@@ -236,7 +266,8 @@ fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
     html! {
         div class="level" {
             h3 { "The tables after each round" }
-            (table("What must be true of the tables, and whether it was", &Table::new(columns, rows)))
+            @let checked = table("What must be true of the tables, and whether it was", &Table::new(columns, rows));
+            (folded(cells.len() > MANY_CELLS && !broken, "It was true after each of them", &checked))
         }
     }
 }
@@ -250,30 +281,34 @@ fn violations_shown(violations: Option<u64>, unit: Option<&str>) -> Entry {
 }
 
 fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<Entry> {
-    let all: Vec<_> = cell
+    let all: Vec<(u32, &Invariant)> = cell
         .rounds
         .iter()
-        .flat_map(|round| &round.invariants)
-        .filter(|invariant| invariant.name == name)
+        .flat_map(|round| round.invariants.iter().map(move |invariant| (round.round, invariant)))
+        .filter(|(_, invariant)| invariant.name == name)
         .collect();
-    let held = all.iter().filter(|invariant| invariant.held == Some(true)).count();
-    let broken = all.iter().find(|invariant| invariant.held == Some(false));
-    let unchecked = all.iter().find(|invariant| invariant.held.is_none());
-    let violations = all.iter().filter_map(|invariant| invariant.violations).reduce(u64::saturating_add);
+    let held = all.iter().filter(|(_, invariant)| invariant.held == Some(true)).count();
+    let broken = all.iter().find(|(_, invariant)| invariant.held == Some(false));
+    let unchecked = all.iter().find(|(_, invariant)| invariant.held.is_none());
+    let violations = all.iter().filter_map(|(_, invariant)| invariant.violations).reduce(u64::saturating_add);
     let shown = broken.or(unchecked).or(all.last());
+    // The violations are those of all rounds, what was found is one round's.
+    let found = shown.map(|(round, invariant)| {
+        Entry::Stack(vec![invariant.detail.as_str().into(), format!("after round {round}").into()])
+    });
     vec![
         cell_name(document, cell).into(),
         name.into(),
         format!("{held} of {}", counted(all.len() as u64, "round")).into(),
-        violations_shown(violations, shown.and_then(|invariant| invariant.unit.as_deref())),
-        match (broken, shown.is_none_or(|invariant| invariant.promised)) {
-            (Some(broken), true) if broken.own => {
+        violations_shown(violations, shown.and_then(|(_, invariant)| invariant.unit.as_deref())),
+        match (broken, shown.is_none_or(|(_, invariant)| invariant.promised)) {
+            (Some((_, broken)), true) if broken.own => {
                 Entry::grave("if every transaction alone keeps it: VIOLATED")
             }
             (Some(_), true) => Entry::grave("yes: VIOLATED"),
             (_, true) => "yes".into(),
             (_, false) => "no".into(),
         },
-        shown.map(|invariant| invariant.detail.as_str()).unwrap_or_default().into(),
+        found.unwrap_or_else(|| "".into()),
     ]
 }

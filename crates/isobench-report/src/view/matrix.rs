@@ -128,7 +128,8 @@ impl MatrixEntry {
 }
 
 impl Safety {
-    fn of(document: &Document, cell: &Cell) -> Safety {
+    /// What is known of a cell.
+    pub fn of(document: &Document, cell: &Cell) -> Safety {
         let summary = &cell.summary;
         let verdict = summary.verdict.as_ref();
         if verdict.is_some_and(|verdict| verdict.kept == Some(false)) {

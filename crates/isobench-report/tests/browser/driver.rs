@@ -115,6 +115,11 @@ impl WebDriver {
         self.tell("Emulation.setDeviceMetricsOverride", &size);
     }
 
+    /// Shows the page as on this medium, "print" or, for the screen, "".
+    pub fn emulate(&self, medium: &str) {
+        self.tell("Emulation.setEmulatedMedia", &json!({ "media": medium }));
+    }
+
     /// Makes the system's theme "light" or "dark".
     pub fn prefer(&self, theme: &str) {
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": theme }] });

@@ -34,14 +34,41 @@ while (walker.nextNode()) {
 }
 return [...new Set(faint)];
 
-// --- overflow
-// What is wider than the window, and not in a box that scrolls.
+// --- clipped
+// What is wider than its box, reaches out of the window, or is drawn beyond its picture.
 const width = document.documentElement.clientWidth;
-if (document.documentElement.scrollWidth <= width) return [];
-return [...document.querySelectorAll("body *")]
-  .filter((element) => element.getBoundingClientRect().right > width + 1 && !element.closest(".scroll, .picture, pre, nav"))
-  .map((element) => `${element.localName}.${element.className}: ${element.getBoundingClientRect().right} of ${width}`)
-  .concat(`the page is ${document.documentElement.scrollWidth} wide in a window of ${width}`);
+const seen = (element) => element.getClientRects().length > 0 && element.checkVisibility();
+const veiled = (element) => {
+  // What is there for screen readers only is one pixel large on purpose.
+  for (let at = element; at; at = at.parentElement) if (getComputedStyle(at).clipPath !== "none") return true;
+  return false;
+};
+const said = (element) =>
+  `${element.localName}.${element.getAttribute("class") || ""}: ${element.textContent.trim().slice(0, 40)}`;
+const clipped = [];
+for (const element of document.querySelectorAll("body, body *")) {
+  if (!seen(element) || element.closest(".skip, #tip, script") || veiled(element)) continue;
+  const box = element.getBoundingClientRect();
+  if (element instanceof SVGElement) {
+    const picture = element.closest("svg.chart:not(.swatch), #card-picture, svg");
+    const drawn = ["text", "path", "circle", "rect", "line"].includes(element.localName) && !element.closest("defs, clipPath");
+    if (!drawn || !picture) continue;
+    const frame = picture.getBoundingClientRect();
+    const out = Math.max(frame.left - box.left, box.right - frame.right);
+    if (out > 2) clipped.push(`${out.toFixed(1)} beyond its picture: ${said(element)}`);
+  } else if (element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1) {
+    clipped.push(`${element.scrollWidth} in a box of ${element.clientWidth}: ${said(element)}`);
+  }
+  if (box.right > width + 1 || box.left < -1) clipped.push(`to ${box.right.toFixed(0)} of ${width}: ${said(element)}`);
+  const parent = element.parentElement;
+  if (!(element instanceof SVGElement) && parent !== document.documentElement && seen(parent)) {
+    const out = box.right - parent.getBoundingClientRect().right;
+    if (out > 1 && !["inline", "contents"].includes(getComputedStyle(parent).display)) {
+      clipped.push(`${out.toFixed(0)} beyond its parent: ${said(element)}`);
+    }
+  }
+}
+return clipped.slice(0, 12);
 
 // --- tipped
 // A mark in a picture that lies free under the pointer: where, and what its tip should say.
@@ -57,7 +84,7 @@ return null;
 // --- hatchings
 // The colours of all lines that tell kinds apart.
 return [...document.querySelectorAll("svg.chart use")]
-  .filter((use) => /-h\d$/.test(use.getAttribute("href")))
+  .filter((use) => /-h\d+$/.test(use.getAttribute("href")))
   .map((use) => getComputedStyle(use).stroke);
 
 // --- tip

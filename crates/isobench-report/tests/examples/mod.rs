@@ -15,6 +15,19 @@ use isobench_report::{
 };
 use isobench_stats::{Attempts, LatencyHistogram, Ledger, TimeLedger, Transactions};
 
+/// A script with a conflict at lines 7 and 9.
+const TPCB_LIKE: &str = "\
+\\set aid random(1, 100000 * :scale)
+\\set bid random(1, 1 * :scale)
+\\set delta random(-5000, 5000)
+BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+--@ write registers key=:bid version=$1
+UPDATE pgbench_branches SET bbalance = bbalance + :delta
+  WHERE bid = :bid RETURNING version;
+END;
+";
+
 const LEVELS: [Level; 3] = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
 
 /// The counts of a made-up round.
@@ -97,6 +110,8 @@ impl Story {
         let conflict = |command: &str, reason: &str, count: u64| Conflict {
             sqlstate: "40001".to_owned(),
             command: command.to_owned(),
+            script: Some("tpcb-like".to_owned()),
+            line: Some(if command == "END" { 9 } else { 7 }),
             reason: reason.to_owned(),
             object: None,
             count,
@@ -168,7 +183,7 @@ fn base() -> Document {
         workload: String::new(),
         name: "tpcb-like".to_owned(),
         weight: 1,
-        text: "\\set aid random(1, 100000 * :scale)\nBEGIN;\n…\nEND;\n".to_owned(),
+        text: TPCB_LIKE.to_owned(),
     }];
     document.started_at = Some("2025-01-01T12:00:00Z".to_owned());
     document.complete = true;

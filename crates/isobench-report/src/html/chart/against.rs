@@ -16,7 +16,7 @@ use super::data::Data;
 use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, picture, text};
 use super::marks::{marker, path, series, tipped, whisker};
 use super::scale::{Scale, Tick};
-use super::subject::{Group, STYLES, Subject, groups};
+use super::subject::{Group, STYLES, Subject, VALUES, groups};
 use crate::csv::number;
 use crate::document::{Cell, Document, Interval};
 use crate::factors::{Factor, FactorId, varying};
@@ -27,7 +27,7 @@ use crate::words::distinct;
 const HEIGHT: f64 = 170.0;
 
 /// More combinations make a figure long without showing more.
-const MOST: usize = 8;
+const MOST: usize = 3;
 
 /// A cell's value on an axis.
 type Value<'a> = Box<dyn Fn(&Cell) -> Option<f64> + 'a>;
@@ -98,7 +98,7 @@ impl Measure {
         let points = shown.iter().flat_map(|combination| &combination.lines).flat_map(|line| &line.points);
         let values = points
             .map(|(_, cell)| (self.of)(cell))
-            .flat_map(|interval| [interval.mean, interval.low.and(interval.high)]);
+            .flat_map(|interval| [interval.mean, interval.low, interval.high]);
         if self.logarithmic {
             Scale::log(values.flatten(), 1.15, from, to)
         } else {
@@ -304,7 +304,8 @@ fn costs<'a>(groups: Vec<Group<'a>>, by: Option<&Factor>) -> Vec<Group<'a>> {
         for subject in &mut group.members {
             let value = by.value(subject.cell);
             if !several {
-                subject.style = values.iter().position(|known| *known == value).unwrap_or(0);
+                subject.style =
+                    VALUES + values.iter().position(|known| *known == value).unwrap_or(0) % STYLES;
             }
             let level = if several { format!(", {}", subject.name) } else { String::new() };
             subject.name = format!("{}{level}", by.named(subject.cell));
@@ -336,7 +337,7 @@ fn figure(groups: &[Group], factor: &Axis) -> Option<Figure> {
     }
     let description = words(&all, factor);
     let left_out = if all.len() > MOST {
-        format!(" The first {MOST} of {} combinations of other factors.", all.len())
+        format!(" The first {MOST} of {} combinations of other factors; the data have all.", all.len())
     } else {
         String::new()
     };
@@ -383,11 +384,11 @@ fn plot(
     };
     let names: Vec<Name> = combination.lines.iter().filter_map(end).collect();
     let most = along.high().min(up.high());
-    let equal = [0.0, most].map(|value| Some((along.at(value), up.at(value))));
+    let equal = |value: f64| Some((along.at(value), up.at(value)));
     let drawn = html! {
         (plot.rising(&up, 5, measure.name))
         (plot.across(&along, &ticks, factor.name))
-        @if measure.diagonal { path class="equal" d=(path(equal)) {} }
+        @if measure.diagonal { path class="equal" d=(path([equal(0.0), equal(most)])) {} }
         @for line in &combination.lines { (drawn_line(line, factor, measure, &along, &up)) }
         (plot.names(&names))
     };

@@ -22,6 +22,9 @@ const LETTER: f64 = 9.6;
 const FIGURE: f64 = 11.4;
 const NARROW: f64 = 6.4;
 
+/// Bold letters are wider by this factor.
+pub const BOLD: f64 = 1.3;
+
 /// Draws a picture of this height around its content.
 ///
 /// Its name and its description are for screen readers; what can be stopped at inside has names of
@@ -88,6 +91,7 @@ pub fn text(class: &str, (x, y): (f64, f64), words: &str, room: f64) -> Markup {
     if words.is_empty() {
         return html! {};
     }
+    let room = if matches!(class, "heading" | "label") { room / BOLD } else { room };
     let shown = fitting(words, room);
     html! {
         text class=(class) x=(u(x)) y=(u(y)) {

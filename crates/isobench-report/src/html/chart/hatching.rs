@@ -10,8 +10,13 @@ use maud::{Markup, html};
 use super::frame::WIDTH;
 use super::marks::u;
 
-/// The number of kinds, numbered from 0, which has no lines.
-pub const KINDS: usize = 9;
+/// The lines of each kind: those of outcomes, then those of waits. Within each of the two no lines
+/// are there twice, and kinds with lines 0 have none.
+const LINES: [usize; 14] = [0, 1, 4, 2, 8, 0, 2, 1, 3, 7, 4, 5, 6, 8];
+
+/// The kinds of outcomes, numbered from 0; the others are waits.
+#[cfg(test)]
+const OUTCOMES: usize = 5;
 
 /// The height of the field of lines that shapes are clipped from: that of the highest shape.
 const HEIGHT: u32 = 72;
@@ -35,8 +40,8 @@ pub fn hatchings(figure: &str, kinds: impl IntoIterator<Item = usize>) -> Markup
 pub fn hatched(figure: &str, kind: usize, id: &str, shape: &str, top: f64) -> Markup {
     let id = format!("{figure}-{id}");
     html! {
-        @if kind.is_multiple_of(KINDS) {
-            path class="segment k0" d=(shape) {}
+        @if lines_of(kind) == 0 {
+            path class={ "segment k" (kind) } d=(shape) {}
         } @else {
             clipPath id=(id) { path id={ (id) "s" } d=(shape) {} }
             use class={ "segment k" (kind) } href={ "#" (id) "s" } {}
@@ -66,14 +71,19 @@ pub fn hatched_bar(
 pub fn sample(figure: &str, kind: usize) -> Markup {
     html! {
         rect class={ "segment k" (kind) } width="20" height="14" {}
-        @if !kind.is_multiple_of(KINDS) { use class=(class(kind)) href={ "#" (figure) "-h" (kind) } {} }
+        @if lines_of(kind) > 0 { use class=(class(kind)) href={ "#" (figure) "-h" (kind) } {} }
     }
 }
 
 /// The style of a kind's lines. It belongs to what uses them, which they inherit it from: what is
 /// used is out of the reach of rules that name the picture.
 fn class(kind: usize) -> &'static str {
-    if matches!(kind, 2 | 8) { "hatch dots" } else { "hatch" }
+    if matches!(lines_of(kind), 2 | 8) { "hatch dots" } else { "hatch" }
+}
+
+/// The number of a kind's lines.
+fn lines_of(kind: usize) -> usize {
+    LINES.get(kind).copied().unwrap_or_default()
 }
 
 /// The path of a kind's lines, over the whole width of a picture.
@@ -103,7 +113,7 @@ fn field(kind: usize) -> Option<String> {
             let _ = write!(lines, "M{x} 0V{height}");
         }
     };
-    match kind {
+    match lines_of(kind) {
         1 => rising(&mut lines),
         2 => level(&mut lines, STEP / 2),
         3 => falling(&mut lines),
@@ -125,14 +135,22 @@ fn field(kind: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn every_kind_but_the_first_has_lines_of_its_own() {
-        let fields: Vec<_> = (0..KINDS).map(field).collect();
-        assert_eq!(fields[0], None);
-        for (index, one) in fields.iter().enumerate() {
-            assert!(fields[..index].iter().all(|other| other != one), "{index}");
+    fn kinds_that_stand_together_have_lines_of_their_own() {
+        let (outcomes, waits) = LINES.split_at(OUTCOMES);
+        for family in [outcomes, waits] {
+            for (index, lines) in family.iter().enumerate() {
+                assert!(!family[..index].contains(lines), "{family:?}");
+            }
         }
+        for (kind, lines) in LINES.iter().enumerate() {
+            assert_eq!(field(kind).is_none(), *lines == 0, "{kind}");
+        }
+        let shapes: BTreeSet<_> = (0..LINES.len()).map(field).collect();
+        assert_eq!(shapes.len(), 9, "lines of another number are other lines");
     }
 }

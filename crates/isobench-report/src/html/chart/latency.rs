@@ -17,6 +17,9 @@ use crate::summarise::histograms;
 const ID: &str = "latency";
 const TITLE: &str = "Latency of committed transactions";
 
+/// More combinations of factors make the figure long without showing more.
+const MOST: usize = 2;
+
 /// Points of a line: more than a screen shows.
 const POINTS: u32 = 120;
 
@@ -44,15 +47,23 @@ pub fn figure(document: &Document) -> Option<Figure> {
     if plots.is_empty() {
         return None;
     }
-    let latencies: Vec<f64> = points().map(|(_, ms)| *ms).collect();
+    let mut latencies: Vec<f64> = points().map(|(_, ms)| *ms).collect();
+    for found in plots.iter().flat_map(|(_, lines)| lines).flat_map(|line| percentiles(line.subject)) {
+        latencies.extend([Some(found.ms), found.low, found.high].into_iter().flatten());
+    }
     let mut drawn = Vec::new();
     let mut top = 0.0;
-    for (group, lines) in &plots {
+    for (group, lines) in plots.iter().take(MOST) {
         let (plot, height) = plot(group, lines, &latencies, most, top);
         drawn.push(plot);
         top += height;
     }
     let description = words(&plots);
+    let left_out = if plots.len() > MOST {
+        format!(" The first {MOST} of {} combinations of factors; the data have all.", plots.len())
+    } else {
+        String::new()
+    };
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
@@ -61,7 +72,8 @@ pub fn figure(document: &Document) -> Option<Figure> {
                   attempt, when unpaced) to the reply to COMMIT, all attempts and backoffs \
                   included. To the right each step holds a tenth of what lies beyond. Lines with \
                   ends: 95 % intervals of percentiles."
-            .to_owned(),
+            .to_owned()
+            + &left_out,
         svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
         description,
         legend: String::new(),

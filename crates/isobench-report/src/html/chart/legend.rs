@@ -1,10 +1,11 @@
-//! The legend of a figure's hatchings: a list that wraps where the page is narrow.
+//! The legend of a figure's hatchings or markers: a list that wraps where the page is narrow.
 //!
-//! Not here: levels, which are labelled in the pictures themselves.
+//! Not here: levels, which most pictures label themselves.
 
 use maud::html;
 
 use super::hatching::sample;
+use super::marks::marker;
 
 /// The meaning of a hatching.
 pub struct LegendEntry {
@@ -29,6 +30,23 @@ pub fn legend(figure: &str, entries: &[LegendEntry]) -> String {
                         (entry.name)
                         @if !entry.meaning.is_empty() { span class="meaning" { ": " (entry.meaning) } }
                     }
+                }
+            }
+        }
+    };
+    list.into_string()
+}
+
+/// A list of markers: the class that gives each its colour, its shape, its name.
+pub fn marker_legend(entries: &[(String, usize, String)]) -> String {
+    let list = html! {
+        ul class="chart-legend" {
+            @for (class, shape, name) in entries {
+                li {
+                    svg class="chart swatch" viewBox="0 0 20 14" aria-hidden="true" focusable="false" {
+                        g class=(class) { (marker(*shape, 10.0, 7.0)) }
+                    }
+                    span { (name) }
                 }
             }
         }

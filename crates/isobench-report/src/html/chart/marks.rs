@@ -7,6 +7,9 @@ use std::fmt::{self, Display, Formatter, Write as _};
 
 use maud::{Markup, html};
 
+use super::scale::Scale;
+use super::subject::STYLES;
+
 /// A length or a place in the picture's units: at most one decimal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Units(pub f64);
@@ -39,7 +42,7 @@ pub fn series(class: &str, label: &str, marks: &Markup) -> Markup {
 /// The marker of a level: disc, square, triangle, diamond, cross, star.
 pub fn marker(style: usize, x: f64, y: f64) -> Markup {
     let mut path = String::new();
-    let points: &[(f64, f64)] = match style {
+    let points: &[(f64, f64)] = match style % STYLES {
         1 => &[(-5.0, -5.0), (5.0, -5.0), (5.0, 5.0), (-5.0, 5.0)],
         2 => &[(0.0, -6.5), (6.0, 4.5), (-6.0, 4.5)],
         3 => &[(0.0, -7.0), (7.0, 0.0), (0.0, 7.0), (-7.0, 0.0)],
@@ -90,6 +93,23 @@ pub fn whisker(low: (f64, f64), high: (f64, f64)) -> Markup {
     html! { path class="whisker" d={ (path([Some(low), Some(high)])) (end(low)) (end(high)) } {} }
 }
 
+/// A line of an interval along a scale. Where the interval goes on beyond the scale there is an
+/// arrow in place of the stroke across.
+pub fn interval(scale: &Scale, (low, high): (f64, f64), y: f64) -> Markup {
+    const REACH: f64 = 4.0;
+    let end = |value: f64, outwards: f64| {
+        let x = scale.nearest(value);
+        if scale.holds(value) {
+            format!("M{} {}L{} {}", u(x), u(y - REACH), u(x), u(y + REACH))
+        } else {
+            let back = x - outwards * REACH;
+            format!("M{} {}L{} {}L{} {}", u(back), u(y - REACH), u(x), u(y), u(back), u(y + REACH))
+        }
+    };
+    let line = path([Some((scale.nearest(low), y)), Some((scale.nearest(high), y))]);
+    html! { path class="whisker" d={ (line) (end(low, -1.0)) (end(high, 1.0)) } {} }
+}
+
 /// A filled box.
 pub fn bar(class: &str, (left, right): (f64, f64), (top, bottom): (f64, f64)) -> Markup {
     let (width, height) = ((right - left).max(0.0), (bottom - top).max(0.0));
@@ -115,6 +135,14 @@ mod tests {
     fn lines_are_broken_where_a_point_is_missing() {
         let points = [Some((0.0, 1.0)), Some((1.0, 2.0)), None, Some((3.0, 4.0)), Some((5.0, 6.0))];
         assert_eq!(path(points), "M0 1L1 2M3 4L5 6");
+    }
+
+    #[test]
+    fn an_interval_that_goes_on_beyond_the_scale_shows_it() {
+        let scale = Scale::up_to(10.0, 0.0, 100.0);
+        let drawn = |low, high| interval(&scale, (low, high), 50.0).into_string();
+        assert!(drawn(2.0, 6.0).contains("\"M20 50L60 50M20 46L20 54M60 46L60 54\""), "{}", drawn(2.0, 6.0));
+        assert!(drawn(2.0, 60.0).contains("M20 46L20 54M96 46L100 50L96 54\""), "{}", drawn(2.0, 60.0));
     }
 
     #[test]

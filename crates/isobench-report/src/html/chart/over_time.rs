@@ -16,7 +16,7 @@ use super::rows::title;
 use super::scale::Scale;
 use super::subject::{Group, groups};
 use super::time_series::{Bin, Sample, TimeSeries};
-use super::wait_kinds::WaitKinds;
+use super::wait_kinds;
 use crate::csv::number;
 use crate::document::Document;
 use crate::numbers::short;
@@ -25,7 +25,7 @@ const ID: &str = "over-time";
 const TITLE: &str = "Rates and waits over time";
 
 /// More cells make the figure long without showing more.
-const MOST: usize = 12;
+const MOST: usize = 4;
 
 /// The heights of the two plots.
 const RATES: f64 = 92.0;
@@ -39,7 +39,6 @@ const FEW: f64 = 0.05;
 
 /// The parts that all plots of the figure have in common.
 struct Common {
-    kinds: WaitKinds,
     left: f64,
     seconds: f64,
 }
@@ -54,17 +53,16 @@ struct Heights {
 /// Draws the figure; `None` if no round has a time series.
 pub fn figure(document: &Document) -> Option<Figure> {
     let groups = groups(document);
-    let kinds = WaitKinds::of(&groups);
     let all: Vec<(&Group, TimeSeries)> = groups
         .iter()
         .flat_map(|group| group.members.iter().map(move |subject| (group, subject)))
-        .filter_map(|(group, subject)| Some((group, TimeSeries::of(subject, &kinds)?)))
+        .filter_map(|(group, subject)| Some((group, TimeSeries::of(subject)?)))
         .collect();
     let shown = all.get(..MOST).unwrap_or(&all);
     if shown.is_empty() {
         return None;
     }
-    let common = Common::of(kinds, shown);
+    let common = Common::of(shown);
     let mut drawn = Vec::new();
     let mut top = 0.0;
     for (group, time_series) in shown {
@@ -76,7 +74,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
     }
     let stacked: Vec<usize> =
         shown.iter().flat_map(|(_, time_series)| &time_series.stacked).map(|(kind, _)| *kind).collect();
-    let entries = common.kinds.entries(&stacked);
+    let entries = wait_kinds::entries(&stacked);
     let content = html! {
         (hatchings(ID, entries.iter().map(|entry| entry.kind)))
         @for plots in &drawn { (plots) }
@@ -90,7 +88,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
         svg: picture(ID, TITLE, &description, top + 20.0, &content),
         description,
         legend: if entries.is_empty() { String::new() } else { legend(ID, &entries) },
-        csv: data(shown, &common.kinds),
+        csv: data(&all),
     })
 }
 
@@ -103,13 +101,13 @@ fn caption(cells: usize, waits: bool) -> String {
         text += " Below, of the same round: the clients' sessions on the server by what they did, sampled.";
     }
     if cells > MOST {
-        let _ = write!(text, " The first {MOST} of {cells} cells.");
+        let _ = write!(text, " The first {MOST} of {cells} cells; the data have all.");
     }
     text
 }
 
 impl Common {
-    fn of(kinds: WaitKinds, shown: &[(&Group, TimeSeries)]) -> Common {
+    fn of(shown: &[(&Group, TimeSeries)]) -> Common {
         let all_series = || shown.iter().map(|(_, time_series)| time_series);
         let seconds = all_series().map(|time_series| time_series.seconds).fold(0.0, f64::max);
         // Labels are the widest where the numbers are the largest.
@@ -118,7 +116,7 @@ impl Common {
             (&Scale::from_zero(rates.iter().copied(), 1.0, 0.0), 5),
             (&Scale::from_zero(sessions.iter().copied(), 1.0, 0.0), 4),
         ]);
-        Common { kinds, left, seconds }
+        Common { left, seconds }
     }
 
     fn along(&self) -> Scale {
@@ -240,7 +238,7 @@ fn slices(time_series: &TimeSeries, common: &Common, top: f64, bottom: f64) -> M
     let mut marks = Vec::new();
     for index in 0..SLICES {
         let (from, to) = (f64::from(index) * width, f64::from(index + 1) * width);
-        if let Some(tip) = slice(time_series, common, from, to) {
+        if let Some(tip) = slice(time_series, from, to) {
             let ends = (along.at(from), along.at(to));
             marks.push(tipped("slice", &tip, &bar("hit", ends, (top, bottom))));
         }
@@ -248,7 +246,7 @@ fn slices(time_series: &TimeSeries, common: &Common, top: f64, bottom: f64) -> M
     html! { @for mark in &marks { (mark) } }
 }
 
-fn slice(time_series: &TimeSeries, common: &Common, from: f64, to: f64) -> Option<String> {
+fn slice(time_series: &TimeSeries, from: f64, to: f64) -> Option<String> {
     let within = |at: f64| at >= from && at < to;
     let bins: Vec<_> = time_series.bins.iter().filter(|bin| within(bin.at)).collect();
     let samples: Vec<_> = time_series.samples.iter().filter(|sample| within(sample.at)).collect();
@@ -262,7 +260,7 @@ fn slice(time_series: &TimeSeries, common: &Common, from: f64, to: f64) -> Optio
     if !samples.is_empty() {
         let sessions = time_series.stacked.iter().enumerate().map(|(index, (kind, _))| {
             let sum: f64 = samples.iter().filter_map(|sample| sample.sessions.get(index)).sum();
-            (mean(sum, samples.len()), common.kinds.name(*kind))
+            (mean(sum, samples.len()), wait_kinds::meaning(*kind))
         });
         let seen = sessions.filter(|(sessions, _)| *sessions >= FEW);
         parts.push(
@@ -300,14 +298,15 @@ fn words(shown: &[(&Group, TimeSeries)]) -> String {
     format!("{}.", sentences.collect::<Vec<_>>().join("; "))
 }
 
-fn data(shown: &[(&Group, TimeSeries)], kinds: &WaitKinds) -> String {
+fn data(shown: &[(&Group, TimeSeries)]) -> String {
     let mut columns: Vec<usize> = Vec::new();
     for (kind, _) in shown.iter().flat_map(|(_, time_series)| &time_series.stacked) {
         if !columns.contains(kind) {
             columns.push(*kind);
         }
     }
-    let names: Vec<String> = columns.iter().map(|kind| format!("sessions: {}", kinds.name(*kind))).collect();
+    let names: Vec<String> =
+        columns.iter().map(|kind| format!("sessions: {}", wait_kinds::meaning(*kind))).collect();
     let mut titles = vec!["round", "at_s", "committed_per_s", "conflicts_per_s"];
     titles.extend(names.iter().map(String::as_str));
     let mut data = Data::of_cells(&titles);

@@ -8,17 +8,20 @@ use super::frame::{ABOVE, BELOW, LINE, NAMES, Name, Plot, WIDTH, left_of, pictur
 use super::marks::{marker, path, series, tipped};
 use super::rows::title;
 use super::scale::Scale;
-use super::subject::{Group, Subject, groups};
+use super::subject::{Group, LOCKS, Subject, groups};
 use super::time_series::median_round;
 use crate::csv::number;
 use crate::document::{Document, Granularity, PredicateLocks, Round};
-use crate::numbers::count;
+use crate::numbers::{count, counted};
 
 const ID: &str = "predicate-locks";
 const TITLE: &str = "Predicate locks over time";
 
 /// More cells make the figure long without showing more.
-const MOST: usize = 12;
+const MOST: usize = 4;
+
+/// So many samples are no picture; a sentence says what they show.
+const FEW: usize = 4;
 
 const HEIGHT: f64 = 120.0;
 
@@ -30,7 +33,7 @@ type Styled = (Granularity, usize);
 
 const GRANULARITIES: [Styled; 3] = {
     let [tuple, page, relation] = PredicateLocks::GRANULARITIES;
-    [(tuple, 3), (page, 4), (relation, 5)]
+    [(tuple, LOCKS), (page, LOCKS + 1), (relation, LOCKS + 2)]
 };
 
 /// A cell's locks in its median round.
@@ -55,10 +58,9 @@ impl Held<'_> {
 /// Draws the figure; `None` if no predicate lock was seen.
 pub fn figure(document: &Document) -> Option<Figure> {
     let groups = groups(document);
-    let mut held: Vec<(&Group, Held)> = Vec::new();
-    for group in &groups {
-        held.extend(group.members.iter().filter_map(|subject| Some((group, held_by(subject)?))));
-    }
+    let mut held = all_held(&groups);
+    held.retain(|(_, held)| held.locks.at_s.len() > FEW);
+    let csv = data(&held);
     let cells = held.len();
     held.truncate(MOST);
     if held.is_empty() {
@@ -79,7 +81,11 @@ pub fn figure(document: &Document) -> Option<Figure> {
         top += height;
     }
     let description = words(&held);
-    let left_out = if cells > MOST { format!(" The first {MOST} of {cells} cells.") } else { String::new() };
+    let left_out = if cells > MOST {
+        format!(" The first {MOST} of {cells} cells; the data have all.")
+    } else {
+        String::new()
+    };
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
@@ -92,8 +98,39 @@ pub fn figure(document: &Document) -> Option<Figure> {
         svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
         description,
         legend: String::new(),
-        csv: data(&held),
+        csv,
     })
+}
+
+/// The cells that held locks, each with its group.
+fn all_held<'a>(groups: &'a [Group<'a>]) -> Vec<(&'a Group<'a>, Held<'a>)> {
+    let of = |group: &'a Group<'a>| {
+        group.members.iter().filter_map(move |subject| Some((group, held_by(subject)?)))
+    };
+    groups.iter().flat_map(of).collect()
+}
+
+/// What was sampled too seldom for the picture, a sentence for each cell.
+pub fn too_few(document: &Document) -> Vec<String> {
+    let groups = groups(document);
+    let mut held = all_held(&groups);
+    held.retain(|(_, held)| held.locks.at_s.len() <= FEW);
+    let samples = |held: &Held| counted(held.locks.at_s.len() as u64, "sample");
+    let sentence = |(group, held): &(&Group, Held)| {
+        let (seen, place) = (most_held(held), group.place());
+        let name = &held.subject.name;
+        format!("Predicate locks of {name}{place}: {seen}, in {} only.", samples(held))
+    };
+    held.iter().map(sentence).collect()
+}
+
+/// "at most 12 tuple, 3 page, 0 relation locks".
+fn most_held(held: &Held) -> String {
+    let most: Vec<String> = GRANULARITIES
+        .iter()
+        .map(|granularity @ ((name, _), _)| format!("{} {name}", count(held.most(granularity))))
+        .collect();
+    format!("at most {} locks", most.join(", "))
 }
 
 fn held_by<'a>(subject: &'a Subject<'a>) -> Option<Held<'a>> {
@@ -162,11 +199,7 @@ fn drawn_line(held: &Held, granularity: &Styled, along: &Scale, up: &Scale) -> M
 fn words(held: &[(&Group, Held)]) -> String {
     let sentences = held.iter().map(|(group, held)| {
         let place = group.place();
-        let most: Vec<String> = GRANULARITIES
-            .iter()
-            .map(|granularity @ ((name, _), _)| format!("{} {name}", count(held.most(granularity))))
-            .collect();
-        format!("{}{place}: at most {} locks", held.subject.name, most.join(", "))
+        format!("{}{place}: {}", held.subject.name, most_held(held))
     });
     format!("{}.", sentences.collect::<Vec<_>>().join("; "))
 }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::Figure;
 use super::data::Data;
 use super::frame::picture;
-use super::marks::{bar, marker, series, u, whisker};
+use super::marks::{bar, interval, marker, series, u};
 use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
@@ -100,12 +100,10 @@ fn marks_of(subject: &Subject, ratio: &RatioToFirst, scale: &Scale, track: Track
     let label = format!("{}: {value} times the rate of {}", subject.name, ratio.to);
     let marks = html! {
         @if let Some(noise) = ratio.noise.filter(|share| share.is_finite() && *share > 0.0) {
-            (bar("noise", (scale.at(1.0 / (1.0 + noise)), scale.at(1.0 + noise)), (track.top, track.bottom)))
+            (bar("noise", (scale.nearest(1.0 / (1.0 + noise)), scale.nearest(1.0 + noise)), (track.top, track.bottom)))
         }
         line class="reference" x1=(u(scale.at(1.0))) x2=(u(scale.at(1.0))) y1=(u(track.top)) y2=(u(track.bottom)) {}
-        @if let Some((low, high)) = ratio.low.zip(ratio.high) {
-            (whisker((scale.at(low), middle), (scale.at(high), middle)))
-        }
+        @if let Some(ends) = ratio.low.zip(ratio.high) { (interval(scale, ends, middle)) }
         (marker(subject.style, scale.at(ratio.mean), middle))
     };
     series(&subject.class(), &label, &marks)

@@ -5,19 +5,13 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::frame::{BELOW, LINE, WIDTH, labels_below, lines, text, width_of};
+use super::frame::{BELOW, BOLD, LINE, WIDTH, labels_below, lines, text, width_of};
 use super::marks::{marker, u};
 use super::scale::{Scale, Tick};
 use super::subject::Subject;
 
 /// The ends of the scales of rows: marks at the ends have room.
 pub const ENDS: (f64, f64) = (7.0, 593.0);
-
-/// The left edge of the parts of a cell: below its name.
-pub const PARTS: f64 = 22.0;
-
-/// The thickness of a part's track.
-const PART: f64 = 11.0;
 
 /// The label of a cell at this height: its marker, its name, at the right its value; and how high
 /// it is.
@@ -69,7 +63,7 @@ impl Rows {
             return;
         }
         self.y += if self.y > 0.0 { LINE / 2.0 } else { 0.0 };
-        for line in lines(words, WIDTH, 3) {
+        for line in lines(words, WIDTH / BOLD, 3) {
             self.add(&text("heading", (0.0, self.y + 17.0), &line, WIDTH));
             self.y += LINE;
         }
@@ -89,24 +83,6 @@ impl Rows {
         self.y += height;
     }
 
-    /// Something of a cell: its name in up to three lines, below it more about it and its value,
-    /// and the track.
-    pub fn part(&mut self, name: &str, detail: &str, value: &str) -> Track {
-        let mut drawn = String::new();
-        for line in lines(name, WIDTH - PARTS, 3) {
-            drawn += &text("name", (PARTS, self.y + 17.0), &line, WIDTH).0;
-            self.y += LINE - 2.0;
-        }
-        let y = self.y + 17.0;
-        let below = html! {
-            (text("note", (PARTS, y), detail, WIDTH - PARTS - width_of(value) - 30.0))
-            text class="end" x=(u(WIDTH)) y=(u(y)) { (value) }
-        };
-        self.add(&PreEscaped(drawn + &below.0));
-        self.y += LINE;
-        self.track(PART)
-    }
-
     /// An empty track with its grid.
     fn track(&mut self, thickness: f64) -> Track {
         let track = Track { top: self.y + 2.0, bottom: self.y + 2.0 + thickness };
@@ -119,11 +95,6 @@ impl Rows {
         self.add(&grid);
         self.y = track.bottom + 9.0;
         track
-    }
-
-    /// Leaves some room before the next cell.
-    pub fn gap(&mut self) {
-        self.y += 5.0;
     }
 
     /// Draws what was made elsewhere.

@@ -117,8 +117,25 @@ impl Scale {
         Scale { shape: Spacing::Percentiles, low: 0.0, high, from, to }
     }
 
-    /// The place of a value; of the nearest end, if it lies outside.
+    /// True if the scale has a place for a value.
+    pub fn holds(&self, value: f64) -> bool {
+        let value = self.shape.apply(value.clamp(-LARGEST, LARGEST));
+        let (low, high) = (self.shape.apply(self.low), self.shape.apply(self.high));
+        let rounding = 1e-9 * (high - low).abs();
+        (low - rounding..=high + rounding).contains(&value)
+    }
+
+    /// The place of a value that the scale holds. A value that it doesn't hold, which only a
+    /// damaged document has, is put at the nearest end.
     pub fn at(&self, value: f64) -> f64 {
+        #[cfg(test)]
+        assert!(!value.is_finite() || self.holds(value), "{value} lies outside of {self:?}");
+        self.nearest(value)
+    }
+
+    /// The place of a value; of the nearest end, if it lies outside. Whoever draws what is outside
+    /// has to show that it goes on.
+    pub fn nearest(&self, value: f64) -> f64 {
         let (low, high) = (self.shape.apply(self.low), self.shape.apply(self.high));
         let share = ((self.shape.apply(value.clamp(-LARGEST, LARGEST)) - low) / (high - low)).clamp(0.0, 1.0);
         if share.is_finite() { self.from + share * (self.to - self.from) } else { self.from }
@@ -259,7 +276,7 @@ mod tests {
     fn percentages_are_equally_far_apart() {
         let scale = Scale::percentiles(99.99, 0.0, 400.0);
         for (percent, place) in [(0.0, 0.0), (90.0, 100.0), (99.0, 200.0), (99.9, 300.0), (100.0, 400.0)] {
-            assert!((scale.at(percent) - place).abs() < 1e-6, "{percent}");
+            assert!((scale.nearest(percent) - place).abs() < 1e-6, "{percent}");
         }
     }
 
@@ -277,6 +294,24 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_axis_ends_before_its_data(values in prop::collection::vec(any_number(), 0..8), margin in 1.0..2.0_f64) {
+            let positive = || values.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
+            let scales = [
+                Scale::from_zero(values.clone(), 10.0, 90.0),
+                Scale::log(values.clone(), margin, 90.0, 10.0),
+                Scale::counts(values.clone(), 10.0, 90.0),
+                Scale::up_to(positive().fold(0.0, f64::max), 10.0, 90.0),
+            ];
+            for scale in scales {
+                let (most, least) = (positive().fold(0.0, f64::max), positive().fold(f64::INFINITY, f64::min));
+                let within = |value: f64| value.clamp(SMALLEST, LARGEST);
+                prop_assert!(most == 0.0 || within(most) <= scale.high * (1.0 + 1e-12), "{values:?} {scale:?}");
+                prop_assert!(most == 0.0 || within(least) >= scale.low * (1.0 - 1e-12), "{values:?} {scale:?}");
+                prop_assert!(positive().all(|value| scale.holds(value)), "{values:?} {scale:?}");
+            }
+        }
+
         #[test]
         fn ticks_lie_within_and_places_are_finite(
             values in prop::collection::vec(any_number(), 0..5), other in any_number(), most in 0_usize..12,
@@ -298,7 +333,7 @@ mod tests {
                     prop_assert!(tick.label.chars().count() <= 12, "{tick:?}");
                 }
                 for value in values.iter().copied().chain([other]).chain(ticks.iter().map(|tick| tick.value)) {
-                    let place = scale.at(value);
+                    let place = scale.nearest(value);
                     prop_assert!((10.0..=90.0).contains(&place), "{value} lies at {place} on {scale:?}");
                 }
             }

@@ -2,6 +2,8 @@
 //!
 //! Not here: what is drawn of a cell.
 
+use isobench_isolation::Level;
+
 use crate::document::{Cell, Document, Round};
 use crate::factors::{Factor, varying};
 use crate::summarise::{self, counted_rounds};
@@ -10,6 +12,12 @@ use crate::words::distinct;
 
 /// The number of levels that differ in colour, marker and dashes.
 pub const STYLES: usize = 6;
+
+/// The first style of the values of a parameter, of which there are as many.
+pub const VALUES: usize = STYLES;
+
+/// The first style of the three kinds of predicate locks.
+pub const LOCKS: usize = 2 * STYLES;
 
 /// A cell as figures show it.
 pub struct Subject<'a> {
@@ -102,15 +110,22 @@ pub fn name_of(factors: &[(Factor, String)]) -> String {
     factors.iter().map(named).collect::<Vec<_>>().join(", ")
 }
 
-/// The names of the levels, those of the plan first.
+/// The names of the levels: the standard's, then those that servers report besides.
 fn levels(document: &Document) -> Vec<String> {
-    let planned = document.plan.levels().iter().map(|level| level.name().to_owned());
-    distinct(planned.chain(document.cells.iter().map(|cell| cell.level.name())))
+    let standard = Level::ALL.iter().map(|level| level.name().to_owned());
+    distinct(standard.chain(document.cells.iter().map(|cell| cell.level.name())))
+}
+
+/// The style of a level: the standard's have theirs in every report, others share what is left.
+fn style_of(level: &str, levels: &[String]) -> usize {
+    let place = levels.iter().position(|name| *name == level).unwrap_or(0);
+    let standard = Level::ALL.len();
+    if place < standard { place } else { standard + (place - standard) % (STYLES - standard) }
 }
 
 fn subject<'a>(document: &Document, cell: &'a Cell, levels: &[String]) -> Subject<'a> {
     let level = cell.level.name();
-    let style = levels.iter().position(|name| *name == level).unwrap_or(0) % STYLES;
+    let style = style_of(&level, levels);
     let mut name = level.clone();
     let mut short = level;
     for mark in Mark::all(document, cell) {

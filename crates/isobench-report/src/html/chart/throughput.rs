@@ -5,7 +5,7 @@ use maud::html;
 use super::Figure;
 use super::data::Data;
 use super::frame::picture;
-use super::marks::{bar, series, tipped, u, whisker};
+use super::marks::{self, bar, series, tipped, u};
 use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
@@ -85,9 +85,7 @@ fn marks_of(subject: &Subject, scale: &Scale, track: Track, value: &str) -> maud
             (bar("extent", (scale.at(0.0), scale.at(mean)), (track.top + 3.0, track.bottom - 3.0)))
             line class="mean" x1=(u(scale.at(mean))) x2=(u(scale.at(mean))) y1=(u(track.top)) y2=(u(track.bottom)) {}
         }
-        @if let Some((low, high)) = interval.low.zip(interval.high) {
-            (whisker((scale.at(low), middle), (scale.at(high), middle)))
-        }
+        @if let Some(ends) = interval.low.zip(interval.high) { (marks::interval(scale, ends, middle)) }
         @for (index, (round, tps)) in rounds.iter().enumerate() {
             // Equal rounds lie beside each other.
             @let y = middle + [0.0, -6.0, 6.0][index % 3];

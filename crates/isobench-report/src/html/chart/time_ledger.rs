@@ -23,9 +23,9 @@ const TITLE: &str = "Where the clients' time went";
 const KINDS: [(&str, &str, usize); 5] = [
     ("useful", "attempts that committed", 0),
     ("wasted", "attempts that didn't", 1),
-    ("backoff", "between a failed attempt and the next", 4),
-    ("waiting", "for the schedule or thinking", 2),
-    ("other", "of no attempt: starting, finishing, the client itself", 8),
+    ("backoff", "between a failed attempt and the next", 2),
+    ("waiting", "for the schedule or thinking", 3),
+    ("other", "of no attempt: starting, finishing, the client itself", 4),
 ];
 
 /// The seconds of a cell, in the order of the kinds; their sum is the time of all clients.

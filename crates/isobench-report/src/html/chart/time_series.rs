@@ -3,11 +3,14 @@
 //! Not here: how it is drawn (`over_time`, `predicate_locks`).
 
 use super::subject::Subject;
-use super::wait_kinds::WaitKinds;
-use crate::document::{Round, Series};
+use super::wait_kinds;
+use crate::document::{Round, Series, ServerSide};
 
 /// The most points of a line.
 const POINTS: usize = 100;
+
+/// So many points are no picture: the shares of the waits, and the rates of the rounds, say it all.
+const FEW: usize = 4;
 
 /// The most points of the lines of other rounds, and the most of those lines.
 const THIN_POINTS: usize = 50;
@@ -53,13 +56,13 @@ pub struct TimeSeries<'a> {
 
 impl<'a> TimeSeries<'a> {
     /// `None` if no round was followed over time.
-    pub fn of(subject: &'a Subject<'a>, kinds: &WaitKinds) -> Option<TimeSeries<'a>> {
+    pub fn of(subject: &'a Subject<'a>) -> Option<TimeSeries<'a>> {
         let followed = |round: &Round| !bins(round, POINTS).is_empty() || !times(round).is_empty();
         let round = median_round(subject, followed)?;
         let others = subject.cell.rounds.iter().filter(|other| other.round != round.round);
         let others =
             others.map(|other| bins(other, THIN_POINTS)).filter(|bins| !bins.is_empty()).take(OTHERS);
-        let (stacked, samples) = samples(round, kinds);
+        let (stacked, samples) = samples(round);
         let bins = bins(round, POINTS);
         let last =
             samples.iter().map(|sample| sample.at).chain(bins.iter().map(|bin| bin.at)).fold(0.0, f64::max);
@@ -86,7 +89,7 @@ fn bins(round: &Round, most: usize) -> Vec<Bin> {
     let size = series.committed.len().div_ceil(most).max(1);
     let starts = (0..series.committed.len()).step_by(size);
     let parts: Vec<Bin> = starts.filter_map(|start| part(series, start, size, round.seconds)).collect();
-    if parts.len() > 1 { parts } else { Vec::new() }
+    if parts.len() > FEW { parts } else { Vec::new() }
 }
 
 /// One part; `None` if the end of the round cut most of it off, so that its rate says little.
@@ -105,14 +108,15 @@ fn part(series: &Series, start: usize, size: usize, seconds: f64) -> Option<Bin>
 }
 
 fn times(round: &Round) -> &[f64] {
-    round.server.as_ref().filter(|server| !server.waits.is_empty()).map_or(&[], |server| &server.at_s)
+    let sampled = |server: &&ServerSide| !server.waits.is_empty() && server.at_s.len() > FEW;
+    round.server.as_ref().filter(sampled).map_or(&[], |server| &server.at_s)
 }
 
 /// The samples of a round, and the hatchings in them.
-fn samples(round: &Round, kinds: &WaitKinds) -> (Vec<(usize, f64)>, Vec<Sample>) {
+fn samples(round: &Round) -> (Vec<(usize, f64)>, Vec<Sample>) {
     let times = times(round);
     let rows = round.server.as_ref().map_or(&[][..], |server| &server.waits);
-    let sessions = kinds.sessions(rows, times.len());
+    let sessions = wait_kinds::sessions(rows, times.len());
     let stacked = sessions.iter().map(|(kind, all)| (*kind, all.iter().sum())).collect();
     let size = times.len().div_ceil(POINTS).max(1);
     let samples = (0..times.len()).step_by(size).map(|start| {

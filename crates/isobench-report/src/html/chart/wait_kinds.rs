@@ -1,109 +1,108 @@
-//! The hatching of each wait event: the same in every figure, the most frequent events with one of
-//! their own.
+//! The hatching and colour of each wait event: the same in every figure and in every report.
 //!
 //! Not here: what is drawn of them.
 
 use super::legend::LegendEntry;
-use super::subject::Group;
 use crate::document::WaitRow;
 
-/// The hatchings of sessions that work, of idle ones, and of all events without a hatching of their
-/// own.
-const CPU: usize = 0;
-const REST: usize = 7;
-const IDLE: usize = 8;
-
-/// The number of events with a hatching of their own: those from 1 on.
-const EVENTS: usize = 6;
-
-/// The kinds in the order in which they are stacked: work first, idle last.
-pub const ORDER: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, REST, IDLE];
-
-/// The wait events of a document that have a hatching of their own.
-pub struct WaitKinds {
-    events: Vec<(String, String)>,
+/// What sessions do on the server, as far as it has a hatching of its own.
+struct WaitKind {
+    /// Its name in legends.
+    name: &'static str,
+    /// The types of wait events, as the server names them.
+    types: &'static [&'static str],
+    /// The event; empty for all of the types that no other kind has.
+    event: &'static str,
 }
 
-impl WaitKinds {
-    /// The events with the largest shares, added up over all cells.
-    pub fn of(groups: &[Group]) -> WaitKinds {
-        let mut shares: Vec<(String, String, f64)> = Vec::new();
-        for wait in
-            groups.iter().flat_map(|group| &group.members).flat_map(|subject| &subject.cell.summary.waits)
-        {
-            if is_cpu(&wait.kind) || is_idle(&wait.kind) || !wait.share.is_finite() {
-                continue;
-            }
-            let same = |entry: &&mut (String, String, f64)| entry.0 == wait.kind && entry.1 == wait.event;
-            match shares.iter_mut().find(same) {
-                Some(entry) => entry.2 += wait.share,
-                None => shares.push((wait.kind.clone(), wait.event.clone(), wait.share)),
-            }
-        }
-        shares.sort_by(|one, other| other.2.total_cmp(&one.2));
-        let events = shares.into_iter().take(EVENTS).map(|(kind, event, _)| (kind, event)).collect();
-        WaitKinds { events }
-    }
+/// The first hatching of waits; those before are outcomes.
+const FIRST: usize = 5;
 
-    /// The hatching of an event.
-    pub fn kind(&self, kind: &str, event: &str) -> usize {
-        if is_cpu(kind) {
-            return CPU;
-        }
-        if is_idle(kind) {
-            return IDLE;
-        }
-        let own = self.events.iter().position(|known| known.0 == kind && known.1 == event);
-        own.map_or(REST, |index| index + 1)
-    }
+/// The kinds in the order of their hatchings, which is that in which they are stacked: work first,
+/// idle last. Source: PostgreSQL manual, "Wait Event Types".
+static KINDS: [WaitKind; 9] = [
+    WaitKind { name: "working (CPU)", types: &["CPU"], event: "" },
+    WaitKind { name: "waiting for the client (Client)", types: &["Client"], event: "" },
+    WaitKind { name: "Lock/transactionid", types: &["Lock"], event: "transactionid" },
+    WaitKind { name: "Lock/tuple", types: &["Lock"], event: "tuple" },
+    WaitKind { name: "other locks (Lock)", types: &["Lock"], event: "" },
+    WaitKind { name: "lightweight locks (LWLock)", types: &["LWLock"], event: "" },
+    WaitKind { name: "disk (IO)", types: &["IO"], event: "" },
+    WaitKind { name: "other waits", types: &[], event: "" },
+    WaitKind { name: "idle", types: &["idle"], event: "" },
+];
 
-    /// The meaning of a hatching.
-    pub fn name(&self, kind: usize) -> String {
-        match kind {
-            CPU => "working (CPU)".to_owned(),
-            IDLE => "idle".to_owned(),
-            _ => self
-                .events
-                .get(kind.saturating_sub(1))
-                .map_or_else(|| "other waits".to_owned(), |(kind, event)| name_of(kind, event)),
+/// The place of what no other kind has.
+const REST: usize = 7;
+
+/// All hatchings of waits, in the order in which they are stacked.
+pub fn order() -> impl Iterator<Item = usize> {
+    FIRST..FIRST + KINDS.len()
+}
+
+/// The hatching of an event.
+pub fn kind_of(kind: &str, event: &str) -> usize {
+    let of_type = |known: &WaitKind| known.types.contains(&kind);
+    let exact = KINDS.iter().position(|known| of_type(known) && known.event == event);
+    let any = || KINDS.iter().position(|known| of_type(known) && known.event.is_empty());
+    FIRST + exact.or_else(any).unwrap_or(REST)
+}
+
+/// The meaning of a hatching.
+pub fn meaning(kind: usize) -> &'static str {
+    kind.checked_sub(FIRST).and_then(|place| KINDS.get(place)).map_or("", |known| known.name)
+}
+
+/// The legend of these hatchings, in the order in which they are stacked.
+pub fn entries(shown: &[usize]) -> Vec<LegendEntry> {
+    let used = order().filter(|kind| shown.contains(kind));
+    used.map(|kind| LegendEntry { kind, name: meaning(kind).to_owned(), meaning: String::new() }).collect()
+}
+
+/// The sessions of each sample by hatching, in the order in which they are stacked; only those that
+/// were seen.
+pub fn sessions(rows: &[WaitRow], samples: usize) -> Vec<(usize, Vec<f64>)> {
+    let mut sums: Vec<(usize, Vec<f64>)> = order().map(|kind| (kind, vec![0.0; samples])).collect();
+    for row in rows {
+        let kind = kind_of(&row.kind, &row.event);
+        let Some((_, sum)) = sums.iter_mut().find(|(other, _)| *other == kind) else { continue };
+        for (sum, sessions) in sum.iter_mut().zip(&row.sessions) {
+            *sum += f64::from(*sessions);
         }
     }
-
-    /// The legend of these hatchings, in the order in which they are stacked.
-    pub fn entries(&self, shown: &[usize]) -> Vec<LegendEntry> {
-        let used = ORDER.into_iter().filter(|kind| shown.contains(kind));
-        used.map(|kind| LegendEntry { kind, name: self.name(kind), meaning: String::new() }).collect()
-    }
-
-    /// The sessions of each sample by hatching, in the order in which they are stacked; only those
-    /// that were seen.
-    pub fn sessions(&self, rows: &[WaitRow], samples: usize) -> Vec<(usize, Vec<f64>)> {
-        let mut sums: Vec<(usize, Vec<f64>)> = ORDER.map(|kind| (kind, vec![0.0; samples])).into();
-        for row in rows {
-            let kind = self.kind(&row.kind, &row.event);
-            let Some((_, sum)) = sums.iter_mut().find(|(other, _)| *other == kind) else { continue };
-            for (sum, sessions) in sum.iter_mut().zip(&row.sessions) {
-                *sum += f64::from(*sessions);
-            }
-        }
-        sums.retain(|(_, sum)| sum.iter().any(|sessions| *sessions > 0.0));
-        sums
-    }
+    sums.retain(|(_, sum)| sum.iter().any(|sessions| *sessions > 0.0));
+    sums
 }
 
 /// "Lock/tuple", or the type alone where it has no events.
 pub fn name_of(kind: &str, event: &str) -> String {
-    match (is_cpu(kind), event) {
-        (true, _) => "working (CPU)".to_owned(),
-        (false, "") => kind.to_owned(),
-        (false, event) => format!("{kind}/{event}"),
+    match (kind, event) {
+        ("CPU", _) => meaning(FIRST).to_owned(),
+        (kind, "") => kind.to_owned(),
+        (kind, event) => format!("{kind}/{event}"),
     }
 }
 
-fn is_cpu(kind: &str) -> bool {
-    kind == "CPU"
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn is_idle(kind: &str) -> bool {
-    kind == "idle"
+    #[test]
+    fn an_event_has_the_same_hatching_whatever_else_was_seen() {
+        for (kind, event, name) in [
+            ("CPU", "", "working (CPU)"),
+            ("Client", "ClientRead", "waiting for the client (Client)"),
+            ("Lock", "transactionid", "Lock/transactionid"),
+            ("Lock", "tuple", "Lock/tuple"),
+            ("Lock", "relation", "other locks (Lock)"),
+            ("LWLock", "WALWrite", "lightweight locks (LWLock)"),
+            ("IO", "WalSync", "disk (IO)"),
+            ("IPC", "ProcarrayGroupUpdate", "other waits"),
+            ("Timeout", "SpinDelay", "other waits"),
+            ("idle", "", "idle"),
+            ("", "", "other waits"),
+        ] {
+            assert_eq!(meaning(kind_of(kind, event)), name, "{kind}/{event}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::marks::{series, tipped};
 use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
-use super::wait_kinds::{ORDER, WaitKinds, name_of};
+use super::wait_kinds::{entries, kind_of, name_of, order};
 use crate::csv::number;
 use crate::document::{Document, WaitShare};
 use crate::numbers::percent;
@@ -25,16 +25,13 @@ const NAMED: usize = 4;
 /// Draws the figure; `None` if the server wasn't sampled.
 pub fn figure(document: &Document) -> Option<Figure> {
     let groups = groups(document);
-    let kinds = WaitKinds::of(&groups);
     let waits = || groups.iter().flat_map(|group| &group.members).flat_map(waits_of);
-    let shown: Vec<usize> = ORDER
-        .into_iter()
-        .filter(|kind| waits().any(|wait| kinds.kind(&wait.kind, &wait.event) == *kind))
-        .collect();
+    let shown: Vec<usize> =
+        order().filter(|kind| waits().any(|wait| kind_of(&wait.kind, &wait.event) == *kind)).collect();
     if shown.is_empty() {
         return None;
     }
-    let (rows, height) = drawn(&groups, &kinds);
+    let (rows, height) = drawn(&groups);
     let drawn = html! { (hatchings(ID, shown.iter().copied())) (rows) };
     let description = words(&groups);
     Some(Figure {
@@ -46,7 +43,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
             .to_owned(),
         svg: picture(ID, TITLE, &description, height, &drawn),
         description,
-        legend: legend(ID, &kinds.entries(&shown)),
+        legend: legend(ID, &entries(&shown)),
         csv: data(&groups),
     })
 }
@@ -56,7 +53,7 @@ fn waits_of<'a>(subject: &'a Subject) -> impl Iterator<Item = &'a WaitShare> {
     subject.cell.summary.waits.iter().filter(|wait| wait.share.is_finite() && wait.share > 0.0)
 }
 
-fn drawn(groups: &[Group], kinds: &WaitKinds) -> (Markup, f64) {
+fn drawn(groups: &[Group]) -> (Markup, f64) {
     let scale = Scale::up_to(100.0, ENDS.0, ENDS.1);
     let mut rows = Rows::new(scale, 6, 22.0);
     for group in groups {
@@ -67,17 +64,17 @@ fn drawn(groups: &[Group], kinds: &WaitKinds) -> (Markup, f64) {
                 |wait| format!("{} {}", name_of(&wait.kind, &wait.event), percent(wait.share)),
             );
             let track = rows.cell(subject, &most);
-            rows.add(&marks_of(subject, kinds, &scale, track));
+            rows.add(&marks_of(subject, &scale, track));
         }
     }
     rows.finish("% of the sessions in all samples")
 }
 
-fn marks_of(subject: &Subject, kinds: &WaitKinds, scale: &Scale, track: Track) -> Markup {
+fn marks_of(subject: &Subject, scale: &Scale, track: Track) -> Markup {
     let mut left = 0.0;
     let mut segments = Vec::new();
-    for kind in ORDER {
-        for wait in waits_of(subject).filter(|wait| kinds.kind(&wait.kind, &wait.event) == kind) {
+    for kind in order() {
+        for wait in waits_of(subject).filter(|wait| kind_of(&wait.kind, &wait.event) == kind) {
             let tip =
                 format!("{}: {} of the sessions", name_of(&wait.kind, &wait.event), percent(wait.share));
             let ends = (scale.at(left * 100.0), scale.at((left + wait.share) * 100.0));

@@ -39,5 +39,46 @@ fn marks_are_seen_on_the_paper_of_both_themes() {
             seen += 1;
         }
     }
-    assert!(seen >= 22, "only {seen} colours were found");
+    assert!(seen >= 58, "only {seen} colours were found");
+}
+
+/// Cube roots of the cones' answers (OKLab): where colours look alike they lie near each other.
+/// Source: Ottosson, "A perceptual color space for image processing" (2020).
+fn seen(colour: [f64; 3]) -> [f64; 3] {
+    let [red, green, blue] = colour.map(|part| {
+        let part = part / 255.0;
+        if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    });
+    let mix = |factors: [f64; 3]| (factors[0] * red + factors[1] * green + factors[2] * blue).cbrt();
+    let long = mix([0.412_22, 0.536_33, 0.051_45]);
+    let middle = mix([0.211_90, 0.680_70, 0.107_40]);
+    let short = mix([0.088_30, 0.281_72, 0.629_98]);
+    [
+        0.210_45 * long + 0.793_62 * middle - 0.004_07 * short,
+        1.978_00 * long - 2.428_59 * middle + 0.450_59 * short,
+        0.025_90 * long + 0.782_77 * middle - 0.808_68 * short,
+    ]
+}
+
+#[test]
+fn a_colour_has_one_meaning() {
+    let style = pairs(include_str!("../chart.css"));
+    let meanings: Vec<_> = style
+        .iter()
+        .filter(|(name, _)| {
+            ["--level", "--outcome", "--wait", "--value", "--lock"]
+                .iter()
+                .any(|family| name.starts_with(family))
+        })
+        .collect();
+    assert_eq!(meanings.len(), 29);
+    for (index, (name, colours)) in meanings.iter().enumerate() {
+        for (other, others) in &meanings[..index] {
+            for theme in 0..2 {
+                let (one, two) = (seen(colours[theme]), seen(others[theme]));
+                let distance = one.iter().zip(two).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                assert!(distance > 0.025, "{name} and {other} look alike: {distance:.3}");
+            }
+        }
+    }
 }
