@@ -11,6 +11,7 @@
 //! | `file` | plan files: read in one of two sizes, written |
 //! | `published` | the plans that come with isobench |
 //! | `experiment` | the published experiment that a plan repeats |
+//! | `require` | thresholds that a result must keep: how they are written |
 //!
 //! ```
 //! use isobench_plan::Plan;
@@ -25,12 +26,14 @@ mod experiment;
 mod file;
 mod plan;
 mod published;
+mod require;
 mod values;
 
 pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
 pub use file::{PlanError, Size, keys, read, write};
 pub use plan::Plan;
 pub use published::{PUBLISHED, Published, published};
+pub use require::{CellSelector, Comparison, End, FIGURES, Figure, FigureFacts, Requirement};
 pub use values::{Setting, Share, Vary, WrongValue};
 
 /// The parameter that varies the embedded server's version.

@@ -9,7 +9,7 @@ use isobench_isolation::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Experiment, Setting, Share, Vary};
+use crate::{Experiment, Requirement, Setting, Share, Vary};
 
 /// The headings of the options in help.
 mod heading {
@@ -17,6 +17,7 @@ mod heading {
     pub const LENGTH: &str = "How long, how precisely";
     pub const LOAD: &str = "Load";
     pub const RETRIES: &str = "Retries";
+    pub const REQUIRED: &str = "What must come out";
     pub const EXPERT: &str = "For experts";
 }
 
@@ -143,6 +144,12 @@ pub struct Plan {
         hide_short_help = true
     )]
     pub connect: Option<bool>,
+    /// What must come out, or else the exit status is 4: [LEVEL.]METRIC[.low|.high] OP NUMBER, such
+    /// as 'serializable.ratio.low >= 0.5', 'anomalies == 0' or 'p99 <= 50' (repeatable; without a
+    /// level for every row)
+    #[arg(long, value_name = "EXPRESSION", help_heading = heading::REQUIRED)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require: Option<Vec<Requirement>>,
     /// Settings of the embedded server, such as `autovacuum=off`. Has no option of this name:
     /// --server-setting adds to them
     #[arg(skip)]
@@ -199,7 +206,7 @@ impl Plan {
         first_given!(self, other:
             levels, workload, strategies, clients, vary, scale, setup, rounds, resolve, time_limit, warmup,
             max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries, protocol, jobs,
-            seed, strict_levels, no_observe, connect, server_settings, full, experiment;
+            seed, strict_levels, no_observe, connect, require, server_settings, full, experiment;
             time = self.time.or(time), transactions = self.transactions.or(transactions)
         )
     }
@@ -237,6 +244,11 @@ impl Plan {
     /// Transactions started per second; none: as many as possible.
     pub fn rates(&self) -> &[f64] {
         list(&self.rate)
+    }
+
+    /// The thresholds that the result must keep.
+    pub fn required(&self) -> &[Requirement] {
+        list(&self.require)
     }
 
     /// Settings of the embedded server: values by name.

@@ -9,10 +9,12 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::Requirement;
+
 /// The text doesn't match the syntax.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct WrongValue(String);
+pub struct WrongValue(pub(crate) String);
 
 /// A parameter and its values, in the order of the table; a single value sets it.
 ///
@@ -137,7 +139,7 @@ macro_rules! is_text {
     )+};
 }
 
-is_text!(Vary, Setting, Share);
+is_text!(Vary, Setting, Share, Requirement);
 
 #[cfg(test)]
 mod tests {
