@@ -251,6 +251,33 @@ impl Plan {
         list(&self.require)
     }
 
+    /// Returns why a threshold concerns no cell of this plan, whose defaults are given; `None` if
+    /// each concerns one.
+    pub fn unmatched_requirement(&self) -> Option<String> {
+        let selectors = self.required().iter().filter_map(|required| Some((required, required.selector.as_ref()?)));
+        let compares = |level: &Level| self.levels().contains(level);
+        let uses = |name: &String| match self.strategies() {
+            [] => name == "retry",
+            strategies => strategies.contains(name),
+        };
+        selectors.into_iter().find_map(|(required, selector)| {
+            if !self.levels().is_empty() && !compares(&selector.level) {
+                let levels: Vec<&str> = self.levels().iter().map(|level| level.name()).collect();
+                return Some(format!(
+                    "--require \"{required}\": the level {} isn't measured; the levels are {}",
+                    selector.level,
+                    levels.join(", ")
+                ));
+            }
+            let strategy = selector.strategy.as_ref().filter(|name| !uses(name))?;
+            let known = match self.strategies() {
+                [] => "there are none (--strategies)".to_owned(),
+                strategies => format!("the strategies are {}", strategies.join(", ")),
+            };
+            Some(format!("--require \"{required}\": the strategy {strategy} isn't measured; {known}"))
+        })
+    }
+
     /// Settings of the embedded server: values by name.
     pub fn server_settings(&self) -> BTreeMap<String, String> {
         let settings = self.server_settings.iter().flatten();
@@ -340,6 +367,26 @@ mod tests {
         assert_eq!((plan.time, plan.transactions), (None, Some(7)));
         let plan = timed.or(counted);
         assert_eq!((plan.time, plan.transactions), (Some(3.0), None));
+    }
+
+    #[test]
+    fn a_threshold_of_what_isnt_measured_is_noticed() {
+        let plan = |text: &str, strategies: &[&str]| Plan {
+            require: Some(vec![text.parse().unwrap()]),
+            strategies: Some(strategies.iter().map(|name| (*name).to_owned()).collect()),
+            ..Plan::defaults()
+        };
+        let why = |text, strategies| plan(text, strategies).unmatched_requirement();
+        assert_eq!(why("tps > 1", &[]), None);
+        assert_eq!(why("ser+retry.tps > 1", &[]), None);
+        assert_eq!(why("ser+for-update.tps > 1", &["retry", "for-update"]), None);
+        let message = why("ru.tps > 1", &[]).unwrap();
+        assert!(message.contains("read uncommitted isn't measured; the levels are read committed,"), "{message}");
+        let message = why("ser+swallow.tps > 1", &["retry", "for-update"]).unwrap();
+        assert!(message.contains("swallow isn't measured; the strategies are retry, for-update"), "{message}");
+        assert!(why("ser+swallow.tps > 1", &[]).unwrap().contains("--strategies"));
+        let at_server_default = Plan { levels: Some(Vec::new()), ..plan("ser.tps > 1", &[]) };
+        assert_eq!(at_server_default.unmatched_requirement(), None, "known only when it was measured");
     }
 
     #[test]

@@ -36,7 +36,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 #[command(
     after_help = "Exit status: 0 success; 1 wrong options, no server, or output that can't be written; \
 2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a \
-probe), or a result is worse than another (report --fail-on-regression)."
+probe), or a result is worse than another (report --fail-on-regression); 4 a requirement isn't met (--require)."
 )]
 pub struct Options {
     /// The command.
