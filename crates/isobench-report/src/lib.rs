@@ -80,7 +80,7 @@ pub use document::{
 pub use html::to_html;
 pub use markdown::to_markdown;
 pub use pair::{
-    Difference, Factors, Figures, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio, PairedCell,
+    Difference, Factors, Figures, LevelRatio, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio, PairedCell,
     Regression, Side, compare_results,
 };
 pub use require::{concerns, judge, requirement_lines};

@@ -2,7 +2,7 @@
 //!
 //! Not here: widths, lines, Markdown.
 
-use super::{Figures, PairedCell};
+use super::{Figures, LevelRatio, PairRatio, PairedCell};
 use crate::view::{Entry, Heading, Line, Table};
 
 /// One column.
@@ -20,7 +20,7 @@ struct PairColumn {
 }
 
 /// The columns.
-static COLUMNS: [PairColumn; 11] = [
+static COLUMNS: [PairColumn; 12] = [
     PairColumn { title: "cell", unit: "", right: false, when: always, show: name },
     PairColumn {
         title: "",
@@ -79,6 +79,13 @@ static COLUMNS: [PairColumn; 11] = [
         when: server_was_seen,
         show: |cell| both(cell, |figures| Entry::Number(figures.server_cpu_us)),
     },
+    PairColumn {
+        title: "anomalies",
+        unit: "per million",
+        right: true,
+        when: anomalies_were_counted,
+        show: |cell| both(cell, |figures| Entry::Number(figures.anomalies_per_million)),
+    },
     PairColumn { title: "verdict", unit: "", right: false, when: always, show: |cell| both(cell, verdict) },
 ];
 
@@ -95,6 +102,27 @@ fn always(_: &[PairedCell]) -> bool {
     true
 }
 
+/// The table of what each level costs in both.
+pub fn levels(levels: &[LevelRatio]) -> Table {
+    let columns = [
+        Heading::new("between levels", "", false),
+        Heading::new("A", "", true),
+        Heading::new("B", "", true),
+        Heading::new("B ÷ A", "", true),
+    ];
+    let rows = levels.iter().map(|level| {
+        let name = format!("{} ÷ {}", level.level, level.to);
+        let others = level.name.strip_prefix(&format!("{name}, ")).unwrap_or_default();
+        let name = Entry::Stack(vec![name.as_str().into(), others.into()]);
+        vec![name, Entry::Number(level.a), Entry::Number(level.b), ratio_entry(level.ratio)]
+    });
+    Table::new(columns.into(), rows)
+}
+
+fn anomalies_were_counted(cells: &[PairedCell]) -> bool {
+    cells.iter().any(|cell| cell.a.anomalies.or(cell.b.anomalies).is_some())
+}
+
 fn server_was_seen(cells: &[PairedCell]) -> bool {
     cells.iter().any(|cell| cell.a.server_cpu_us.or(cell.b.server_cpu_us).is_some())
 }
@@ -105,13 +133,18 @@ fn both(cell: &PairedCell, show: fn(&Figures) -> Entry) -> Entry {
 
 /// The ratio is beside B, its interval below.
 fn ratio(cell: &PairedCell) -> Entry {
-    let ratio = cell.ratio.map_or(Entry::Number(None), |ratio| {
-        Entry::ratio(ratio.mean, ratio.low.zip(ratio.high), ratio.significant)
-    });
-    Entry::Stack(vec!["".into(), ratio])
+    Entry::Stack(vec!["".into(), ratio_entry(cell.ratio)])
 }
 
-fn verdict(figures: &Figures) -> Entry {
+/// A ratio with its interval.
+pub fn ratio_entry(ratio: Option<PairRatio>) -> Entry {
+    ratio.map_or(Entry::Number(None), |ratio| {
+        Entry::ratio(ratio.mean, ratio.low.zip(ratio.high), ratio.significant)
+    })
+}
+
+/// The strongest models, and whether a promise is broken.
+pub fn verdict(figures: &Figures) -> Entry {
     let models = if figures.models.is_empty() { "unproved".to_owned() } else { figures.models.join(" or ") };
     Entry::Text(if figures.promise_kept == Some(false) {
         Line::grave(models + ", BROKEN")
