@@ -13,6 +13,7 @@ mod environment;
 mod experiment;
 mod limits;
 mod method;
+mod occasions;
 mod overhead;
 mod part;
 mod pictures;
@@ -29,6 +30,8 @@ use crate::document::Document;
 use crate::numbers::{count, counted};
 use crate::summarise::summarise;
 use crate::words::{capital, distinct, length};
+
+pub use occasions::{pair, trend};
 
 const STYLE: &str = include_str!("html/page.css");
 /// The figures' own style.

@@ -18,6 +18,7 @@
 //! | `markdown` | the answer and the table for a comment on a pull request |
 //! | `pair` | two results side by side, and what counts as a regression |
 //! | `require` | whether a result keeps the thresholds that were set for it |
+//! | `trend` | a series of results: how each cell went |
 //! | `words` | pieces of sentences that several renderings share |
 //! | `html` | the page: the answer, the pictures, everything behind them |
 //!
@@ -61,6 +62,7 @@ mod require;
 mod shape;
 mod summarise;
 mod text;
+mod trend;
 mod view;
 mod words;
 
@@ -87,4 +89,7 @@ pub use require::{concerns, judge, requirement_lines};
 pub use summarise::{resolution, summarise};
 pub use text::layout::wrap;
 pub use text::{Terminal, Text, render};
+pub use trend::{
+    TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendCell, TrendError, TrendPoint, compare_series,
+};
 pub use view::{Emphasis, Line};

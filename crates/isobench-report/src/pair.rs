@@ -26,7 +26,10 @@ use crate::summarise::{counted_ledger, counted_rounds, rate, summarise};
 
 pub use between_levels::LevelRatio;
 pub use differences::Difference;
+pub(crate) use csv::{FACTOR_COLUMNS, FIGURE_COLUMNS, RATIO_COLUMNS, ratio_fields};
+pub(crate) use differences::unequal;
 pub use regression::Regression;
+pub(crate) use table::{ratio_entry, verdict};
 
 /// The value of `format` in a pair's JSON.
 pub const PAIR_FORMAT: &str = "isobench/pair";
@@ -178,15 +181,21 @@ pub struct PairError {
     pub b: u32,
 }
 
+impl PairError {
+    /// Refuses two results whose numbers don't mean the same.
+    pub(crate) fn check(a: &Document, b: &Document) -> Result<(), PairError> {
+        let [a, b] = [a, b].map(|document| document.measurement_version);
+        if a == b { Ok(()) } else { Err(PairError { a, b }) }
+    }
+}
+
 /// Puts two results side by side. Summaries are computed from the rounds, whatever the documents
 /// say. A/A cells are left out.
 ///
 /// # Errors
 /// [`PairError`], if the numbers of the two don't mean the same.
 pub fn compare_results(a: &Document, b: &Document) -> Result<Pair, PairError> {
-    if a.measurement_version != b.measurement_version {
-        return Err(PairError { a: a.measurement_version, b: b.measurement_version });
-    }
+    PairError::check(a, b)?;
     let [a, b] = [a, b].map(|document| {
         let mut document = document.clone();
         summarise(&mut document);
@@ -247,7 +256,7 @@ fn matched<'a>(cells: &Sides<'a>, names: &Names) -> (Vec<Matched<'a>>, Vec<Strin
 impl Matched<'_> {
     /// The rates of both.
     fn samples(&self) -> Samples {
-        Samples { of: rates(self.b), to: rates(self.a), noise: noise(self.a).max(noise(self.b)) }
+        Samples::rates(self.a, self.b)
     }
 
     fn judged(&self, names: &Names, ratio: Option<PairRatio>) -> PairedCell {
@@ -273,6 +282,13 @@ pub(crate) struct Samples {
     pub noise: f64,
 }
 
+impl Samples {
+    /// The rates of a cell on two occasions.
+    pub(crate) fn rates(a: &Cell, b: &Cell) -> Samples {
+        Samples { of: rates(b), to: rates(a), noise: noise(a).max(noise(b)) }
+    }
+}
+
 /// The ratio of each pair of samples. Many ratios are many chances of a false alarm, so all are one
 /// family.
 pub(crate) fn together(samples: &[Samples]) -> Vec<Option<PairRatio>> {
@@ -285,12 +301,12 @@ pub(crate) fn together(samples: &[Samples]) -> Vec<Option<PairRatio>> {
 }
 
 /// The noise beside this cell, as a distance of logarithms; 0 if it wasn't measured.
-pub(crate) fn noise(cell: &Cell) -> f64 {
+fn noise(cell: &Cell) -> f64 {
     cell.summary.ratio.as_ref().and_then(|ratio| ratio.noise).map_or(0.0, f64::ln_1p)
 }
 
 /// Committed transactions per second of each round that counts.
-pub(crate) fn rates(cell: &Cell) -> Vec<f64> {
+fn rates(cell: &Cell) -> Vec<f64> {
     let rounds = counted_rounds(cell).into_iter();
     rounds.filter_map(|round| rate(round, round.transactions.committed)).collect()
 }
@@ -302,6 +318,12 @@ impl Pair {
         self.a.name = a.into();
         self.b.name = b.into();
         self
+    }
+
+    /// Renders the pair as a page like that of one result.
+    pub fn to_html(&self) -> String {
+        let levels = (!self.levels.is_empty()).then(|| table::levels(&self.levels));
+        crate::html::pair(self, &table::table(&self.cells), levels.as_ref(), &text::LEGEND)
     }
 
     /// The pair as indented JSON with a newline at the end.
@@ -327,8 +349,13 @@ impl Side {
         }
     }
 
-    /// The letter with what is known of the result, in words.
-    fn describe(&self, letter: char) -> String {
+    /// The same with the name of its file.
+    pub(crate) fn named(document: &Document, name: &str) -> Side {
+        Side { name: name.to_owned(), ..Side::of(document) }
+    }
+
+    /// The letter or number with what is known of the result, in words.
+    pub(crate) fn describe(&self, letter: &str) -> String {
         let when = self.started_at.as_ref().map(|time| format!("measured {time}"));
         let incomplete = (!self.complete).then(|| "INCOMPLETE".to_owned());
         let name = Some(self.name.clone()).filter(|name| !name.is_empty());

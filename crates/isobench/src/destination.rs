@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use isobench_isolation::history::binary::MAGIC;
-use isobench_report::{FORMAT, csv_titles};
+use isobench_report::{FORMAT, PAIR_FORMAT, TREND_FORMAT, csv_titles};
 
 use isobench_comparison::{Failure, Outcome};
 
@@ -26,6 +26,12 @@ pub enum Kind {
     Page,
     /// One line per round, CSV.
     Lines,
+    /// Several results compared, JSON.
+    Comparison,
+    /// Two results compared, CSV.
+    PairLines,
+    /// A series of results, CSV.
+    TrendLines,
     /// A recorded history, binary.
     History,
 }
@@ -46,8 +52,8 @@ pub fn check_file(option: &str, path: &Path, kind: Kind) -> Outcome {
     let unwritable = |error: &io::Error| refused(format!("could not write \"{shown}\": {error}"));
     if is_stream(path) {
         return match kind {
-            Kind::Result | Kind::Page | Kind::Lines => Ok(()),
             Kind::History => refused("a history can't be written to standard output; name a file".to_owned()),
+            _ => Ok(()),
         };
     }
     if let Err(error) = refuse_foreign_links(path) {
@@ -165,7 +171,8 @@ impl Kind {
         match self {
             Kind::Result => "result",
             Kind::Page => "report",
-            Kind::Lines => "table",
+            Kind::Lines | Kind::PairLines | Kind::TrendLines => "table",
+            Kind::Comparison => "comparison",
             Kind::History => "history",
         }
     }
@@ -174,32 +181,51 @@ impl Kind {
     fn recognises(self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {
-            Kind::Result => {
-                let blank = |c: &char| !c.is_whitespace();
-                let start: String = text.chars().filter(blank).take(64).collect();
-                start.starts_with(&format!("{{\"format\":\"{FORMAT}\""))
-            }
+            Kind::Result => is_json(&text, FORMAT),
+            Kind::Comparison => is_json(&text, PAIR_FORMAT) || is_json(&text, TREND_FORMAT),
             Kind::Page => text.contains("name=\"generator\" content=\"isobench "),
             Kind::Lines => text.starts_with(&csv_titles(3)),
+            Kind::PairLines => first_line(&text).contains(",a_tps,"),
+            Kind::TrendLines => text.starts_with("result,name,started_at,"),
             Kind::History => head.starts_with(&MAGIC),
         }
     }
 }
 
+/// Returns whether a text begins as JSON of this format.
+fn is_json(text: &str, format: &str) -> bool {
+    let start: String = text.chars().filter(|letter| !letter.is_whitespace()).take(64).collect();
+    start.starts_with(&format!("{{\"format\":\"{format}\""))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
-    use isobench_report::{Client, Document, Plan, Server, to_csv, to_html};
+    use isobench_report::{
+        Client, Document, Plan, Server, compare_results, compare_series, to_csv, to_html,
+    };
 
     use super::*;
 
     #[test]
     fn what_we_write_is_recognised_and_nothing_else() {
         let document = Document::new(Server::default(), Client::default(), Plan::default());
+        let pair = compare_results(&document, &document).expect("the same version");
+        let named = [("a".to_owned(), &document), ("b".to_owned(), &document)];
+        let trend = compare_series(&named).expect("the same version");
         let texts = [
             (Kind::Result, document.to_json()),
             (Kind::Page, to_html(&document)),
             (Kind::Lines, to_csv(&document)),
+            (Kind::Comparison, pair.to_json()),
+            (Kind::PairLines, pair.to_csv()),
+            (Kind::TrendLines, trend.to_csv()),
         ];
+        assert!(Kind::Comparison.recognises(trend.to_json().as_bytes()));
+        assert!(Kind::Page.recognises(pair.to_html().as_bytes()) && Kind::Page.recognises(trend.to_html().as_bytes()));
         for (kind, text) in &texts {
             let head = &text.as_bytes()[..text.len().min(4096)];
             for (other, _) in &texts {

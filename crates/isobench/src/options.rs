@@ -58,7 +58,7 @@ pub enum Command {
     Probe(ProbeOptions),
     /// Say what a recorded history proves about the isolation level
     Check(CheckOptions),
-    /// Render a saved result again, or compare two of them
+    /// Render a saved result again, compare two of them, or show a series
     Report(ReportOptions),
     /// Run one benchmark, with pgbench's options and summary
     #[command(disable_help_flag = true)]

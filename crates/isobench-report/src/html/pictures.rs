@@ -29,7 +29,8 @@ pub fn contents(document: &Document) -> Markup {
     }
 }
 
-fn picture(figure: &Figure) -> Markup {
+/// A figure with everything that belongs to it.
+pub fn picture(figure: &Figure) -> Markup {
     let data = format!("{}-data", figure.id);
     html! {
         figure id=(figure.id) aria-labelledby={ (figure.id) "-title" } {

@@ -10,7 +10,7 @@ impl Pair {
     /// Renders the pair as GitHub-flavoured Markdown.
     pub fn to_markdown(&self) -> String {
         let mut blocks = vec![
-            format!("- {}\n- {}", escape(&self.a.describe('A')), escape(&self.b.describe('B'))),
+            format!("- {}\n- {}", escape(&self.a.describe("A")), escape(&self.b.describe("B"))),
             if self.cells.is_empty() {
                 "No cell of A has its like in B, so there is nothing to compare.".to_owned()
             } else {

@@ -22,8 +22,8 @@ impl Pair {
     pub fn to_text(&self, width: usize) -> String {
         let mut lines = Vec::new();
         let paragraph = |lines: &mut Vec<String>, text: &str| lines.extend(wrap(text, width, 2));
-        paragraph(&mut lines, &self.a.describe('A'));
-        paragraph(&mut lines, &self.b.describe('B'));
+        paragraph(&mut lines, &self.a.describe("A"));
+        paragraph(&mut lines, &self.b.describe("B"));
         lines.push(String::new());
         if self.cells.is_empty() {
             paragraph(&mut lines, "No cell of A has its like in B, so there is nothing to compare.");
