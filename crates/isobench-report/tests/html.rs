@@ -14,7 +14,7 @@ mod sound;
 use std::path::Path;
 
 use examples::example;
-use isobench_report::{compare_results, render, to_csv, to_html, to_markdown};
+use isobench_report::{Document, compare_results, compare_series, render, to_csv, to_html, to_markdown};
 use isobench_testkit::golden;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -32,6 +32,23 @@ fn every_example_is_a_sound_page() {
     for (name, document) in examples::all() {
         let faults = sound::faults(&to_html(&document));
         assert!(faults.is_empty(), "{name}: {faults:#?}");
+    }
+}
+
+/// Each example with the next ones.
+#[test]
+fn several_results_make_sound_pages() {
+    let examples = examples::all();
+    for three in examples.windows(3) {
+        let names: Vec<&str> = three.iter().map(|(name, _)| *name).collect();
+        let pair = compare_results(&three[0].1, &three[1].1).expect("the same version").named("<a>", "b");
+        let named: Vec<(String, &Document)> =
+            three.iter().map(|(name, document)| ((*name).to_owned(), document)).collect();
+        let trend = compare_series(&named).expect("the same version");
+        for page in [pair.to_html(), trend.to_html()] {
+            let faults = sound::faults(&page);
+            assert!(faults.is_empty(), "{names:?}: {faults:#?}");
+        }
     }
 }
 

@@ -106,8 +106,8 @@ fn always(_: &[PairedCell]) -> bool {
 pub fn levels(levels: &[LevelRatio]) -> Table {
     let columns = [
         Heading::new("between levels", "", false),
-        Heading::new("A", "", true),
-        Heading::new("B", "", true),
+        Heading::new("A", "ratio", true),
+        Heading::new("B", "ratio", true),
         Heading::new("B ÷ A", "", true),
     ];
     let rows = levels.iter().map(|level| {
