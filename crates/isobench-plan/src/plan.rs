@@ -254,7 +254,8 @@ impl Plan {
     /// Returns why a threshold concerns no cell of this plan, whose defaults are given; `None` if
     /// each concerns one.
     pub fn unmatched_requirement(&self) -> Option<String> {
-        let selectors = self.required().iter().filter_map(|required| Some((required, required.selector.as_ref()?)));
+        let selectors =
+            self.required().iter().filter_map(|required| Some((required, required.selector.as_ref()?)));
         let compares = |level: &Level| self.levels().contains(level);
         let uses = |name: &String| match self.strategies() {
             [] => name == "retry",
@@ -381,9 +382,15 @@ mod tests {
         assert_eq!(why("ser+retry.tps > 1", &[]), None);
         assert_eq!(why("ser+for-update.tps > 1", &["retry", "for-update"]), None);
         let message = why("ru.tps > 1", &[]).unwrap();
-        assert!(message.contains("read uncommitted isn't measured; the levels are read committed,"), "{message}");
+        assert!(
+            message.contains("read uncommitted isn't measured; the levels are read committed,"),
+            "{message}"
+        );
         let message = why("ser+swallow.tps > 1", &["retry", "for-update"]).unwrap();
-        assert!(message.contains("swallow isn't measured; the strategies are retry, for-update"), "{message}");
+        assert!(
+            message.contains("swallow isn't measured; the strategies are retry, for-update"),
+            "{message}"
+        );
         assert!(why("ser+swallow.tps > 1", &[]).unwrap().contains("--strategies"));
         let at_server_default = Plan { levels: Some(Vec::new()), ..plan("ser.tps > 1", &[]) };
         assert_eq!(at_server_default.unmatched_requirement(), None, "known only when it was measured");

@@ -246,7 +246,9 @@ fn number(text: &str) -> Result<f64, String> {
     let number = digits.parse::<f64>().map(|number| number / unit).ok().filter(|number| number.is_finite());
     // Minus zero would be written back as "-0".
     number.map(|number| number + 0.0).ok_or_else(|| {
-        format!("\"{text}\" isn't a number, such as 0.5, 1000 or 20%; units can't be named, latencies are in ms")
+        format!(
+            "\"{text}\" isn't a number, such as 0.5, 1000 or 20%; units can't be named, latencies are in ms"
+        )
     })
 }
 

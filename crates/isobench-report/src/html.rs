@@ -17,6 +17,7 @@ mod occasions;
 mod overhead;
 mod part;
 mod pictures;
+mod requirements;
 mod server_side;
 mod table;
 mod verdict;
@@ -49,8 +50,9 @@ struct Section {
 }
 
 /// The sections in the order of the page.
-static SECTIONS: [Section; 11] = [
+static SECTIONS: [Section; 12] = [
     Section { id: "answer", title: "Answer", body: answer::body },
+    Section { id: "requirements", title: "Requirements", body: requirements::body },
     Section { id: "experiment", title: "The published experiment", body: experiment::body },
     Section { id: "overhead", title: "What each level costs", body: overhead::body },
     Section { id: "pictures", title: "Pictures", body: pictures::body },

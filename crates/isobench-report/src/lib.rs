@@ -82,8 +82,8 @@ pub use document::{
 pub use html::to_html;
 pub use markdown::to_markdown;
 pub use pair::{
-    Difference, Factors, Figures, LevelRatio, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio, PairedCell,
-    Regression, Side, compare_results,
+    Difference, Factors, Figures, LevelRatio, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio,
+    PairedCell, Regression, Side, compare_results,
 };
 pub use require::{concerns, judge, requirement_lines};
 pub use summarise::{resolution, summarise};

@@ -25,8 +25,8 @@ use crate::numbers::{counted, short};
 use crate::summarise::{counted_ledger, counted_rounds, rate, summarise};
 
 pub use between_levels::LevelRatio;
-pub use differences::Difference;
 pub(crate) use csv::{FACTOR_COLUMNS, FIGURE_COLUMNS, RATIO_COLUMNS, ratio_fields};
+pub use differences::Difference;
 pub(crate) use differences::unequal;
 pub use regression::Regression;
 pub(crate) use table::{ratio_entry, verdict};
@@ -323,7 +323,7 @@ impl Pair {
     /// Renders the pair as a page like that of one result.
     pub fn to_html(&self) -> String {
         let levels = (!self.levels.is_empty()).then(|| table::levels(&self.levels));
-        crate::html::pair(self, &table::table(&self.cells), levels.as_ref(), &text::LEGEND)
+        crate::html::pair(self, &table::table_of_two_rows(&self.cells), levels.as_ref(), &text::LEGEND)
     }
 
     /// The pair as indented JSON with a newline at the end.

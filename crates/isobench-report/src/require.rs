@@ -53,7 +53,8 @@ fn judge_one(document: &Document, requirement: &Requirement) -> RequirementResul
 
 /// The cells that a threshold concerns. A cell that repeats the first level (A/A) is none.
 fn concerned<'a>(document: &'a Document, requirement: &'a Requirement) -> impl Iterator<Item = &'a Cell> {
-    let selected = |cell: &&Cell| requirement.selector.as_ref().is_none_or(|selector| selects(selector, cell));
+    let selected =
+        |cell: &&Cell| requirement.selector.as_ref().is_none_or(|selector| selects(selector, cell));
     document.cells.iter().filter(|cell| !cell.calibration).filter(selected)
 }
 
@@ -116,12 +117,8 @@ fn measured(cell: &Cell, figure: Figure, end: End) -> Measured {
         Figure::ConflictRatio => ran().and_then(|()| exactly(summary.conflict_ratio)),
         Figure::Retries => ran().and_then(|()| exactly(summary.retries_per_transaction)),
         Figure::Wasted => ran().and_then(|()| exactly(summary.wasted_share)),
-        Figure::GivenUp => {
-            ran().and_then(|()| exactly(counted_ledger(cell).transactions.given_up as f64))
-        }
-        Figure::Swallowed => {
-            ran().and_then(|()| exactly(counted_ledger(cell).transactions.swallowed as f64))
-        }
+        Figure::GivenUp => ran().and_then(|()| exactly(counted_ledger(cell).transactions.given_up as f64)),
+        Figure::Swallowed => ran().and_then(|()| exactly(counted_ledger(cell).transactions.swallowed as f64)),
     }
 }
 
@@ -138,9 +135,7 @@ fn end_of(estimate: &Interval, end: End) -> Measured {
     };
     match number {
         Some(number) => Ok(Value { number, at_least: false }),
-        None if estimate.mean.is_some() => {
-            Err("has no interval; measure more rounds, or longer".to_owned())
-        }
+        None if estimate.mean.is_some() => Err("has no interval; measure more rounds, or longer".to_owned()),
         None => unmeasured(),
     }
 }
@@ -151,15 +146,15 @@ fn ratio(cell: &Cell, end: End) -> Measured {
     if ratio.to == cell.level.name() {
         return Ok(Value { number: 1.0, at_least: false });
     }
-    let interval = Interval { mean: Some(ratio.mean), low: ratio.low, high: ratio.high, ..Interval::default() };
+    let interval =
+        Interval { mean: Some(ratio.mean), low: ratio.low, high: ratio.high, ..Interval::default() };
     end_of(&interval, end)
 }
 
 fn percentile(cell: &Cell, percent: f64, end: End) -> Measured {
     let found = cell.summary.percentiles.iter().find(|found| (found.percent - percent).abs() < 1e-9);
     let Some(found) = found else { return unmeasured() };
-    let interval =
-        Interval { mean: Some(found.ms), low: found.low, high: found.high, ..Interval::default() };
+    let interval = Interval { mean: Some(found.ms), low: found.low, high: found.high, ..Interval::default() };
     end_of(&interval, end)
 }
 
@@ -196,16 +191,22 @@ impl RequirementResult {
     /// The threshold with its value and "met" or "NOT MET", a line.
     pub fn line(&self) -> String {
         let word = if self.met { "met    " } else { "NOT MET" };
+        format!("{word}  {}: {}", self.requirement, self.found())
+    }
+
+    /// The values, or those that don't keep the threshold, and the reasons why not.
+    pub(crate) fn found(&self) -> String {
         let failing = self.cells.iter().filter(|cell| !cell.met).map(RequiredCell::describe);
-        let mut values: Vec<String> = if self.met { vec![self.values()] } else { failing.collect() };
-        values.extend(self.reason.clone());
-        format!("{word}  {}: {}", self.requirement, values.join("; "))
+        let mut found: Vec<String> = if self.met { vec![self.values()] } else { failing.collect() };
+        found.extend(self.reason.clone());
+        found.join("; ")
     }
 
     /// The values of all cells: the smallest and the largest.
     fn values(&self) -> String {
         let values = || self.cells.iter().filter_map(|cell| cell.value);
-        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        let (low, high) =
+            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
         if short(low) == short(high) { short(low) } else { format!("{} to {}", short(low), short(high)) }
     }
 }

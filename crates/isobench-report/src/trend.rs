@@ -101,12 +101,14 @@ pub fn compare_series(results: &[(String, &Document)]) -> Result<Trend, TrendErr
     let sides = results.iter().zip(&documents).map(|((name, _), document)| Side::named(document, name));
     let warnings = rest.iter().zip(2..).flat_map(|((_, document), place)| {
         let unequal = pair::unequal(reference, document).into_iter();
-        unequal.map(move |name| format!("Results 1 and {place} differ in {name}, which is part of every ratio."))
+        unequal
+            .map(move |name| format!("Results 1 and {place} differ in {name}, which is part of every ratio."))
     });
-    let incomplete = documents.iter().zip(1..).filter(|(document, _)| !document.complete).map(|(document, place)| {
-        let reason = document.incomplete_reason.as_deref().unwrap_or("it ended early");
-        format!("Result {place} is incomplete: {}.", reason.trim_end_matches('.'))
-    });
+    let incomplete =
+        documents.iter().zip(1..).filter(|(document, _)| !document.complete).map(|(document, place)| {
+            let reason = document.incomplete_reason.as_deref().unwrap_or("it ended early");
+            format!("Result {place} is incomplete: {}.", reason.trim_end_matches('.'))
+        });
     Ok(Trend::of(sides.collect(), warnings.chain(incomplete).collect(), cells(&documents)))
 }
 

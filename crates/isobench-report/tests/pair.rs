@@ -264,7 +264,8 @@ fn any_two_examples_have_every_rendering() {
     // Each with the next one: as many kinds of pairs as examples.
     for ((_, a), (_, b)) in examples.iter().zip(examples.iter().cycle().skip(1)) {
         for pair in [pair(a, b), pair(b, a)] {
-            for text in [pair.to_text(100), pair.to_markdown(), pair.to_csv(), pair.to_json(), pair.to_html()] {
+            for text in [pair.to_text(100), pair.to_markdown(), pair.to_csv(), pair.to_json(), pair.to_html()]
+            {
                 assert!(!text.contains("NaN") && !text.contains("inf,"), "{text}");
             }
             pair.regressions(0.05);

@@ -30,9 +30,7 @@ static ROWS: [(&str, &str, Expected); 21] = [
     ("three-levels", "ratio.low", |cell| cell.summary.ratio.as_ref().and_then(|ratio| ratio.low)),
     ("three-levels", "ratio.high", |cell| cell.summary.ratio.as_ref().and_then(|ratio| ratio.high)),
     ("broken-promise", "anomalies", |cell| Some(cell.summary.verdict.as_ref()?.anomalies as f64)),
-    ("broken-promise", "anomalies-per-million", |cell| {
-        cell.summary.verdict.as_ref()?.anomalies_per_million
-    }),
+    ("broken-promise", "anomalies-per-million", |cell| cell.summary.verdict.as_ref()?.anomalies_per_million),
     ("violated", "violations", |cell| Some(cell.summary.violations as f64)),
     ("three-levels", "p50", |cell| Some(cell.summary.percentiles[0].ms)),
     ("three-levels", "p50.low", |cell| cell.summary.percentiles[0].low),
@@ -121,7 +119,10 @@ fn a_level_selects_its_cells_and_none_selects_all() {
     let strategies = example("strategies");
     let some = strategies.cells.iter().find(|cell| cell.strategy() != "retry").expect("a strategy");
     let text = format!("{}+{}.tps >= 0", some.level.name(), some.strategy());
-    assert!(judged(&strategies, &text).cells.iter().all(|cell| cell.cell.contains(some.strategy())), "{text}");
+    assert!(
+        judged(&strategies, &text).cells.iter().all(|cell| cell.cell.contains(some.strategy())),
+        "{text}"
+    );
     let swapped = example("level-mismatch");
     let named = swapped.cells.iter().find(|cell| cell.level.differs()).expect("a cell").level.name();
     let result = judged(&swapped, &format!("{named}.tps >= 0"));
@@ -131,7 +132,8 @@ fn a_level_selects_its_cells_and_none_selects_all() {
 #[test]
 fn a_count_that_was_ended_passes_only_what_larger_ones_pass() {
     let mut document = example("broken-promise");
-    let broken = document.cells.iter_mut().find(|cell| cell.summary.verdict.as_ref().is_some_and(|v| v.anomalies > 0));
+    let broken =
+        document.cells.iter_mut().find(|cell| cell.summary.verdict.as_ref().is_some_and(|v| v.anomalies > 0));
     let verdict = broken.expect("a cell with anomalies").summary.verdict.as_mut().expect("a verdict");
     (verdict.anomalies, verdict.at_least) = (5, true);
     let met = |text: &str| {

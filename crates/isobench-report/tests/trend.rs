@@ -145,7 +145,9 @@ fn a_column_has_one_name_everywhere() {
         let place = titles(text).iter().position(|found| found == title).expect("the column");
         text.lines().skip(1).map(|line| line.split(',').nth(place).expect("a field").to_owned()).collect()
     };
-    for factor in ["workload", "scale", "clients", "protocol", "backoff", "rate", "strategy", "varied", "level"] {
+    for factor in
+        ["workload", "scale", "clients", "protocol", "backoff", "rate", "strategy", "varied", "level"]
+    {
         assert_eq!(column(&rounds, factor), column(&pair, factor), "{factor}");
     }
 }

@@ -99,7 +99,8 @@ pub fn check_folder(path: &Path) -> io::Result<()> {
 /// Several are; the message names their options.
 pub fn one_stream(files: &[(&str, &Option<PathBuf>)]) -> Outcome<bool> {
     let is_one = |path: &&Option<PathBuf>| path.as_deref().is_some_and(is_stream);
-    let options: Vec<&str> = files.iter().filter(|(_, path)| is_one(&path)).map(|(option, _)| *option).collect();
+    let options: Vec<&str> =
+        files.iter().filter(|(_, path)| is_one(&path)).map(|(option, _)| *option).collect();
     match options.as_slice() {
         [] => Ok(false),
         [_] => Ok(true),
@@ -122,7 +123,8 @@ const MOST_LINKS: usize = 40;
 pub fn refuse_foreign_links(path: &Path) -> io::Result<()> {
     let own = rustix::process::geteuid().as_raw();
     let trusted = |user: u32| user == own || user == 0;
-    let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<OsString>>();
+    let parts =
+        |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<OsString>>();
     let mut rest: VecDeque<OsString> = parts(path).into();
     let (mut here, mut links) = (PathBuf::new(), 0);
     while let Some(part) = rest.pop_front() {
@@ -204,9 +206,7 @@ fn first_line(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use isobench_report::{
-        Client, Document, Plan, Server, compare_results, compare_series, to_csv, to_html,
-    };
+    use isobench_report::{Client, Document, Plan, Server, compare_results, compare_series, to_csv, to_html};
 
     use super::*;
 
@@ -225,7 +225,10 @@ mod tests {
             (Kind::TrendLines, trend.to_csv()),
         ];
         assert!(Kind::Comparison.recognises(trend.to_json().as_bytes()));
-        assert!(Kind::Page.recognises(pair.to_html().as_bytes()) && Kind::Page.recognises(trend.to_html().as_bytes()));
+        assert!(
+            Kind::Page.recognises(pair.to_html().as_bytes())
+                && Kind::Page.recognises(trend.to_html().as_bytes())
+        );
         for (kind, text) in &texts {
             let head = &text.as_bytes()[..text.len().min(4096)];
             for (other, _) in &texts {

@@ -35,10 +35,12 @@ pub fn report(options: &ReportOptions) -> Outcome {
         [one] => {
             let kinds = (Kind::Result, Kind::Lines);
             deliver(&one.document, options, kinds, || one.default_page(options))?;
+            // Those that the result was measured with decided the status then.
+            let own = if options.require.is_empty() { &[][..] } else { &one.document.requirements };
             if options.format != Some(ReportFormat::Text) {
-                eprint!("{}", requirement_lines(&one.document.requirements));
+                eprint!("{}", requirement_lines(own));
             }
-            requirements(&one.document.requirements)
+            requirements(own)
         }
         [a, b] => {
             let pair = compare_results(&a.document, &b.document).map_err(Failure::setup)?;
@@ -108,7 +110,6 @@ impl Saved {
         let mut document = Document::from_json(&bytes)
             .map_err(|error| Failure::setup(format!("{}: {error}", shown(&path))))?;
         summarise(&mut document);
-        // Those that the result was measured with decided the status then.
         let unmatched = options.require.iter().find(|requirement| !concerns(&document, requirement));
         if let Some(requirement) = unmatched {
             return Err(Failure::setup(format!(
@@ -117,9 +118,8 @@ impl Saved {
                 levels(&document)
             )));
         }
-        if !options.require.is_empty() {
-            document.requirements = judge(&document, &options.require);
-        }
+        let required = if options.require.is_empty() { document.plan.required() } else { &options.require };
+        document.requirements = judge(&document, required);
         Ok(Saved { given: given.to_owned(), path, document })
     }
 
