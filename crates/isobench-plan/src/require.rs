@@ -308,14 +308,15 @@ fn unknown_figure(name: &str) -> String {
     format!("unknown metric \"{name}\"; use one of {}{hint}", names.join(", "))
 }
 
-/// "; did you mean X?", if one of the names is near.
+/// ` (did you mean "X"?)`, if at most one letter of three differs from one of the names.
 fn hint(written: &str, names: impl Iterator<Item = &'static str>) -> String {
-    const NEAR: f64 = 0.8;
-    let near = names
-        .map(|name| (strsim::jaro_winkler(&written.to_lowercase(), name), name))
-        .max_by(|one, other| one.0.total_cmp(&other.0));
-    near.filter(|(likeness, _)| *likeness > NEAR)
-        .map_or_else(String::new, |(_, name)| format!("; did you mean {name}?"))
+    let written = written.to_lowercase();
+    let distance = |name: &str| {
+        let changes = strsim::osa_distance(&written, name);
+        (changes * 3 <= written.chars().count().max(name.chars().count())).then_some(changes)
+    };
+    let near = names.filter_map(|name| Some((distance(name)?, name))).min_by_key(|(changes, _)| *changes);
+    near.map_or_else(String::new, |(_, name)| format!(" (did you mean \"{name}\"?)"))
 }
 
 #[cfg(test)]
@@ -366,11 +367,11 @@ mod tests {
             ("tps", "OP is >=, <=, >, <, == or !="),
             ("tps = 5", "OP is"),
             ("tsp >= 5", "unknown metric \"tsp\"; use one of tps, ratio, anomalies,"),
-            ("anomalie == 0", "did you mean anomalies?"),
+            ("anomalie == 0", "did you mean \"anomalies\"?"),
             ("ser.conflict-rate < 1", "unknown metric \"conflict-rate\""),
-            ("ser.conflict-rate < 1", "did you mean conflict-ratio?"),
+            ("ser.conflict-rate < 1", "did you mean \"conflict-ratio\"?"),
             ("serialisable.tps > 1", "unknown isolation level \"serialisable\""),
-            ("serialisable.tps > 1", "did you mean serializable?"),
+            ("serialisable.tps > 1", "did you mean \"serializable\"?"),
             ("p99.8 < 1", "unknown metric \"p99.8\""),
             ("anomalies.low == 0", "anomalies has no interval"),
             ("ser+.tps > 1", "no strategy after +"),

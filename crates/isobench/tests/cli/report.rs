@@ -318,7 +318,7 @@ fn what_is_no_result_is_an_error_that_says_why() {
         (&["report", "three-levels.json", "--html", "-", "--json", "-"], "--html - and --json -: only one"),
         (&["report", "three-levels.json", "--json", "check.json"], "isn't a result of isobench, so it isn't"),
         (&["report", "three-levels.json", "--csv", "three-levels.json"], "isn't a table of isobench"),
-        (&["report", "three-levels.json", "--require", "tsp > 1"], "did you mean tps?"),
+        (&["report", "three-levels.json", "--require", "tsp > 1"], "did you mean \"tps\"?"),
         (
             &["report", "three-levels.json", "--require", "ru.tps > 1"],
             "has no such cell; its levels are read",

@@ -67,6 +67,12 @@ impl Files {
     /// prints a warning and leaves them out.
     fn into_folder(self, folder: &Path) -> Outcome<Files> {
         let (json, html) = (folder.join(RESULT), folder.join("report.html"));
+        if let Err(why) = latest::check(folder) {
+            if !self.unasked {
+                return Err(Failure::setup(format!("--results: {why}")));
+            }
+            eprintln!("{}", self.complaint(&why));
+        }
         if let Err(error) = check_folder(folder) {
             let why = format!("could not make the folder \"{}\": {error}", folder.display());
             if !self.unasked {
@@ -74,12 +80,6 @@ impl Files {
             }
             eprintln!("{}", self.complaint(&why));
             return Ok(Files { unasked: false, ..self });
-        }
-        if let Err(why) = latest::check(folder) {
-            if !self.unasked {
-                return Err(Failure::setup(format!("--results: {why}")));
-            }
-            eprintln!("{}", self.complaint(&why));
         }
         if folder.is_dir() {
             check_file("--results", &json, Kind::Result)?;
