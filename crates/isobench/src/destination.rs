@@ -100,7 +100,7 @@ pub fn check_folder(path: &Path) -> io::Result<()> {
 pub fn one_stream(files: &[(&str, &Option<PathBuf>)]) -> Outcome<bool> {
     let is_one = |path: &&Option<PathBuf>| path.as_deref().is_some_and(is_stream);
     let options: Vec<&str> =
-        files.iter().filter(|(_, path)| is_one(&path)).map(|(option, _)| *option).collect();
+        files.iter().filter(|(_, path)| is_one(path)).map(|(option, _)| *option).collect();
     match options.as_slice() {
         [] => Ok(false),
         [_] => Ok(true),
