@@ -8,8 +8,8 @@ use crate::view::{Entry, Heading, Table};
 pub const LEGEND: [&str; 2] = [
     "÷ first: committed transactions per second as a multiple of those in the first result that has \
      the cell, with its interval, which holds with 95 % for all ratios here together (Welch's t of the \
-     logarithms of independent rounds, Bonferroni). A difference is more than noise if that interval \
-     excludes 1.",
+     logarithms of independent rounds, Bonferroni), and what that is less (−) or more (+), where the \
+     interval excludes 1; ≈: no measurable difference.",
     "The rounds of different results weren't interleaved: whatever else changed between the \
      measurements is part of every ratio, and no interval knows it.",
 ];
