@@ -14,6 +14,9 @@ pub enum Failure {
     /// Status 3.
     #[error("{0}")]
     Broken(String),
+    /// The measurement is complete, but doesn't keep a threshold that was set for it. Status 4.
+    #[error("{0}")]
+    Unmet(String),
     /// The measurement is complete, but its history allows no verdict: it contradicts itself, is
     /// incomplete, or is missing. Status 1.
     #[error("{0}")]

@@ -13,6 +13,7 @@
 //! | `file` | plan files: read in one of two sizes, written |
 //! | `published` | the plans that come with isobench |
 //! | `experiment` | the published experiment that a plan repeats |
+//! | `require` | thresholds that a result must keep: how they are written |
 //!
 //! ```
 //! use isobench_plan::Plan;
@@ -27,6 +28,7 @@ mod experiment;
 mod file;
 mod plan;
 mod published;
+mod require;
 mod retried;
 mod time;
 mod values;
@@ -35,6 +37,7 @@ pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector
 pub use file::{PlanError, Size, keys, read, write};
 pub use plan::Plan;
 pub use published::{PUBLISHED, Published, published};
+pub use require::{CellSelector, Comparison, End, FIGURES, Figure, FigureFacts, Requirement};
 pub use retried::RetriedState;
 pub use time::{milliseconds, seconds};
 pub use values::{Setting, Share, Vary, WrongValue};

@@ -9,7 +9,7 @@ use isobench_isolation::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Experiment, RetriedState, Setting, Share, Vary, time};
+use crate::{Experiment, Requirement, RetriedState, Setting, Share, Vary, time};
 
 /// The headings of the options in help.
 mod heading {
@@ -17,6 +17,7 @@ mod heading {
     pub const LENGTH: &str = "How long, how precisely";
     pub const LOAD: &str = "Load";
     pub const RETRIES: &str = "Retries";
+    pub const REQUIRED: &str = "What must come out";
     pub const EXPERT: &str = "For experts";
 }
 
@@ -222,6 +223,12 @@ pub struct Plan {
         hide_short_help = true
     )]
     pub connect: Option<bool>,
+    /// What must come out, or else the exit status is 4: [LEVEL.]METRIC[.low|.high] OP NUMBER, such
+    /// as 'serializable.ratio.low >= 0.5', 'anomalies == 0' or 'p99 <= 50' (repeatable; without a
+    /// level for every row)
+    #[arg(long, value_name = "EXPRESSION", help_heading = heading::REQUIRED)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require: Option<Vec<Requirement>>,
     /// Settings of the embedded server, such as `autovacuum=off`. Has no option of this name:
     /// --server-setting adds to them
     #[arg(skip)]
@@ -284,7 +291,7 @@ impl Plan {
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
             time_limit, warmup, max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries,
             retry_sqlstate, continue_on_error, protocol, jobs,
-            seed, strict_levels, no_observe, connect, server_settings, full, experiment;
+            seed, strict_levels, no_observe, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
         )
@@ -343,6 +350,39 @@ impl Plan {
     /// Transactions started per second; none: as many as possible.
     pub fn rates(&self) -> &[f64] {
         list(&self.rate)
+    }
+
+    /// The thresholds that the result must keep.
+    pub fn required(&self) -> &[Requirement] {
+        list(&self.require)
+    }
+
+    /// Returns why a threshold concerns no cell of this plan, whose defaults are given; `None` if
+    /// each concerns one.
+    pub fn unmatched_requirement(&self) -> Option<String> {
+        let selectors =
+            self.required().iter().filter_map(|required| Some((required, required.selector.as_ref()?)));
+        let compares = |level: &Level| self.levels().contains(level);
+        let uses = |name: &String| match self.strategies() {
+            [] => name == "retry",
+            strategies => strategies.contains(name),
+        };
+        selectors.into_iter().find_map(|(required, selector)| {
+            if !self.levels().is_empty() && !compares(&selector.level) {
+                let levels: Vec<&str> = self.levels().iter().map(|level| level.name()).collect();
+                return Some(format!(
+                    "--require \"{required}\": the level {} isn't measured; the levels are {}",
+                    selector.level,
+                    levels.join(", ")
+                ));
+            }
+            let strategy = selector.strategy.as_ref().filter(|name| !uses(name))?;
+            let known = match self.strategies() {
+                [] => "there are none (--strategies)".to_owned(),
+                strategies => format!("the strategies are {}", strategies.join(", ")),
+            };
+            Some(format!("--require \"{required}\": the strategy {strategy} isn't measured; {known}"))
+        })
     }
 
     /// Settings of the embedded server: values by name.
@@ -444,6 +484,32 @@ mod tests {
         assert_eq!((plan.time, plan.transactions), (None, Some(7)));
         let plan = timed.or(counted);
         assert_eq!((plan.time, plan.transactions), (Some(3.0), None));
+    }
+
+    #[test]
+    fn a_threshold_of_what_isnt_measured_is_noticed() {
+        let plan = |text: &str, strategies: &[&str]| Plan {
+            require: Some(vec![text.parse().unwrap()]),
+            strategies: Some(strategies.iter().map(|name| (*name).to_owned()).collect()),
+            ..Plan::defaults()
+        };
+        let why = |text, strategies| plan(text, strategies).unmatched_requirement();
+        assert_eq!(why("tps > 1", &[]), None);
+        assert_eq!(why("ser+retry.tps > 1", &[]), None);
+        assert_eq!(why("ser+for-update.tps > 1", &["retry", "for-update"]), None);
+        let message = why("ru.tps > 1", &[]).unwrap();
+        assert!(
+            message.contains("read uncommitted isn't measured; the levels are read committed,"),
+            "{message}"
+        );
+        let message = why("ser+swallow.tps > 1", &["retry", "for-update"]).unwrap();
+        assert!(
+            message.contains("swallow isn't measured; the strategies are retry, for-update"),
+            "{message}"
+        );
+        assert!(why("ser+swallow.tps > 1", &[]).unwrap().contains("--strategies"));
+        let at_server_default = Plan { levels: Some(Vec::new()), ..plan("ser.tps > 1", &[]) };
+        assert_eq!(at_server_default.unmatched_requirement(), None, "known only when it was measured");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::RetriedState;
+use crate::{Requirement, RetriedState};
 
 /// The text doesn't match the syntax.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -157,7 +157,7 @@ macro_rules! is_text {
     )+};
 }
 
-is_text!(Vary, Setting, Share, RetriedState);
+is_text!(Vary, Setting, Share, RetriedState, Requirement);
 
 #[cfg(test)]
 mod tests {

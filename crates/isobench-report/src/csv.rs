@@ -1,7 +1,7 @@
 //! One line per round and cell, for spreadsheets and scripts.
 //!
-//! Comma-separated values of RFC 4180 with a line of titles; empty where there is no value. Not
-//! here: summaries.
+//! Comma-separated values of RFC 4180 with a line of titles; empty where there is no value. What a
+//! pair or a series has, too, has the same title there. Not here: summaries.
 
 use std::collections::BTreeMap;
 
@@ -28,12 +28,10 @@ static COLUMNS: [CsvColumn; 68] = [
     ("protocol", |_, cell, _| cell.protocol.clone()),
     ("backoff", |_, cell, _| cell.backoff.clone()),
     ("rate", |_, cell, _| number(cell.rate)),
-    ("strategy", |_, cell, _| cell.strategy.clone().unwrap_or_default()),
+    ("strategy", |_, cell, _| cell.strategy().to_owned()),
     ("varied", |_, cell, _| varied(cell)),
     ("calibration", |_, cell, _| cell.calibration.to_string()),
-    ("level_requested", |_, cell, _| {
-        cell.level.requested.map_or_else(String::new, |level| level.to_string())
-    }),
+    ("level", |_, cell, _| cell.level.name()),
     ("level_effective", |_, cell, _| cell.level.effective.to_string()),
     ("round", |_, _, round| round.round.to_string()),
     ("order", |_, _, round| optional(round.order)),
@@ -79,12 +77,7 @@ static COLUMNS: [CsvColumn; 68] = [
     ("promised", |_, _, round| verdict(round, |verdict| verdict.promised.clone())),
     ("promise_kept", |_, _, round| verdict(round, |verdict| verdict.kept.map(|kept| kept.to_string()))),
     ("not_contradicted", |_, _, round| verdict(round, |verdict| Some(verdict.not_contradicted.join("; ")))),
-    ("anomalies", |_, _, round| {
-        verdict(round, |verdict| {
-            let counts = verdict.anomalies.iter().map(|anomaly| anomaly.count);
-            Some(counts.fold(0, u64::saturating_add).to_string())
-        })
-    }),
+    ("anomalies", |_, _, round| verdict(round, |verdict| Some(verdict.anomalous().to_string()))),
     ("errors", |_, _, round| round.errors.len().to_string()),
     ("client_cpu_s", |_, _, round| number(round.client_cpu_s)),
     ("connect_s", |_, _, round| number(round.connect_s)),

@@ -8,6 +8,7 @@ mod environment;
 mod flag;
 mod latency;
 mod layout;
+mod requirement;
 mod round;
 mod search;
 mod series;
@@ -28,6 +29,7 @@ pub use isobench_plan::{
     Experiment, Metric, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape,
 };
 pub use latency::{Distribution, Latency};
+pub use requirement::{RequiredCell, RequirementResult};
 pub use round::{Conflict, Invariant, Round, RoundError, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
 pub use series::{ClientLoad, Series};
@@ -85,6 +87,9 @@ pub struct Document {
     /// The highest rates that were searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweeps: Vec<SweepResult>,
+    /// The thresholds that the result had to keep, and what came of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<RequirementResult>,
     /// Facts to know before trusting the numbers, a sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -186,6 +191,7 @@ impl Document {
             command: Vec::new(),
             resolution: None,
             sweeps: Vec::new(),
+            requirements: Vec::new(),
             warnings: Vec::new(),
             server,
             other_servers: Vec::new(),

@@ -15,9 +15,11 @@ mod experiment;
 mod limits;
 mod matrix;
 mod method;
+mod occasions;
 mod overhead;
 mod part;
 mod pictures;
+mod requirements;
 mod scripts;
 mod server_side;
 mod table;
@@ -33,6 +35,8 @@ use crate::document::Document;
 use crate::numbers::{count, counted};
 use crate::summarise::summarise;
 use crate::words::{capital, distinct, length};
+
+pub use occasions::{pair, trend};
 
 const STYLE: &str = include_str!("html/page.css");
 /// The figures' own style.
@@ -57,7 +61,7 @@ struct Section {
 const PLAIN: Section = Section { id: "", title: "", folded: None, body: |_| None, figures: |_| Vec::new() };
 
 /// The sections in the order of the page.
-static SECTIONS: [Section; 13] = [
+static SECTIONS: [Section; 14] = [
     Section { id: "answer", title: "Answer", body: answer::body, ..PLAIN },
     Section {
         id: "tradeoff",
@@ -66,6 +70,7 @@ static SECTIONS: [Section; 13] = [
         figures: tradeoff::contents,
         ..PLAIN
     },
+    Section { id: "requirements", title: "Requirements", body: requirements::body, ..PLAIN },
     Section { id: "experiment", title: "The published experiment", body: experiment::body, ..PLAIN },
     Section { id: "overhead", title: "What each level costs", body: overhead::body, ..PLAIN },
     Section {

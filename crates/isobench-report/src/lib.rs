@@ -17,6 +17,8 @@
 //! | `csv` | one line per round |
 //! | `markdown` | the answer and the table for a comment on a pull request |
 //! | `pair` | two results side by side, and what counts as a regression |
+//! | `require` | whether a result keeps the thresholds that were set for it |
+//! | `trend` | a series of results: how each cell went |
 //! | `words` | pieces of sentences that several renderings share |
 //! | `html` | the page: the answer, the pictures, everything behind them |
 //!
@@ -56,9 +58,11 @@ mod markdown;
 mod numbers;
 mod overhead;
 mod pair;
+mod require;
 mod shape;
 mod summarise;
 mod text;
+mod trend;
 mod view;
 mod words;
 
@@ -70,18 +74,22 @@ pub use document::{
     Distribution, Document, DocumentError, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, Flag,
     FlagKind, Interval, IntervalSource, Invariant, Latency, LockWait, LockedRelation, LocksSeen,
     MEASUREMENT_VERSION, Metric, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks,
-    PublishedFigure, PublishedRow, RatioToFirst, RelationSize, Resolution, Round, RoundError, RoundsFor,
-    Selector, Series, Server, ServerProcesses, ServerSide, Shape, StartingState, Summary, SweepResult,
-    SweepStep, TableUse, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
-    WitnessTransaction, Workload, json_schema,
+    PublishedFigure, PublishedRow, RatioToFirst, RelationSize, RequiredCell, RequirementResult, Resolution,
+    Round, RoundError, RoundsFor, Selector, Series, Server, ServerProcesses, ServerSide, Shape,
+    StartingState, Summary, SweepResult, SweepStep, TableUse, Verdict, VerdictSummary, WaitRow, WaitShare,
+    Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;
 pub use pair::{
-    Difference, Factors, Figures, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio, PairedCell,
-    Regression, Side, compare_results,
+    Difference, Factors, Figures, LevelRatio, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio,
+    PairedCell, Regression, Side, compare_results,
 };
+pub use require::{concerns, judge, requirement_lines};
 pub use summarise::{resolution, summarise};
 pub use text::layout::wrap;
 pub use text::{Terminal, Text, render};
+pub use trend::{
+    TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendCell, TrendError, TrendPoint, compare_series,
+};
 pub use view::{Emphasis, Line};

@@ -2,10 +2,12 @@
 //! change.
 //!
 //! Cells are matched by their factors, and B is compared with A by the statistics of independent
-//! rounds, since the rounds of two results weren't interleaved. Not here: what counts as a
-//! regression (`regression`), what else differs (`differences`), the renderings (`table`, `text`,
-//! `markdown`, `csv`).
+//! rounds, since the rounds of two results weren't interleaved. All ratios of a pair are judged
+//! together, and their intervals hold together. Not here: the ratios between levels
+//! (`between_levels`), what counts as a regression (`regression`), what else differs
+//! (`differences`), the renderings (`table`, `text`, `markdown`, `csv`, and `html/pair`).
 
+mod between_levels;
 mod csv;
 mod differences;
 mod markdown;
@@ -19,11 +21,15 @@ use isobench_stats::independent_ratio;
 use serde::Serialize;
 
 use crate::document::{Cell, Document, Interval};
-use crate::numbers::{counted, finite, short};
-use crate::summarise::{counted_ledger, counted_rounds, summarise};
+use crate::numbers::{counted, short};
+use crate::summarise::{counted_ledger, counted_rounds, rate, summarise};
 
+pub use between_levels::LevelRatio;
+pub(crate) use csv::{FACTOR_COLUMNS, FIGURE_COLUMNS, RATIO_COLUMNS, ratio_fields};
 pub use differences::Difference;
+pub(crate) use differences::unequal;
 pub use regression::Regression;
+pub(crate) use table::{ratio_entry, verdict};
 
 /// The value of `format` in a pair's JSON.
 pub const PAIR_FORMAT: &str = "isobench/pair";
@@ -48,6 +54,8 @@ pub struct Pair {
     pub differences: Vec<Difference>,
     /// The cells that both have, in the order of A.
     pub cells: Vec<PairedCell>,
+    /// What each level costs in both, where both have the first level beside it.
+    pub levels: Vec<LevelRatio>,
     /// The cells that only A has, by name.
     pub only_in_a: Vec<String>,
     /// The cells that only B has, by name.
@@ -133,23 +141,30 @@ pub struct Figures {
     pub client_cpu_us: Option<f64>,
     /// The strongest models that no recorded history contradicts; empty if none was recorded.
     pub models: Vec<String>,
-    /// False if a history contradicts what is promised, or an invariant is broken that is; null if
-    /// neither could be checked.
+    /// Anomalies that the recorded histories show; null if none was recorded.
+    pub anomalies: Option<u64>,
+    /// The same per million committed attempts; null if that isn't known.
+    pub anomalies_per_million: Option<f64>,
+    /// False if a history contradicts what is promised; null if that isn't known.
+    pub verdict_kept: Option<bool>,
+    /// False if an invariant is broken that the level promises; null if that isn't known.
+    pub invariants_held: Option<bool>,
+    /// False if either of the two is; null if neither could be checked.
     pub promise_kept: Option<bool>,
 }
 
-/// B's throughput as a multiple of A's.
+/// A figure of B as a multiple of A's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PairRatio {
     /// The ratio of the geometric means of the rounds.
     pub mean: f64,
-    /// Lower end of the interval (Welch's t of the logarithms); null if it can't be computed. The
-    /// intervals of all cells together hold with 95 % confidence.
+    /// Lower end of the interval (Welch's t of the logarithms), which holds with 95 % for all ratios
+    /// of the pair together (Bonferroni); null if it can't be computed.
     pub low: Option<f64>,
-    /// Upper end of the interval; null if it can't be computed.
+    /// Upper end of that interval; null if it can't be computed.
     pub high: Option<f64>,
-    /// True if the interval excludes 1, and the difference is larger than what equal cells differ
-    /// by, where either result measured that.
+    /// True if the difference is more than noise: the interval excludes 1, and the difference is
+    /// larger than what equal cells differ by, where either result measured that.
     pub significant: bool,
 }
 
@@ -166,15 +181,21 @@ pub struct PairError {
     pub b: u32,
 }
 
+impl PairError {
+    /// Refuses two results whose numbers don't mean the same.
+    pub(crate) fn check(a: &Document, b: &Document) -> Result<(), PairError> {
+        let [a, b] = [a, b].map(|document| document.measurement_version);
+        if a == b { Ok(()) } else { Err(PairError { a, b }) }
+    }
+}
+
 /// Puts two results side by side. Summaries are computed from the rounds, whatever the documents
 /// say. A/A cells are left out.
 ///
 /// # Errors
 /// [`PairError`], if the numbers of the two don't mean the same.
 pub fn compare_results(a: &Document, b: &Document) -> Result<Pair, PairError> {
-    if a.measurement_version != b.measurement_version {
-        return Err(PairError { a: a.measurement_version, b: b.measurement_version });
-    }
+    PairError::check(a, b)?;
     let [a, b] = [a, b].map(|document| {
         let mut document = document.clone();
         summarise(&mut document);
@@ -184,8 +205,12 @@ pub fn compare_results(a: &Document, b: &Document) -> Result<Pair, PairError> {
         let cells = document.cells.iter().filter(|cell| !cell.calibration);
         cells.map(|cell| (Factors::of(cell), cell)).collect()
     });
-    let names = Names::of(&cells);
-    let (matched, only_in_a, only_in_b) = matched(&cells, &names);
+    let names = Names::of(cells.iter().flatten().map(|(factors, _)| factors));
+    let (pairs, only_in_a, only_in_b) = matched(&cells, &names);
+    let between = between_levels::compared(&a, &pairs);
+    let absolute = pairs.iter().map(Matched::samples);
+    let ratios = together(&absolute.chain(between.iter().map(|one| one.samples.clone())).collect::<Vec<_>>());
+    let (ratios, of_levels) = ratios.split_at(pairs.len());
     Ok(Pair {
         format: PAIR_FORMAT,
         format_version: PAIR_FORMAT_VERSION,
@@ -193,7 +218,8 @@ pub fn compare_results(a: &Document, b: &Document) -> Result<Pair, PairError> {
         differences: differences::differences(&a, &b),
         a: Side::of(&a),
         b: Side::of(&b),
-        cells: matched,
+        cells: pairs.iter().zip(ratios).map(|(pair, ratio)| pair.judged(&names, *ratio)).collect(),
+        levels: between.iter().zip(of_levels).map(|(one, ratio)| one.judged(&names, *ratio)).collect(),
         only_in_a,
         only_in_b,
     })
@@ -201,8 +227,15 @@ pub fn compare_results(a: &Document, b: &Document) -> Result<Pair, PairError> {
 
 type Sides<'a> = [Vec<(Factors, &'a Cell)>; 2];
 
+/// A cell that both results have.
+struct Matched<'a> {
+    factors: Factors,
+    a: &'a Cell,
+    b: &'a Cell,
+}
+
 /// The cells that both have, and the names of the others.
-fn matched(cells: &Sides, names: &Names) -> (Vec<PairedCell>, Vec<String>, Vec<String>) {
+fn matched<'a>(cells: &Sides<'a>, names: &Names) -> (Vec<Matched<'a>>, Vec<String>, Vec<String>) {
     let [a, b] = cells;
     let mut taken = vec![false; b.len()];
     let (mut pairs, mut only_in_a) = (Vec::new(), Vec::new());
@@ -213,28 +246,56 @@ fn matched(cells: &Sides, names: &Names) -> (Vec<PairedCell>, Vec<String>, Vec<S
             continue;
         };
         taken[index] = true;
-        pairs.push((factors, *cell, b[index].1));
+        pairs.push(Matched { factors: factors.clone(), a: cell, b: b[index].1 });
     }
     let rest = b.iter().zip(&taken).filter(|(_, taken)| !**taken);
     let only_in_b = rest.map(|((factors, _), _)| names.of_cell(factors)).collect();
-    let ratios = ratios(&pairs);
-    let paired = pairs.into_iter().zip(ratios).map(|((factors, a, b), ratio)| PairedCell {
-        name: names.of_cell(factors),
-        others: names.others(factors),
-        factors: factors.clone(),
-        a: Figures::of(a),
-        b: Figures::of(b),
-        ratio,
-    });
-    (paired.collect(), only_in_a, only_in_b)
+    (pairs, only_in_a, only_in_b)
 }
 
-/// The ratio of each pair. Many cells are many chances of a false alarm, so all are one family.
-fn ratios(pairs: &[(&Factors, &Cell, &Cell)]) -> Vec<Option<PairRatio>> {
-    let judged = pairs.iter().map(|(_, a, b)| {
-        let ratio = independent_ratio(&rates(b), &rates(a), pairs.len())?;
+impl Matched<'_> {
+    /// The rates of both.
+    fn samples(&self) -> Samples {
+        Samples::rates(self.a, self.b)
+    }
+
+    fn judged(&self, names: &Names, ratio: Option<PairRatio>) -> PairedCell {
+        PairedCell {
+            name: names.of_cell(&self.factors),
+            others: names.others(&self.factors),
+            factors: self.factors.clone(),
+            a: Figures::of(self.a),
+            b: Figures::of(self.b),
+            ratio,
+        }
+    }
+}
+
+/// Measurements of two occasions that are compared.
+#[derive(Debug, Clone)]
+pub(crate) struct Samples {
+    /// Those of B.
+    pub of: Vec<f64>,
+    /// Those of A.
+    pub to: Vec<f64>,
+    /// What equal cells differ by, as a distance of logarithms; 0 if it wasn't measured.
+    pub noise: f64,
+}
+
+impl Samples {
+    /// The rates of a cell on two occasions.
+    pub(crate) fn rates(a: &Cell, b: &Cell) -> Samples {
+        Samples { of: rates(b), to: rates(a), noise: noise(a).max(noise(b)) }
+    }
+}
+
+/// The ratio of each pair of samples. Many ratios are many chances of a false alarm, so all are one
+/// family.
+pub(crate) fn together(samples: &[Samples]) -> Vec<Option<PairRatio>> {
+    let judged = samples.iter().map(|one| {
+        let ratio = independent_ratio(&one.of, &one.to, samples.len())?;
         let (mean, low, high) = (ratio.mean, ratio.low, ratio.high);
-        Some(PairRatio { mean, low, high, significant: ratio.beyond(noise(a).max(noise(b))) })
+        Some(PairRatio { mean, low, high, significant: ratio.beyond(one.noise) })
     });
     judged.collect()
 }
@@ -246,9 +307,8 @@ fn noise(cell: &Cell) -> f64 {
 
 /// Committed transactions per second of each round that counts.
 fn rates(cell: &Cell) -> Vec<f64> {
-    let rate = |committed: u64, seconds: f64| finite(committed as f64 / seconds).filter(|rate| *rate >= 0.0);
     let rounds = counted_rounds(cell).into_iter();
-    rounds.filter_map(|round| rate(round.transactions.committed, round.seconds)).collect()
+    rounds.filter_map(|round| rate(round, round.transactions.committed)).collect()
 }
 
 impl Pair {
@@ -258,6 +318,12 @@ impl Pair {
         self.a.name = a.into();
         self.b.name = b.into();
         self
+    }
+
+    /// Renders the pair as a page like that of one result.
+    pub fn to_html(&self) -> String {
+        let levels = (!self.levels.is_empty()).then(|| table::levels(&self.levels));
+        crate::html::pair(self, &table::table_of_two_rows(&self.cells), levels.as_ref(), &text::LEGEND)
     }
 
     /// The pair as indented JSON with a newline at the end.
@@ -283,8 +349,13 @@ impl Side {
         }
     }
 
-    /// The letter with what is known of the result, in words.
-    fn describe(&self, letter: char) -> String {
+    /// The same with the name of its file.
+    pub(crate) fn named(document: &Document, name: &str) -> Side {
+        Side { name: name.to_owned(), ..Side::of(document) }
+    }
+
+    /// The letter or number with what is known of the result, in words.
+    pub(crate) fn describe(&self, letter: &str) -> String {
         let when = self.started_at.as_ref().map(|time| format!("measured {time}"));
         let incomplete = (!self.complete).then(|| "INCOMPLETE".to_owned());
         let name = Some(self.name.clone()).filter(|name| !name.is_empty());
@@ -294,7 +365,12 @@ impl Side {
 }
 
 impl Factors {
-    fn of(cell: &Cell) -> Factors {
+    /// True if nothing differs but the level.
+    fn same_but_level(&self, other: &Factors) -> bool {
+        *self == Factors { level: self.level.clone(), ..other.clone() }
+    }
+
+    pub(crate) fn of(cell: &Cell) -> Factors {
         Factors {
             workload: cell.workload.clone(),
             scale: cell.scale,
@@ -313,12 +389,12 @@ impl Factors {
 type Word = Box<dyn Fn(&Factors) -> String>;
 
 /// The factors that name a cell besides level and clients: those that vary.
-struct Names {
+pub(crate) struct Names {
     words: Vec<Word>,
 }
 
 impl Names {
-    fn of(cells: &Sides) -> Names {
+    pub(crate) fn of<'a>(cells: impl Iterator<Item = &'a Factors>) -> Names {
         let sometimes: [fn(&Factors) -> String; 6] = [
             |factors| factors.workload.clone(),
             |factors| format!("scale {}", factors.scale),
@@ -331,7 +407,7 @@ impl Names {
             },
             |factors| factors.strategy.clone(),
         ];
-        let all: Vec<&Factors> = cells.iter().flatten().map(|(factors, _)| factors).collect();
+        let all: Vec<&Factors> = cells.collect();
         let varies = |word: &Word| all.windows(2).any(|two| word(two[0]) != word(two[1]));
         let parameters: BTreeSet<&String> = all.iter().flat_map(|factors| factors.varied.keys()).collect();
         let parameters = parameters.into_iter().cloned().map(|name| -> Word {
@@ -344,12 +420,12 @@ impl Names {
         Names { words: sometimes.chain(parameters).filter(varies).collect() }
     }
 
-    fn of_cell(&self, factors: &Factors) -> String {
+    pub(crate) fn of_cell(&self, factors: &Factors) -> String {
         format!("{}, {}", factors.level, self.others(factors))
     }
 
     /// The name without the level.
-    fn others(&self, factors: &Factors) -> String {
+    pub(crate) fn others(&self, factors: &Factors) -> String {
         let clients = counted(factors.clients.into(), "client");
         let words = self.words.iter().map(|word| word(factors));
         std::iter::once(clients).chain(words).collect::<Vec<_>>().join(", ")
@@ -357,7 +433,7 @@ impl Names {
 }
 
 impl Figures {
-    fn of(cell: &Cell) -> Figures {
+    pub(crate) fn of(cell: &Cell) -> Figures {
         let summary = &cell.summary;
         let ran = counted_ledger(cell).attempts.started > 0;
         let verdict = summary.verdict.as_ref();
@@ -372,6 +448,10 @@ impl Figures {
             wasted_share: ran.then_some(summary.wasted_share),
             server_cpu_us: summary.server_cpu_us,
             client_cpu_us: summary.client_cpu_us,
+            anomalies: verdict.map(|verdict| verdict.anomalies),
+            anomalies_per_million: verdict.and_then(|verdict| verdict.anomalies_per_million),
+            verdict_kept: kept[0],
+            invariants_held: kept[1],
             models: verdict.map(|verdict| verdict.models.clone()).unwrap_or_default(),
             promise_kept: kept.into_iter().flatten().reduce(|one, other| one && other),
         }

@@ -14,7 +14,9 @@ mod sound;
 use std::path::Path;
 
 use examples::example;
-use isobench_report::{compare_results, render, to_csv, to_html, to_markdown};
+use isobench_report::{
+    Document, compare_results, compare_series, judge, render, to_csv, to_html, to_markdown,
+};
 use isobench_testkit::golden;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -32,6 +34,36 @@ fn every_example_is_a_sound_page() {
     for (name, document) in examples::all() {
         let faults = sound::faults(&to_html(&document));
         assert!(faults.is_empty(), "{name}: {faults:#?}");
+    }
+}
+
+#[test]
+fn thresholds_are_on_the_page() {
+    let mut document = example("checked");
+    let required = ["tps > 1".parse().expect("one"), "anomalies == 0".parse().expect("one")];
+    document.requirements = judge(&document, &required);
+    let page = to_html(&document);
+    assert!(sound::faults(&page).is_empty(), "{:#?}", sound::faults(&page));
+    for text in ["anomalies == 0</th>", ">NOT MET</td>", ">met</td>", "href=\"#requirements\""] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!to_html(&example("checked")).contains("id=\"requirements\""));
+}
+
+/// Each example with others.
+#[test]
+fn several_results_make_sound_pages() {
+    let examples = examples::all();
+    for three in examples.chunks_exact(3) {
+        let names: Vec<&str> = three.iter().map(|(name, _)| *name).collect();
+        let pair = compare_results(&three[0].1, &three[1].1).expect("the same version").named("<a>", "b");
+        let named: Vec<(String, &Document)> =
+            three.iter().map(|(name, document)| ((*name).to_owned(), document)).collect();
+        let trend = compare_series(&named).expect("the same version");
+        for page in [pair.to_html(), trend.to_html()] {
+            let faults = sound::faults(&page);
+            assert!(faults.is_empty(), "{names:?}: {faults:#?}");
+        }
     }
 }
 

@@ -56,12 +56,46 @@ fn a_slower_level_is_a_regression_beyond_the_limit_only() {
     assert!(ratio.significant && (ratio.mean - 0.9).abs() < 0.005, "{ratio:?}");
     assert!(ratio.low < Some(0.9) && Some(0.9) < ratio.high, "{ratio:?}");
     let found = named(&pair, 0.05);
-    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].starts_with("serializable, 8 clients: B commits 10."), "{found:?}");
+    assert!(found[1].starts_with("serializable ÷ read committed, 8 clients: the ratio is 10."), "{found:?}");
     assert_eq!(named(&pair, 0.15), Vec::<String>::new());
     let faster = compare_results(&changed(&a, 2, 90), &a).expect("the same version");
     assert_eq!(named(&faster, 0.05), Vec::<String>::new());
     assert!(faster.cells[2].ratio.is_some_and(|ratio| ratio.significant && ratio.mean > 1.1));
+}
+
+#[test]
+fn a_level_that_costs_more_is_a_regression_on_a_faster_machine_too() {
+    let a = example("three-levels");
+    // Twice as fast, but for serializable.
+    let faster = [0, 1].into_iter().fold(a.clone(), |document, cell| changed(&document, cell, 200));
+    let pair = pair(&a, &faster);
+    let found = named(&pair, 0.05);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("serializable ÷ read committed, 8 clients: the ratio is 50."), "{found:?}");
+    let names: Vec<(&str, &str)> =
+        pair.levels.iter().map(|ratio| (ratio.level.as_str(), ratio.to.as_str())).collect();
+    assert_eq!(names, [("repeatable read", "read committed"), ("serializable", "read committed")]);
+    let last = &pair.levels[1];
+    let expected = a.cells[2].summary.ratio.as_ref().expect("a ratio").mean;
+    assert!(last.a.is_some_and(|ratio| (ratio - expected).abs() < 1e-9), "{last:?}");
+    let text = pair.to_text(100);
+    assert!(text.contains("serializable ÷ read committed"), "{text}");
+}
+
+#[test]
+fn the_more_is_compared_the_wider_the_intervals() {
+    let a = example("three-levels");
+    let mut few = a.clone();
+    few.cells.truncate(1);
+    let (all, one) = (pair(&a, &a), pair(&few, &few));
+    let width = |pair: &Pair| {
+        let ratio = pair.cells[0].ratio.expect("a ratio");
+        ratio.high.expect("an end") - ratio.low.expect("an end")
+    };
+    assert_eq!((all.cells.len() + all.levels.len(), one.cells.len() + one.levels.len()), (5, 1));
+    assert!(width(&all) > 1.5 * width(&one), "{} {}", width(&all), width(&one));
 }
 
 /// Standard normal numbers, the same every time: sums of twelve uniform ones.
@@ -230,7 +264,8 @@ fn any_two_examples_have_every_rendering() {
     // Each with the next one: as many kinds of pairs as examples.
     for ((_, a), (_, b)) in examples.iter().zip(examples.iter().cycle().skip(1)) {
         for pair in [pair(a, b), pair(b, a)] {
-            for text in [pair.to_text(100), pair.to_markdown(), pair.to_csv(), pair.to_json()] {
+            for text in [pair.to_text(100), pair.to_markdown(), pair.to_csv(), pair.to_json(), pair.to_html()]
+            {
                 assert!(!text.contains("NaN") && !text.contains("inf,"), "{text}");
             }
             pair.regressions(0.05);

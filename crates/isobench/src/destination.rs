@@ -3,14 +3,19 @@
 //!
 //! Not here: the writing (`output.rs`).
 
+use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use isobench_isolation::history::binary::MAGIC;
-use isobench_report::{FORMAT, csv_titles};
+use isobench_report::{FORMAT, PAIR_FORMAT, TREND_FORMAT, csv_titles};
 
 use isobench_comparison::{Failure, Outcome};
+
+use crate::output::is_stream;
 
 /// The kind of a file, by which an earlier one is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +26,12 @@ pub enum Kind {
     Page,
     /// One line per round, CSV.
     Lines,
+    /// Several results compared, JSON.
+    Comparison,
+    /// Two results compared, CSV.
+    PairLines,
+    /// A series of results, CSV.
+    TrendLines,
     /// A recorded history, binary.
     History,
 }
@@ -29,7 +40,8 @@ pub enum Kind {
 const HEAD: u64 = 4096;
 
 /// Checks that a file can be written, and that it doesn't exist yet, is empty, or was written by
-/// isobench. Anything other than a regular file (a pipe, a device) is accepted.
+/// isobench. Anything other than a regular file (a pipe, a device) is accepted, and so is standard
+/// output (`-`), except for histories.
 ///
 /// # Errors
 /// The file can't be written, or isn't isobench's; the message begins with the option that names
@@ -38,6 +50,15 @@ pub fn check_file(option: &str, path: &Path, kind: Kind) -> Outcome {
     let shown = path.display();
     let refused = |why: String| Err(Failure::setup(format!("{option}: {why}")));
     let unwritable = |error: &io::Error| refused(format!("could not write \"{shown}\": {error}"));
+    if is_stream(path) {
+        return match kind {
+            Kind::History => refused("a history can't be written to standard output; name a file".to_owned()),
+            _ => Ok(()),
+        };
+    }
+    if let Err(error) = refuse_foreign_links(path) {
+        return unwritable(&error);
+    }
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => return refused(format!("\"{shown}\" is a folder")),
         Ok(metadata) if !metadata.is_file() => return Ok(()),
@@ -64,8 +85,70 @@ pub fn check_file(option: &str, path: &Path, kind: Kind) -> Outcome {
 /// # Errors
 /// It isn't.
 pub fn check_folder(path: &Path) -> io::Result<()> {
+    if is_stream(path) {
+        return Err(io::Error::other("standard output is no folder"));
+    }
+    refuse_foreign_links(path)?;
     let there = path.ancestors().find(|folder| folder.symlink_metadata().is_ok());
     try_in(there.unwrap_or(Path::new(".")))
+}
+
+/// Checks that at most one of the files is standard output (`-`). Returns whether one is.
+///
+/// # Errors
+/// Several are; the message names their options.
+pub fn one_stream(files: &[(&str, &Option<PathBuf>)]) -> Outcome<bool> {
+    let is_one = |path: &&Option<PathBuf>| path.as_deref().is_some_and(is_stream);
+    let options: Vec<&str> =
+        files.iter().filter(|(_, path)| is_one(path)).map(|(option, _)| *option).collect();
+    match options.as_slice() {
+        [] => Ok(false),
+        [_] => Ok(true),
+        several => Err(Failure::setup(format!(
+            "{} -: only one of them can write to standard output; name a file for the others",
+            several.join(" - and ")
+        ))),
+    }
+}
+
+/// The most links on the way to a file, as in Linux.
+const MOST_LINKS: usize = 40;
+
+/// Checks that no link on the way to a file was put there by another user than root, in a folder
+/// that others can write to: it could lead anywhere. A path that can't be followed is left to
+/// whoever opens it.
+///
+/// # Errors
+/// There is such a link; the message names it.
+pub fn refuse_foreign_links(path: &Path) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    let trusted = |user: u32| user == own || user == 0;
+    let parts =
+        |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<OsString>>();
+    let mut rest: VecDeque<OsString> = parts(path).into();
+    let (mut here, mut links) = (PathBuf::new(), 0);
+    while let Some(part) = rest.pop_front() {
+        let next = here.join(&part);
+        let is_link = next.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+        if !is_link || links == MOST_LINKS {
+            here = next;
+            continue;
+        }
+        links += 1;
+        let folder = if here.as_os_str().is_empty() { Path::new(".") } else { &here };
+        let (folder, link) = (fs::metadata(folder)?, next.symlink_metadata()?);
+        let shared = folder.mode() & 0o022 != 0 || !trusted(folder.uid());
+        if shared && !trusted(link.uid()) {
+            return Err(io::Error::other(format!(
+                "\"{}\" is a link of another user, in a folder that others can write to",
+                next.display()
+            )));
+        }
+        for part in parts(&fs::read_link(&next)?).into_iter().rev() {
+            rest.push_front(part);
+        }
+    }
+    Ok(())
 }
 
 /// Creates a file in a folder, and removes it.
@@ -90,7 +173,8 @@ impl Kind {
         match self {
             Kind::Result => "result",
             Kind::Page => "report",
-            Kind::Lines => "table",
+            Kind::Lines | Kind::PairLines | Kind::TrendLines => "table",
+            Kind::Comparison => "comparison",
             Kind::History => "history",
         }
     }
@@ -99,32 +183,52 @@ impl Kind {
     fn recognises(self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {
-            Kind::Result => {
-                let blank = |c: &char| !c.is_whitespace();
-                let start: String = text.chars().filter(blank).take(64).collect();
-                start.starts_with(&format!("{{\"format\":\"{FORMAT}\""))
-            }
+            Kind::Result => is_json(&text, FORMAT),
+            Kind::Comparison => is_json(&text, PAIR_FORMAT) || is_json(&text, TREND_FORMAT),
             Kind::Page => text.contains("name=\"generator\" content=\"isobench "),
             Kind::Lines => text.starts_with(&csv_titles(3)),
+            Kind::PairLines => first_line(&text).contains(",a_tps,"),
+            Kind::TrendLines => text.starts_with("result,name,started_at,"),
             Kind::History => head.starts_with(&MAGIC),
         }
     }
 }
 
+/// Returns whether a text begins as JSON of this format.
+fn is_json(text: &str, format: &str) -> bool {
+    let start: String = text.chars().filter(|letter| !letter.is_whitespace()).take(64).collect();
+    start.starts_with(&format!("{{\"format\":\"{format}\""))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
-    use isobench_report::{Client, Document, Plan, Server, to_csv, to_html};
+    use isobench_report::{Client, Document, Plan, Server, compare_results, compare_series, to_csv, to_html};
 
     use super::*;
 
     #[test]
     fn what_we_write_is_recognised_and_nothing_else() {
         let document = Document::new(Server::default(), Client::default(), Plan::default());
+        let pair = compare_results(&document, &document).expect("the same version");
+        let named = [("a".to_owned(), &document), ("b".to_owned(), &document)];
+        let trend = compare_series(&named).expect("the same version");
         let texts = [
             (Kind::Result, document.to_json()),
             (Kind::Page, to_html(&document)),
             (Kind::Lines, to_csv(&document)),
+            (Kind::Comparison, pair.to_json()),
+            (Kind::PairLines, pair.to_csv()),
+            (Kind::TrendLines, trend.to_csv()),
         ];
+        assert!(Kind::Comparison.recognises(trend.to_json().as_bytes()));
+        assert!(
+            Kind::Page.recognises(pair.to_html().as_bytes())
+                && Kind::Page.recognises(trend.to_html().as_bytes())
+        );
         for (kind, text) in &texts {
             let head = &text.as_bytes()[..text.len().min(4096)];
             for (other, _) in &texts {
@@ -160,5 +264,47 @@ mod tests {
         let error = check_file("--json", &path.join("y"), Kind::Result).expect_err("no folder").to_string();
         assert!(error.contains("could not write"), "{error}");
         check_file("--json", Path::new("/dev/null"), Kind::Result).expect("a device");
+    }
+
+    #[test]
+    fn standard_output_takes_one_text() {
+        let stream = Some(PathBuf::from("-"));
+        for kind in [Kind::Result, Kind::Page, Kind::Lines] {
+            check_file("--json", Path::new("-"), kind).expect("standard output");
+        }
+        let error = check_file("--history", Path::new("-"), Kind::History).expect_err("it is binary");
+        assert!(error.to_string().starts_with("--history: "), "{error}");
+        assert!(check_folder(Path::new("-")).is_err());
+        let file = Some(PathBuf::from("x"));
+        assert!(!one_stream(&[("--json", &file), ("--csv", &None)]).expect("no stream"));
+        assert!(one_stream(&[("--json", &stream), ("--csv", &file)]).expect("one stream"));
+        let error = one_stream(&[("--json", &stream), ("--csv", &stream)]).expect_err("two").to_string();
+        assert!(error.starts_with("--json - and --csv -: "), "{error}");
+    }
+
+    #[test]
+    fn links_of_other_users_are_not_followed_where_they_could_be_planted() {
+        use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+
+        if !rustix::process::geteuid().is_root() {
+            // Only root can make a link of another user's.
+            return;
+        }
+        let scene = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| scene.path().join(name);
+        fs::create_dir(at("real")).expect("a folder");
+        symlink("real", at("own")).expect("a link");
+        symlink("real", at("theirs")).expect("a link");
+        symlink("theirs", at("indirect")).expect("a link");
+        symlink("loop", at("loop")).expect("a link");
+        lchown(at("theirs"), Some(65534), None).expect("root can");
+        let refused = |name: &str| refuse_foreign_links(&at(name)).is_err();
+        let seen = ["own/x", "theirs/x", "theirs", "indirect/x", "real/x", "nosuch/x", "loop"].map(refused);
+        assert_eq!(seen, [false; 7], "nobody else could have put them there");
+        fs::set_permissions(scene.path(), fs::Permissions::from_mode(0o1777)).expect("chmod");
+        let seen = ["own/x", "theirs/x", "theirs", "indirect/x", "real/x", "nosuch/x", "loop"].map(refused);
+        assert_eq!(seen, [false, true, true, true, false, false, false]);
+        let error = check_file("--json", &at("theirs/x"), Kind::Result).expect_err("a planted link");
+        assert!(error.to_string().contains("is a link of another user"), "{error}");
     }
 }

@@ -9,6 +9,7 @@ mod commands;
 mod destination;
 mod display;
 mod interrupt;
+mod latest;
 mod options;
 mod servers;
 mod summary;
@@ -58,12 +59,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The exit status of a failure. Source: pgbench's, and 3 for a broken promise.
+/// The exit status of a failure. Source: pgbench's, 3 for a broken promise, 4 for a threshold.
 fn status(failure: &Failure) -> ExitCode {
     match failure {
         Failure::Setup(_) | Failure::Withheld(_) | Failure::Output(_) => ExitCode::FAILURE,
         Failure::Incomplete(_) => ExitCode::from(2),
         Failure::Broken(_) => ExitCode::from(3),
+        Failure::Unmet(_) => ExitCode::from(4),
     }
 }
 

@@ -38,7 +38,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 #[command(
     after_help = "Exit status: 0 success; 1 wrong options, no server, or output that can't be written; \
 2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a \
-probe), or a result is worse than another (report --fail-on-regression)."
+probe), or a result is worse than another (report --fail-on-regression); 4 a requirement isn't met (--require)."
 )]
 pub struct Options {
     /// The command.
@@ -60,7 +60,7 @@ pub enum Command {
     Probe(ProbeOptions),
     /// Say what a recorded history proves about the isolation level
     Check(CheckOptions),
-    /// Render a saved result again, or compare two of them
+    /// Render a saved result again, compare two of them, or show a series
     Report(ReportOptions),
     /// Run one benchmark, with pgbench's options and summary
     #[command(disable_help_flag = true)]

@@ -6,13 +6,15 @@
 //! control characters from a server, and no password.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{self, IsTerminal as _, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use isobench_pgbench::fit;
 use isobench_report::{Emphasis, Text};
+use tempfile::Builder;
 
 use isobench_comparison::{Failure, Outcome};
 
@@ -45,12 +47,16 @@ pub fn print(text: &str) -> Outcome {
 }
 
 /// Writes a report to standard output, between other texts. On a terminal that can show it, or where
-/// the environment says so, it has its emphasis.
+/// the environment says so, it has its emphasis. If standard output is taken by a result, it goes to
+/// standard error, without emphasis.
 ///
 /// # Errors
-/// It is closed, or its disk is full.
-pub fn print_report(before: &str, report: &Text, after: &str) -> Outcome {
+/// Standard output is closed, or its disk is full.
+pub fn print_report(before: &str, report: &Text, after: &str, stdout_is_taken: bool) -> Outcome {
     let plain = format!("{before}{report}{after}");
+    if stdout_is_taken {
+        return tell(&plain, true);
+    }
     let wanted = shows_emphasis(|name| std::env::var_os(name), io::stdout().is_terminal());
     // What must be hidden, or isn't fit for a terminal, is found in the text as a whole only.
     if !wanted || fit(&plain) != plain {
@@ -119,12 +125,28 @@ pub fn say(text: &str) {
     eprintln!("{text}");
 }
 
+/// Writes a text for people: to standard output, or to standard error if that is taken by a
+/// result.
+///
+/// # Errors
+/// Standard output is closed, or its disk is full.
+pub fn tell(text: &str, stdout_is_taken: bool) -> Outcome {
+    if stdout_is_taken {
+        eprint!("{}", fit(text));
+        return Ok(());
+    }
+    print(text)
+}
+
 /// Writes a file as a whole or not at all; anything other than a regular file (a pipe, a device) is
-/// written to directly.
+/// written to directly. `-` is standard output.
 ///
 /// # Errors
 /// It can't be written; the message names it.
 pub fn save(path: &Path, text: &str) -> Outcome {
+    if is_stream(path) {
+        return print(text);
+    }
     let text = &fit(text);
     let shown = path.display();
     let failure = |error: io::Error| {
@@ -133,13 +155,18 @@ pub fn save(path: &Path, text: &str) -> Outcome {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return fs::write(path, text).map_err(failure);
     }
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".part");
-    fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)).map_err(|error| {
-        // A partial file is useless.
-        let _ = fs::remove_file(&partial);
-        failure(error)
-    })
+    replace(path, text).map_err(failure)
+}
+
+/// Puts a new file in the place of a path. Its name until then can't be foreseen, so nobody else
+/// can have put a link there.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The user's mask takes away what others mustn't have.
+    let permissions = Permissions::from_mode(0o666);
+    let mut file = Builder::new().prefix(".isobench-").permissions(permissions).tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path).map(|_| ()).map_err(|error| error.error)
 }
 
 /// Returns whether the path means standard input or output.

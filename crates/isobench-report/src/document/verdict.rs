@@ -149,7 +149,7 @@ impl Verdict {
     }
 
     /// Committed attempts that show an anomaly by the data alone. One at least, if there is any.
-    fn anomalous(&self) -> u64 {
+    pub(crate) fn anomalous(&self) -> u64 {
         let by_data = self.anomalies.iter().any(|anomaly| anomaly.order == Order::Data.name());
         self.anomalous.max(by_data.into())
     }

@@ -19,6 +19,7 @@
 //! | `time_series` | the median round of a cell over time, thinned |
 //! | `wait_kinds` | which hatching stands for which wait event |
 //! | `data` | the numbers of a figure as comma-separated values |
+//! | `occasions` | the figures of several results: ratios of two, a series of many |
 //! | the others | a figure each |
 
 mod against;
@@ -29,6 +30,7 @@ mod hatching;
 mod latency;
 mod legend;
 pub mod marks;
+mod occasions;
 mod over_time;
 mod predicate_locks;
 mod ratio;
@@ -46,6 +48,8 @@ mod wait_kinds;
 mod waits;
 
 use crate::document::Document;
+
+pub use occasions::{ratios, series};
 
 /// A picture of the report with everything that belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,34 @@
 //! A pair for spreadsheets and scripts: a line for each cell that both results have.
+//!
+//! What is also in the lines of a single result has the same title there.
 
-use super::{Figures, Pair, PairedCell};
+use super::{Factors, Figures, Pair, PairRatio, PairedCell};
 use crate::csv::{assignments, line, number};
 
-/// A figure of each side: the end of its title, and its value.
-type SideColumn = (&'static str, fn(&Figures) -> String);
+/// A figure of each side: its title (of a pair after "a_" or "b_"), and its value.
+type FigureColumn = (&'static str, fn(&Figures) -> String);
 
-static FIGURES: [SideColumn; 12] = [
+/// A factor that cells are matched by: its title and its value.
+type FactorColumn = (&'static str, fn(&Factors) -> String);
+
+/// The factors.
+pub static FACTOR_COLUMNS: [FactorColumn; 9] = [
+    ("workload", |factors| factors.workload.clone()),
+    ("scale", |factors| factors.scale.to_string()),
+    ("clients", |factors| factors.clients.to_string()),
+    ("protocol", |factors| factors.protocol.clone()),
+    ("backoff", |factors| factors.backoff.clone()),
+    ("rate", |factors| number(factors.rate)),
+    ("strategy", |factors| factors.strategy.clone()),
+    ("varied", |factors| assignments(&factors.varied)),
+    ("level", |factors| factors.level.clone()),
+];
+
+/// The titles of [`ratio_fields`].
+pub const RATIO_COLUMNS: [&str; 4] = ["ratio", "ratio_low", "ratio_high", "significant"];
+
+/// The figures.
+pub static FIGURE_COLUMNS: [FigureColumn; 15] = [
     ("rounds", |figures| figures.rounds.to_string()),
     ("tps", |figures| number(figures.tps.mean)),
     ("tps_low", |figures| number(figures.tps.low)),
@@ -18,19 +40,30 @@ static FIGURES: [SideColumn; 12] = [
     ("latency_p99_ms", |figures| number(figures.p99_ms)),
     ("server_cpu_us", |figures| number(figures.server_cpu_us)),
     ("client_cpu_us", |figures| number(figures.client_cpu_us)),
-    ("promise_kept", |figures| figures.promise_kept.map_or_else(String::new, |kept| kept.to_string())),
+    ("invariants_held", |figures| optional(figures.invariants_held)),
+    ("promise_kept", |figures| optional(figures.verdict_kept)),
+    ("anomalies", |figures| optional(figures.anomalies)),
+    ("anomalies_per_million", |figures| number(figures.anomalies_per_million)),
 ];
+
+/// A ratio as [`RATIO_COLUMNS`] has it.
+pub fn ratio_fields(ratio: Option<PairRatio>) -> [String; 4] {
+    [
+        number(ratio.map(|ratio| ratio.mean)),
+        number(ratio.and_then(|ratio| ratio.low)),
+        number(ratio.and_then(|ratio| ratio.high)),
+        optional(ratio.map(|ratio| ratio.significant)),
+    ]
+}
 
 impl Pair {
     /// Renders a line of comma-separated values for each cell that both have, titles first.
     pub fn to_csv(&self) -> String {
-        let factors =
-            ["workload", "scale", "clients", "protocol", "backoff", "rate", "strategy", "varied", "level"];
-        let ratio = ["ratio", "ratio_low", "ratio_high", "significant"];
+        let factors = FACTOR_COLUMNS.iter().map(|(title, _)| (*title).to_owned());
         let sides = ["a", "b"].into_iter();
-        let figures = sides.flat_map(|side| FIGURES.iter().map(move |(title, _)| format!("{side}_{title}")));
-        let titles = factors.map(str::to_owned).into_iter().chain(ratio.map(str::to_owned)).chain(figures);
-        let mut text = line(titles);
+        let figures =
+            sides.flat_map(|side| FIGURE_COLUMNS.iter().map(move |(title, _)| format!("{side}_{title}")));
+        let mut text = line(factors.chain(RATIO_COLUMNS.map(str::to_owned)).chain(figures));
         for cell in &self.cells {
             text += &line(fields(cell).into_iter());
         }
@@ -39,23 +72,13 @@ impl Pair {
 }
 
 fn fields(cell: &PairedCell) -> Vec<String> {
-    let factors = &cell.factors;
-    let ratio = cell.ratio;
-    let mut fields = vec![
-        factors.workload.clone(),
-        factors.scale.to_string(),
-        factors.clients.to_string(),
-        factors.protocol.clone(),
-        factors.backoff.clone(),
-        number(factors.rate),
-        factors.strategy.clone(),
-        assignments(&factors.varied),
-        factors.level.clone(),
-        number(ratio.map(|ratio| ratio.mean)),
-        number(ratio.and_then(|ratio| ratio.low)),
-        number(ratio.and_then(|ratio| ratio.high)),
-        ratio.map_or_else(String::new, |ratio| ratio.significant.to_string()),
-    ];
-    fields.extend([&cell.a, &cell.b].into_iter().flat_map(|side| FIGURES.iter().map(|(_, show)| show(side))));
+    let mut fields: Vec<String> = FACTOR_COLUMNS.iter().map(|(_, show)| show(&cell.factors)).collect();
+    fields.extend(ratio_fields(cell.ratio));
+    let sides = [&cell.a, &cell.b].into_iter();
+    fields.extend(sides.flat_map(|side| FIGURE_COLUMNS.iter().map(|(_, show)| show(side))));
     fields
+}
+
+fn optional<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
 }

@@ -112,12 +112,17 @@ static CONDITIONS: [Condition; 11] = [
     ("the version of isobench", |document| Value::from(document.client.version.as_str())),
 ];
 
+/// The conditions that aren't equal, by name.
+pub fn unequal(a: &Document, b: &Document) -> Vec<&'static str> {
+    CONDITIONS.iter().filter(|(_, get)| get(a) != get(b)).map(|(name, _)| *name).collect()
+}
+
 /// Warnings to read before believing the ratios: unequal conditions, incomplete results, each
 /// result's own warnings.
 pub fn warnings(a: &Document, b: &Document) -> Vec<String> {
-    let unequal = CONDITIONS.iter().filter(|(_, get)| get(a) != get(b));
+    let unequal = unequal(a, b).into_iter();
     let mut warnings: Vec<String> =
-        unequal.map(|(name, _)| format!("A and B differ in {name}, which is part of every ratio.")).collect();
+        unequal.map(|name| format!("A and B differ in {name}, which is part of every ratio.")).collect();
     for (letter, document) in [("A", a), ("B", b)] {
         if !document.complete {
             let reason = document.incomplete_reason.as_deref().unwrap_or("it ended early");

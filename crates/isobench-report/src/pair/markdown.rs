@@ -1,7 +1,8 @@
 //! A pair for a pull request comment: the table, what differs, what must be known.
 
 use super::Pair;
-use super::table::table;
+use super::table::{levels, table};
+use super::text::LEGEND;
 use crate::markdown::{self, escape};
 use crate::view::{Entry, Heading, Table};
 
@@ -9,13 +10,16 @@ impl Pair {
     /// Renders the pair as GitHub-flavoured Markdown.
     pub fn to_markdown(&self) -> String {
         let mut blocks = vec![
-            format!("- {}\n- {}", escape(&self.a.describe('A')), escape(&self.b.describe('B'))),
+            format!("- {}\n- {}", escape(&self.a.describe("A")), escape(&self.b.describe("B"))),
             if self.cells.is_empty() {
                 "No cell of A has its like in B, so there is nothing to compare.".to_owned()
             } else {
                 markdown::table(&table(&self.cells))
             },
         ];
+        if !self.levels.is_empty() {
+            blocks.push(markdown::table(&levels(&self.levels)));
+        }
         for (letter, names) in [('A', &self.only_in_a), ('B', &self.only_in_b)] {
             if !names.is_empty() {
                 blocks.push(format!("Only in {letter}: {}.", escape(&names.join("; "))));
@@ -35,12 +39,7 @@ impl Pair {
             let columns = Heading::all(&[("what differs", false), ("A", false), ("B", false)]);
             blocks.push(markdown::table(&Table::new(columns, rows)));
         }
-        blocks.push(
-            "−, +: significant at 5 % for all rows together; ≈: no measurable difference. The rounds of A and \
-             B weren't interleaved: whatever else changed between the two measurements is part of \
-             every ratio."
-                .to_owned(),
-        );
+        blocks.push(LEGEND.join(" "));
         blocks.join("\n\n") + "\n"
     }
 }

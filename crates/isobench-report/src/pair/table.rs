@@ -1,8 +1,9 @@
-//! The columns of a pair's table, for all renderings that people read: A above B in each row.
+//! The columns of a pair's table, for all renderings that people read: A above B, in one row or in
+//! two.
 //!
 //! Not here: widths, lines, Markdown.
 
-use super::{Figures, PairedCell};
+use super::{Figures, LevelRatio, PairRatio, PairedCell};
 use crate::view::{Entry, Heading, Line, Table};
 
 /// One column.
@@ -13,22 +14,16 @@ struct PairColumn {
     unit: &'static str,
     /// True for numbers, which are right-aligned.
     right: bool,
-    /// The entry of a cell: that of A, below it that of B.
-    show: fn(&PairedCell) -> Entry,
+    /// The entries of a cell: that of A, and that of B.
+    show: fn(&PairedCell) -> [Entry; 2],
     /// True if a pair's cells have something for the column.
     when: fn(&[PairedCell]) -> bool,
 }
 
 /// The columns.
-static COLUMNS: [PairColumn; 11] = [
+static COLUMNS: [PairColumn; 12] = [
     PairColumn { title: "cell", unit: "", right: false, when: always, show: name },
-    PairColumn {
-        title: "",
-        unit: "",
-        right: false,
-        when: always,
-        show: |_| Entry::Stack(vec!["A".into(), "B".into()]),
-    },
+    PairColumn { title: "", unit: "", right: false, when: always, show: |_| ["A".into(), "B".into()] },
     PairColumn {
         title: "committed",
         unit: "per s",
@@ -79,39 +74,98 @@ static COLUMNS: [PairColumn; 11] = [
         when: server_was_seen,
         show: |cell| both(cell, |figures| Entry::Number(figures.server_cpu_us)),
     },
+    PairColumn {
+        title: "anomalies",
+        unit: "per million",
+        right: true,
+        when: anomalies_were_counted,
+        show: |cell| both(cell, |figures| Entry::Number(figures.anomalies_per_million)),
+    },
     PairColumn { title: "verdict", unit: "", right: false, when: always, show: |cell| both(cell, verdict) },
 ];
 
-/// The table of the columns that have something to show.
+/// The table of the columns that have something to show: a row for each cell, A above B in it.
 pub fn table(cells: &[PairedCell]) -> Table {
+    let stacked = |cell: &PairedCell, columns: &[&PairColumn]| {
+        let entry = |(index, column): (usize, &&PairColumn)| {
+            let [a, b] = (column.show)(cell);
+            // The name is the same for both.
+            if index == 0 { a } else { Entry::Stack(vec![a, b]) }
+        };
+        vec![columns.iter().enumerate().map(entry).collect()]
+    };
+    with_rows(cells, stacked)
+}
+
+/// The same with a row for A and one for B.
+pub fn table_of_two_rows(cells: &[PairedCell]) -> Table {
+    let apart = |cell: &PairedCell, columns: &[&PairColumn]| {
+        let (mut a_row, mut b_row) = (Vec::new(), Vec::new());
+        for column in columns {
+            let [a, b] = (column.show)(cell);
+            a_row.push(a);
+            b_row.push(b);
+        }
+        vec![a_row, b_row]
+    };
+    with_rows(cells, apart)
+}
+
+fn with_rows(cells: &[PairedCell], rows: impl Fn(&PairedCell, &[&PairColumn]) -> Vec<Vec<Entry>>) -> Table {
     let columns: Vec<&PairColumn> = COLUMNS.iter().filter(|column| (column.when)(cells)).collect();
     Table::new(
         columns.iter().map(|column| Heading::new(column.title, column.unit, column.right)).collect(),
-        cells.iter().map(|cell| columns.iter().map(|column| (column.show)(cell)).collect()),
+        cells.iter().flat_map(|cell| rows(cell, &columns)),
     )
+}
+
+/// The table of what each level costs in both.
+pub fn levels(levels: &[LevelRatio]) -> Table {
+    let columns = [
+        Heading::new("between levels", "", false),
+        Heading::new("A", "ratio", true),
+        Heading::new("B", "ratio", true),
+        Heading::new("B ÷ A", "", true),
+    ];
+    let rows = levels.iter().map(|level| {
+        let name = format!("{} ÷ {}", level.level, level.to);
+        let others = level.name.strip_prefix(&format!("{name}, ")).unwrap_or_default();
+        let name = Entry::Stack(vec![name.as_str().into(), others.into()]);
+        vec![name, Entry::Number(level.a), Entry::Number(level.b), ratio_entry(level.ratio)]
+    });
+    Table::new(columns.into(), rows)
 }
 
 fn always(_: &[PairedCell]) -> bool {
     true
 }
 
+fn anomalies_were_counted(cells: &[PairedCell]) -> bool {
+    cells.iter().any(|cell| cell.a.anomalies.or(cell.b.anomalies).is_some())
+}
+
 fn server_was_seen(cells: &[PairedCell]) -> bool {
     cells.iter().any(|cell| cell.a.server_cpu_us.or(cell.b.server_cpu_us).is_some())
 }
 
-fn both(cell: &PairedCell, show: fn(&Figures) -> Entry) -> Entry {
-    Entry::Stack(vec![show(&cell.a), show(&cell.b)])
+fn both(cell: &PairedCell, show: fn(&Figures) -> Entry) -> [Entry; 2] {
+    [show(&cell.a), show(&cell.b)]
 }
 
 /// The ratio is beside B, its interval below.
-fn ratio(cell: &PairedCell) -> Entry {
-    let ratio = cell.ratio.map_or(Entry::Number(None), |ratio| {
-        Entry::ratio(ratio.mean, ratio.low.zip(ratio.high), ratio.significant)
-    });
-    Entry::Stack(vec!["".into(), ratio])
+fn ratio(cell: &PairedCell) -> [Entry; 2] {
+    ["".into(), ratio_entry(cell.ratio)]
 }
 
-fn verdict(figures: &Figures) -> Entry {
+/// A ratio with its interval.
+pub fn ratio_entry(ratio: Option<PairRatio>) -> Entry {
+    ratio.map_or(Entry::Number(None), |ratio| {
+        Entry::ratio(ratio.mean, ratio.low.zip(ratio.high), ratio.significant)
+    })
+}
+
+/// The strongest models, and whether a promise is broken.
+pub fn verdict(figures: &Figures) -> Entry {
     let models = if figures.models.is_empty() { "unproved".to_owned() } else { figures.models.join(" or ") };
     Entry::Text(if figures.promise_kept == Some(false) {
         Line::grave(models + ", BROKEN")
@@ -121,6 +175,7 @@ fn verdict(figures: &Figures) -> Entry {
 }
 
 /// The level, and below it the other factors.
-fn name(cell: &PairedCell) -> Entry {
-    Entry::Stack(vec![cell.factors.level.as_str().into(), cell.others.as_str().into()])
+fn name(cell: &PairedCell) -> [Entry; 2] {
+    [cell, cell]
+        .map(|cell| Entry::Stack(vec![cell.factors.level.as_str().into(), cell.others.as_str().into()]))
 }

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use isobench_comparison::{
     Design, Failure, Judgements, Judging, Outcome, Surroundings, Target, compare as measure, now,
 };
-use isobench_report::{Document, Terminal, summarise};
+use isobench_report::{Document, RequirementResult, Terminal, judge, requirement_lines, summarise};
 use isobench_runner::Control;
 
 use self::files::Files;
@@ -58,6 +58,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     let defaults = options.defaults.clone();
     let mut design = Design::resolve(&options.plan, file, defaults, &options.tables.at_scale(1))?;
     check_consent(options, &design)?;
+    design.plan.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
     let judging = judging(options, &design)?;
     let files = Files::new(options, &now())?;
     for note in design.choose_server(names_server(&options.connection), options.embedded.chooses())? {
@@ -168,10 +169,12 @@ impl Results {
     pub fn finish(self, before: &str) -> Outcome {
         let Results { mut document, files, targets, keep, legend, .. } = self;
         summarise(&mut document);
+        document.requirements = judge(&document, document.plan.required());
         let saved = files.save_all(&document);
         let told = saved.as_ref().map_or_else(|_| String::new(), |written| files::told(written));
         let report = Terminal { width: output::width(), legend }.render(&document);
-        let printed = output::print_report(before, &report, &told);
+        let after = requirement_lines(&document.requirements) + &told;
+        let printed = output::print_report(before, &report, &after, files.takes_stdout);
         // After the result is saved, because the server may not answer.
         let closed = close(targets, keep);
         saved?;
@@ -186,6 +189,18 @@ impl Results {
     }
 }
 
+/// Fails if a threshold isn't kept.
+///
+/// # Errors
+/// One isn't; the message says how many.
+pub fn requirements(results: &[RequirementResult]) -> Outcome {
+    match results.iter().filter(|result| !result.met).collect::<Vec<_>>().as_slice() {
+        [] => Ok(()),
+        [one] => Err(Failure::Unmet(format!("the requirement \"{}\" isn't met; see above", one.requirement))),
+        several => Err(Failure::Unmet(format!("{} requirements aren't met; see above", several.len()))),
+    }
+}
+
 /// Returns the failure, if any, that decides the exit status of a finished comparison.
 fn verdict(document: &Document) -> Outcome {
     if let Some(reason) = &document.incomplete_reason {
@@ -197,5 +212,6 @@ fn verdict(document: &Document) -> Outcome {
     if document.has_violations() {
         return Err(Failure::Broken("an invariant does not hold; see the table".to_owned()));
     }
+    requirements(&document.requirements)?;
     document.withheld().map_or(Ok(()), |reason| Err(Failure::withheld(reason)))
 }

@@ -17,14 +17,17 @@ use isobench_pgbench::scripts;
 use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
 use isobench_plan::{Plan, Setting};
-use isobench_report::{CellLevel, Document, Round, Server, Workload, summarise};
+use isobench_report::{
+    CellLevel, Document, Round, Server, Workload, judge, requirement_lines, summarise, to_csv,
+};
 use isobench_runner::{Control, OnError, Pacing, Protocol, RunOutcome, StopCondition, Watch};
 use isobench_script::find_builtin;
 
-use crate::destination::{Kind, check_file};
+use super::compare::requirements;
+use crate::destination::{Kind, check_file, one_stream};
 use crate::interrupt;
 use crate::options::RunOptions;
-use crate::output::{self, say};
+use crate::output::{self, is_stream, say};
 use crate::servers;
 use crate::summary::Account;
 use settings::RunSettings;
@@ -45,11 +48,10 @@ pub fn run(options: &RunOptions) -> Outcome {
         return Ok(());
     }
     let settings = RunSettings::resolve(options)?;
-    for (option, path, kind) in
-        [("--json", &options.json, Kind::Result), ("--history", &options.history, Kind::History)]
-    {
-        path.iter().try_for_each(|path| check_file(option, path, kind))?;
-    }
+    check_files(options)?;
+    let levels = Some(settings.level.into_iter().collect());
+    let asked = Plan { levels, require: Some(options.require.clone()), ..Plan::default() };
+    asked.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
     let (target, control) =
         servers::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
     if settings.level.is_some() {
@@ -59,6 +61,18 @@ pub fn run(options: &RunOptions) -> Outcome {
     let closed = target.close(false);
     interrupt::blame(&control, outcome)?;
     closed
+}
+
+/// Checks that the files can be written.
+fn check_files(options: &RunOptions) -> Outcome {
+    for (option, path, kind) in [
+        ("--json", &options.json, Kind::Result),
+        ("--csv", &options.csv, Kind::Lines),
+        ("--history", &options.history, Kind::History),
+    ] {
+        path.iter().try_for_each(|path| check_file(option, path, kind))?;
+    }
+    one_stream(&[("--json", &options.json), ("--csv", &options.csv)]).map(|_| ())
 }
 
 fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, control: &Control) -> Outcome {
@@ -71,7 +85,8 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let tables = prepare_tables(options, settings, target)?;
     Conditions::require(&settings.conditions, &target.connector())?;
     // Before the run, since the server may be lost afterwards.
-    let server = options.json.as_ref().map(|_| target.describe(&say)).transpose()?;
+    let wants_document = options.json.is_some() || options.csv.is_some() || !options.require.is_empty();
+    let server = wants_document.then(|| target.describe(&say)).transpose()?;
     let started_at = now();
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
     let judging = Judging::default();
@@ -138,15 +153,16 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let incomplete = incomplete(settings, &run, &round);
     let withheld = round.verdict.as_ref().and_then(|verdict| verdict.withheld.first()).cloned();
     let (broken, violated) = (round.breaks_promise(), round.is_violated());
-    let printed = output::print(&text);
-    if let (Some(path), Some(server)) = (&options.json, server) {
+    let document = server.map(|server| {
         let mut document = document(options, settings, target, server, scale, effective, round);
         document.started_at = Some(started_at);
         document.incomplete_reason = incomplete.as_ref().map(|(reason, _)| reason.clone());
         document.complete &= document.incomplete_reason.is_none();
-        output::save(path, &document.to_json())?;
-    }
-    printed?;
+        document.plan.require = Some(options.require.clone()).filter(|required| !required.is_empty());
+        document.requirements = judge(&document, &options.require);
+        document
+    });
+    deliver(options, &text, document.as_ref())?;
     logged.map_err(|error| Failure::Output(error.to_string()))?;
     if let Some((_, message)) = incomplete {
         return Err(Failure::Incomplete(message));
@@ -157,7 +173,22 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     if violated {
         return Err(Failure::Broken("an invariant does not hold; see above".to_owned()));
     }
+    requirements(document.as_ref().map_or(&[], |document| &document.requirements))?;
     withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
+}
+
+/// Prints the summary and what came of the thresholds, and writes the files.
+fn deliver(options: &RunOptions, text: &str, document: Option<&Document>) -> Outcome {
+    let files = [(&options.json, Document::to_json as fn(&Document) -> String), (&options.csv, to_csv)];
+    let takes_stdout = files.iter().filter_map(|(path, _)| path.as_deref()).any(is_stream);
+    let required = document.map_or_else(String::new, |document| requirement_lines(&document.requirements));
+    let printed = output::tell(&format!("{text}{required}"), takes_stdout);
+    for (path, render) in files {
+        if let (Some(path), Some(document)) = (path, document) {
+            output::save(path, &render(document))?;
+        }
+    }
+    printed
 }
 
 /// Returns whether the tables have invariants to check. For pgbench's tables that takes a sum over

@@ -51,16 +51,18 @@ pub struct CompareOptions {
     /// comparison is interrupted [default: isobench-results/TIME]
     #[arg(long, value_name = "FOLDER", help_heading = OUTPUT, conflicts_with_all = ["json", "html", "no_save"])]
     pub results: Option<PathBuf>,
-    /// Write the result to this file as JSON, and nothing else unless it is named, too
+    /// Write the result to this file as JSON, and nothing else unless it is named, too; - is
+    /// standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub json: Option<PathBuf>,
-    /// Write the report to this file as HTML, and nothing else unless it is named, too
+    /// Write the report to this file as HTML, and nothing else unless it is named, too; - as for
+    /// --json
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
     /// Write neither result nor report
     #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json", "html"])]
     pub no_save: bool,
-    /// Write one line for each cell and round to this file as CSV
+    /// Write one line for each cell and round to this file as CSV; - as for --json
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, hide_short_help = true)]
     pub csv: Option<PathBuf>,
     /// Write the recorded histories of a checked workload into this folder, a file for each cell

@@ -3,27 +3,43 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
+use isobench_plan::Requirement;
 
 /// Options of `isobench report`.
 #[derive(Debug, Args)]
 pub struct ReportOptions {
-    /// Results, as --json writes them: one to render it again, two to compare the second with the
-    /// first; - is standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Results, as --json writes them, or folders with a result.json: one to render it again, two
+    /// to compare the second with the first, more to see them as a series; - is standard input
+    /// [default: the newest, isobench-results/latest]
+    #[arg(value_name = "FILE|FOLDER")]
     pub files: Vec<PathBuf>,
-    /// Write the report on one result to this file; - is standard output [default: FILE with .html
-    /// instead of .json]
+    /// Write the report to this file as HTML; - is standard output [default with one result: FILE
+    /// with .html instead of .json, in a folder report.html]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print in this format to standard output [default with two results: text]
+    /// Write the result with its summaries computed anew (of several results, their comparison) to
+    /// this file as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a line for each round (of several results, for each cell) to this file as CSV; - is
+    /// standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Print in this format to standard output [default with several results, unless files are
+    /// named: text]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ReportFormat>,
     /// With --format text: explain the columns of the table
     #[arg(long)]
     pub legend: bool,
+    /// What the result must keep, or else the exit status is 4: [LEVEL.]METRIC[.low|.high] OP
+    /// NUMBER, such as 'serializable.ratio.low >= 0.5', 'anomalies == 0' or 'p99 <= 50'
+    /// (repeatable; without a level for every row)
+    #[arg(long, value_name = "EXPRESSION")]
+    pub require: Vec<Requirement>,
     /// Of two results: exit with status 3 if the second commits less per second than the first by
-    /// more than this share, and by more than noise, breaks a promise that the first keeps, or
-    /// lacks something that the first has
+    /// more than this share, and by more than noise, or does so relative to the first level; or if
+    /// it breaks a promise that the first keeps, or lacks something that the first has
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub fail_on_regression: Option<f64>,
     /// Print help
@@ -38,9 +54,9 @@ pub enum ReportFormat {
     Text,
     /// GitHub-flavoured Markdown, for a comment on a pull request
     Markdown,
-    /// A line for each round (of two results, for each cell)
+    /// A line for each round (of several results, for each cell)
     Csv,
-    /// The result with its summaries computed anew (of two results, their comparison)
+    /// The result with its summaries computed anew (of several results, their comparison)
     Json,
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use isobench_pgbench::transaction_log::TransactionLogs;
+use isobench_plan::Requirement;
 
 use isobench_plan::RetriedState;
 
@@ -20,9 +21,17 @@ pub struct RunOptions {
     /// them all
     #[arg(long, value_name = "POLICY", default_value = "none")]
     pub backoff: String,
-    /// Write the result to this file as JSON
+    /// Write the result to this file as JSON; - is standard output, and the summary then goes to
+    /// standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write a line of titles and a line of numbers to this file as CSV; - as for --json
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// What must come out, or else the exit status is 4: METRIC[.low|.high] OP NUMBER, such as
+    /// 'tps >= 1000', 'anomalies == 0' or 'p99 <= 50' (repeatable)
+    #[arg(long, value_name = "EXPRESSION")]
+    pub require: Vec<Requirement>,
     /// Milliseconds a client pauses between two transactions
     #[arg(long, value_name = "MS", value_parser = isobench_plan::milliseconds)]
     pub think_time: Option<f64>,

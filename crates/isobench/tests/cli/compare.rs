@@ -111,7 +111,7 @@ fn check_csv(document: &Value, csv: &str) {
         let values: Vec<&str> = line.split(',').collect();
         assert_eq!(values.len(), names.len(), "{line}");
         let value = |name: &str| values[column(name)].to_owned();
-        [value("level_requested"), value("round"), value("attempts_started"), value("transactions_committed")]
+        [value("level"), value("round"), value("attempts_started"), value("transactions_committed")]
     };
     let mut found: Vec<_> = lines.map(figures).collect();
     let mut expected = Vec::new();

@@ -148,7 +148,11 @@ fn a_regression_fails_the_job() {
             "slower",
             "5%",
             3,
-            &["regression: serializable, 8 clients: B commits 2", "error: one regression"],
+            &[
+                "regression: serializable, 8 clients: B commits 2",
+                "regression: serializable ÷ read committed, 8 clients: the ratio is 2",
+                "error: regressions from",
+            ],
         ),
         ("three-levels", "slower", "25%", 0, &[]),
         ("slower", "three-levels", "5", 0, &[]),
@@ -160,6 +164,117 @@ fn a_regression_fails_the_job() {
         let options = ["report", &a, &b, "--fail-on-regression", limit];
         scene.run(&options).expect(status).prints(&["B ÷ A"]).says(texts);
     }
+}
+
+#[test]
+fn two_results_and_a_series_become_pages() {
+    let scene = scene(&["three-levels"]);
+    with_slower(&scene);
+    let [one, two] = ["three-levels.json", "slower.json"];
+    let finished = scene.run(&["report", one, two, "--html", "pair.html"]).expect(0);
+    assert_eq!(finished.stdout, "");
+    finished.says(&["the report is in \"pair.html\""]);
+    assert!(scene.read("pair.html").contains("Two results side by side"));
+    let options = ["report", one, two, one, "--html", "-"];
+    let page = scene.run(&options).expect(0).prints(&["<!DOCTYPE html>", "A series of 3 results"]).stdout;
+    // A page may be written anew, and a comparison, but neither over the other.
+    scene.run(&["report", one, two, one, "--html", "pair.html"]).expect(0);
+    assert!(scene.read("pair.html") == page);
+    let options = ["report", one, two, one, "--json", "all.json", "--csv", "all.csv", "--format", "text"];
+    scene.run(&options).expect(0).prints(&["÷ first", "\nserializable "]);
+    assert!(scene.read("all.json").contains("\"format\": \"isobench/trend\""));
+    assert_eq!(scene.read("all.csv").lines().count(), 10);
+    scene.run(&options).expect(0);
+    scene.run(&["report", one, "--csv", "all.csv"]).expect(1).says(&["\"all.csv\" exists and isn't a table"]);
+    let finished = scene.run(&["report", one, "--csv", "-"]).expect(0).prints(&["product,server_version"]);
+    assert_eq!(finished.stderr, "");
+    assert!(!scene.file("three-levels.html").exists() && !scene.file("-").exists());
+}
+
+#[test]
+fn thresholds_decide_the_status() {
+    let scene = scene(&["three-levels", "checked", "broken-promise", "interrupted"]);
+    for (name, requirement, status, text) in [
+        ("three-levels", "serializable.ratio.low >= 0.3", 0, "met      serializable.ratio.low >= 0.3: 0."),
+        ("three-levels", "ser.ratio >= 0.9", 4, "NOT MET  serializable.ratio >= 0.9: serializable 0."),
+        ("three-levels", "anomalies == 0", 4, "wasn't measured: no history was recorded"),
+        ("checked", "ser.anomalies == 0", 0, "met      serializable.anomalies == 0: 0"),
+        ("checked", "anomalies == 0", 4, "read committed"),
+        ("interrupted", "tps > 0", 4, "the result is incomplete: interrupted"),
+    ] {
+        let file = format!("{name}.json");
+        let options = ["report", &file, "--format", "text", "--require", requirement];
+        let finished = scene.run(&options).expect(status).prints(&["\nRequirements:\n", text]);
+        assert_eq!(finished.stderr.contains("isn't met; see above"), status == 4, "{requirement}");
+        // Elsewhere they don't disturb what is read by programs.
+        let options = ["report", &file, "--format", "json", "--require", requirement];
+        let finished = scene.run(&options).expect(status).says(&[text]);
+        let document: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+        assert_eq!(document["requirements"][0]["met"], status == 0, "{requirement}");
+    }
+    // Those that a result was measured with are shown again, and decide nothing any more.
+    let options = ["report", "checked.json", "--json", "judged.json", "--require", "tps > 1e9"];
+    scene.run(&options).expect(4);
+    let judged =
+        scene.read("judged.json").replacen("\"plan\": {", "\"plan\": {\"require\": [\"tps > 1e9\"],", 1);
+    scene.write("judged.json", &judged);
+    scene
+        .run(&["report", "judged.json", "--format", "text"])
+        .expect(0)
+        .prints(&["NOT MET  tps > 1000000000: "]);
+    let options = ["report", "checked.json", "--require", "tps > 1e9", "--require", "wasted < 0"];
+    scene.run(&options).expect(4).says(&["the report is in", "error: 2 requirements aren't met"]);
+}
+
+#[test]
+fn the_newest_result_is_found_by_folder_and_link() {
+    let scene = scene(&["three-levels"]);
+    let text = example("three-levels");
+    scene.write("isobench-results/one/result.json", &text);
+    scene.write("isobench-results/two/result.json", &text);
+    scene.write("empty/x", "");
+    std::os::unix::fs::symlink("two", scene.file("isobench-results/latest")).expect("a link");
+    for (arguments, page) in [
+        (&["report"][..], "isobench-results/two/report.html"),
+        (&["report", "isobench-results"], "isobench-results/two/report.html"),
+        (&["report", "isobench-results/latest"], "isobench-results/two/report.html"),
+        (&["report", "isobench-results/one/"], "isobench-results/one/report.html"),
+    ] {
+        scene.run(arguments).expect(0).says(&[&format!("the report is in \"{page}\"")]);
+        fs::remove_file(scene.file(page)).expect("the page");
+    }
+    let pair = ["report", "isobench-results/one", "isobench-results/two", "--fail-on-regression", "0"];
+    scene.run(&pair).expect(0).prints(&["A: isobench-results/one/result.json, "]);
+    scene.run(&["report", "empty"]).expect(1).says(&["\"empty\": the folder has no result.json"]);
+    fs::remove_file(scene.file("isobench-results/latest")).expect("the link");
+    scene.write("isobench-results/latest", "isobench's newest result: one\n");
+    scene.run(&["report"]).expect(0).says(&["isobench-results/one/report.html"]);
+    fs::remove_dir_all(scene.file("isobench-results/one")).expect("the folder");
+    scene.run(&["report"]).expect(1).says(&["leads to a folder that has no result.json any more"]);
+}
+
+#[test]
+fn a_link_that_another_user_planted_is_not_followed() {
+    use std::os::unix::fs::{lchown, symlink};
+
+    let scene = scene(&["three-levels"]);
+    scene.write("theirs/result.json", &example("three-levels"));
+    symlink("theirs", scene.file("planted")).expect("a link");
+    if lchown(scene.file("planted"), Some(65534), None).is_err() {
+        // Only root can make a link of another user's.
+        return;
+    }
+    // The scene's folder is one that others can write to.
+    for arguments in [
+        &["report", "planted"][..],
+        &["report", "three-levels.json", "--html", "planted/report.html"],
+        &["compare", "--results", "planted"],
+        &["compare", "--json", "planted/x.json"],
+        &["run", "--json", "planted/x.json"],
+    ] {
+        scene.run(arguments).expect(1).says(&["\"planted\" is a link of another user"]);
+    }
+    assert_eq!(fs::read_dir(scene.file("theirs")).expect("the folder").count(), 1);
 }
 
 #[test]
@@ -179,7 +294,7 @@ fn what_is_no_result_is_an_error_that_says_why() {
     scene.write("page.html", &example("three-levels"));
     for (arguments, message) in [
         (&["report", "missing.json"][..], "could not read \"missing.json\": No such file"),
-        (&["report", "."], "could not read \".\""),
+        (&["report", "."], "\".\": the folder has no result.json"),
         (
             &["report", "check.json"],
             "\"check.json\": this is not an isobench result: \"format\" is \"isobench/check\"",
@@ -195,20 +310,35 @@ fn what_is_no_result_is_an_error_that_says_why() {
             &["report", "three-levels.json", "other.json"],
             "can't be compared: A has measurement version 2 and B has 99",
         ),
-        (&["report", "a", "b", "c"], "at most two results can be compared"),
+        (&["report", "three-levels.json", "a", "c"], "could not read \"a\""),
         (
-            &["report", "three-levels.json", "single-run.json", "--html", "x"],
-            "give one FILE, or use --format markdown",
+            &["report", "three-levels.json", "three-levels.json", "other.json"],
+            "can't be shown in one series: three-levels.json has measurement version",
+        ),
+        (&["report", "three-levels.json", "--html", "-", "--json", "-"], "--html - and --json -: only one"),
+        (&["report", "three-levels.json", "--json", "check.json"], "isn't a result of isobench, so it isn't"),
+        (&["report", "three-levels.json", "--csv", "three-levels.json"], "isn't a table of isobench"),
+        (&["report", "three-levels.json", "--require", "tsp > 1"], "did you mean \"tps\"?"),
+        (
+            &["report", "three-levels.json", "--require", "ru.tps > 1"],
+            "has no such cell; its levels are read",
+        ),
+        (
+            &["report", "three-levels.json", "three-levels.json", "--require", "tps > 1"],
+            "--require is about one result",
         ),
         (&["report", "three-levels.json", "--fail-on-regression", "5%"], "report OLD.json NEW.json"),
         (&["report", "a", "b", "--fail-on-regression", "100%"], "use a percentage"),
         (&["report", "three-levels.json", "--format", "pdf"], "text, markdown, csv, json"),
-        (&["report", "three-levels.json", "--html", "-", "--format", "csv"], "both write to standard output"),
+        (
+            &["report", "three-levels.json", "--html", "-", "--format", "csv"],
+            "--format writes to standard output, and so does",
+        ),
         (&["report", "three-levels.json", "--html", "no/such/folder"], "could not write \"no/such/folder\""),
         (&["report", "page.html"], "would be overwritten by its report"),
         (&["report", "-"], "say where the report goes"),
         (&["report", "-", "-"], "standard input can be read only once"),
-        (&["report"], "<FILE>"),
+        (&["report"], "there is no isobench-results/latest in this folder"),
     ] {
         let finished = scene.run(arguments).expect(1).says(&[message]);
         assert_eq!(finished.stdout, "", "{arguments:?}");

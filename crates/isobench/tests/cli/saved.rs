@@ -75,6 +75,52 @@ fn where_nothing_can_be_written_the_table_is_still_shown() {
     scene.run(&with(&["--results", "blocked/x"])).expect(1).says(&["--results: could not make the folder"]);
 }
 
+#[test]
+fn the_newest_result_has_a_link() {
+    let Some(scene) = Scene::with_server("the_newest_result_has_a_link") else { return };
+    scene.run(&with(&["--results", "isobench-results/first"])).expect(0);
+    let leads_to = || fs::read_link(scene.file("isobench-results/latest")).expect("a link");
+    assert_eq!(leads_to(), PathBuf::from("first"));
+    scene.run(&with(&["--require", "tps > 1e12"])).expect(4).prints(&["NOT MET  tps > 1000000000000: "]);
+    let newest = leads_to();
+    assert_ne!(newest, PathBuf::from("first"));
+    let result = document::read(&scene, "isobench-results/latest/result.json");
+    assert_eq!(result["requirements"][0]["met"], false);
+    assert_eq!(result["plan"]["require"][0], "tps > 1000000000000");
+    let page = format!("isobench-results/{}/report.html", newest.display());
+    scene.run(&["report"]).expect(0).says(&[&page]);
+    let there = fs::read_dir(scene.file("isobench-results")).expect("the folder").count();
+    assert_eq!(there, 3, "two results and the link");
+    // A folder elsewhere has no link, and a link of the user's is left alone.
+    scene.run(&with(&["--results", "elsewhere/x"])).expect(0);
+    assert_eq!((leads_to(), scene.file("elsewhere/latest").exists()), (newest, false));
+}
+
+#[test]
+fn a_result_goes_to_standard_output_and_the_table_to_standard_error() {
+    let test = "a_result_goes_to_standard_output_and_the_table_to_standard_error";
+    let Some(scene) = Scene::with_server(test) else { return };
+    let finished = scene.run(&with(&["--json", "-", "--require", "tps > 0"])).expect(0);
+    let document: serde_json::Value = serde_json::from_str(&finished.stdout).expect("nothing but JSON");
+    assert_eq!((&document["complete"], &document["requirements"][0]["met"]), (&true.into(), &true.into()));
+    finished.says(&["\nread committed ", "met      tps > 0: "]);
+    let finished = scene.run(&with(&["--csv", "-", "--no-save"])).expect(0).says(&["\nread committed "]);
+    let lines: Vec<&str> = finished.stdout.lines().collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("product,"), "{}", finished.stdout);
+    let run =
+        ["run", "-t", "5", "--json", "-", "--csv", "run.csv", "--require", "tps > 0", "--require", "p50 < 0"];
+    let finished = scene.run(&run).expect(4);
+    let document: serde_json::Value = serde_json::from_str(&finished.stdout).expect("nothing but JSON");
+    assert_eq!(document["requirements"][1]["met"], false);
+    finished.says(&[
+        "number of transactions actually processed: 5/5",
+        "NOT MET  p50 < 0: ",
+        "isn't met; see above",
+    ]);
+    assert_eq!(scene.read("run.csv").lines().count(), 2);
+    assert_eq!(files(&scene), [scene.file("run.csv")], "no file is called -");
+}
+
 /// Before anything is started, and therefore before the measurement.
 #[test]
 fn what_cannot_be_written_is_noticed_at_once() {
@@ -83,7 +129,8 @@ fn what_cannot_be_written_is_noticed_at_once() {
     scene.write("theirs.html", "<!DOCTYPE html><title>my thesis</title>");
     scene.write("folder/report.html", "<!DOCTYPE html><title>my thesis</title>");
     scene.write("theirs.json", "{}");
-    let cases: [(&[&str], &str); 12] = [
+    scene.write("isobench-results/latest", "my notes");
+    let cases: [(&[&str], &str); 22] = [
         (&["compare", "--json", "blocked/x.json"], "--json: could not write \"blocked/x.json\""),
         (&["compare", "--json", "nosuch/x.json"], "--json: could not write \"nosuch/x.json\""),
         (&["compare", "--html", "folder"], "--html: \"folder\" is a folder"),
@@ -105,6 +152,16 @@ fn what_cannot_be_written_is_noticed_at_once() {
         (&["run", "--json", "nosuch/x.json"], "--json: could not write"),
         (&["run", "-w", "registers", "--history", "theirs.json"], "--history: \"theirs.json\" exists"),
         (&["run", "--json", "theirs.html"], "isn't overwritten"),
+        (&["run", "--csv", "theirs.html"], "isn't a table of isobench"),
+        (&["run", "-w", "registers", "--history", "-"], "--history: a history can't be written to"),
+        (&["run", "--json", "-", "--csv", "-"], "--json - and --csv -: only one of them"),
+        (&["compare", "--csv", "-", "--html", "-"], "--html - and --csv -: only one of them"),
+        (&["compare", "--results", "-"], "--results: could not make the folder \"-\""),
+        (&["compare", "--results", "isobench-results/x"], "\"isobench-results/latest\" exists and isn't"),
+        (&["compare", "--results", "isobench-results/latest"], "is where the newest result is found"),
+        (&["compare", "--require", "tsp > 1"], "unknown metric \"tsp\""),
+        (&["compare", "--require", "ru.tps > 1"], "read uncommitted isn't measured"),
+        (&["run", "--isolation", "rc", "--require", "ser.tps > 1"], "serializable isn't measured"),
     ];
     let before = files(&scene);
     for (arguments, text) in cases {

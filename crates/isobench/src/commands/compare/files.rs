@@ -8,13 +8,11 @@ use std::path::{Path, PathBuf};
 
 use isobench_report::{Document, to_csv, to_html};
 
-use crate::destination::{Kind, check_file, check_folder};
+use crate::destination::{Kind, check_file, check_folder, one_stream};
+use crate::latest::{self, FOLDER, RESULT};
 use crate::options::CompareOptions;
-use crate::output;
+use crate::output::{self, is_stream};
 use isobench_comparison::{Failure, Outcome};
-
-/// The default folder of results.
-const FOLDER: &str = "isobench-results";
 
 /// Renders a result as text.
 type Render = fn(&Document) -> String;
@@ -29,6 +27,8 @@ pub struct Files {
     folder: Option<PathBuf>,
     /// The files are the default ones, so failing to write them isn't an error.
     unasked: bool,
+    /// True if one of them is standard output, so that the table goes to standard error.
+    pub takes_stdout: bool,
 }
 
 impl Files {
@@ -45,10 +45,13 @@ impl Files {
         ] {
             path.iter().try_for_each(|path| check_file(option, path, kind))?;
         }
+        let takes_stdout =
+            one_stream(&[("--json", &options.json), ("--html", &options.html), ("--csv", &options.csv)])?;
         let files = Files {
             json: options.json.clone(),
             html: options.html.clone(),
             csv: options.csv.clone(),
+            takes_stdout,
             ..Files::default()
         };
         if options.no_save || options.json.is_some() || options.html.is_some() {
@@ -56,20 +59,33 @@ impl Files {
         }
         let unasked = options.results.is_none();
         let folder = options.results.clone().unwrap_or_else(|| Path::new(FOLDER).join(now.replace(':', "-")));
-        let (json, html) = (folder.join("result.json"), folder.join("report.html"));
-        if let Err(error) = check_folder(&folder) {
-            let why = format!("could not make the folder \"{}\": {error}", folder.display());
-            if !unasked {
+        let files = Files { unasked, ..files };
+        files.into_folder(&folder)
+    }
+
+    /// The same files, result and report in this folder. If a default folder can't be written,
+    /// prints a warning and leaves them out.
+    fn into_folder(self, folder: &Path) -> Outcome<Files> {
+        let (json, html) = (folder.join(RESULT), folder.join("report.html"));
+        if let Err(why) = latest::check(folder) {
+            if !self.unasked {
                 return Err(Failure::setup(format!("--results: {why}")));
             }
-            eprintln!("{}", Files { unasked, ..Files::default() }.complaint(&why));
-            return Ok(files);
+            eprintln!("{}", self.complaint(&why));
+        }
+        if let Err(error) = check_folder(folder) {
+            let why = format!("could not make the folder \"{}\": {error}", folder.display());
+            if !self.unasked {
+                return Err(Failure::setup(format!("--results: {why}")));
+            }
+            eprintln!("{}", self.complaint(&why));
+            return Ok(Files { unasked: false, ..self });
         }
         if folder.is_dir() {
             check_file("--results", &json, Kind::Result)?;
             check_file("--results", &html, Kind::Page)?;
         }
-        Ok(Files { json: Some(json), html: Some(html), folder: Some(folder), unasked, ..files })
+        Ok(Files { json: Some(json), html: Some(html), folder: Some(folder.to_owned()), ..self })
     }
 
     /// Writes the result so far; the report is written at the end.
@@ -77,9 +93,12 @@ impl Files {
     /// # Errors
     /// The file can't be written.
     pub fn save_result(&self, document: &Document) -> Outcome {
-        let Some(path) = &self.json else { return Ok(()) };
+        // Standard output takes the whole result only.
+        let Some(path) = self.json.as_ref().filter(|path| !is_stream(path)) else { return Ok(()) };
         self.make_folder()
             .and_then(|()| output::save(path, &document.to_json()))
+            // If the link can't be written, the end of the comparison says so, once.
+            .map(|()| drop(self.point_here()))
             .or_else(|failure| self.excuse(failure))
     }
 
@@ -96,13 +115,16 @@ impl Files {
         for (path, text) in texts {
             let Some(path) = path else { continue };
             match self.make_folder().and_then(|()| output::save(path, &text(document))) {
-                Ok(()) => written.push(path.clone()),
+                Ok(()) => written.extend(Some(path.clone()).filter(|path| !is_stream(path))),
                 Err(failure) => {
                     eprintln!("{}", self.complaint(&failure));
                     self.excuse(failure)?;
                     break;
                 }
             }
+        }
+        if let Some(Err(error)) = written.first().map(|_| self.point_here()) {
+            eprintln!("warning: could not update the link to the newest result: {error}");
         }
         Ok(written)
     }
@@ -112,6 +134,11 @@ impl Files {
         fs::create_dir_all(folder).map_err(|error| {
             Failure::Output(format!("could not make the folder \"{}\": {error}", folder.display()))
         })
+    }
+
+    /// Lets the link to the newest result lead here, where something was saved.
+    fn point_here(&self) -> std::io::Result<()> {
+        self.folder.as_deref().map_or(Ok(()), latest::point_to)
     }
 
     fn complaint(&self, failure: &dyn Display) -> String {

@@ -1,0 +1,147 @@
+//! The pages of several results: two side by side, and a series. Style, script and parts are those
+//! of the page of one result.
+//!
+//! Not here: what is compared (`pair`, `trend`), the pictures (`chart/occasions`).
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::chart::{self, Figure};
+use super::part::{pairs, table};
+use super::pictures::picture;
+use super::{FIGURES_STYLE, SCRIPT, STYLE, policy};
+use crate::pair::{Difference, Pair};
+use crate::trend::Trend;
+use crate::view::{Entry, Heading, Table};
+
+/// A part of a page: its anchor, its heading, its content.
+type Part = (&'static str, &'static str, Markup);
+
+/// The page of two results.
+pub fn pair(pair: &Pair, cells: &Table, levels: Option<&Table>, legend: &[&str]) -> String {
+    let nothing = html! { p { "No cell of A has its like in B, so there is nothing to compare." } };
+    let mut parts: Vec<Part> = vec![(
+        "cells",
+        "Side by side",
+        html! {
+            (warnings(&pair.warnings))
+            @if pair.cells.is_empty() { (nothing) }
+            @else { (table("The cells that both results have, A above B.", cells)) }
+            @for (letter, names) in [("A", &pair.only_in_a), ("B", &pair.only_in_b)] {
+                @if !names.is_empty() { p { "Only in " (letter) ": " (names.join("; ")) "." } }
+            }
+        },
+    )];
+    parts.extend(levels.map(|levels| -> Part {
+        let caption = "The rate of each level as a multiple of the first level's in the same rounds.";
+        ("levels", "What each level costs", table(caption, levels))
+    }));
+    parts.extend(pictures(chart::ratios(pair)));
+    parts.push(("differences", "What differs besides the numbers", differences(&pair.differences)));
+    parts.push(meaning(legend));
+    let results = [pair.a.describe("A"), pair.b.describe("B")];
+    page("Two results side by side", &results, &parts)
+}
+
+/// The page of a series of results.
+pub fn trend(trend: &Trend, cells: &Table, legend: &[&str]) -> String {
+    let caption = "Every cell in each result that has it.";
+    let mut parts: Vec<Part> = Vec::new();
+    let series: Vec<Figure> = chart::series(trend);
+    parts.push((
+        "trend",
+        "How the rates went",
+        html! {
+            (warnings(&trend.warnings))
+            @for figure in &series { (picture(figure, false)) }
+        },
+    ));
+    parts.push(("cells", "The numbers", table(caption, cells)));
+    parts.push(meaning(legend));
+    let title = format!("A series of {} results", trend.results.len());
+    page(&title, &trend.described(), &parts)
+}
+
+fn pictures(figure: Option<Figure>) -> Option<Part> {
+    figure.map(|figure| ("pictures", "Picture", picture(&figure, false)))
+}
+
+fn meaning(legend: &[&str]) -> Part {
+    let items = html! { ul { @for text in legend { li { (text) } } } };
+    ("meaning", "What the numbers mean", items)
+}
+
+fn warnings(warnings: &[String]) -> Markup {
+    html! {
+        @if !warnings.is_empty() {
+            ul class="banners" role="list" aria-label="Before you read on" {
+                @for warning in warnings { li { (warning) } }
+            }
+        }
+    }
+}
+
+fn differences(differences: &[Difference]) -> Markup {
+    if differences.is_empty() {
+        return html! { p { "Server, settings, client and plan are the same." } };
+    }
+    let columns = Heading::all(&[("what", false), ("A", false), ("B", false)]);
+    let rows = differences.iter().map(|difference| {
+        [&difference.what, &difference.a, &difference.b].map(|text| Entry::from(text.as_str())).to_vec()
+    });
+    table("Server, client and plan, as the results have them.", &Table::new(columns, rows))
+}
+
+/// A page that needs nothing but itself.
+fn page(title: &str, results: &[String], parts: &[Part]) -> String {
+    let named: Vec<(String, String)> = results
+        .iter()
+        .filter_map(|result| result.split_once(": "))
+        .map(|(letter, text)| (format!("Result {letter}"), text.to_owned()))
+        .collect();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "isobench " (env!("CARGO_PKG_VERSION")) };
+                title { (title) " · isobench" }
+                style { (PreEscaped(STYLE)) (PreEscaped(FIGURES_STYLE)) }
+            }
+            body {
+                a class="skip" href="#main" { "Skip to the results" }
+                header class="top" {
+                    div {
+                        p class="brandname" { "isobench" }
+                        h1 { (title) }
+                        (pairs(&named))
+                    }
+                }
+                div class="columns" {
+                    nav class="contents" aria-label="Contents" {
+                        ol { @for (id, heading, _) in parts { li { a href={ "#" (id) } { (heading) } } } }
+                    }
+                    main id="main" {
+                        @for (id, heading, body) in parts {
+                            section id=(id) aria-labelledby={ (id) "-title" } {
+                                h2 id={ (id) "-title" } { (heading) }
+                                (body)
+                            }
+                        }
+                    }
+                }
+                footer {
+                    p {
+                        "Written by isobench " (env!("CARGO_PKG_VERSION"))
+                        ". Results of different measurement versions must not be compared."
+                    }
+                }
+                div id="tip" role="tooltip" hidden {}
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
