@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use isobench_isolation::Level;
+use isobench_suggest::did_you_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::WrongValue;
@@ -295,28 +296,14 @@ fn selector(text: &str) -> Result<CellSelector, String> {
     if strategy.as_ref().is_some_and(String::is_empty) {
         return Err(format!("\"{text}\" names no strategy after +"));
     }
-    let level = level.parse::<Level>().map_err(|error| {
-        let names = Level::ALL.iter().map(|level| level.name());
-        format!("{error}{}", hint(level.trim(), names))
-    })?;
+    let level = level.parse::<Level>().map_err(|error| error.to_string())?;
     Ok(CellSelector { level, strategy })
 }
 
 fn unknown_figure(name: &str) -> String {
     let names: Vec<&str> = FIGURES.iter().map(|row| row.name).collect();
-    let hint = hint(name, names.iter().copied());
+    let hint = did_you_mean(name, names.iter().copied());
     format!("unknown metric \"{name}\"; use one of {}{hint}", names.join(", "))
-}
-
-/// ` (did you mean "X"?)`, if at most one letter of three differs from one of the names.
-fn hint(written: &str, names: impl Iterator<Item = &'static str>) -> String {
-    let written = written.to_lowercase();
-    let distance = |name: &str| {
-        let changes = strsim::osa_distance(&written, name);
-        (changes * 3 <= written.chars().count().max(name.chars().count())).then_some(changes)
-    };
-    let near = names.filter_map(|name| Some((distance(name)?, name))).min_by_key(|(changes, _)| *changes);
-    near.map_or_else(String::new, |(_, name)| format!(" (did you mean \"{name}\"?)"))
 }
 
 #[cfg(test)]
