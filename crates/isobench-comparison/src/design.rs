@@ -188,6 +188,10 @@ impl Design {
         }
         let tables = InitOptions { scale, ..tables.clone() };
         let (works, left_out) = works(&workloads, &plan, &tables, &vary)?;
+        let (scaled, made) = (given.scale.is_some(), !standby::as_made(&tables));
+        if works.iter().all(|work| matches!(work.tables, Tables::Checked(_))) && (scaled || made) {
+            return Err(not_of_pgbench(&workloads, scaled));
+        }
         for work in &works {
             work.sources.check(protocol)?;
             work.sources.leave_level_alone()?;
@@ -565,6 +569,16 @@ fn strategies_of<'a>(
         format!("workload {} has no strategy {name}, so it is measured without", sources.name())
     }));
     kept
+}
+
+/// The refusal of options of pgbench's tables where every workload has tables of its own.
+fn not_of_pgbench(workloads: &[Sources], scaled: bool) -> Failure {
+    let options = if scaled { "--scale is" } else { "options such as --fillfactor and --foreign-keys are" };
+    let name = workloads.first().map_or_else(String::new, Sources::name);
+    Failure::setup(format!(
+        "{options} for pgbench's tables, but workload {name} makes its own; name a script that uses them, such as -w \
+         tpcb-like, or leave it out (isobench workloads {name} lists the workload's parameters)"
+    ))
 }
 
 /// The end of a cell's measured part: a time, or a number of transactions of each client.

@@ -38,7 +38,7 @@ pub struct Plan {
     pub levels: Option<Vec<Level>>,
     /// Checked workload, such as registers or write-skew+for-update (see isobench workloads),
     /// built-in script (tpcb-like, simple-update, select-only) or script file; several are compared
-    /// with each other (repeatable) [default: tpcb-like]
+    /// with each other (repeatable) [default: orders]
     #[arg(long, short = 'w', value_name = "NAME|FILE", help_heading = heading::FACTORS)]
     pub workload: Option<Vec<String>>,
     /// Script file, - for standard input; several, also with -b, are one workload, a mix, in which
@@ -256,7 +256,7 @@ impl Plan {
     pub fn defaults() -> Plan {
         Plan {
             levels: Some(vec![Level::ReadCommitted, Level::RepeatableRead, Level::Serializable]),
-            workload: Some(vec!["tpcb-like".to_owned()]),
+            workload: Some(vec!["orders".to_owned()]),
             clients: Some(vec![8]),
             scale: Some(1),
             time: Some(2.5),

@@ -185,7 +185,7 @@ mod tests {
             ("-w FOLDER/own.sql --keep-data", "--keep-data: is about tables of your own"),
             ("-w FOLDER/own.sql --reset FOLDER/back.sql", "--reset: is about tables of your own"),
             ("-w FOLDER/own.sql --schema= --keep-data", "--schema: the name is empty"),
-            ("--schema app --keep-data", "workload tpcb-like writes tables of its own names"),
+            ("--schema app --keep-data", "workload orders writes tables of its own names"),
             ("-w registers --schema app --keep-data", "workload registers"),
             ("-w FOLDER/own.sql -w select-only --schema app --keep-data", "writes tables of its own names"),
             ("-w FOLDER/own.sql --setup FOLDER/back.sql --schema app --keep-data", "--setup: makes tables"),

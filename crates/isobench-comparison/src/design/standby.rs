@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn what_writes_is_refused_with_the_reason() {
         for (line, part) in [
-            ("", "script \"tpcb-like\" writes (UPDATE)"),
+            ("", "workload orders makes and writes tables of its own"),
+            ("-w tpcb-like", "script \"tpcb-like\" writes (UPDATE)"),
             ("-w registers", "workload registers"),
             ("-w select-only --levels ser", "--levels: a hot standby runs no"),
             ("-w select-only --levels rc,ser", "--levels: a hot standby runs no"),

@@ -61,8 +61,8 @@ fn factors_multiply_and_levels_vary_fastest() {
 #[test]
 fn strategies_and_parameters_are_factors() {
     let design = resolve(
-        "--levels rc,ser --strategies retry,single-statement,for-update --vary foreign-keys=off,on --vary \
-         script-scale=1",
+        "-w tpcb-like --levels rc,ser --strategies retry,single-statement,for-update --vary foreign-keys=off,on \
+         --vary script-scale=1",
     )
     .unwrap();
     let cells = design.cells();
@@ -164,7 +164,8 @@ fn a_wrong_value_names_its_option() {
         ("--transactions 0", "--transactions"),
         ("--warmup=-1", "--warmup"),
         ("--max-warmup 0.1", "--max-warmup"),
-        ("--scale 0", "--scale"),
+        ("-w tpcb-like --scale 0", "--scale"),
+        ("--scale 2", "--scale is for pgbench's tables"),
         ("--jobs 0", "--jobs"),
         ("--rounds 0", "--rounds"),
         ("--backoff sometimes", "--backoff"),
@@ -180,9 +181,11 @@ fn a_wrong_value_names_its_option() {
         ("--strategies retry,retry", "--strategies"),
         ("--strategies hope", "--strategies"),
         ("--vary color=red", "--vary"),
-        ("--vary foreign-keys=maybe", "--vary"),
-        ("--vary scale=0", "--vary"),
-        ("--vary scale=2 --scale 1", "--vary"),
+        ("-w tpcb-like --strategies hope", "--strategies"),
+        ("-w tpcb-like --vary color=red", "--vary"),
+        ("-w tpcb-like --vary foreign-keys=maybe", "--vary"),
+        ("-w tpcb-like --vary scale=0", "--vary"),
+        ("-w tpcb-like --vary scale=2 --scale 1", "--vary"),
     ] {
         let message = message(resolve(line));
         assert!(message.starts_with(option), "{line}: {message}");
@@ -197,12 +200,12 @@ fn a_plan_file_has_the_options_names_and_options_win() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plan.toml");
     fs::write(&path, "levels = [\"rc\", \"ser\"]\nclients = [4]\nmax-tries = 3\nscale = 2\n").unwrap();
-    let design = of_file("--scale 7", &path, Plan::default()).unwrap();
+    let design = of_file("-w tpcb-like --scale 7", &path, Plan::default()).unwrap();
     assert_eq!((design.plan.clients(), design.plan.scale()), (&[4][..], 7));
     assert_eq!(design.max_tries(), NonZeroU32::new(3));
     // The file overrides the defaults of a command, such as those of audit.
     let defaults = Plan { clients: Some(vec![16]), rounds: Some(1), ..Plan::default() };
-    let design = of_file("--scale 7", &path, defaults).unwrap();
+    let design = of_file("-w tpcb-like --scale 7", &path, defaults).unwrap();
     assert_eq!((design.plan.clients(), design.plan.rounds()), (&[4][..], 1));
     fs::write(&path, "level = [\"rc\"]\n").unwrap();
     let unknown = message(of_file("", &path, Plan::default()));
@@ -312,7 +315,7 @@ fn a_weight_belongs_to_a_mix_and_slips_are_recognized() {
         ("-b simpel-update", &["did you mean \"simple-update\"?"]),
         ("-w bank --strategies for-updaet", &["for-updaet"]),
         ("--strategies for-updaet", &["did you mean \"for-update\"?"]),
-        ("--vary fillfactr=50", &["did you mean \"fillfactor\"?"]),
+        ("-w tpcb-like --vary fillfactr=50", &["did you mean \"fillfactor\"?"]),
         ("-w bank -b tpcb-like", &["--workload", "--builtin"]),
         ("-w bank -w bank", &["--workload", "twice"]),
     ] {

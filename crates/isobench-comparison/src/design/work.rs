@@ -9,7 +9,7 @@ use isobench_plan::{SERVER_VERSION, Vary};
 use isobench_report::PlannedStrategy;
 use isobench_runner::RunWorkload;
 use isobench_suggest::did_you_mean;
-use isobench_workloads::{Chosen, OnConflict, Strategy, strategy};
+use isobench_workloads::{Chosen, OnConflict, Strategy, UnknownWorkload, strategy};
 
 use super::kept::Kept;
 use super::values::wrong;
@@ -90,7 +90,12 @@ impl WorkBase<'_> {
             ));
         }
         let variant = strategy.filter(|name| *name != RETRY);
-        let chosen = chosen.varied(variant, varied).map_err(Failure::setup)?;
+        let chosen = chosen.varied(variant, varied).map_err(|error| {
+            let option = if matches!(error, UnknownWorkload::Variant { .. }) { "strategies" } else { "vary" };
+            let of_tables = varied.keys().find(|name| option == "vary" && is_of_tables(name));
+            let hint = of_tables.map_or("", |_| "; for a parameter of pgbench's tables add -w tpcb-like");
+            wrong(option, format!("{error}{hint}"))
+        })?;
         Ok(Work {
             workload: self.workload,
             strategy: strategy.map(str::to_owned),

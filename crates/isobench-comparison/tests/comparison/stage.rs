@@ -160,6 +160,7 @@ fn design(options: &str) -> Design {
     let matches = Plan::augment_args(Command::new("test")).try_get_matches_from(words).expect("options");
     let options = Plan::from_arg_matches(&matches).expect("options");
     let defaults = Plan {
+        workload: Some(vec!["tpcb-like".to_owned()]),
         clients: Some(vec![2]),
         rounds: Some(1),
         transactions: Some(5),
