@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::evidence::{Candidate, Evidence, Safety, name};
 use super::words;
-use crate::document::{Cell, Document, RatioToFirst, WaitShare};
+use crate::document::{Cell, Conflict, Document, RatioToFirst, WaitShare};
 use crate::numbers::{percent, short};
 use crate::summarise::{counted_ledger, counted_rounds, kept_share};
 use crate::view::Line;
@@ -108,23 +108,25 @@ fn cost(evidence: &Evidence<'_>, candidate: &Candidate<'_>, beside: Option<&Cell
     }
 }
 
-/// The most frequent conflict, if it makes up half of them: reason and command.
+/// The most frequent conflict, if it makes up half of them: reason and place.
 fn main_conflict(cell: &Cell) -> Option<String> {
-    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, String), u64> = BTreeMap::new();
     for conflict in counted_rounds(cell).into_iter().flat_map(|round| &round.conflicts) {
-        let known = counts.entry((&conflict.reason, &conflict.command)).or_default();
+        let known = counts.entry((&conflict.reason, place(conflict))).or_default();
         *known = known.saturating_add(conflict.count);
     }
     let all = counted_ledger(cell).conflicts;
-    let ((reason, command), count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    (all > 0 && count >= all.div_ceil(2)).then(|| format!("\"{reason}\" at command {}", named(command)))
+    let ((reason, place), count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    (all > 0 && count >= all.div_ceil(2)).then(|| format!("\"{reason}\" at {place}"))
 }
 
-/// A command's number, and the start of its text: `8 ("UPDATE accounts SET…")`.
-fn named(command: &str) -> String {
-    match command.split_once(": ") {
-        Some((number, text)) => format!("{number} (\"{}\")", abridged(text)),
-        None => abridged(command),
+/// The place of a conflict: script and line, and the start of the command's text: `orders:14
+/// ("UPDATE shops SET…")`.
+fn place(conflict: &Conflict) -> String {
+    let command = format!("\"{}\"", abridged(&conflict.command));
+    match (&conflict.script, conflict.line) {
+        (Some(script), Some(line)) => format!("{script}:{line} ({command})"),
+        _ => command,
     }
 }
 

@@ -18,9 +18,10 @@ use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
 use isobench_plan::{Plan, Setting};
 use isobench_report::{
-    CellLevel, Document, Round, Server, Workload, judge, requirement_lines, summarise, to_csv,
+    CellLevel, Document, RequirementResult, Round, Server, Workload, judge, requirement_lines, summarise,
+    to_csv,
 };
-use isobench_runner::{Control, OnError, Pacing, Protocol, RunOutcome, StopCondition, Watch};
+use isobench_runner::{Control, Job, OnError, Pacing, Protocol, RunOutcome, StopCondition, Watch};
 use isobench_script::find_builtin;
 
 use super::compare::requirements;
@@ -90,12 +91,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let started_at = now();
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
     let judging = Judging::default();
-    let observed = settings.sources.is_observed() && !options.no_verdict;
-    if options.history.is_some() && !observed {
-        return Err(Failure::setup(
-            "--history: the scripts don't say what they read and write; use a checked workload (-w), or lines --@",
-        ));
-    }
+    let observed = is_observed(options, settings)?;
     let measurement = Measurement {
         target,
         sources: &settings.sources,
@@ -125,26 +121,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let mut watch =
         Watch { every, show: &mut |elapsed, progress| eprintln!("{}", lines.line(elapsed, &progress)) };
     let mut measured = measurement.run(&job, 1, &Messages::aloud(&say), &mut watch)?;
-    let summary = Summary {
-        version: settings.layout,
-        job: &job,
-        run: &measured.run,
-        stop: settings.stop,
-        scale: tables.scale,
-        partitions: tables.partitions,
-        connecting: measured.connecting,
-        failures_detailed: options.failures_detailed,
-        per_command: options.report_per_command,
-        progress: options.progress.is_some(),
-    };
-    let account = Account {
-        job: &job,
-        run: &measured.run,
-        level: (settings.level, &measured.effective),
-        measured_above: summary.reports_measured_latency(),
-        invariants: &measured.round.invariants,
-    };
-    let mut text = summary.render() + &account.render();
+    let mut text = summary(options, settings, &tables, &job, &measured);
     if let Some(report) = measurement.judge(job, &mut measured) {
         text.push('\n');
         text += &report;
@@ -164,6 +141,62 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     });
     deliver(options, &text, document.as_ref())?;
     logged.map_err(|error| Failure::Output(error.to_string()))?;
+    let required = document.map_or_else(Vec::new, |document| document.requirements);
+    status(incomplete, broken, violated, &required)?;
+    withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
+}
+
+/// Returns whether the history is recorded.
+///
+/// # Errors
+/// It is to be written, and there is none.
+fn is_observed(options: &RunOptions, settings: &RunSettings) -> Outcome<bool> {
+    let observed = settings.sources.is_observed() && !options.no_verdict;
+    if options.history.is_some() && !observed {
+        return Err(Failure::setup(
+            "--history: the scripts don't say what they read and write; use a checked workload (-w), or lines --@",
+        ));
+    }
+    Ok(observed)
+}
+
+/// pgbench's summary of a run, and the account of every attempt.
+fn summary(
+    options: &RunOptions,
+    settings: &RunSettings,
+    tables: &Tables,
+    job: &Job,
+    measured: &Measured,
+) -> String {
+    let summary = Summary {
+        version: settings.layout,
+        job,
+        run: &measured.run,
+        stop: settings.stop,
+        scale: tables.scale,
+        partitions: tables.partitions,
+        connecting: measured.connecting,
+        failures_detailed: options.failures_detailed,
+        per_command: options.report_per_command,
+        progress: options.progress.is_some(),
+    };
+    let account = Account {
+        job,
+        run: &measured.run,
+        level: (settings.level, &measured.effective),
+        measured_above: summary.reports_measured_latency(),
+        invariants: &measured.round.invariants,
+    };
+    summary.render() + &account.render()
+}
+
+/// The exit status of a run, the gravest reason first: `docs/reference/exit-status.md`.
+fn status(
+    incomplete: Option<(String, String)>,
+    broken: bool,
+    violated: bool,
+    required: &[RequirementResult],
+) -> Outcome {
     if let Some((_, message)) = incomplete {
         return Err(Failure::Incomplete(message));
     }
@@ -173,8 +206,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     if violated {
         return Err(Failure::Broken("an invariant does not hold; see above".to_owned()));
     }
-    requirements(document.as_ref().map_or(&[], |document| &document.requirements))?;
-    withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
+    requirements(required)
 }
 
 /// Prints the summary and what came of the thresholds, and writes the files.

@@ -10,7 +10,8 @@ use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 use crate::support::{embedded, wait_for};
 
-const COMPARE: &str = "compare --levels rc,rr --clients 4 --time 600 --warmup 0 --rounds 1 --json out.json";
+const COMPARE: &str =
+    "compare -w tpcb-like --levels rc,rr --clients 4 --time 600 --warmup 0 --rounds 1 --json out.json";
 const RUN: &str = "run --isolation rr --max-tries 0 -c 4 -T 600 --json out.json";
 
 /// Starts, waits for committed transactions, sends the signal, and returns the output.
@@ -86,7 +87,7 @@ fn twice_ctrl_c_waits_for_nothing() {
 #[test]
 fn before_anything_is_measured() {
     let Some(scene) = Scene::with_server("before_anything_is_measured") else { return };
-    for command in ["compare --scale 20 --json out.json", "run -s 20 -T 600 --json out.json"] {
+    for command in ["compare -w tpcb-like --scale 20 --json out.json", "run -s 20 -T 600 --json out.json"] {
         let running = Running::start(&mut scene.isobench(&words(command)));
         running.wait_for_stderr("no server is named");
         running.signal(Signal::INT);

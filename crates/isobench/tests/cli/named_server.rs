@@ -9,7 +9,7 @@ use crate::support::scene::Scene;
 use crate::support::{embedded, pgbench};
 
 const SHORT: &str =
-    "compare --levels rc,rr --clients 2 --transactions 10 --warmup 0 --rounds 1 --json out.json";
+    "compare -w tpcb-like --levels rc,rr --clients 2 --transactions 10 --warmup 0 --rounds 1 --json out.json";
 
 /// The user's tables, with the same names as isobench's.
 const USERS_TABLES: &str = "
@@ -75,7 +75,7 @@ fn a_schema_of_that_name_is_refused() {
 fn one_comparison_at_a_time() {
     let Some(database) = Database::new("one_comparison_at_a_time") else { return };
     let scene = Scene::new();
-    let long = "compare --levels rc --clients 2 --time 600 --warmup 0 --rounds 1";
+    let long = "compare -w tpcb-like --levels rc --clients 2 --time 600 --warmup 0 --rounds 1";
     let running = Running::start(&mut database.isobench(&scene, &words(long)));
     embedded::wait_for_rows(&mut database.connect(), "isobench.pgbench_history");
     let finished = database.run(&scene, &words(SHORT)).expect(1);

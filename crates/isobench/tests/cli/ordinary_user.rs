@@ -24,7 +24,8 @@ fn compare_works_with_a_read_only_home() {
     let home = scene.folder().join("home");
     fs::create_dir(&home).expect("a folder");
     fs::set_permissions(&home, Permissions::from_mode(0o555)).expect("chmod");
-    let options = "compare --levels rc,rr --transactions 10 --warmup 0 --rounds 1 -c 2 --json out.json";
+    let options =
+        "compare -w tpcb-like --levels rc,rr --transactions 10 --warmup 0 --rounds 1 -c 2 --json out.json";
     let mut command = scene.program(Path::new(&program), &words(options));
     command.env("HOME", &home).env_remove("XDG_CACHE_HOME").env_remove("USER").env_remove("LOGNAME");
     if geteuid().is_root() {

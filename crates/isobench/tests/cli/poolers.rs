@@ -21,7 +21,7 @@ const USERS_SUMS: &str = "select concat_ws(' ', (select string_agg(t::text || xm
 const REGISTERS: &str = "compare --workload registers --levels rc,ser --clients 4 --transactions 20 --warmup 0.1 \
     --rounds 1 --json out.json";
 const PGBENCH: &str =
-    "compare --levels rr --clients 4 --transactions 10 --warmup 0 --rounds 1 --json out.json";
+    "compare -w tpcb-like --levels rr --clients 4 --transactions 10 --warmup 0 --rounds 1 --json out.json";
 
 /// Commands that set levels: one that creates a schema, one that works in the user's, and the
 /// others.

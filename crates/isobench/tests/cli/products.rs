@@ -228,7 +228,7 @@ fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     let cell = cell(statement, "1 | 5 | 5 | 5 | 5");
     let (load, trial) = (load(), trial(statement));
     let script = format!("{head}\n{load}{trial}{PUT_BACK}{cell}{LOOKED}{PUT_BACK}{cell}{LOOKED}");
-    let options = "compare --levels ser --strategies single-statement --clients 1 --transactions 1 --warmup 0 \
+    let options = "compare -w tpcb-like --levels ser --strategies single-statement --clients 1 --transactions 1 --warmup 0 \
         --rounds 2 --no-observe --json out.json";
     let finished = on_scripted(&scene, &script, &words(options)).expect(0);
     let finished =
@@ -295,7 +295,7 @@ fn a_savepoint_of_cockroachdb_is_gone_back_to() {
         "> SAVEPOINT cockroach_restart;\n< tag SAVEPOINT\n{WORK}\n> RELEASE SAVEPOINT cockroach_restart;\n< tag COMMIT"
     );
     let script = format!("{head}\n{}{}{cell}{LOOKED}", load(), trial(&tried));
-    let options = "compare --levels ser --strategies savepoint --clients 1 --transactions 2 --warmup 0 --rounds 1 \
+    let options = "compare -w tpcb-like --levels ser --strategies savepoint --clients 1 --transactions 2 --warmup 0 --rounds 1 \
         --no-observe --json out.json";
     on_scripted(&scene, &script, &words(options)).expect(0);
     let document = document::read(&scene, "out.json");

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use crate::support::document;
 use crate::support::scene::Scene;
 
-const QUICK: [&str; 11] = [
+const QUICK: [&str; 13] = [
     "compare",
+    "-w",
+    "tpcb-like",
     "--levels",
     "rc",
     "--transactions",

@@ -106,7 +106,8 @@ fn forbidden_views_cost_nothing_but_what_they_show() {
     let role = format!("nobody_{}", database.name);
     let sql = format!("create role {role} login; grant create on database {} to {role}", database.name);
     admin.execute(&sql).expect("a role");
-    let line = "compare --levels rc,ser -c 4 --transactions 10 --warmup 0.1 --rounds 1 --json out.json";
+    let line =
+        "compare -w tpcb-like --levels rc,ser -c 4 --transactions 10 --warmup 0.1 --rounds 1 --json out.json";
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut command = scene.isobench(&words);
     let options = database.server_options();
@@ -130,7 +131,7 @@ fn forbidden_views_cost_nothing_but_what_they_show() {
 #[test]
 fn without_an_observer_nothing_is_asked() {
     let Some(scene) = Scene::with_server("without_an_observer_nothing_is_asked") else { return };
-    let line = "compare --levels rc -c 1 --transactions 5 --warmup 0 --rounds 1 --no-observe --json out.json";
+    let line = "compare -w tpcb-like --levels rc -c 1 --transactions 5 --warmup 0 --rounds 1 --no-observe --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
     assert_eq!(document["plan"]["no-observe"], true);
@@ -142,8 +143,7 @@ fn without_an_observer_nothing_is_asked() {
 #[test]
 fn a_connection_for_each_transaction() {
     let Some(scene) = Scene::with_server("a_connection_for_each_transaction") else { return };
-    let line =
-        "compare --levels rc,ser -c 2 --connect --transactions 20 --warmup 0 --rounds 1 --json out.json";
+    let line = "compare -w tpcb-like --levels rc,ser -c 2 --connect --transactions 20 --warmup 0 --rounds 1 --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
     assert_eq!(document["plan"]["connect"], true);

@@ -9,8 +9,9 @@ use crate::support::scene::Scene;
 
 /// Runs a short comparison on tables that conflict, and reads its result.
 fn run(scene: &Scene, options: &str) -> (String, Value) {
+    let workload = if options.contains("-w") { "" } else { "-w tpcb-like" };
     let line = format!(
-        "compare --clients 6 --warmup 0 --rounds 1 --server-setting fsync=off --server-setting deadlock_timeout=10ms \
+        "compare {workload} --clients 6 --warmup 0 --rounds 1 --server-setting fsync=off --server-setting deadlock_timeout=10ms \
          --json out.json --no-observe {options}"
     );
     let finished = scene.run(&words(&line)).expect(0);

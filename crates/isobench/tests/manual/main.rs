@@ -11,3 +11,4 @@ mod markdown;
 mod plan_file;
 mod plans;
 mod result_format;
+mod transcripts;
