@@ -72,7 +72,7 @@ fn round_time(document: &Document) -> Option<f64> {
 /// A time for people: 40 s, 8 min, 3 h.
 fn duration(seconds: f64) -> String {
     match seconds {
-        _ if seconds < 90.0 => format!("{seconds:.0} s"),
+        _ if seconds < 90.0 => format!("{:.0} s", seconds.max(1.0)),
         _ if seconds < 5400.0 => format!("{:.0} min", seconds / 60.0),
         _ => format!("{:.0} h", seconds / 3600.0),
     }

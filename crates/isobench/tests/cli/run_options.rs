@@ -70,7 +70,7 @@ fn an_error_that_is_named_is_retried() {
         "attempts: 20 started = 10 committed + 10 retried",
         "conflicts: 0 (0.0 % of attempts)",
         "further errors that are retried: 10",
-        "23505, at command 1",
+        "23505, at taken.sql:",
     ]);
 }
 

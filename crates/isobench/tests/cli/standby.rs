@@ -59,7 +59,7 @@ fn is_read_and_named(scene: &Scene, standby: &Standby) {
         "note: left out: a hot standby runs no transactions at serializable",
         &format!("reading the tables that are there on {host}/postgres as postgres, a hot standby"),
     ]);
-    finished.prints(&[&format!(", a hot standby, host {host}\n")]);
+    finished.prints(&[&format!(", a hot standby at {host}\n")]);
     let document = document::read(scene, "out.json");
     assert_eq!(document["server"]["hot_standby"], true);
     assert_eq!(document["server"]["host"], host.as_str());

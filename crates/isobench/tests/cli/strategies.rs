@@ -123,9 +123,9 @@ fn what_cannot_be_done_is_said_before_anything_is_measured() {
         ("--workload registers --strategies swallow", &["swallow", "registers"]),
         ("--workload own.sql --strategies swallow", &["own.sql", "your own"]),
         ("--workload write-skew+for-update --strategies retry", &["--strategies", "write-skew+for-update"]),
-        ("--vary rows=1", &["--vary", "\"rows\"", "foreign-keys"]),
-        ("--vary scale=0", &["--vary", "scale=0"]),
-        ("--vary foreign-keys=perhaps", &["--vary", "on or off"]),
+        ("-w tpcb-like --vary rows=1", &["--vary", "\"rows\"", "foreign-keys"]),
+        ("-w tpcb-like --vary scale=0", &["--vary", "scale=0"]),
+        ("-w tpcb-like --vary foreign-keys=perhaps", &["--vary", "on or off"]),
         ("--vary scale", &["--vary", "NAME=VALUE"]),
         ("--vary server-version=9", &["--vary", "server-version=9"]),
         (

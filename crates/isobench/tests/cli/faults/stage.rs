@@ -88,7 +88,7 @@ impl Command {
             Command::Run => format!("run -n {script} -c {crowd} -j {crowd} -T {time} --json {json}"),
             Command::RunConnect => format!("run -C -n {script} -c {crowd} -j 2 -T {time} --json {json}"),
             Command::Compare => {
-                let workload = if script.is_empty() { "" } else { "--workload notices.sql" };
+                let workload = if script.is_empty() { "-w tpcb-like" } else { "-w notices.sql" };
                 format!(
                     "compare {workload} --levels rc,rr --clients {crowd} --jobs {crowd} --time {time} --warmup 0 \
                      --rounds 1 --json {json}"
