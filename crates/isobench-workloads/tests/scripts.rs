@@ -210,7 +210,7 @@ fn names_of_workloads_and_parameters_can_be_written_and_chosen() {
 #[test]
 fn a_wrong_name_gets_a_list_of_the_right_ones() {
     for (spec, message) in [
-        ("register", "there is no workload \"register\"; there are registers, list-append, bank,"),
+        ("register", "\"register\" (did you mean \"registers\"?); there are registers, list-append, bank,"),
         ("", "there is no workload \"\"; there are registers,"),
         ("registers+fast", "workload registers has no variant \"fast\"; there are for-update"),
         ("sibench+fast", "workload sibench has no variant \"fast\"; it has none"),
