@@ -59,7 +59,7 @@ impl OwnWork {
             counts.uncertain += prepared - clients;
         }
         let inside = |script: &Script| {
-            script.observations().any(|line| matches!(line.what, isobench_script::Observed::Inside { .. }))
+            script.annotations().any(|line| matches!(line.what, isobench_script::Annotated::Inside { .. }))
         };
         OwnWork {
             counts,

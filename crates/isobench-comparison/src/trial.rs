@@ -145,7 +145,7 @@ fn why(cause: &AbortCause) -> Option<String> {
         AbortCause::Execution(why)
         | AbortCause::Assignment(why)
         | AbortCause::NotAllowed(why)
-        | AbortCause::Observation(why) => Some(why.clone()),
+        | AbortCause::Annotation(why) => Some(why.clone()),
         AbortCause::Result { problem, .. } => Some(problem.clone()),
         AbortCause::Copy => {
             Some("COPY is not supported in scripts; load tables with init, or with psql".to_owned())

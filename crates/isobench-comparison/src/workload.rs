@@ -286,7 +286,7 @@ impl Sources {
     /// Returns whether the scripts declare their reads and writes, so that a history can be
     /// recorded.
     pub fn is_observed(&self) -> bool {
-        let mut lines = self.mix.scripts().iter().flat_map(|weighted| weighted.script.observations());
+        let mut lines = self.mix.scripts().iter().flat_map(|weighted| weighted.script.annotations());
         lines.any(|line| line.what.is_recorded())
     }
 

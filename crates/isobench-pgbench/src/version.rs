@@ -134,7 +134,7 @@ impl Version {
 
     /// The script language: `\syncpipeline` exists since 17; before, it was an invalid command.
     pub fn dialect(self) -> Dialect {
-        Dialect { syncpipeline: self >= Version::V17, observations: false }
+        Dialect { syncpipeline: self >= Version::V17, annotations: false }
     }
 }
 

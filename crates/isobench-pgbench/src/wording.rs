@@ -84,7 +84,7 @@ fn abort(place: CommandPlace, cause: &AbortCause, job: &Job) -> Vec<String> {
             let last = format!("client {client} script {script} command {command} query {query}: {problem}");
             name.into_iter().chain([last]).collect()
         }
-        AbortCause::Observation(why) => {
+        AbortCause::Annotation(why) => {
             vec![why.clone(), format!("{in_command}; its line --@ doesn't fit its result")]
         }
         AbortCause::Unfinished(left) => {

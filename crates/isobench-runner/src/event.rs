@@ -99,7 +99,7 @@ pub enum AbortCause {
         name: Option<String>,
     },
     /// A line `--@` doesn't match the result, or is impossible; with file, line and problem.
-    Observation(String),
+    Annotation(String),
     /// The script ended inside a block or pipeline.
     Unfinished(Unfinished),
     /// The script has a COPY.

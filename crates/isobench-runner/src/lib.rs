@@ -24,6 +24,7 @@
 //! | `control` | stopping a run and watching it |
 //! | `simulation` | a run on another transport and clock |
 
+mod annotated;
 mod client;
 mod clients;
 mod control;
@@ -31,7 +32,6 @@ mod event;
 mod fleet;
 mod job;
 mod load;
-mod observed;
 mod observer;
 mod poller;
 mod program;

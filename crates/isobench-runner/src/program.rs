@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use isobench_pgwire::{ServerError, TransactionStatus, frontend};
 use isobench_script::{
-    Command, CommandKind, Mix, Observed, Piece, Savepoint, Script, Slot, Sql, Statement, Store, Symbols,
+    Annotated, Command, CommandKind, Mix, Piece, Savepoint, Script, Slot, Sql, Statement, Store, Symbols,
     Variables,
 };
 
-use crate::observed::{InsideColumns, ObservedCommand};
+use crate::annotated::{AnnotatedCommand, InsideColumns};
 use crate::recording::Recording;
 use crate::spec::Protocol;
 
@@ -63,8 +63,8 @@ pub(crate) struct SqlRequest {
     pub(crate) savepoint: Option<Box<str>>,
     /// The savepoint that it releases.
     pub(crate) releases: Option<Box<str>>,
-    /// Its observations, in a run that is recorded.
-    pub(crate) observed: Option<Box<ObservedCommand>>,
+    /// Its annotations, in a run that is recorded.
+    pub(crate) observed: Option<Box<AnnotatedCommand>>,
     /// The columns that report retries and errors inside the server.
     pub(crate) inside_columns: Option<Box<InsideColumns>>,
 }
@@ -293,12 +293,12 @@ impl Program {
         Program { requests, statements, reports_inside, assertions }
     }
 
-    /// Prepares the observations of the scripts, which must be those of [`Program::new`].
+    /// Prepares the annotations of the scripts, which must be those of [`Program::new`].
     pub(crate) fn observe(&mut self, mix: &Mix, recording: &Recording) {
         let scripts = mix.scripts().iter().map(|weighted| &weighted.script);
         for ((script, requests), assertions) in scripts.zip(&mut self.requests).zip(&mut self.assertions) {
-            for observation in script.observations() {
-                if let Observed::Holds { name, .. } = &observation.what
+            for annotation in script.annotations() {
+                if let Annotated::Holds { name, .. } = &annotation.what
                     && !assertions.contains(name)
                 {
                     assertions.push(name.clone());
@@ -307,7 +307,7 @@ impl Program {
             for (command, request) in script.commands.iter().zip(requests) {
                 if let (CommandKind::Sql(sql), Some(request)) = (&command.kind, request) {
                     request.observed =
-                        ObservedCommand::of(sql, &script.name, recording, assertions).map(Box::new);
+                        AnnotatedCommand::of(sql, &script.name, recording, assertions).map(Box::new);
                 }
             }
         }
@@ -323,7 +323,7 @@ impl Program {
 /// The operations before such a savepoint would belong to every attempt at once.
 fn forget_late_savepoints(script: &Script, requests: &mut [Option<SqlRequest>]) {
     let observed = |command: &Command| match &command.kind {
-        CommandKind::Sql(sql) => !sql.observations.is_empty(),
+        CommandKind::Sql(sql) => !sql.annotations.is_empty(),
         _ => false,
     };
     let first = script.commands.iter().position(observed).unwrap_or(requests.len());

@@ -83,7 +83,7 @@ impl Recording {
     /// The file can't be made, or there are too many tables.
     pub(crate) fn new(mix: &Mix, storage: Storage) -> Result<Recording, RecordingError> {
         let scripts = mix.scripts().iter().map(|weighted| &weighted.script);
-        let named = scripts.flat_map(Script::observations).filter_map(|line| line.what.table());
+        let named = scripts.flat_map(Script::annotations).filter_map(|line| line.what.table());
         let mut known = HashSet::new();
         let tables: Vec<String> = named.filter(|table| known.insert(*table)).map(str::to_owned).collect();
         if tables.len() > 1 << 16 {

@@ -29,13 +29,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod annotation;
 mod builtin;
 mod control;
 mod error;
 mod expr;
 mod mix;
 mod number;
-mod observation;
 mod parse;
 mod random;
 mod script;
@@ -46,12 +46,12 @@ mod trial;
 mod value;
 mod variables;
 
+pub use annotation::{Annotated, Annotation, Source, VersionSource};
 pub use builtin::{Builtin, BuiltinError, builtins, find_builtin};
 pub use control::{Arrival, branch};
 pub use error::{EvalError, ParseError, ParseProblem};
 pub use expr::{EvalContext, Expr, debug_line};
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
-pub use observation::{Observation, Observed, Source, VersionSource};
 pub use parse::{Dialect, parse, parse_as};
 pub use random::{Prng, Streams};
 pub use script::{

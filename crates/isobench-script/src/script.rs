@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use crate::annotation::Annotation;
 use crate::expr::Expr;
 use crate::number::leading_int;
-use crate::observation::Observation;
 use crate::sql::{Savepoint, Statement, keyword, sets_level};
 use crate::symbols::{Slot, Symbols};
 use crate::variables::Variables;
@@ -20,9 +20,9 @@ pub struct Script {
 
 impl Script {
     /// The script's lines `--@`, in order.
-    pub fn observations(&self) -> impl Iterator<Item = &Observation> {
+    pub fn annotations(&self) -> impl Iterator<Item = &Annotation> {
         self.commands.iter().flat_map(|command| match &command.kind {
-            CommandKind::Sql(sql) => &sql.observations[..],
+            CommandKind::Sql(sql) => &sql.annotations[..],
             _ => &[],
         })
     }
@@ -147,7 +147,7 @@ pub struct Sql {
     /// The effect of the last statement on a savepoint, if any.
     pub savepoint: Option<Savepoint>,
     /// The lines `--@` before the command.
-    pub observations: Vec<Observation>,
+    pub annotations: Vec<Annotation>,
 }
 
 impl Sql {

@@ -10,7 +10,7 @@ use std::process::Command;
 use isobench_database::{Database, detect};
 use isobench_pgserver::Server;
 use isobench_pgwire::Connection;
-use isobench_script::{Observed, Symbols, parse};
+use isobench_script::{Annotated, Symbols, parse};
 use isobench_workloads::{Chosen, check, find, make};
 
 use support::{every, postgresql, session, smaller};
@@ -69,15 +69,15 @@ fn every_statement_names_the_schema() {
 fn everything_was_written(conn: &mut Connection, chosen: &Chosen) {
     for script in chosen.scripts() {
         let parsed = parse(&script.name, &script.text, &mut Symbols::new()).unwrap();
-        for observation in parsed.observations() {
-            let written = match &observation.what {
-                Observed::Write { table, .. } => format!("{table} WHERE writer = {ATTEMPT}"),
-                Observed::Insert { table, .. } => format!("{table} WHERE id > 0"),
-                Observed::Append { table, .. } => format!("{table} WHERE elements <> ''"),
+        for annotation in parsed.annotations() {
+            let written = match &annotation.what {
+                Annotated::Write { table, .. } => format!("{table} WHERE writer = {ATTEMPT}"),
+                Annotated::Insert { table, .. } => format!("{table} WHERE id > 0"),
+                Annotated::Append { table, .. } => format!("{table} WHERE elements <> ''"),
                 _ => continue,
             };
             let count = conn.value(&format!("SELECT count(*) FROM {written}")).unwrap().unwrap();
-            assert_ne!(count, "0", "{}: {}", script.name, observation.text);
+            assert_ne!(count, "0", "{}: {}", script.name, annotation.text);
         }
     }
 }

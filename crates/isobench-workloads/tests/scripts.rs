@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use isobench_database::Database;
-use isobench_script::{CommandKind, Observed, Symbols, parse};
+use isobench_script::{Annotated, CommandKind, Symbols, parse};
 use isobench_workloads::{all, find, pgbench_strategies, pgbench_strategy};
 
 use support::every;
@@ -20,7 +20,7 @@ fn every_script_parses_with_its_observations() {
         for script in chosen.scripts() {
             let parsed = parse(&script.name, &script.text, &mut Symbols::new()).unwrap();
             let lines = script.text.lines().filter(|line| line.starts_with("--@ ")).count();
-            assert_eq!(parsed.observations().count(), lines, "{}: {}", chosen.name(), script.name);
+            assert_eq!(parsed.annotations().count(), lines, "{}: {}", chosen.name(), script.name);
             assert!(!script.text.contains("--+"), "{}: {}", chosen.name(), script.name);
             assert_eq!(lines > 0, chosen.is_checked(), "{}: {}", chosen.name(), script.name);
         }
@@ -35,13 +35,13 @@ fn observations_tell_of_tables_and_assertions_that_exist() {
         let mut found = BTreeSet::new();
         for script in chosen.scripts() {
             let parsed = parse(&script.name, &script.text, &mut Symbols::new()).unwrap();
-            for observation in parsed.observations() {
-                match &observation.what {
-                    Observed::Holds { name, .. } => found.insert(name.clone()),
+            for annotation in parsed.annotations() {
+                match &annotation.what {
+                    Annotated::Holds { name, .. } => found.insert(name.clone()),
                     other => {
                         // Swallowed errors and retries inside the server have no table.
                         let known = other.table().is_none_or(|table| tables.contains(table));
-                        assert!(known, "{}", observation.text);
+                        assert!(known, "{}", annotation.text);
                         continue;
                     }
                 };
@@ -80,7 +80,7 @@ fn every_script_is_one_transaction() {
                         Commit => inside = false,
                         _ => statements += usize::from(!inside && !locks),
                     }
-                    assert!(inside || !locks || sql.observations.is_empty(), "{}", script.name);
+                    assert!(inside || !locks || sql.annotations.is_empty(), "{}", script.name);
                 }
             }
             assert!(!inside && blocks + statements == 1, "{}: {}", chosen.name(), script.name);

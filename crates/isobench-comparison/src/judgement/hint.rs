@@ -1,7 +1,7 @@
 //! A hint at statements of a user's scripts whose `--@` line may be missing or wrong, for a history
 //! that doesn't account for a value read.
 
-use isobench_script::{CommandKind, Mix, Observed, Script, Sql};
+use isobench_script::{Annotated, CommandKind, Mix, Script, Sql};
 
 use crate::workload::Sources;
 
@@ -40,8 +40,8 @@ fn places_in(script: &Script, is: impl Fn(&Sql) -> bool) -> Vec<String> {
 }
 
 fn tells_of_a_write(sql: &Sql) -> bool {
-    sql.observations.iter().any(|line| {
-        matches!(line.what, Observed::Write { .. } | Observed::Insert { .. } | Observed::Append { .. })
+    sql.annotations.iter().any(|line| {
+        matches!(line.what, Annotated::Write { .. } | Annotated::Insert { .. } | Annotated::Append { .. })
     })
 }
 

@@ -30,7 +30,7 @@ enum CommandProblem {
     Execution(String),
     Assignment(String),
     NotAllowed(String),
-    Observation(String),
+    Annotation(String),
 }
 
 fn not_allowed<T>(why: &str) -> Result<T, CommandProblem> {
@@ -99,7 +99,7 @@ impl Client {
                         CommandProblem::Execution(why) => AbortCause::Execution(why),
                         CommandProblem::Assignment(why) => AbortCause::Assignment(why),
                         CommandProblem::NotAllowed(why) => AbortCause::NotAllowed(why),
-                        CommandProblem::Observation(why) => AbortCause::Observation(why),
+                        CommandProblem::Annotation(why) => AbortCause::Annotation(why),
                     };
                     return self.end_client(ctx, cause);
                 }
@@ -144,7 +144,7 @@ impl Client {
         if let (Some(operations), Some(observed)) = (&mut self.operations, &request.observed) {
             operations
                 .send(observed, &self.variables, &ctx.job.workload.symbols)
-                .map_err(CommandProblem::Observation)?;
+                .map_err(CommandProblem::Annotation)?;
         }
         ctx.trace(self.id, || ClientStep::Sending(request.label(&self.variables)));
         request.encode(&self.variables, sending, ctx.out);

@@ -12,7 +12,7 @@ use isobench_pgwire::backend::DataRow;
 
 use super::operations::{integer, text};
 use super::state::{Client, Context};
-use crate::observed::{InsideColumns, ReportedColumn};
+use crate::annotated::{InsideColumns, ReportedColumn};
 use crate::recorder::ConflictCount;
 
 /// The reason of conflicts after which the server retried by itself, inside a statement (`--@

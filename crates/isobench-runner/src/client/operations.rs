@@ -10,7 +10,7 @@ use isobench_isolation::history::{Draft, Key, Operation, TransactionOutcome, Ver
 use isobench_pgwire::backend::DataRow;
 use isobench_script::{EvalError, Slot, Symbols, Value, Variables};
 
-use crate::observed::{NumberSource, ObservationKind, ObservationLine, ObservedCommand};
+use crate::annotated::{AnnotatedCommand, AnnotationKind, AnnotationLine, NumberSource};
 use crate::recorder::AssertionRecord;
 
 /// The reads and writes of an attempt so far.
@@ -20,7 +20,7 @@ pub(super) struct AttemptOperations {
     /// Values of variables at the time when the unanswered requests were sent, in the order of the
     /// requests. `None` is NULL.
     noted: VecDeque<Option<i64>>,
-    /// Observed commands that were sent and aren't answered yet.
+    /// Annotated commands that were sent and aren't answered yet.
     pending: u32,
     /// Rows received from the observed statement that is being answered.
     rows: u64,
@@ -71,7 +71,7 @@ impl AttemptOperations {
     /// A variable isn't an integer; the text names line and variable.
     pub(super) fn send(
         &mut self,
-        observed: &ObservedCommand,
+        observed: &AnnotatedCommand,
         variables: &Variables,
         symbols: &Symbols,
     ) -> Result<(), String> {
@@ -88,7 +88,7 @@ impl AttemptOperations {
     }
 
     /// Adds a row of an observed statement.
-    pub(super) fn row(&mut self, observed: &ObservedCommand, row: DataRow<'_>) {
+    pub(super) fn row(&mut self, observed: &AnnotatedCommand, row: DataRow<'_>) {
         self.rows += 1;
         for line in &observed.lines {
             if line.what.is_in_tag() {
@@ -107,7 +107,7 @@ impl AttemptOperations {
     }
 
     /// Ends an observed statement that was answered with this tag.
-    pub(super) fn answered(&mut self, observed: &ObservedCommand, tag: &[u8]) {
+    pub(super) fn answered(&mut self, observed: &AnnotatedCommand, tag: &[u8]) {
         let skipped = std::mem::take(&mut self.skipped);
         if skipped {
             self.groups.iter_mut().for_each(Vec::clear);
@@ -115,9 +115,7 @@ impl AttemptOperations {
         for line in observed.lines.iter().filter(|_| !skipped) {
             let absent = self.rows == 0 && line.what.is_in_absence();
             let taken = match line.what {
-                ObservationKind::ReadGroup { table, group, place, .. } => {
-                    self.take_group(table, group, place)
-                }
+                AnnotationKind::ReadGroup { table, group, place, .. } => self.take_group(table, group, place),
                 _ if absent || line.what.is_in_tag() && reports_rows(tag) => self.take(line, None),
                 _ => Ok(()),
             };
@@ -131,27 +129,27 @@ impl AttemptOperations {
     }
 
     /// Adds the operation that a line describes, of a row or of the absence of one.
-    fn take(&mut self, line: &ObservationLine, row: Option<DataRow<'_>>) -> Result<(), String> {
+    fn take(&mut self, line: &AnnotationLine, row: Option<DataRow<'_>>) -> Result<(), String> {
         let numbers = RowNumbers { row, noted: &self.noted };
         let operation = match line.what {
-            ObservationKind::Read { table, key, counter, value } => {
+            AnnotationKind::Read { table, key, counter, value } => {
                 let key = Key { table, id: numbers.needed("key", key)? };
                 let version = if row.is_some() { numbers.version(counter, value)? } else { Version::INITIAL };
                 Operation::Read { key, version }
             }
-            ObservationKind::Write { table, key, counter, value } => {
+            AnnotationKind::Write { table, key, counter, value } => {
                 let key = Key { table, id: numbers.needed("key", key)? };
                 Operation::Write { key, version: numbers.version(counter, value)? }
             }
-            ObservationKind::Insert { table, key, group } => {
+            AnnotationKind::Insert { table, key, group } => {
                 let key = Key { table, id: numbers.needed("key", key)? };
                 Operation::Insert { key, group: numbers.needed("group", group)? }
             }
-            ObservationKind::Append { table, key, element } => {
+            AnnotationKind::Append { table, key, element } => {
                 let key = Key { table, id: numbers.needed("key", key)? };
                 Operation::Append { key, element: numbers.needed("element", element)? }
             }
-            ObservationKind::ReadList { table, key, elements } => {
+            AnnotationKind::ReadList { table, key, elements } => {
                 let key = Key { table, id: numbers.needed("key", key)? };
                 self.list.clear();
                 if row.is_some() {
@@ -159,7 +157,7 @@ impl AttemptOperations {
                 }
                 Operation::ReadList { key, elements: &self.list }
             }
-            ObservationKind::ReadGroup { key, place, .. } => {
+            AnnotationKind::ReadGroup { key, place, .. } => {
                 let key = numbers.needed("key", NumberSource::Column(key))?;
                 if self.groups.len() <= place {
                     self.groups.resize(place + 1, Vec::new());
@@ -167,7 +165,7 @@ impl AttemptOperations {
                 self.groups[place].push(key);
                 return Ok(());
             }
-            ObservationKind::Holds { assertion, value } => {
+            AnnotationKind::Holds { assertion, value } => {
                 let holds = truth(numbers.text("value", value)?)?;
                 if let Some(held) = self.held.get_mut(assertion) {
                     *held = Some(held.unwrap_or(true) && holds);
@@ -189,12 +187,12 @@ impl AttemptOperations {
     }
 
     /// Keeps the first problem of the attempt.
-    fn fail(&mut self, line: &ObservationLine, problem: &str) {
+    fn fail(&mut self, line: &AnnotationLine, problem: &str) {
         self.problem.get_or_insert_with(|| format!("{}: {problem}", line.place));
     }
 
     /// Rejects an observed command that was executed after the attempt's transaction had ended.
-    pub(super) fn reject(&mut self, observed: &ObservedCommand) {
+    pub(super) fn reject(&mut self, observed: &AnnotatedCommand) {
         if let Some(line) = observed.lines.first() {
             let problem =
                 "its transaction isn't the script's first; a script with lines --@ must be one transaction";
@@ -369,7 +367,7 @@ fn reports_rows(tag: &[u8]) -> bool {
 
 #[cold]
 fn not_integer(
-    observed: &ObservedCommand,
+    observed: &AnnotatedCommand,
     slot: Slot,
     symbols: &Symbols,
     value: Result<Value, EvalError>,

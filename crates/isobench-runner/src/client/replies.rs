@@ -11,8 +11,8 @@ use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend}
 use isobench_script::CommandKind;
 
 use super::state::{AttemptError, Client, ClientAction, ClientState, Context, CopyDirection};
+use crate::annotated::{AnnotatedCommand, InsideColumns};
 use crate::event::{AbortCause, ClientEvent, ClientStep, FailedStatement};
-use crate::observed::{InsideColumns, ObservedCommand};
 use crate::program::{ErrorClass, SqlRequest};
 use crate::spec::OnError;
 
@@ -250,16 +250,16 @@ impl Client {
         ))
     }
 
-    /// The observations of the statement whose reply is coming, if the run is recorded and the
+    /// The annotations of the statement whose reply is coming, if the run is recorded and the
     /// statement has any.
     #[inline]
-    fn observed<'j>(&self, ctx: &Context<'j>) -> Option<&'j ObservedCommand> {
+    fn observed<'j>(&self, ctx: &Context<'j>) -> Option<&'j AnnotatedCommand> {
         self.operations.as_ref()?;
         self.observed_of(self.request(ctx)?)
     }
 
     #[inline]
-    fn observed_of<'j>(&self, request: &'j SqlRequest) -> Option<&'j ObservedCommand> {
+    fn observed_of<'j>(&self, request: &'j SqlRequest) -> Option<&'j AnnotatedCommand> {
         let observed = request.observed.as_deref()?;
         // In a pipeline every statement is a command of its own.
         (self.pipeline.is_some() || observed.statement == self.answered).then_some(observed)
@@ -368,7 +368,7 @@ impl Client {
         if let Some(problem) = self.operations.as_ref().and_then(|operations| operations.problem()).or(inside)
         {
             let problem = problem.to_owned();
-            return self.end_client(ctx, AbortCause::Observation(problem));
+            return self.end_client(ctx, AbortCause::Annotation(problem));
         }
         if self.failure.is_some() {
             return self.roll_back(ctx);

@@ -197,7 +197,7 @@ fn a_result_that_is_not_as_its_line_says_ends_the_client() {
 
 /// Asserts that the client has ended at this command because of the line and reason.
 fn says(ran: &RunResult, command: usize, line: &str, why: &str) {
-    let (place, AbortCause::Observation(reported)) = ran.abort() else { panic!("{:?}", ran.events) };
+    let (place, AbortCause::Annotation(reported)) = ran.abort() else { panic!("{:?}", ran.events) };
     assert_eq!(place, at(0, 0, command));
     assert!(reported.starts_with(line) && reported.contains(why), "{reported}");
     assert_eq!((ran.ledger.attempts.errored, ran.ledger.attempts.started), (1, 1));
@@ -265,7 +265,7 @@ proptest! {
         let retried = ran.outcome.conflicts.iter().filter(|one| one.reason.starts_with("retried"));
         let inside: u64 = retried.map(|one| one.count).sum();
         prop_assert!(inside <= counts.attempts.retried && inside <= counts.retries);
-        let lost = ran.aborts().iter().any(|(_, cause)| matches!(cause, AbortCause::Observation(_)));
+        let lost = ran.aborts().iter().any(|(_, cause)| matches!(cause, AbortCause::Annotation(_)));
         prop_assert!(!lost);
     }
 }

@@ -419,7 +419,7 @@ fn what_doesnt_fit_ends_the_client_and_says_why() {
     ] {
         let script = format!("SELECT 1;\n--@ {line}\nSELECT * FROM q;\n");
         let (ran, history) = answered(&script, &["a", "b"], &[&row]);
-        let (place, AbortCause::Observation(why)) = ran.abort() else { panic!("{:?}", ran.events) };
+        let (place, AbortCause::Annotation(why)) = ran.abort() else { panic!("{:?}", ran.events) };
         assert!(why.starts_with(&format!("test.sql:2: --@ {line}: ")) && why.contains(problem), "{why}");
         assert_eq!((place.command, ran.ledger.attempts.errored), (1, 1));
         // The server committed it, and its operations are unknown.
@@ -430,7 +430,7 @@ fn what_doesnt_fit_ends_the_client_and_says_why() {
 #[test]
 fn a_recorded_script_is_one_transaction() {
     let says = |ran: &RunResult, words: &str| {
-        let (_, AbortCause::Observation(why)) = ran.abort() else { panic!("{:?}", ran.events) };
+        let (_, AbortCause::Annotation(why)) = ran.abort() else { panic!("{:?}", ran.events) };
         assert!(why.contains(words), "{why}");
     };
     let twice = format!("{ALONE}{ALONE}");
@@ -588,7 +588,7 @@ proptest! {
         let case = case.rules(Rules::Isobench);
         let (ran, history) = case.run_recorded();
         check(&ran, &history);
-        let observed = ran.aborts().iter().any(|(_, cause)| matches!(cause, AbortCause::Observation(_)));
+        let observed = ran.aborts().iter().any(|(_, cause)| matches!(cause, AbortCause::Annotation(_)));
         prop_assert!(!observed);
     }
 

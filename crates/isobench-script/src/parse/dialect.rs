@@ -7,13 +7,13 @@ pub struct Dialect {
     pub syncpipeline: bool,
     /// Lines `--@` before an SQL command describe what it reads and writes. To pgbench they are
     /// comments.
-    pub observations: bool,
+    pub annotations: bool,
 }
 
 impl Default for Dialect {
     /// Everything that isobench supports.
     fn default() -> Self {
-        Self { syncpipeline: true, observations: true }
+        Self { syncpipeline: true, annotations: true }
     }
 }
 

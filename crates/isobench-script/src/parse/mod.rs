@@ -1,25 +1,25 @@
 //! Parses whole scripts: alternates between SQL and meta-commands, and assembles the commands.
 //! `line` splits a meta-command into words, `meta` parses it, `conditions` resolves jumps,
-//! `observations` parses the lines `--@`.
+//! `annotations` parses the lines `--@`.
 
+mod annotations;
 mod conditions;
 mod dialect;
 mod line;
 mod meta;
-mod observations;
 mod place;
 
 use std::mem;
 
+use crate::annotation::Annotation;
 use crate::error::{ParseError, ParseProblem};
-use crate::observation::Observation;
 use crate::script::{Command, CommandKind, Script, Sql, Store};
 use crate::sql::{End, Scanned, Scanner, Statement, classify, savepoint, substitute};
 use crate::symbols::Symbols;
+use annotations::{is_annotatable, misplaced, parse_annotation};
 pub use dialect::Dialect;
 use line::Line;
 use meta::Meta;
-use observations::{is_observable, misplaced, parse_observation};
 use place::Place;
 
 /// Parses a script.
@@ -48,14 +48,14 @@ pub fn parse_as(
     let mut commands: Vec<Command> = Vec::new();
     loop {
         let (found, end) = scanner.command();
-        let observations = if dialect.observations && !found.marks.is_empty() {
+        let annotations = if dialect.annotations && !found.marks.is_empty() {
             observations_of(&found, name, &mut lines, symbols)?
         } else {
             Vec::new()
         };
         if !found.text.is_empty() {
             let line = lines.line_of(found.start);
-            commands.push(sql_command(&found, line, observations, symbols));
+            commands.push(sql_command(&found, line, annotations, symbols));
         }
         match end {
             End::Semicolon => {}
@@ -107,9 +107,9 @@ fn observations_of(
     file: &str,
     lines: &mut LineCounter<'_>,
     symbols: &mut Symbols,
-) -> Result<Vec<Observation>, ParseError> {
+) -> Result<Vec<Annotation>, ParseError> {
     let script = lines.text;
-    let mut observations = Vec::with_capacity(scanned.marks.len());
+    let mut annotations = Vec::with_capacity(scanned.marks.len());
     for mark in scanned.marks.iter().copied() {
         let place = Place { file, line: lines.line_of(mark) };
         let misplaced = |message| Err(misplaced(place, message, None));
@@ -126,22 +126,21 @@ fn observations_of(
             );
         }
         let text = script[mark..].split('\n').next().unwrap_or_default().trim_end();
-        let observation = parse_observation(text, place, symbols)?;
-        let same =
-            |other: &Observation| mem::discriminant(&other.what) == mem::discriminant(&observation.what);
-        if !observation.what.is_recorded() && observations.iter().any(same) {
+        let annotation = parse_annotation(text, place, symbols)?;
+        let same = |other: &Annotation| mem::discriminant(&other.what) == mem::discriminant(&annotation.what);
+        if !annotation.what.is_recorded() && annotations.iter().any(same) {
             return misplaced("a command can have at most one line --@ swallowed and one line --@ inside");
         }
-        observations.push(observation);
+        annotations.push(annotation);
     }
-    if let Some(first) = observations.first()
-        && !is_observable(&statements_of(scanned))
+    if let Some(first) = annotations.first()
+        && !is_annotatable(&statements_of(scanned))
     {
         let place = Place { file, line: first.line };
         let message = "a command with lines --@ must have exactly one statement besides BEGIN and COMMIT";
         return Err(misplaced(place, message, None));
     }
-    Ok(observations)
+    Ok(annotations)
 }
 
 /// The kind of each statement.
@@ -156,12 +155,7 @@ fn statements_of(scanned: &Scanned) -> Vec<Statement> {
     statements
 }
 
-fn sql_command(
-    scanned: &Scanned,
-    line: u32,
-    observations: Vec<Observation>,
-    symbols: &mut Symbols,
-) -> Command {
+fn sql_command(scanned: &Scanned, line: u32, annotations: Vec<Annotation>, symbols: &mut Symbols) -> Command {
     let text = scanned.text.as_str();
     let first_line = text.split(['\n', '\r']).next().unwrap_or(text);
     let found = substitute(text, symbols);
@@ -172,7 +166,7 @@ fn sql_command(
         statements: statements_of(scanned),
         store: Store::None,
         savepoint: savepoint(&text[scanned.breaks.last().copied().unwrap_or(0)..]),
-        observations,
+        annotations,
     });
     Command { line, text: first_line.to_owned(), kind }
 }

@@ -21,7 +21,7 @@ fn parse_golden() {
 /// Lines `--@`, which to pgbench are comments, so `oracle.rs` can't check them.
 #[test]
 fn observations_golden() {
-    blocks::check("observations.txt", |text| {
+    blocks::check("annotations.txt", |text| {
         let mut symbols = Symbols::new();
         match parse("x.sql", text, &mut symbols) {
             Ok(script) => dump(&script, &symbols),
@@ -67,8 +67,8 @@ fn dump(script: &Script, symbols: &Symbols) -> String {
                 if sql.store != Store::None {
                     write!(out, " {:?}", sql.store).expect("writes");
                 }
-                for observation in &sql.observations {
-                    write!(out, "\n    line {}: {:?}", observation.line, observation.what).expect("writes");
+                for annotation in &sql.annotations {
+                    write!(out, "\n    line {}: {:?}", annotation.line, annotation.what).expect("writes");
                 }
             }
             CommandKind::Set { slot, expr } => {

@@ -121,11 +121,11 @@ proptest! {
     /// Lines `--@` are comments to pgbench, so a script must send the same with and without them.
     #[test]
     fn observations_change_nothing_else(text in pieces()) {
-        let strict = Dialect { observations: false, ..Dialect::default() };
+        let strict = Dialect { annotations: false, ..Dialect::default() };
         let (mut symbols, mut others) = (Symbols::new(), Symbols::new());
         if let Ok(script) = parse("x.sql", &text, &mut symbols) {
             let plain = parse_as(strict, "x.sql", &text, &mut others).expect("a script without more errors");
-            prop_assert!(plain.observations().next().is_none());
+            prop_assert!(plain.annotations().next().is_none());
             let sent = |script: &Script, symbols: &Symbols| -> Vec<_> {
                 let commands = script.commands.iter();
                 commands.map(|command| (command.line, command.text.clone(), match &command.kind {

@@ -1,9 +1,9 @@
-//! Parses the lines `--@ …` before an SQL command. To add a kind: a variant of `Observed`, and a
+//! Parses the lines `--@ …` before an SQL command. To add a kind: a variant of `Annotated`, and a
 //! row here.
 
 use super::place::Place;
+use crate::annotation::{Annotated, Annotation, Source, VersionSource};
 use crate::error::{ParseError, ParseProblem};
-use crate::observation::{Observation, Observed, Source, VersionSource};
 use crate::sql::Statement;
 use crate::symbols::{Symbols, is_valid_variable_name};
 
@@ -22,7 +22,7 @@ struct Kind {
     /// The expected fields, for errors.
     expected: &'static str,
     fields: &'static [&'static str],
-    build: fn(&Reader<'_>, String, Fields<'_>) -> Result<Observed, ParseError>,
+    build: fn(&Reader<'_>, String, Fields<'_>) -> Result<Annotated, ParseError>,
 }
 
 const KINDS: [Kind; 9] = [
@@ -33,7 +33,7 @@ const KINDS: [Kind; 9] = [
         fields: &["key", "version", "value"],
         build: |reader, table, [key, counter, value]| {
             let key = reader.source("key", key)?;
-            Ok(Observed::Read { table, key, version: reader.version(counter, value)? })
+            Ok(Annotated::Read { table, key, version: reader.version(counter, value)? })
         },
     },
     Kind {
@@ -43,7 +43,7 @@ const KINDS: [Kind; 9] = [
         fields: &["key", "version", "value"],
         build: |reader, table, [key, counter, value]| {
             let key = reader.source("key", key)?;
-            Ok(Observed::Write { table, key, version: reader.version(counter, value)? })
+            Ok(Annotated::Write { table, key, version: reader.version(counter, value)? })
         },
     },
     Kind {
@@ -53,7 +53,7 @@ const KINDS: [Kind; 9] = [
         fields: &["key", "group"],
         build: |reader, table, [key, group, _]| {
             let (key, group) = (reader.source("key", key)?, reader.source("group", group)?);
-            Ok(Observed::Insert { table, key, group })
+            Ok(Annotated::Insert { table, key, group })
         },
     },
     Kind {
@@ -63,7 +63,7 @@ const KINDS: [Kind; 9] = [
         fields: &["key", "element"],
         build: |reader, table, [key, element, _]| {
             let (key, element) = (reader.source("key", key)?, reader.source("element", element)?);
-            Ok(Observed::Append { table, key, element })
+            Ok(Annotated::Append { table, key, element })
         },
     },
     Kind {
@@ -73,7 +73,7 @@ const KINDS: [Kind; 9] = [
         fields: &["key", "elements"],
         build: |reader, table, [key, elements, _]| {
             let (key, elements) = (reader.source("key", key)?, reader.column("elements", elements)?);
-            Ok(Observed::ReadList { table, key, elements })
+            Ok(Annotated::ReadList { table, key, elements })
         },
     },
     Kind {
@@ -87,7 +87,7 @@ const KINDS: [Kind; 9] = [
                 // An empty result would not tell which group was read.
                 return Err(reader.error(format!("group=${column}"), None));
             }
-            Ok(Observed::ReadGroup { table, group, key })
+            Ok(Annotated::ReadGroup { table, group, key })
         },
     },
     Kind {
@@ -96,7 +96,7 @@ const KINDS: [Kind; 9] = [
         expected: "expected holds NAME value=$N",
         fields: &["value"],
         build: |reader, name, [value, _, _]| {
-            Ok(Observed::Holds { name, value: reader.column("value", value)? })
+            Ok(Annotated::Holds { name, value: reader.column("value", value)? })
         },
     },
     Kind {
@@ -105,7 +105,7 @@ const KINDS: [Kind; 9] = [
         expected: "expected swallowed sqlstate=$N",
         fields: &["sqlstate"],
         build: |reader, _, [sqlstate, _, _]| {
-            Ok(Observed::Swallowed { sqlstate: reader.column("sqlstate", sqlstate)? })
+            Ok(Annotated::Swallowed { sqlstate: reader.column("sqlstate", sqlstate)? })
         },
     },
     Kind {
@@ -116,7 +116,7 @@ const KINDS: [Kind; 9] = [
         build: |reader, _, [retries, wasted, _]| {
             let retries = reader.column("retries", retries)?;
             let wasted = wasted.map(|found| reader.column("wasted", Some(found))).transpose()?;
-            Ok(Observed::Inside { retries, wasted })
+            Ok(Annotated::Inside { retries, wasted })
         },
     },
 ];
@@ -140,11 +140,11 @@ struct Reader<'a> {
 }
 
 /// Parses one line; `text` starts with the mark.
-pub(super) fn parse_observation(
+pub(super) fn parse_annotation(
     text: &str,
     place: Place<'_>,
     symbols: &mut Symbols,
-) -> Result<Observation, ParseError> {
+) -> Result<Annotation, ParseError> {
     let mut reader = Reader { place, text, expected: EXPECTED };
     let mut words = words(text);
     let kind = words.next().ok_or_else(|| reader.error("the line is empty".to_owned(), None))?;
@@ -174,7 +174,7 @@ pub(super) fn parse_observation(
         fields[index] = Some(Found { source: reader.read_source(source, at, symbols)?, at });
     }
     let what = (kind.build)(&reader, name.to_owned(), fields)?;
-    Ok(Observation { line: place.line, text: text.to_owned(), what })
+    Ok(Annotation { line: place.line, text: text.to_owned(), what })
 }
 
 /// The words after the mark with their offsets.
@@ -243,7 +243,7 @@ pub(super) fn misplaced(place: Place<'_>, message: &'static str, detail: Option<
 
 /// True if exactly one statement of the command can return rows, so that it is clear which rows the
 /// lines describe.
-pub(super) fn is_observable(statements: &[Statement]) -> bool {
+pub(super) fn is_annotatable(statements: &[Statement]) -> bool {
     statements.iter().filter(|statement| **statement == Statement::Other).count() == 1
         && !statements.contains(&Statement::Copy)
 }
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn errors_name_every_kind() {
         let place = Place { file: "x", line: 1 };
-        let error = parse_observation("--@ x", place, &mut Symbols::new()).unwrap_err().to_string();
+        let error = parse_annotation("--@ x", place, &mut Symbols::new()).unwrap_err().to_string();
         for kind in KINDS {
             assert!(error.contains(kind.name), "{error}");
             assert!(kind.expected.starts_with(&format!("expected {} ", kind.name)));

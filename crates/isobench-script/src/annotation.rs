@@ -1,5 +1,5 @@
 //! Types for the lines `--@`, with which a script describes what its SQL commands read, write,
-//! swallow and retry. `parse/observations.rs` parses them.
+//! swallow and retry. `parse/annotations.rs` parses them.
 //!
 //! An isolation checker has to know which versions of which rows a transaction read and wrote. A
 //! line `--@ KIND TABLE FIELD=SOURCE …` before an SQL command says where to find them in the
@@ -10,18 +10,18 @@ use crate::symbols::Slot;
 
 /// A line `--@ …` before an SQL command.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Observation {
+pub struct Annotation {
     /// The line of the script, from 1.
     pub line: u32,
     /// The text, without surrounding blanks.
     pub text: String,
     /// The meaning of the line.
-    pub what: Observed,
+    pub what: Annotated,
 }
 
 /// The meaning of a command's result. Keys, groups, counters and values are 64-bit integers.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Observed {
+pub enum Annotated {
     /// `read`: each row is a version of a row that was read. If only the version comes from the
     /// result, an empty result means that the row doesn't exist.
     Read {
@@ -120,7 +120,7 @@ pub enum Source {
     Number(i64),
 }
 
-impl Observed {
+impl Annotated {
     /// The table that the line describes, if any.
     pub fn table(&self) -> Option<&str> {
         match self {

@@ -3,13 +3,13 @@
 //! Not here: the rows (`client/operations.rs`, `client/inside.rs`), and the syntax of the lines
 //! (the script language).
 
-use isobench_script::{Observation, Observed, Slot, Source, Sql, Statement};
+use isobench_script::{Annotated, Annotation, Slot, Source, Sql, Statement};
 
 use crate::recording::Recording;
 
 /// A command whose reads and writes are recorded.
 #[derive(Debug)]
-pub(crate) struct ObservedCommand {
+pub(crate) struct AnnotatedCommand {
     /// The statement of the request that the lines describe, from 0. The others are BEGIN, COMMIT
     /// and the like.
     pub(crate) statement: u32,
@@ -17,25 +17,25 @@ pub(crate) struct ObservedCommand {
     /// by the time the reply comes.
     pub(crate) noted: Vec<Slot>,
     /// The lines, in order.
-    pub(crate) lines: Vec<ObservationLine>,
+    pub(crate) lines: Vec<AnnotationLine>,
     /// Number of lines that collect keys.
     pub(crate) groups: usize,
 }
 
 /// One line `--@` of a command.
 #[derive(Debug)]
-pub(crate) struct ObservationLine {
-    pub(crate) what: ObservationKind,
+pub(crate) struct AnnotationLine {
+    pub(crate) what: AnnotationKind,
     /// File, line and text, for messages.
     pub(crate) place: String,
 }
 
 /// The operations that a line describes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum ObservationKind {
+pub(crate) enum AnnotationKind {
     /// A read for each row.
     Read { table: u16, key: NumberSource, counter: Option<NumberSource>, value: Option<NumberSource> },
-    /// A write for each row, or one if the tag reports a row ([`ObservationKind::is_in_tag`]).
+    /// A write for each row, or one if the tag reports a row ([`AnnotationKind::is_in_tag`]).
     Write { table: u16, key: NumberSource, counter: Option<NumberSource>, value: Option<NumberSource> },
     /// Like a write.
     Insert { table: u16, key: NumberSource, group: NumberSource },
@@ -90,88 +90,88 @@ impl NumberSource {
     }
 }
 
-impl ObservationKind {
+impl AnnotationKind {
     /// True if no number comes from a row, so that the reply's tag tells whether there was one.
     pub(crate) fn is_in_tag(self) -> bool {
         let known =
             |numbers: &[Option<NumberSource>]| !numbers.iter().flatten().any(|number| number.is_column());
         match self {
-            ObservationKind::Write { key, counter, value, .. } => known(&[Some(key), counter, value]),
-            ObservationKind::Insert { key, group, .. } => known(&[Some(key), Some(group)]),
-            ObservationKind::Append { key, element, .. } => known(&[Some(key), Some(element)]),
-            ObservationKind::Read { .. }
-            | ObservationKind::ReadList { .. }
-            | ObservationKind::ReadGroup { .. }
-            | ObservationKind::Holds { .. } => false,
+            AnnotationKind::Write { key, counter, value, .. } => known(&[Some(key), counter, value]),
+            AnnotationKind::Insert { key, group, .. } => known(&[Some(key), Some(group)]),
+            AnnotationKind::Append { key, element, .. } => known(&[Some(key), Some(element)]),
+            AnnotationKind::Read { .. }
+            | AnnotationKind::ReadList { .. }
+            | AnnotationKind::ReadGroup { .. }
+            | AnnotationKind::Holds { .. } => false,
         }
     }
 
     /// True if an empty result means that the row with this key doesn't exist.
     pub(crate) fn is_in_absence(self) -> bool {
         match self {
-            ObservationKind::Read { key, .. } | ObservationKind::ReadList { key, .. } => !key.is_column(),
+            AnnotationKind::Read { key, .. } | AnnotationKind::ReadList { key, .. } => !key.is_column(),
             _ => false,
         }
     }
 }
 
-impl ObservedCommand {
-    /// Prepares the observations of a command of this script file; `assertions` are the names of
+impl AnnotatedCommand {
+    /// Prepares the annotations of a command of this script file; `assertions` are the names of
     /// the script's assertions. `None` if it has none.
     pub(crate) fn of(
         sql: &Sql,
         file: &str,
         recording: &Recording,
         assertions: &[String],
-    ) -> Option<ObservedCommand> {
-        let mut observed = ObservedCommand {
+    ) -> Option<AnnotatedCommand> {
+        let mut observed = AnnotatedCommand {
             statement: observed_statement(sql),
             noted: Vec::new(),
             lines: Vec::new(),
             groups: 0,
         };
-        for observation in &sql.observations {
-            let table = observation.what.table().map_or(0, |table| recording.table(table));
-            if let Some(what) = observed.line(&observation.what, table, assertions) {
-                observed.lines.push(ObservationLine { what, place: place(observation, file) });
+        for annotation in &sql.annotations {
+            let table = annotation.what.table().map_or(0, |table| recording.table(table));
+            if let Some(what) = observed.line(&annotation.what, table, assertions) {
+                observed.lines.push(AnnotationLine { what, place: place(annotation, file) });
             }
         }
         (!observed.lines.is_empty()).then_some(observed)
     }
 
     /// Prepares a line, if it is one that is recorded.
-    fn line(&mut self, observed: &Observed, table: u16, assertions: &[String]) -> Option<ObservationKind> {
+    fn line(&mut self, observed: &Annotated, table: u16, assertions: &[String]) -> Option<AnnotationKind> {
         Some(match observed {
-            Observed::Swallowed { .. } | Observed::Inside { .. } => return None,
-            Observed::Read { key, version, .. } => ObservationKind::Read {
+            Annotated::Swallowed { .. } | Annotated::Inside { .. } => return None,
+            Annotated::Read { key, version, .. } => AnnotationKind::Read {
                 table,
                 key: self.number(*key),
                 counter: version.counter.map(|source| self.number(source)),
                 value: version.value.map(|source| self.number(source)),
             },
-            Observed::Write { key, version, .. } => ObservationKind::Write {
+            Annotated::Write { key, version, .. } => AnnotationKind::Write {
                 table,
                 key: self.number(*key),
                 counter: version.counter.map(|source| self.number(source)),
                 value: version.value.map(|source| self.number(source)),
             },
-            Observed::Insert { key, group, .. } => {
-                ObservationKind::Insert { table, key: self.number(*key), group: self.number(*group) }
+            Annotated::Insert { key, group, .. } => {
+                AnnotationKind::Insert { table, key: self.number(*key), group: self.number(*group) }
             }
-            Observed::Append { key, element, .. } => {
-                ObservationKind::Append { table, key: self.number(*key), element: self.number(*element) }
+            Annotated::Append { key, element, .. } => {
+                AnnotationKind::Append { table, key: self.number(*key), element: self.number(*element) }
             }
-            Observed::ReadList { key, elements, .. } => {
-                ObservationKind::ReadList { table, key: self.number(*key), elements: column(*elements) }
+            Annotated::ReadList { key, elements, .. } => {
+                AnnotationKind::ReadList { table, key: self.number(*key), elements: column(*elements) }
             }
-            Observed::ReadGroup { group, key, .. } => {
+            Annotated::ReadGroup { group, key, .. } => {
                 self.groups += 1;
                 let (group, place) = (self.number(*group), self.groups - 1);
-                ObservationKind::ReadGroup { table, group, key: column(*key), place }
+                AnnotationKind::ReadGroup { table, group, key: column(*key), place }
             }
-            Observed::Holds { name, value } => {
+            Annotated::Holds { name, value } => {
                 let assertion = assertions.iter().position(|known| known == name).unwrap_or(usize::MAX);
-                ObservationKind::Holds { assertion, value: column(*value) }
+                AnnotationKind::Holds { assertion, value: column(*value) }
             }
         })
     }
@@ -201,12 +201,11 @@ impl InsideColumns {
             retries: None,
             wasted: None,
         };
-        for observation in &sql.observations {
-            let at =
-                |number| Some(ReportedColumn { column: column(number), place: place(observation, file) });
-            match observation.what {
-                Observed::Swallowed { sqlstate } => inside_columns.swallowed = at(sqlstate),
-                Observed::Inside { retries, wasted } => {
+        for annotation in &sql.annotations {
+            let at = |number| Some(ReportedColumn { column: column(number), place: place(annotation, file) });
+            match annotation.what {
+                Annotated::Swallowed { sqlstate } => inside_columns.swallowed = at(sqlstate),
+                Annotated::Inside { retries, wasted } => {
                     inside_columns.retries = at(retries);
                     inside_columns.wasted = wasted.and_then(at);
                 }
@@ -225,8 +224,8 @@ fn observed_statement(sql: &Sql) -> u32 {
 }
 
 /// The place of a line, for messages.
-fn place(observation: &Observation, file: &str) -> String {
-    let Observation { line, text, .. } = observation;
+fn place(annotation: &Annotation, file: &str) -> String {
+    let Annotation { line, text, .. } = annotation;
     format!("{file}:{line}: {text}")
 }
 
