@@ -9,6 +9,7 @@
 //! | `level` | the levels of SQL: requested and effective |
 //! | `model`, `anomaly` | the models that can be promised, and the anomalies that contradict them: two tables |
 //! | `history`, `history/…` | the reads and writes of transactions; file formats |
+//! | `observed`, `observed/…` | logs of what a server's answers showed, and the histories they prove |
 //! | `check`, `check/…` | the check, from a history to a verdict |
 //! | `windows` | the check in windows, which saves memory |
 //!
@@ -25,6 +26,7 @@ pub mod check;
 pub mod history;
 mod level;
 pub mod model;
+pub mod observed;
 pub mod windows;
 
 pub use anomaly::{Anomaly, AnomalyFacts};

@@ -36,6 +36,7 @@ mod error;
 mod expr;
 mod mix;
 mod number;
+mod observed;
 mod parse;
 mod random;
 mod script;
@@ -52,6 +53,9 @@ pub use control::{Arrival, branch};
 pub use error::{EvalError, ParseError, ParseProblem};
 pub use expr::{EvalContext, Expr, debug_line};
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
+pub use observed::{
+    ObservedRows, ObservedSearch, ObservedStatement, RowField, RowRole, SearchOperand, SearchValue,
+};
 pub use parse::{Dialect, parse, parse_as};
 pub use random::{Prng, Streams};
 pub use script::{

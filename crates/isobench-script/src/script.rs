@@ -5,6 +5,7 @@ use std::fmt;
 use crate::annotation::Annotation;
 use crate::expr::Expr;
 use crate::number::leading_int;
+use crate::observed::ObservedStatement;
 use crate::sql::{Savepoint, Statement, keyword, sets_level};
 use crate::symbols::{Slot, Symbols};
 use crate::variables::Variables;
@@ -148,6 +149,9 @@ pub struct Sql {
     pub savepoint: Option<Savepoint>,
     /// The lines `--@` before the command.
     pub annotations: Vec<Annotation>,
+    /// The statements whose rows are observed, in order; empty unless the script was made
+    /// observable.
+    pub observed: Vec<ObservedStatement>,
 }
 
 impl Sql {

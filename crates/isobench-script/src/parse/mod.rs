@@ -167,6 +167,7 @@ fn sql_command(scanned: &Scanned, line: u32, annotations: Vec<Annotation>, symbo
         store: Store::None,
         savepoint: savepoint(&text[scanned.breaks.last().copied().unwrap_or(0)..]),
         annotations,
+        observed: Vec::new(),
     });
     Command { line, text: first_line.to_owned(), kind }
 }

@@ -1,0 +1,227 @@
+//! The rows that a statement shows in columns appended to its result.
+//!
+//! An SQL command that is *observed* is sent with more output columns than its author wrote: the
+//! keys of the rows that it read or wrote, and the identity of their writers. The author's columns
+//! come first and unchanged. `isobench-observation` decides what is appended; the runner reads it.
+//!
+//! Tables and predicates are numbers here; the lists that they refer to go to the recording.
+
+use crate::script::{Piece, Sql};
+use crate::symbols::Slot;
+
+/// One statement of an SQL command whose rows are observed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ObservedStatement {
+    /// The statement's place in the command, from 0.
+    pub statement: u32,
+    /// The number of columns appended to the author's.
+    pub appended: u16,
+    /// The rows that the result shows.
+    pub rows: Vec<ObservedRows>,
+    /// What the statement searched for.
+    pub searches: Vec<ObservedSearch>,
+    /// The tables in which the statement may write rows that it doesn't show.
+    pub unseen: Vec<u16>,
+}
+
+/// Rows of one table in the result of a statement.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ObservedRows {
+    /// The table.
+    pub table: u16,
+    /// What the statement did with the rows.
+    pub role: RowRole,
+    /// `None`: each row of the result shows one row, in the appended columns. Otherwise the
+    /// appended column, from 0, that has an array of records, of which each shows a row.
+    pub packed: Option<u16>,
+    /// The columns of the key. If one of them is NULL, no row is shown, as for the missing side of
+    /// an outer join.
+    pub key: Vec<RowField>,
+    /// The number of the (sub)transaction that wrote the version that is shown: `xmin`. For a
+    /// deleted row, that of the version deleted.
+    pub version: RowField,
+    /// The writer of the version that was replaced, where the server shows it (PostgreSQL 18:
+    /// `old.xmin`); NULL if there was none.
+    pub replaced: Option<RowField>,
+    /// The values of the columns that the table keeps, in its order.
+    pub columns: Vec<RowField>,
+}
+
+/// The place of a value: an appended column, from 0; for packed rows, a field of the record, from
+/// 0.
+pub type RowField = u16;
+
+/// What a statement did with the rows that it shows.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub enum RowRole {
+    /// It read them.
+    Read,
+    /// It inserted them.
+    Inserted,
+    /// It updated them; the new version is shown.
+    Updated,
+    /// It deleted them; the version deleted is shown.
+    Deleted,
+    /// It inserted or updated them (`INSERT … ON CONFLICT DO UPDATE`); the field has `xmax`, which
+    /// is 0 for an inserted row.
+    Upserted(RowField),
+    /// It inserted, updated or deleted them (`MERGE`); the field has the action, `INSERT`, `UPDATE`
+    /// or `DELETE`.
+    Merged(RowField),
+}
+
+/// The rows that a statement searched for. The rows found are those that it shows of the table; all
+/// others didn't match when it looked.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ObservedSearch {
+    /// The entry of [`ObservedStatement::rows`] that shows what was found.
+    pub rows: usize,
+    /// The condition, apart from the key.
+    pub predicate: u16,
+    /// The key, if the condition requires equality with a whole key; its columns in the key's order.
+    pub key: Option<Vec<SearchValue>>,
+    /// The operands of the condition.
+    pub operands: Vec<SearchOperand>,
+}
+
+/// An operand of a search's condition, and the form in which it is compared.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SearchOperand {
+    /// The value.
+    pub value: SearchValue,
+    /// The column that it is compared with, as numbered in its table's kept columns, which tells
+    /// its form.
+    pub column: u16,
+}
+
+/// A value in a search's condition.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SearchValue {
+    /// The value that the variable has when the command is sent.
+    Variable(Slot),
+    /// The text of a constant, without quotes.
+    Constant(String),
+    /// `NULL`
+    Null,
+}
+
+impl Sql {
+    /// Inserts texts at places (byte offsets, ascending) in [`Sql::parameterized`], and at the same
+    /// places in the form for the simple protocol. Places inside a parameter (`$1`) move behind it.
+    /// Texts at the same place keep their order.
+    pub fn insert(&mut self, insertions: &[(usize, String)]) {
+        let mut pieces: Vec<Piece> = Vec::with_capacity(self.pieces.len() + insertions.len());
+        let mut parameterized = String::with_capacity(self.parameterized.len());
+        let mut rest = insertions.iter().peekable();
+        let (mut at, mut number) = (0, 0_usize);
+        for piece in &self.pieces {
+            let length = match piece {
+                Piece::Text(text) => text.len(),
+                Piece::Variable { .. } => {
+                    number += 1;
+                    1 + number.to_string().len()
+                }
+            };
+            match piece {
+                Piece::Text(text) => {
+                    let mut done = 0;
+                    while let Some((place, more)) = rest.next_if(|(place, _)| *place < at + length) {
+                        let upto = place.saturating_sub(at).max(done);
+                        push_text(&mut pieces, &text[done..upto]);
+                        push_text(&mut pieces, more);
+                        done = upto;
+                    }
+                    push_text(&mut pieces, &text[done..]);
+                }
+                Piece::Variable { .. } => {
+                    // Whatever is to come directly before it.
+                    while let Some((_, more)) = rest.next_if(|(place, _)| *place <= at) {
+                        push_text(&mut pieces, more);
+                    }
+                    pieces.push(piece.clone());
+                }
+            }
+            at += length;
+        }
+        for (_, more) in rest {
+            push_text(&mut pieces, more);
+        }
+        let mut number = 0_usize;
+        for piece in &pieces {
+            match piece {
+                Piece::Text(text) => parameterized.push_str(text),
+                Piece::Variable { .. } => {
+                    number += 1;
+                    parameterized.push('$');
+                    parameterized.push_str(&number.to_string());
+                }
+            }
+        }
+        (self.pieces, self.parameterized) = (pieces, parameterized);
+    }
+}
+
+fn push_text(pieces: &mut Vec<Piece>, text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    if let Some(Piece::Text(last)) = pieces.last_mut() {
+        last.push_str(text);
+    } else {
+        pieces.push(Piece::Text(text.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::script::{CommandKind, Sql};
+    use crate::symbols::Symbols;
+    use crate::{Piece, parse};
+
+    fn sql(text: &str) -> Sql {
+        let mut script = parse("test.sql", text, &mut Symbols::new()).expect("a script");
+        match script.commands.remove(0).kind {
+            CommandKind::Sql(sql) => sql,
+            _ => panic!("an SQL command"),
+        }
+    }
+
+    /// The text of the simple form, with variables as written.
+    fn simple(sql: &Sql) -> String {
+        let text = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Variable { written, .. } => written.clone(),
+        };
+        sql.pieces.iter().map(text).collect()
+    }
+
+    #[test]
+    fn both_forms_get_the_same_texts_at_the_same_places() {
+        let written = "SELECT a, :b FROM t WHERE c = :c AND d = :b;";
+        for (marker, expected) in [
+            ("SELECT a", "SELECT a<>, :b FROM t WHERE c = :c AND d = :b;"),
+            ("SELECT a, $1", "SELECT a, :b<> FROM t WHERE c = :c AND d = :b;"),
+            ("SELECT a, ", "SELECT a, <>:b FROM t WHERE c = :c AND d = :b;"),
+            ("SELECT a, $1 FROM t WHERE c = $2", "SELECT a, :b FROM t WHERE c = :c<> AND d = :b;"),
+            ("SELECT a, $1 FROM t WHERE c = $2 AND d = $3", "SELECT a, :b FROM t WHERE c = :c AND d = :b<>;"),
+        ] {
+            let mut sql = sql(written);
+            assert!(sql.parameterized.starts_with(marker), "{}", sql.parameterized);
+            let mut expected_parameterized = sql.parameterized.clone();
+            expected_parameterized.insert_str(marker.len(), "<>");
+            sql.insert(&[(marker.len(), "<>".to_owned())]);
+            assert_eq!(simple(&sql), expected);
+            assert_eq!(sql.parameterized, expected_parameterized);
+            assert_eq!(sql.params.len(), 3);
+        }
+    }
+
+    #[test]
+    fn several_texts_keep_their_order() {
+        let mut sql = sql("SELECT :a;");
+        let end = sql.parameterized.len();
+        sql.insert(&[(7, "1, ".to_owned()), (7, "2, ".to_owned()), (end, " -- end".to_owned())]);
+        assert_eq!(sql.parameterized, "SELECT 1, 2, $1; -- end");
+        assert_eq!(simple(&sql), "SELECT 1, 2, :a; -- end");
+    }
+}
