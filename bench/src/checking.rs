@@ -147,7 +147,7 @@ const CHUNK: usize = 1 << 20;
 /// Writes the history as it would be recorded by two workers of a runner.
 fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
     let mut output = BufWriter::with_capacity(1 << 20, file);
-    output.write_all(&binary::header(&["registers".to_owned()]))?;
+    output.write_all(&binary::header(&["registers".to_owned()], None))?;
     let mut rows = vec![Row { versions: Vec::new() }; plan.rows.max(8) as usize];
     let mut random = Random(0x5eed);
     let mut workers = [Encoder::new(), Encoder::new()];

@@ -109,7 +109,8 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     let CommitStatuses { status, proved, only_read } =
         status::commit_statuses(history, &rows, transactions, whole);
     let inserts = OnceCell::new();
-    let context = Context { history, status: &status, complete, whole, assume, inserts: &inserts };
+    let observed = history.provenance().is_some();
+    let context = Context { history, status: &status, complete, whole, assume, inserts: &inserts, observed };
     let mut found = Findings::default();
     let mut edges = Edges::new(transactions, 2 * history.operation_count());
     let mut undecided = 0_u64;
@@ -146,8 +147,11 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     let findings = found.into_findings();
     let verdict = verdict(&findings, order, options.promised);
     let left_out = examined.unknown - proved;
+    let seen = history.provenance().cloned().unwrap_or_default();
     let sights = [
         (predicates(context) == 0, Blind::NoPredicates),
+        (seen.searches_left > 0, Blind::Searches(seen.searches_left)),
+        (seen.reads_left > 0, Blind::UnseenWriters(seen.reads_left)),
         (left_out > 0, Blind::UnknownOutcomes(left_out)),
         (dropped > 0, Blind::Dropped(dropped)),
         (undecided > 0, Blind::UndecidedOrder(undecided)),
@@ -193,12 +197,15 @@ fn examined(context: Context<'_>, edges: &Edges, proved: u64) -> Examined {
 }
 
 /// The number of predicate reads in committed transactions.
-fn predicates(context: Context<'_>) -> usize {
+fn predicates(context: Context<'_>) -> u64 {
+    if let Some(provenance) = context.history.provenance() {
+        return provenance.searches;
+    }
     let committed = (0..).zip(context.status).filter(|(_, status)| **status == CommitStatus::Committed);
     committed
         .flat_map(|(transaction, _)| context.history.operations(transaction))
         .filter(|operation| matches!(operation, Operation::ReadGroup { .. }))
-        .count()
+        .count() as u64
 }
 
 fn verdict(findings: &[Finding], most: Order, promised: Option<Guarantee>) -> Verdict {

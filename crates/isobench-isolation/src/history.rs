@@ -19,6 +19,7 @@ pub use windows::windows;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -112,6 +113,17 @@ pub enum Operation<'h> {
         /// The keys of the rows found, in any order.
         rows: &'h [i64],
     },
+    /// Read by a predicate that this row didn't match: the version that was looked at is not older
+    /// than `after` and older than `before`.
+    Missed {
+        /// The row.
+        key: Key,
+        /// The counter of the first version that doesn't match; `None` if that is the initial one.
+        after: Option<u64>,
+        /// The counter of the first of the versions that follow the last one that doesn't match,
+        /// all of which match; `None` if there are none.
+        before: Option<u64>,
+    },
 }
 
 /// The outcome of a transaction, as far as its client knows.
@@ -173,14 +185,15 @@ struct Record {
     /// Bit 0: it has a counter; bit 1: it has a value.
     flags: u8,
     table: u16,
-    /// The number of elements or rows in a read of a list or group.
+    /// The number of elements or rows in a read of a list or group; for a read, a write or a row
+    /// that was missed, the number of the statement from 1 on, or 0.
     length: u32,
     /// The key, or the group for a predicate read.
     id: i64,
     /// The counter; for an insert the group; for a read of a list or group, the position of its
-    /// numbers.
+    /// numbers; for a row that was missed, `after`.
     a: u64,
-    /// The value, or the element.
+    /// The value, or the element; for a row that was missed, `before`.
     b: i64,
 }
 
@@ -192,6 +205,7 @@ enum Kind {
     Append,
     ReadList,
     ReadGroup,
+    Missed,
 }
 
 impl Draft {
@@ -221,11 +235,25 @@ impl Draft {
         self.records.push(Record::of(operation, &mut self.numbers));
     }
 
-    /// Replaces the contents by these operations.
-    pub fn fill<'o>(&mut self, operations: impl Iterator<Item = Operation<'o>>) {
+    /// Appends a read, a write or a row that was missed, by a statement of
+    /// [`Provenance::statements`].
+    pub fn push_by(&mut self, operation: Operation<'_>, statement: u16) {
+        let mut record = Record::of(operation, &mut self.numbers);
+        if record.has_statement() {
+            record.length = u32::from(statement) + 1;
+        }
+        self.records.push(record);
+    }
+
+    /// Replaces the contents by the operations of a transaction in a history.
+    pub fn fill(&mut self, history: &History, transaction: usize) {
         self.clear();
-        for operation in operations {
-            self.push(operation);
+        for record in &history.records[history.range(transaction)] {
+            let operation = record.operation(&history.numbers);
+            match record.statement() {
+                Some(statement) => self.push_by(operation, statement),
+                None => self.push(operation),
+            }
         }
     }
 
@@ -261,7 +289,22 @@ impl Record {
             Operation::Append { key, element } => one(Kind::Append, key, Version::valued(element)),
             Operation::ReadList { key, elements } => many(Kind::ReadList, key.table, key.id, elements),
             Operation::ReadGroup { table, group, rows } => many(Kind::ReadGroup, table, group, rows),
+            Operation::Missed { key, after, before } => {
+                let value = before.map(u64::cast_signed);
+                Record { kind: Kind::Missed, ..one(Kind::Read, key, Version { counter: after, value }) }
+            }
         }
+    }
+
+    /// True if the record can have the number of a statement.
+    fn has_statement(&self) -> bool {
+        matches!(self.kind, Kind::Read | Kind::Write | Kind::Missed)
+    }
+
+    /// The number of the statement, if it is known.
+    fn statement(&self) -> Option<u16> {
+        let number = if self.has_statement() { self.length.checked_sub(1)? } else { return None };
+        u16::try_from(number).ok()
     }
 
     fn operation<'h>(&self, numbers: &'h [i64]) -> Operation<'h> {
@@ -278,6 +321,10 @@ impl Record {
             Kind::Append => Operation::Append { key, element: self.b },
             Kind::ReadList => Operation::ReadList { key, elements: many() },
             Kind::ReadGroup => Operation::ReadGroup { table: self.table, group: self.id, rows: many() },
+            Kind::Missed => {
+                let before = version.value.map(i64::cast_unsigned);
+                Operation::Missed { key, after: version.counter, before }
+            }
         }
     }
 
@@ -311,6 +358,27 @@ pub struct History {
     records: Vec<Record>,
     numbers: Vec<i64>,
     dropped: u64,
+    provenance: Option<Arc<Provenance>>,
+}
+
+/// The origin of a history that was observed ([`crate::observed`]), and the limits of what was seen.
+///
+/// In such a history the counters are proved, not read: two versions with the same counter are those
+/// of which nothing proves which came first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Provenance {
+    /// The SQL statements, each with file and line.
+    pub statements: Vec<String>,
+    /// The texts of keys that aren't integers, by table; the key in the history is the index.
+    pub keys: BTreeMap<u16, Vec<String>>,
+    /// The number of searches in committed transactions for which it is known what they missed.
+    pub searches: u64,
+    /// The number of searches for which it isn't known, because rows of their tables may have been
+    /// written unseen, or because there were too many.
+    pub searches_left: u64,
+    /// The number of reads of versions that no transaction of the history wrote, as far as was seen,
+    /// and that aren't the initial ones. They were left out.
+    pub reads_left: u64,
 }
 
 impl History {
@@ -367,9 +435,26 @@ impl History {
         new
     }
 
-    /// An empty history with the same tables and initial contents.
+    /// An empty history with the same tables, initial contents and provenance.
     pub(crate) fn blank(&self) -> History {
-        History { initial: self.initial.clone(), ..History::new(self.tables.clone()) }
+        let (initial, provenance) = (self.initial.clone(), self.provenance.clone());
+        History { initial, provenance, ..History::new(self.tables.clone()) }
+    }
+
+    /// The origin of the history, if it was observed.
+    pub fn provenance(&self) -> Option<&Provenance> {
+        self.provenance.as_deref()
+    }
+
+    /// States that the history was observed.
+    pub fn set_provenance(&mut self, provenance: Provenance) {
+        self.provenance = Some(Arc::new(provenance));
+    }
+
+    /// The SQL statement of an operation, given its position among all operations.
+    pub(crate) fn statement(&self, record: usize) -> Option<&str> {
+        let number = self.records.get(record)?.statement()?;
+        self.provenance.as_ref()?.statements.get(usize::from(number)).map(String::as_str)
     }
 
     /// Adds a transaction with its operations.
@@ -461,6 +546,8 @@ mod tests {
             Operation::Append { key, element: 9 },
             Operation::ReadList { key, elements: &[1, 2, 3] },
             Operation::ReadGroup { table: 1, group: 5, rows: &[4] },
+            Operation::Missed { key, after: None, before: Some(u64::MAX) },
+            Operation::Missed { key, after: Some(3), before: None },
         ];
         let mut draft = Draft::new();
         for operation in operations {
@@ -475,6 +562,6 @@ mod tests {
         for transaction in 0..3 {
             assert!(history.operations(transaction).eq(operations));
         }
-        assert_eq!(history.operation_count(), 18);
+        assert_eq!(history.operation_count(), 24);
     }
 }

@@ -4,15 +4,67 @@
 //! PostgreSQL stores in every row the number of the (sub)transaction that wrote it (`xmin`), so a
 //! statement whose result includes key and `xmin` tells which version of which row was read, and a
 //! `RETURNING` clause which one was written. No counter or writer's number in the user's tables is
-//! needed. The log keeps just that. [`ObservedLog::resolve`] turns it into a
+//! needed. The log keeps just that. [`resolve`] turns it into a
 //! [`crate::History`]: it proves the order of each row's versions, and what searches missed.
 //!
 //! Not here: sending statements so that they show rows (`isobench-observation`), and reading the
 //! results (`isobench-runner`).
 
+mod log;
+mod order;
 mod predicate;
+mod resolve;
+mod search;
 
+use crate::History;
+use crate::history::FormatError;
+
+pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
 pub use predicate::{Comparison, NULL, Predicate};
+
+/// What a log's attempts refer to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObservedDescription {
+    /// The tables.
+    pub tables: Vec<ObservedTable>,
+    /// The conditions of searches.
+    pub predicates: Vec<Predicate>,
+    /// The statements, each with file and line, and in the order of their numbers.
+    pub statements: Vec<String>,
+    /// The texts, in the order of their numbers: those of keys, with a comma between columns, and
+    /// those of values.
+    pub texts: Vec<String>,
+    /// The number of a transaction that hadn't begun when the run began; all that had have lower
+    /// ones.
+    pub horizon: u32,
+    /// The number of attempts that were executed and aren't in the log, or not completely.
+    pub dropped: u64,
+}
+
+impl ObservedDescription {
+    fn names(&self) -> Vec<String> {
+        self.tables.iter().map(|table| table.name.clone()).collect()
+    }
+}
+
+/// Turns a log into a history: proves the order of each row's versions, and finds what searches
+/// missed. `chunks` returns an iterator over the chunks of the log ([`ObservedEncoder::take`]), the
+/// same each time; it is called three times.
+///
+/// The transactions of the history are the attempts of the log, in its order.
+///
+/// # Errors
+/// A chunk can't be read.
+pub fn resolve<I, B>(
+    description: ObservedDescription,
+    chunks: impl FnMut() -> Result<I, FormatError>,
+) -> Result<History, FormatError>
+where
+    I: Iterator<Item = Result<B, FormatError>>,
+    B: AsRef<[u8]>,
+{
+    resolve::resolve(description, chunks)
+}
 
 /// A table whose rows are observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,3 +110,6 @@ pub enum ValueForm {
     /// deterministic collations, in which equal texts are equal byte by byte.
     Text,
 }
+
+#[cfg(test)]
+mod tests;

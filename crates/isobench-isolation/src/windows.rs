@@ -45,6 +45,8 @@ struct CombinedReport {
     not_contradicted: Vec<Vec<Guarantee>>,
     unknown: u64,
     undecided: u64,
+    searches_left: u64,
+    reads_left: u64,
     no_instants: bool,
     /// The reasons for withholding the verdicts of windows.
     doubts: Doubts,
@@ -76,6 +78,9 @@ impl CombinedReport {
                 Blind::NoPredicates => self.no_predicates += 1,
                 Blind::UnknownOutcomes(more) => self.unknown += more,
                 Blind::UndecidedOrder(more) => self.undecided += more,
+                // Those of the whole history, which every window repeats.
+                Blind::Searches(left) => self.searches_left = left,
+                Blind::UnseenWriters(left) => self.reads_left = left,
                 Blind::NoInstants => self.no_instants = true,
                 Blind::NothingShared => self.nothing_shared += 1,
                 // Transactions of other windows, which aren't missing.
@@ -106,7 +111,7 @@ impl CombinedReport {
         let mut places = HashMap::new();
         let mut place = |index: usize| {
             *places.entry(index).or_insert_with(|| {
-                self.draft.fill(window.operations(index));
+                self.draft.fill(window, index);
                 self.kept.push(window.transactions()[index], &self.draft);
                 self.kept.transactions().len() - 1
             })
@@ -129,6 +134,8 @@ impl CombinedReport {
         note(self.unknown > 0, Blind::UnknownOutcomes(self.unknown));
         note(dropped > 0, Blind::Dropped(dropped));
         note(self.undecided > 0, Blind::UndecidedOrder(self.undecided));
+        note(self.searches_left > 0, Blind::Searches(self.searches_left));
+        note(self.reads_left > 0, Blind::UnseenWriters(self.reads_left));
         note(self.no_instants, Blind::NoInstants);
         note(self.nothing_shared == self.windows, Blind::NothingShared);
         let most = if self.no_instants { options.order.min(Order::Session) } else { options.order };

@@ -92,7 +92,7 @@ impl Recording {
         let (most, store) = match storage {
             Storage::Memory(most) => (most, None),
             Storage::File(path) => {
-                let store = ChunkFile::at(&path, &header(&tables));
+                let store = ChunkFile::at(&path, &header(&tables, None));
                 (0, Some(store.map_err(|error| RecordingError::File(path, error))?))
             }
         };
@@ -165,7 +165,7 @@ impl Recording {
             return store.finish(&end);
         }
         let mut file = File::create(path)?;
-        file.write_all(&header(&self.tables))?;
+        file.write_all(&header(&self.tables, None))?;
         for chunk in &sink.memory {
             file.write_all(chunk)?;
         }
@@ -183,7 +183,7 @@ impl Recording {
     /// It can't be read where it is kept.
     pub fn into_history(self) -> Result<History, FormatError> {
         let mut sink = self.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (start, end) = (header(&self.tables), trailer(sink.transactions, sink.dropped));
+        let (start, end) = (header(&self.tables, None), trailer(sink.transactions, sink.dropped));
         let memory = MemoryChunks { chunks: std::mem::take(&mut sink.memory), read: 0 };
         match &mut sink.store {
             None => read(start.as_slice().chain(memory).chain(end.as_slice())),

@@ -26,6 +26,9 @@ pub(super) struct Context<'h> {
     /// vouched for.
     pub(super) assume: bool,
     pub(super) inserts: &'h OnceCell<Inserted>,
+    /// True if the history was observed: then equal counters of different transactions mean that
+    /// the order of their versions is unknown.
+    pub(super) observed: bool,
 }
 
 /// The rows inserted into any group, by table and key.
@@ -65,11 +68,13 @@ impl<'h> Context<'h> {
     /// The step of a cycle, proved by two operations.
     pub(super) fn step(&self, from: OperationRef, to: OperationRef, label: Label) -> WitnessStep {
         let why = self.why(from, to, label);
+        let statement = |place: OperationRef| self.history.statement(place.record as usize);
         WitnessStep {
             from: from.transaction as usize,
             to: to.transaction as usize,
             dependency: label.dependency(),
             why,
+            statements: [from, to].into_iter().filter_map(statement).map(str::to_owned).collect(),
         }
     }
 
@@ -82,6 +87,9 @@ impl<'h> Context<'h> {
             Some(Dependency::WriteRead) => match second {
                 Operation::ReadGroup { .. } | Operation::ReadList { .. } => {
                     format!("{a} {done}, and {b} {}", deed(self.history, &second))
+                }
+                Operation::Missed { .. } => {
+                    format!("{a} {done}, and {b} {} any more", deed(self.history, &second))
                 }
                 _ => format!("{a} {done}, and {b} read it"),
             },
@@ -120,7 +128,7 @@ impl<'h> Context<'h> {
 
 /// A fact that isn't an edge of a cycle.
 pub(super) fn fact(from: Node, to: Node, why: String) -> WitnessStep {
-    WitnessStep { from: from as usize, to: to as usize, dependency: None, why }
+    WitnessStep { from: from as usize, to: to as usize, dependency: None, why, statements: Vec::new() }
 }
 
 /// A transaction's name in messages: "T12 (client 3)".
@@ -136,7 +144,8 @@ pub(super) fn row_key(operation: &Operation<'_>) -> Option<Key> {
         | Operation::Write { key, .. }
         | Operation::Insert { key, .. }
         | Operation::Append { key, .. }
-        | Operation::ReadList { key, .. } => Some(key),
+        | Operation::ReadList { key, .. }
+        | Operation::Missed { key, .. } => Some(key),
         Operation::ReadGroup { .. } => None,
     }
 }
@@ -147,7 +156,10 @@ pub(super) fn table_name(history: &History, table: u16) -> String {
 }
 
 fn row_name(history: &History, key: Key) -> String {
-    format!("{} {}", table_name(history, key.table), key.id)
+    let table = table_name(history, key.table);
+    let texts = history.provenance().and_then(|provenance| provenance.keys.get(&key.table));
+    let text = texts.and_then(|texts| texts.get(usize::try_from(key.id).ok()?));
+    text.map_or_else(|| format!("{table} {}", key.id), |text| format!("{table} ({text})"))
 }
 
 /// A version's name: its counter and the value that identifies its writer.
@@ -179,6 +191,7 @@ fn deed(history: &History, operation: &Operation<'_>) -> String {
         Operation::ReadGroup { table, group, rows } => {
             format!("read group {group} of {} as {}", table_name(history, table), list(rows))
         }
+        Operation::Missed { key, .. } => format!("searched and did not find {}", row_name(history, key)),
     }
 }
 

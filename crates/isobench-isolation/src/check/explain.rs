@@ -20,7 +20,7 @@ use crate::history::History;
 pub(super) fn brief(history: &History, link: Link) -> WitnessStep {
     let (from, to) = (link.from as usize, link.to as usize);
     let why = format!("{} comes before {}", name(history, from), name(history, to));
-    WitnessStep { from, to, dependency: link.label.dependency(), why }
+    WitnessStep { from, to, dependency: link.label.dependency(), why, statements: Vec::new() }
 }
 
 /// The step of a witness for a dependency.
@@ -50,7 +50,7 @@ pub(super) fn step(context: Context<'_>, rows: &Rows, link: Link) -> WitnessStep
             return brief(history, link);
         }
     };
-    WitnessStep { from, to, dependency: link.label.dependency(), why }
+    WitnessStep { from, to, dependency: link.label.dependency(), why, statements: Vec::new() }
 }
 
 fn instant(nanoseconds: u64) -> String {

@@ -15,7 +15,7 @@ use super::context::{Context, fact};
 use super::dependencies::{Label, Node, OperationRef, Sink};
 use super::findings::Findings;
 use crate::anomaly::Anomaly;
-use crate::history::Version;
+use crate::history::{Operation, Version};
 
 use examination::{Examination, Follower, Reader, Start, twice};
 use versions::{Access, Others, Seen, Versions, Written, accesses, alike, by_transaction};
@@ -48,15 +48,17 @@ pub(super) fn examine<S: Sink>(
     row.duplicates();
     row.suspect_counters(&accesses);
     row.chain_order();
+    row.missed(places);
     for (transaction, own) in by_transaction(&accesses) {
         if context.counts(transaction) {
             row.transaction(transaction, own);
         }
     }
+    let tied = if context.observed { row.versions.tied() } else { 0 };
     if row.versions.loose.is_empty() {
-        return 0;
+        return tied;
     }
-    row.loose_order()
+    tied.saturating_add(row.loose_order())
 }
 
 impl<S: Sink> Examination<'_, '_, S> {
@@ -90,6 +92,9 @@ impl<S: Sink> Examination<'_, '_, S> {
     /// from the same one.
     fn duplicates(&mut self) {
         let context = self.context;
+        if context.observed {
+            return;
+        }
         for bounds in self.versions.groups.windows(2) {
             let group = &self.versions.chain[bounds[0]..bounds[1]];
             for pair in group.windows(2) {
@@ -134,6 +139,9 @@ impl<S: Sink> Examination<'_, '_, S> {
     /// Between two versions with the same counter, it is unknown from which the next version was
     /// made, and whether the other came later.
     fn chain_order(&mut self) {
+        if self.context.observed {
+            return self.proved_order();
+        }
         let mut before: Option<Written> = None;
         let mut counter_before = None;
         let mut start = 0;
@@ -160,6 +168,44 @@ impl<S: Sink> Examination<'_, '_, S> {
                 let why = format!("{who} {done}, and then made a version that precedes it");
                 vec![fact(place.transaction, place.transaction, why)]
             });
+        }
+    }
+
+    /// Adds write-write dependencies between versions whose counters are proved: each is followed by
+    /// all those with the next counter.
+    fn proved_order(&mut self) {
+        let mut start = 0;
+        while start < self.versions.chain.len() {
+            let middle = self.versions.group_end(start);
+            let end = self.versions.group_end(middle);
+            let targets: Vec<OperationRef> =
+                self.versions.chain[middle..end].iter().map(|written| written.place).collect();
+            let count = targets.len();
+            let mut fan = self.sink.fan(targets);
+            for written in &self.versions.chain[start..middle] {
+                self.sink.link(written.place, &mut fan, 0..count, Label::WriteWrite);
+            }
+            start = middle;
+        }
+    }
+
+    /// Adds the dependencies of searches that missed the row.
+    fn missed(&mut self, places: &[OperationRef]) {
+        let context = self.context;
+        for place in places.iter().filter(|place| context.counts(place.transaction)) {
+            let Operation::Missed { after, before, .. } = context.operation(*place) else { continue };
+            let versions = &self.versions;
+            let counted = |counter: Option<u64>| {
+                let first = counter.map_or(versions.chain.len(), |counter| versions.at_or_after(counter));
+                let versions = versions.chain[first..].iter();
+                versions.take_while(move |written| Some(written.counter()) == counter)
+            };
+            for written in counted(after) {
+                self.sink.edge(written.place, *place, Label::WriteRead);
+            }
+            for written in counted(before) {
+                self.sink.edge(*place, written.place, Label::PredicateReadWrite);
+            }
         }
     }
 
@@ -272,6 +318,13 @@ impl<S: Sink> Examination<'_, '_, S> {
             }
         }
         let next = self.versions.after(seen);
+        if context.observed {
+            self.read_proved(place, next, first_write, lost);
+            if !self.versions.loose.is_empty() {
+                self.readers.push(Reader { seen, place });
+            }
+            return true;
+        }
         let end = if self.versions.doubtful(seen) { next } else { self.versions.group_end(next) };
         let group = &self.versions.chain[next..end];
         let mut label = Label::ReadWrite;
@@ -306,6 +359,44 @@ impl<S: Sink> Examination<'_, '_, S> {
             self.readers.push(Reader { seen, place });
         }
         true
+    }
+
+    /// Adds anti-dependencies on the versions that follow the one read, which start at `next`, in an
+    /// observed history.
+    fn read_proved(
+        &mut self,
+        place: OperationRef,
+        next: usize,
+        first_write: Option<(OperationRef, Version)>,
+        lost: &mut bool,
+    ) {
+        let context = self.context;
+        let end = self.versions.group_end(next);
+        let group = &self.versions.chain[next..end];
+        if group.iter().any(|written| written.place.transaction == place.transaction) {
+            return;
+        }
+        let mut label = Label::ReadWrite;
+        if let (Some((write, Version { counter: Some(counter), .. })), Some(first)) =
+            (first_write, group.first())
+            && first.counter() < counter
+        {
+            label = Label::Lost;
+            if !*lost {
+                let other = first.place;
+                self.found.note(Anomaly::LostUpdate, place.transaction, || {
+                    vec![
+                        context.step(place, other, Label::Lost),
+                        context.step(other, write, Label::WriteWrite),
+                    ]
+                });
+                *lost = true;
+            }
+        }
+        let targets: Vec<OperationRef> = group.iter().map(|written| written.place).collect();
+        let count = targets.len();
+        let mut fan = self.sink.fan(targets);
+        self.sink.link(place, &mut fan, 0..count, label);
     }
 
     /// Finds the version that was read; records it if it can't exist.

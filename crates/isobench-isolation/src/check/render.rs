@@ -237,6 +237,15 @@ impl fmt::Display for Blind {
             Blind::UndecidedOrder(count) => {
                 write!(f, "The order of {} pairs of versions of the same row is unknown", grouped(*count))
             }
+            Blind::Searches(count) => write!(
+                f,
+                "What {} searches missed is unknown, because rows of their tables may have been written \
+                 unseen, or because there were too many",
+                grouped(*count)
+            ),
+            Blind::UnseenWriters(count) => {
+                write!(f, "{} reads of versions whose writers were not seen were left out", grouped(*count))
+            }
             Blind::AssumedInitial { rows, example } => write!(
                 f,
                 "In {} rows an unwritten value was read before the first write, and taken for the initial one \

@@ -48,6 +48,9 @@ pub struct WitnessStep {
     /// The proof as a sentence, with the values: "T7 read version 5 of registers 12, T9 wrote
     /// version 6".
     pub why: String,
+    /// The SQL statements of both sides, first that of the preceding transaction, each with file and
+    /// line; empty unless the history was observed.
+    pub statements: Vec<String>,
 }
 
 /// The proof of an anomaly. The steps of a cycle are in order, and the last one leads back to the
@@ -135,6 +138,11 @@ pub enum Blind {
     Dropped(u64),
     /// The order of this many pairs of versions of the same row is unknown.
     UndecidedOrder(u64),
+    /// What this many searches missed is unknown, because rows of their tables may have been written
+    /// unseen, or because there were too many.
+    Searches(u64),
+    /// This many reads were of versions whose writers weren't seen. They were left out.
+    UnseenWriters(u64),
     /// Unwritten values were read before the first write of their rows, and taken for the initial
     /// ones.
     AssumedInitial {

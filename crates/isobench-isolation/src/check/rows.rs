@@ -29,7 +29,7 @@ impl Row {
     /// The row of an operation.
     pub(super) fn of(operation: &Operation<'_>) -> Row {
         let (class, table, id) = match *operation {
-            Operation::Read { key, .. } | Operation::Write { key, .. } => {
+            Operation::Read { key, .. } | Operation::Write { key, .. } | Operation::Missed { key, .. } => {
                 (Class::Register, key.table, key.id)
             }
             Operation::Append { key, .. } | Operation::ReadList { key, .. } => {

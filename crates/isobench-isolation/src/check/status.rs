@@ -130,7 +130,10 @@ impl<'a> Proof<'a> {
             }
             Operation::Append { element, .. } => Some(element),
             Operation::Insert { key, .. } => Some(key.id),
-            Operation::Read { .. } | Operation::ReadList { .. } | Operation::ReadGroup { .. } => return,
+            Operation::Read { .. }
+            | Operation::ReadList { .. }
+            | Operation::ReadGroup { .. }
+            | Operation::Missed { .. } => return,
         };
         self.touched.push(row);
         if let Some(name) = name {
@@ -210,7 +213,7 @@ impl<'a> Proof<'a> {
                     }
                 }
             }
-            Operation::Append { .. } | Operation::Insert { .. } => {}
+            Operation::Append { .. } | Operation::Insert { .. } | Operation::Missed { .. } => {}
         }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! | part | bytes |
 //! |---|---|
-//! | header | [`MAGIC`], version (one byte), length of the rest (`u32`), names of the tables, checksum (`u32`) |
+//! | header | [`MAGIC`], version (one byte), length of the rest (`u32`), names of the tables, provenance if the history was observed, checksum (`u32`) |
 //! | chunk | `C`, length of its transactions in bytes (`u64`), their number (`u64`), checksum (`u32`), transactions |
 //! | trailer | `E`, transactions in all chunks (`u64`), dropped ones (`u64`), checksum (`u32`) |
 //!
@@ -14,8 +14,8 @@
 //! `encode.rs`, and byte by byte in `docs/reference/history-format.md`. The order of chunks is
 //! arbitrary, except that the transactions of a client are in its order.
 
-mod decode;
-mod encode;
+pub(crate) mod decode;
+pub(crate) mod encode;
 mod reader;
 mod windows;
 mod write;
@@ -25,7 +25,7 @@ pub use reader::{Reader, read, read_lenient};
 pub use windows::Windows;
 pub use write::write;
 
-use super::{Kind, Record};
+use super::{Kind, Provenance, Record};
 
 /// The first bytes of every recording. The first byte and the line breaks show whether the file was
 /// transferred as text (an idea of PNG's).
@@ -41,8 +41,8 @@ const TRAILER: u8 = b'E';
 const CHUNK_HEAD: usize = 1 + 8 + 8 + 4;
 
 /// The kinds of operations in the order of their codes.
-const KINDS: [Kind; 6] =
-    [Kind::Read, Kind::Write, Kind::Insert, Kind::Append, Kind::ReadList, Kind::ReadGroup];
+const KINDS: [Kind; 7] =
+    [Kind::Read, Kind::Write, Kind::Insert, Kind::Append, Kind::ReadList, Kind::ReadGroup, Kind::Missed];
 
 /// Bits of an operation's first byte, beside the kind in the lowest three.
 mod bits {
@@ -73,12 +73,12 @@ mod value {
 const OPEN_END: u64 = 1 << 2;
 
 /// Maps signed numbers near 0 to small unsigned ones: 0, -1, 1, -2, …
-const fn zigzag(number: i64) -> u64 {
+pub(crate) const fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()
 }
 
 /// The inverse of [`zigzag`].
-const fn unzigzag(number: u64) -> i64 {
+pub(crate) const fn unzigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
 }
 
@@ -100,13 +100,20 @@ impl Reference {
     }
 }
 
-/// The header of a file with a history of these tables.
-pub fn header(tables: &[String]) -> Vec<u8> {
+/// The header of a file with a history of these tables, and of this provenance.
+pub fn header(tables: &[String], provenance: Option<&Provenance>) -> Vec<u8> {
     let mut names = Vec::new();
-    encode::number(&mut names, tables.len() as u64);
-    for table in tables {
-        encode::number(&mut names, table.len() as u64);
-        names.extend_from_slice(table.as_bytes());
+    encode::texts(&mut names, tables);
+    if let Some(Provenance { statements, keys, searches, searches_left, reads_left }) = provenance {
+        for number in [searches, searches_left, reads_left] {
+            encode::number(&mut names, *number);
+        }
+        encode::texts(&mut names, statements);
+        encode::number(&mut names, keys.len() as u64);
+        for (table, keys) in keys {
+            encode::number(&mut names, u64::from(*table));
+            encode::texts(&mut names, keys);
+        }
     }
     let length = u32::try_from(names.len()).unwrap_or(u32::MAX);
     let mut header = MAGIC.to_vec();

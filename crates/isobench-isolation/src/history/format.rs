@@ -45,7 +45,7 @@ impl Format {
             let (first, after) = rest.split_first()?;
             let after = after.trim_ascii_start();
             match first {
-                b'T' | b'd' | b'i' => return Some(Format::Text),
+                b'T' | b'd' | b'i' | b'o' => return Some(Format::Text),
                 b';' | b'(' => return Some(Format::Edn),
                 b'#' => return Some(if is_tag(rest) { Format::Edn } else { Format::Text }),
                 b'{' => return Some(if after.first() == Some(&b':') { Format::Edn } else { Format::Json }),

@@ -52,6 +52,8 @@ fn operations() -> impl Strategy<Value = Owned> {
         (key(), version()).prop_map(|(key, version)| Owned::One(Operation::Read { key, version })),
         (key(), version()).prop_map(|(key, version)| Owned::One(Operation::Write { key, version })),
         (key(), numbers()).prop_map(|(key, group)| Owned::One(Operation::Insert { key, group })),
+        (key(), proptest::option::of(0..100_u64), proptest::option::of(any::<u64>()))
+            .prop_map(|(key, after, before)| Owned::One(Operation::Missed { key, after, before })),
         (key(), numbers()).prop_map(|(key, element)| Owned::One(Operation::Append { key, element })),
         (key(), vec(numbers(), 0..5)).prop_map(|(key, list)| Owned::List(key, list)),
         (0..3_u16, numbers(), vec(numbers(), 0..5))

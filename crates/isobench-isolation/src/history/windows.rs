@@ -19,7 +19,7 @@ pub fn windows(history: &History, size: usize) -> impl Iterator<Item = History> 
         let members = &order[number * size..(number * size + size).min(order.len())];
         let mut window = history.blank();
         for index in members {
-            draft.fill(history.operations(*index));
+            draft.fill(history, *index);
             window.push(transactions[*index], &draft);
         }
         let others = (transactions.len() - members.len()) as u64;

@@ -200,6 +200,11 @@ impl Search<'_> {
                 let rows: BTreeSet<_> = rows.iter().copied().collect();
                 state.groups.get(&(table, group)).map_or(rows.is_empty(), |held| *held == rows)
             }
+            Operation::Missed { key, after, before } => {
+                let current = state.rows.get(&key).and_then(|version| version.counter);
+                after.is_none_or(|after| current >= Some(after))
+                    && before.is_none_or(|before| current < Some(before))
+            }
         }
     }
 

@@ -215,6 +215,12 @@ impl Versions {
         !self.groups.is_empty() && self.at_or_after(counter) + 1 < self.group_end(index)
     }
 
+    /// The number of pairs of versions in the chain with the same counter.
+    pub(super) fn tied(&self) -> u64 {
+        let sizes = self.groups.windows(2).map(|bounds| (bounds[1] - bounds[0]) as u64);
+        sizes.map(|size| size * (size - 1) / 2).sum()
+    }
+
     /// The start of the versions in the chain that follow one.
     pub(super) fn after(&self, seen: Seen) -> usize {
         match seen {

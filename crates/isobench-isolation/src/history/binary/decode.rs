@@ -5,7 +5,7 @@ use super::super::{History, Kind, Record, Transaction, TransactionOutcome};
 use super::{KINDS, OPEN_END, Reference, bits, unzigzag, value};
 
 /// A problem in a chunk. Since its checksum is right, the program that wrote it is at fault.
-pub(super) type Problem = &'static str;
+pub(crate) type Problem = &'static str;
 
 const ENDED: Problem = "it ends in the middle of a transaction";
 
@@ -50,7 +50,11 @@ fn transaction(
     let end = if head & OPEN_END == 0 { begin.wrapping_add(bytes.number()?) } else { u64::MAX };
     let mut before = Reference::START;
     for _ in 0..bytes.count(head >> 3)? {
-        let record = operation(bytes, id, &mut before, history)?;
+        let mut record = operation(bytes, id, &mut before, history)?;
+        if history.provenance.is_some() && record.has_statement() {
+            let number = bytes.number()?;
+            record.length = u32::try_from(number).map_err(|_| "a statement's number is too large")?;
+        }
         history.records.push(record);
     }
     Ok(Transaction { id, client, begin, end, outcome })
@@ -90,7 +94,7 @@ fn operation(
     record.b = given.unwrap_or(0);
     record.flags |= u8::from(given.is_some()) << 1;
     match kind {
-        Kind::Read | Kind::Write => {}
+        Kind::Read | Kind::Write | Kind::Missed => {}
         Kind::Append if record.flags == 2 => {}
         Kind::Append => return Err("an append has no element, or a counter"),
         _ if record.flags != 0 => return Err("an operation has a version that it can't have"),
@@ -117,13 +121,13 @@ fn list(bytes: &mut Bytes<'_>, numbers: &mut Vec<i64>) -> Result<u32, Problem> {
 }
 
 /// The rest of a chunk.
-pub(super) struct Bytes<'c> {
-    pub(super) left: &'c [u8],
+pub(crate) struct Bytes<'c> {
+    pub(crate) left: &'c [u8],
 }
 
 impl<'c> Bytes<'c> {
     #[inline]
-    fn byte(&mut self) -> Result<u8, Problem> {
+    pub(crate) fn byte(&mut self) -> Result<u8, Problem> {
         let (first, rest) = self.left.split_first().ok_or(ENDED)?;
         self.left = rest;
         Ok(*first)
@@ -131,7 +135,7 @@ impl<'c> Bytes<'c> {
 
     /// A number with 7 bits per byte.
     #[inline]
-    pub(super) fn number(&mut self) -> Result<u64, Problem> {
+    pub(crate) fn number(&mut self) -> Result<u64, Problem> {
         let first = self.byte()?;
         let mut number = u64::from(first & 0x7f);
         if first < 0x80 {
@@ -151,13 +155,13 @@ impl<'c> Bytes<'c> {
     }
 
     #[inline]
-    fn signed(&mut self) -> Result<i64, Problem> {
+    pub(crate) fn signed(&mut self) -> Result<i64, Problem> {
         self.number().map(unzigzag)
     }
 
     /// The number of items that follow. Each takes at least one byte, so no more memory is
     /// allocated than the input justifies.
-    fn count(&self, announced: u64) -> Result<usize, Problem> {
+    pub(crate) fn count(&self, announced: u64) -> Result<usize, Problem> {
         usize::try_from(announced).ok().filter(|count| *count <= self.left.len()).ok_or(ENDED)
     }
 

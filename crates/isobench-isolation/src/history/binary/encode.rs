@@ -3,10 +3,11 @@
 //! A transaction consists of: the number of operations, the outcome, and whether its end is known,
 //! in one number; the differences of its number and its start from those of the preceding
 //! transaction in the chunk; its client; its duration. An operation is a byte of bits
-//! (`super::bits`) and up to four numbers: table, key, counter, value. Numbers have 7 bits per
-//! byte, the lowest first (LEB128); signed ones are zigzag-coded.
+//! (`super::bits`) and up to four numbers: table, key, counter, value; in an observed history, the
+//! number of the statement follows a read, a write or a row missed. Numbers have 7 bits per byte,
+//! the lowest first (LEB128); signed ones are zigzag-coded.
 
-use super::super::{Draft, Kind, Record, Transaction, TransactionOutcome};
+use super::super::{Draft, History, Kind, Record, Transaction, TransactionOutcome};
 use super::{CHUNK, CHUNK_HEAD, OPEN_END, Reference, bits, chunk_checksum, value, zigzag};
 
 /// Collects transactions of one thread into chunks.
@@ -18,12 +19,19 @@ pub struct Encoder {
     /// The number of the last transaction.
     id: u64,
     begin: u64,
+    /// True if operations have the numbers of their statements.
+    statements: bool,
 }
 
 impl Encoder {
     /// An empty encoder.
     pub fn new() -> Encoder {
         Encoder::default()
+    }
+
+    /// An empty encoder for the transactions of a history like this one.
+    pub(super) fn like(history: &History) -> Encoder {
+        Encoder { statements: history.provenance().is_some(), ..Encoder::default() }
     }
 
     /// Adds a transaction.
@@ -35,7 +43,7 @@ impl Encoder {
         let bytes = &mut self.bytes;
         // The maximum size, so that the vector grows in one place: a first byte and three numbers
         // for each operation, and the numbers read.
-        bytes.reserve(50 + operations.records.len() * 34 + operations.numbers.len() * 10);
+        bytes.reserve(50 + operations.records.len() * 37 + operations.numbers.len() * 10);
         let open = end == u64::MAX;
         let head = (operations.records.len() as u64) << 3 | if open { OPEN_END } else { 0 } | code(outcome);
         number(bytes, head);
@@ -48,6 +56,9 @@ impl Encoder {
         let mut before = Reference::START;
         for record in &operations.records {
             operation(bytes, record, &operations.numbers, id, &mut before);
+            if self.statements && record.has_statement() {
+                number(bytes, u64::from(record.length));
+            }
         }
         (self.id, self.begin) = (id, begin);
         self.transactions += 1;
@@ -104,6 +115,7 @@ const fn kind_code(kind: Kind) -> u8 {
         Kind::Append => 3,
         Kind::ReadList => 4,
         Kind::ReadGroup => 5,
+        Kind::Missed => 6,
     }
 }
 
@@ -138,7 +150,7 @@ fn operation(bytes: &mut Vec<u8>, record: &Record, numbers: &[i64], own: u64, be
     match record.kind {
         Kind::Insert => number(bytes, zigzag(record.a.cast_signed())),
         Kind::ReadList | Kind::ReadGroup => list(bytes, record.numbers(numbers)),
-        Kind::Read | Kind::Write | Kind::Append => {}
+        Kind::Read | Kind::Write | Kind::Append | Kind::Missed => {}
     }
     before.now(record);
 }
@@ -164,6 +176,15 @@ fn list(bytes: &mut Vec<u8>, numbers: &[i64]) {
     }
 }
 
+/// Encodes the number of texts, and the length of each before it.
+pub(super) fn texts(bytes: &mut Vec<u8>, texts: &[String]) {
+    number(bytes, texts.len() as u64);
+    for text in texts {
+        number(bytes, text.len() as u64);
+        bytes.extend_from_slice(text.as_bytes());
+    }
+}
+
 #[inline]
 fn difference(bytes: &mut Vec<u8>, this: u64, before: u64) {
     number(bytes, zigzag(this.wrapping_sub(before).cast_signed()));
@@ -172,7 +193,7 @@ fn difference(bytes: &mut Vec<u8>, this: u64, before: u64) {
 /// Encodes a number with 7 bits per byte, the lowest first; the highest bit is set if more bytes
 /// follow.
 #[inline]
-pub(super) fn number(bytes: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number.to_le_bytes()[0] | 0x80);
         number >>= 7;

@@ -1,9 +1,10 @@
 //! Reads a recording, in parts or as a whole.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use super::super::error::FormatError;
-use super::super::{History, MOST_TABLES};
+use super::super::{History, MOST_TABLES, Provenance};
 use super::decode::{self, Bytes};
 use super::{CHUNK, CHUNK_HEAD, MAGIC, TRAILER, VERSION, chunk_checksum};
 
@@ -13,7 +14,8 @@ pub struct Reader<R> {
     input: R,
     /// The number of bytes read, for messages.
     offset: u64,
-    tables: Vec<String>,
+    /// A history without transactions, with what the header says.
+    blank: History,
     transactions: u64,
     dropped: Option<u64>,
     /// The chunk, kept in order to reuse its memory.
@@ -26,15 +28,20 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// If the input isn't a recording, has a newer version, or is truncated or damaged.
     pub fn open(input: R) -> Result<Reader<R>, FormatError> {
-        let (tables, body) = (Vec::new(), Vec::new());
-        let mut reader = Reader { input, offset: 0, tables, transactions: 0, dropped: None, body };
+        let (blank, body) = (History::default(), Vec::new());
+        let mut reader = Reader { input, offset: 0, blank, transactions: 0, dropped: None, body };
         reader.header()?;
         Ok(reader)
     }
 
     /// The names of the tables.
     pub fn tables(&self) -> &[String] {
-        &self.tables
+        self.blank.tables()
+    }
+
+    /// A history without transactions, with the tables and the provenance of this one.
+    pub(super) fn blank(&self) -> History {
+        self.blank.blank()
     }
 
     /// The number of transactions in the chunks read so far.
@@ -100,7 +107,7 @@ impl<R: Read> Reader<R> {
             // Nothing can be read without the names.
             return Err(FormatError::Foreign("the header of the recording is damaged".to_owned()));
         }
-        self.tables = names_of(&names).map_err(|problem| FormatError::Foreign(problem.to_owned()))?;
+        self.blank = blank_of(&names).map_err(|problem| FormatError::Foreign(problem.to_owned()))?;
         self.body = names;
         Ok(())
     }
@@ -190,20 +197,40 @@ fn damaged(at: u64, problem: &str) -> FormatError {
     FormatError::Damaged(format!("at byte {at}: {problem}"))
 }
 
-fn names_of(bytes: &[u8]) -> Result<Vec<String>, &'static str> {
-    const PROBLEM: &str = "the table names in the recording's header are invalid";
+/// The history without transactions that a header describes.
+fn blank_of(bytes: &[u8]) -> Result<History, &'static str> {
+    const PROBLEM: &str = "the names in the recording's header are invalid";
     let mut bytes = Bytes { left: bytes };
-    let count = bytes.number().map_err(|_| PROBLEM)?;
-    if count > MOST_TABLES as u64 {
+    let tables = texts(&mut bytes).map_err(|_| PROBLEM)?;
+    if tables.len() > MOST_TABLES {
         return Err("the recording names more than 65,536 tables");
     }
-    let mut names = Vec::new();
-    for _ in 0..count {
-        let length = bytes.number().map_err(|_| PROBLEM)?;
-        let name = bytes.take(length).map_err(|_| PROBLEM)?;
-        names.push(str::from_utf8(name).map_err(|_| PROBLEM)?.to_owned());
+    let mut history = History::new(tables);
+    if !bytes.left.is_empty() {
+        history.set_provenance(provenance(&mut bytes).map_err(|_| PROBLEM)?);
     }
-    Ok(names)
+    Ok(history)
+}
+
+fn texts(bytes: &mut Bytes<'_>) -> Result<Vec<String>, &'static str> {
+    let mut texts = Vec::new();
+    for _ in 0..bytes.number()? {
+        let length = bytes.number()?;
+        let text = str::from_utf8(bytes.take(length)?).map_err(|_| "a text isn't UTF-8")?;
+        texts.push(text.to_owned());
+    }
+    Ok(texts)
+}
+
+fn provenance(bytes: &mut Bytes<'_>) -> Result<Provenance, &'static str> {
+    let (searches, searches_left, reads_left) = (bytes.number()?, bytes.number()?, bytes.number()?);
+    let statements = texts(bytes)?;
+    let mut keys = BTreeMap::new();
+    for _ in 0..bytes.number()? {
+        let table = u16::try_from(bytes.number()?).map_err(|_| "a table's number is too large")?;
+        keys.insert(table, texts(bytes)?);
+    }
+    Ok(Provenance { statements, keys, searches, searches_left, reads_left })
 }
 
 /// Reads a recording as a whole.
@@ -212,7 +239,7 @@ fn names_of(bytes: &[u8]) -> Result<Vec<String>, &'static str> {
 /// If the input isn't a complete recording.
 pub fn read(input: impl Read) -> Result<History, FormatError> {
     let mut reader = Reader::open(input)?;
-    let mut history = History::new(reader.tables().to_vec());
+    let mut history = reader.blank();
     while reader.next_chunk(&mut history)? {}
     history.set_dropped(reader.dropped().unwrap_or(0));
     Ok(history)
@@ -226,7 +253,7 @@ pub fn read(input: impl Read) -> Result<History, FormatError> {
 /// If the input isn't a recording, or can't be read.
 pub fn read_lenient(input: impl Read) -> Result<(History, Option<FormatError>), FormatError> {
     let mut reader = Reader::open(input)?;
-    let mut history = History::new(reader.tables().to_vec());
+    let mut history = reader.blank();
     let problem = loop {
         match reader.next_chunk(&mut history) {
             Ok(true) => {}

@@ -13,7 +13,7 @@ fn tables() -> Vec<String> {
 
 /// A file with `chunk` transactions in each chunk, and its history.
 pub fn file(transactions: &[(Transaction, Vec<Owned>)], chunk: usize, dropped: u64) -> (Vec<u8>, History) {
-    let (mut bytes, mut history) = (header(&tables()), History::new(tables()));
+    let (mut bytes, mut history) = (header(&tables(), None), History::new(tables()));
     let (mut encoder, mut draft) = (Encoder::new(), Draft::new());
     for (index, (transaction, operations)) in transactions.iter().enumerate() {
         draft.clear();
@@ -53,7 +53,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(garbage in vec(any::<u8>(), 0..200)) {
-        let mut bytes = header(&tables());
+        let mut bytes = header(&tables(), None);
         prop_assert!(read(&garbage[..]).is_err());
         bytes.extend(garbage);
         prop_assert!(read(&bytes[..]).is_err());
@@ -109,7 +109,7 @@ fn registers(id: u64, draft: &mut Draft) -> Transaction {
 }
 
 fn registers_file(transactions: u64) -> Vec<u8> {
-    let (mut bytes, mut encoder, mut draft) = (header(&tables()), Encoder::new(), Draft::new());
+    let (mut bytes, mut encoder, mut draft) = (header(&tables(), None), Encoder::new(), Draft::new());
     for id in 1_000_000..1_000_000 + transactions {
         let transaction = registers(id, &mut draft);
         encoder.push(&transaction, &draft);
@@ -131,7 +131,7 @@ fn a_few_bytes_per_operation() {
 #[test]
 fn a_file_that_ends_too_soon_is_truncated_wherever_it_ends() {
     let whole = registers_file(3);
-    let start = header(&tables()).len();
+    let start = header(&tables(), None).len();
     for end in 0..whole.len() {
         let error = read(&whole[..end]).expect_err("truncated");
         let lenient = read_lenient(&whole[..end]);
@@ -154,7 +154,7 @@ fn messages_say_where_and_why() {
         let message = read(bytes).expect_err(text).to_string();
         assert!(message.contains(text), "{message}");
     };
-    let (start, whole) = (header(&tables()), registers_file(3));
+    let (start, whole) = (header(&tables(), None), registers_file(3));
     says(b"", "isn't a recording");
     says(b"T1 committed", "isn't a recording");
     says(&start[..7], "truncated");
@@ -176,7 +176,7 @@ fn messages_say_where_and_why() {
 /// A length that no file has doesn't cause an allocation.
 #[test]
 fn absurd_lengths_are_only_words() {
-    let mut bytes = header(&tables());
+    let mut bytes = header(&tables(), None);
     bytes.push(b'C');
     bytes.extend(u64::MAX.to_le_bytes());
     bytes.extend(u64::MAX.to_le_bytes());

@@ -53,7 +53,7 @@ impl<R: Read> Windows<R> {
     ) -> Result<Windows<R>, FormatError> {
         let plan = WindowPlan::of(Reader::open(open()?)?, size.max(1), partial)?;
         let reader = Reader::open(open()?)?;
-        let scratch = History::new(reader.tables().to_vec());
+        let scratch = reader.blank();
         Ok(Windows {
             plan,
             reader,
@@ -114,9 +114,9 @@ impl<R: Read> Windows<R> {
             self.place += 1;
             let window = self.plan.ends.partition_point(|end| *end <= at).saturating_sub(self.next);
             while self.open.len() <= window {
-                self.open.push_back(History::new(self.reader.tables().to_vec()));
+                self.open.push_back(self.reader.blank());
             }
-            self.draft.fill(self.scratch.operations(index));
+            self.draft.fill(&self.scratch, index);
             self.open[window].push(*transaction, &self.draft);
         }
         Ok(())

@@ -13,10 +13,10 @@ const CHUNK: usize = 1 << 20;
 /// # Errors
 /// If the output can't be written.
 pub fn write(history: &History, mut output: impl Write) -> io::Result<()> {
-    output.write_all(&header(history.tables()))?;
-    let (mut encoder, mut draft) = (Encoder::new(), Draft::new());
+    output.write_all(&header(history.tables(), history.provenance()))?;
+    let (mut encoder, mut draft) = (Encoder::like(history), Draft::new());
     for (index, transaction) in history.transactions().iter().enumerate() {
-        draft.fill(history.operations(index));
+        draft.fill(history, index);
         encoder.push(transaction, &draft);
         if encoder.len() >= CHUNK {
             output.write_all(&encoder.take())?;

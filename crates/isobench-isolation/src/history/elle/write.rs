@@ -205,6 +205,7 @@ impl<W: Write> Writer<'_, W> {
             Operation::Insert { .. } | Operation::ReadGroup { .. } => {
                 return Err(inexpressible("rows of groups"));
             }
+            Operation::Missed { .. } => return Err(inexpressible("rows that a search missed")),
         };
         if *self.lists.get_or_insert(lists) != lists {
             return Err(inexpressible("operations on both lists and registers"));

@@ -5,7 +5,8 @@ use std::io::BufRead;
 use rustc_hash::FxHashMap;
 
 use super::super::{
-    Draft, FormatError, History, Initial, Key, Operation, TextError, Transaction, TransactionOutcome, Version,
+    Draft, FormatError, History, Initial, Key, Operation, Provenance, TextError, Transaction,
+    TransactionOutcome, Version,
 };
 use super::cursor::Cursor;
 
@@ -49,6 +50,7 @@ struct HistoryBuilder {
     without_instants: Vec<usize>,
     /// The line of each transaction, by its number.
     lines: FxHashMap<u64, u64>,
+    provenance: Option<Provenance>,
     draft: Draft,
     name: String,
     list: Vec<i64>,
@@ -66,12 +68,17 @@ impl HistoryBuilder {
         } else if cursor.word() == "initial" {
             cursor.pass("initial")?;
             self.initial(cursor)?;
+        } else if cursor.word() == "observed" {
+            cursor.pass("observed")?;
+            self.observed(cursor)?;
+        } else if matches!(cursor.word(), "statement" | "key") {
+            self.described(cursor)?;
         } else if cursor.eat("T") {
             self.transaction(cursor)?;
         } else {
-            return Err(
-                cursor.expected("a transaction (T1: …), \"initial ROW = …\", \"dropped N\" or a comment")
-            );
+            return Err(cursor.expected(
+                "a transaction (T1: …), \"initial ROW = …\", \"dropped N\", \"observed …\" or a comment",
+            ));
         }
         if cursor.at_end() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
     }
@@ -153,8 +160,8 @@ impl HistoryBuilder {
 
     fn operation(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
         let kind = cursor.word();
-        if !matches!(kind, "r" | "w" | "i" | "a" | "l" | "g") {
-            return Err(cursor.expected("an operation (r, w, i, a, l or g)"));
+        if !matches!(kind, "r" | "w" | "i" | "a" | "l" | "g" | "m") {
+            return Err(cursor.expected("an operation (r, w, i, a, l, g or m)"));
         }
         cursor.pass(kind)?;
         let key = self.row(cursor)?;
@@ -166,6 +173,9 @@ impl HistoryBuilder {
             "a" => {
                 cursor.pass("+=")?;
                 Operation::Append { key, element: cursor.number("an element")? }
+            }
+            "m" => {
+                Operation::Missed { key, after: limit(cursor, "after")?, before: limit(cursor, "before")? }
             }
             _ => {
                 cursor.pass("=")?;
@@ -183,16 +193,56 @@ impl HistoryBuilder {
                 }
             }
         };
-        self.draft.push(operation);
+        if cursor.eat("@") {
+            self.draft.push_by(operation, cursor.number("a statement's number, from 0")?);
+        } else {
+            self.draft.push(operation);
+        }
+        Ok(())
+    }
+
+    /// Parses the numbers of an observed history.
+    fn observed(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+        const WHAT: &str = "a number";
+        let mut provenance = Provenance::default();
+        cursor.pass("searches")?;
+        provenance.searches = cursor.number(WHAT)?;
+        cursor.pass("left")?;
+        provenance.searches_left = cursor.number(WHAT)?;
+        cursor.pass("reads left")?;
+        provenance.reads_left = cursor.number(WHAT)?;
+        self.provenance = Some(provenance);
+        Ok(())
+    }
+
+    /// Parses a statement or a key's text, of an observed history.
+    fn described(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+        let Some(mut provenance) = self.provenance.take() else {
+            return Err(cursor.expected("a line \"observed …\" before it"));
+        };
+        if cursor.eat("statement") {
+            cursor.name(&mut self.name)?;
+            provenance.statements.push(self.name.clone());
+        } else {
+            cursor.pass("key")?;
+            let table = self.table(cursor)?;
+            cursor.name(&mut self.name)?;
+            provenance.keys.entry(table).or_default().push(self.name.clone());
+        }
+        self.provenance = Some(provenance);
         Ok(())
     }
 
     fn row(&mut self, cursor: &mut Cursor<'_>) -> Result<Key, TextError> {
-        cursor.name(&mut self.name)?;
-        let table = self.history.table(&self.name);
-        let table = table.ok_or_else(|| cursor.error("there are more than 65,536 tables".to_owned()))?;
+        let table = self.table(cursor)?;
         let id = if cursor.at_number() { cursor.number("a key")? } else { 0 };
         Ok(Key { table, id })
+    }
+
+    fn table(&mut self, cursor: &mut Cursor<'_>) -> Result<u16, TextError> {
+        cursor.name(&mut self.name)?;
+        let table = self.history.table(&self.name);
+        table.ok_or_else(|| cursor.error("there are more than 65,536 tables".to_owned()))
     }
 
     fn numbers(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
@@ -212,6 +262,9 @@ impl HistoryBuilder {
             for index in self.without_instants {
                 transactions[index].end = u64::MAX;
             }
+        }
+        if let Some(provenance) = self.provenance {
+            self.history.set_provenance(provenance);
         }
         if !self.history.give_clients(&self.without_client) {
             let problem = "there are too many clients".to_owned();
@@ -244,6 +297,16 @@ fn expected_word(cursor: &Cursor<'_>, client: bool, instants: bool, outcome: boo
     }
     possible.push("\":\"");
     cursor.expected(&format!("one of {}", possible.join(", ")))
+}
+
+/// A counter after this word, if the word is next.
+fn limit(cursor: &mut Cursor<'_>, word: &str) -> Result<Option<u64>, TextError> {
+    if cursor.word() != word {
+        return Ok(None);
+    }
+    cursor.pass(word)?;
+    cursor.pass("v")?;
+    cursor.number("a counter").map(Some)
 }
 
 fn version(cursor: &mut Cursor<'_>) -> Result<Version, TextError> {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
-use super::super::{History, Initial, Key, Operation, Transaction, TransactionOutcome, Version};
+use super::super::{History, Initial, Key, Operation, Provenance, Transaction, TransactionOutcome, Version};
 use super::is_bare;
 
 /// Writes a history as text.
@@ -12,6 +12,9 @@ use super::is_bare;
 /// If the output can't be written.
 pub fn write(history: &History, mut output: impl Write) -> io::Result<()> {
     let names = Names::of(history);
+    if let Some(provenance) = history.provenance() {
+        observed(history, provenance, &mut output)?;
+    }
     if history.dropped() > 0 {
         writeln!(output, "dropped {}", history.dropped())?;
     }
@@ -20,13 +23,33 @@ pub fn write(history: &History, mut output: impl Write) -> io::Result<()> {
     }
     for (index, transaction) in history.transactions().iter().enumerate() {
         names.head(*transaction, &mut output)?;
-        for (place, operation) in history.operations(index).enumerate() {
+        for (place, record) in history.range(index).enumerate() {
             let comma = if place == 0 { "" } else { "," };
+            let operation = history.operation(record);
             write!(output, "{comma} {}", DisplayedOperation { names: &names, operation })?;
+            if let Some(statement) = history.records[record].statement() {
+                write!(output, " @{statement}")?;
+            }
         }
         writeln!(output)?;
     }
     output.flush()
+}
+
+/// Writes what an observed history knows besides its transactions.
+fn observed(history: &History, provenance: &Provenance, output: &mut impl Write) -> io::Result<()> {
+    let Provenance { statements, keys, searches, searches_left, reads_left } = provenance;
+    writeln!(output, "observed searches {searches} left {searches_left} reads left {reads_left}")?;
+    for statement in statements {
+        writeln!(output, "statement {}", in_quotes(statement))?;
+    }
+    for (table, texts) in keys {
+        let name = history.tables().get(usize::from(*table)).map_or("", String::as_str);
+        for text in texts {
+            writeln!(output, "key {} {}", quoted(name), in_quotes(text))?;
+        }
+    }
+    Ok(())
 }
 
 /// A history as text.
@@ -92,9 +115,10 @@ impl Names {
 }
 
 fn quoted(name: &str) -> String {
-    if is_bare(name) {
-        return name.to_owned();
-    }
+    if is_bare(name) { name.to_owned() } else { in_quotes(name) }
+}
+
+fn in_quotes(name: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in name.chars() {
         match letter {
@@ -144,6 +168,15 @@ impl Display for DisplayedOperation<'_> {
             Operation::ReadGroup { table, group, rows } => {
                 kind("g", Key { table, id: group })?;
                 list(rows, f)
+            }
+            Operation::Missed { key, after, before } => {
+                kind("m", key)?;
+                for (word, counter) in [("after", after), ("before", before)] {
+                    if let Some(counter) = counter {
+                        write!(f, " {word} v{counter}")?;
+                    }
+                }
+                Ok(())
             }
         }
     }

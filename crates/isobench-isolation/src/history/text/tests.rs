@@ -101,7 +101,7 @@ fn errors_name_the_place_and_what_was_expected() {
     for (text, message) in [
         (
             "hello",
-            "line 1, column 1: expected a transaction (T1: …), \"initial ROW = …\", \"dropped N\" \
+            "line 1, column 1: expected a transaction (T1: …), \"initial ROW = …\", \"dropped N\", \"observed …\" \
              or a comment, found \"hello\"",
         ),
         ("\n\nT", "line 3, column 2: expected the transaction's number, found the end of the line"),

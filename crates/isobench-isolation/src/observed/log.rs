@@ -1,0 +1,301 @@
+//! The log as bytes: what one attempt after the other was seen to do.
+//!
+//! An attempt is encoded while the answers come in, so an operation is a few bytes appended to a
+//! buffer that is reused. The bytes never leave the process; the format isn't documented elsewhere.
+//! Numbers have 7 bits per byte (LEB128), signed ones are zigzag-coded.
+
+use crate::history::binary::decode::{Bytes, Problem};
+use crate::history::binary::encode::number;
+use crate::history::binary::{unzigzag, zigzag};
+use crate::history::{Key, Transaction, TransactionOutcome};
+
+/// The version that a write replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaced {
+    /// There was one, and its writer wasn't shown.
+    Unknown,
+    /// There was none: the row was inserted.
+    Nothing,
+    /// That of this (sub)transaction.
+    By(u32),
+}
+
+/// What a statement of an attempt did, as far as its result showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObservedOperation<'o> {
+    /// Read the version that this (sub)transaction had written.
+    Read {
+        /// The row.
+        key: Key,
+        /// The number of the writing (sub)transaction.
+        writer: u32,
+        /// The values of the table's kept columns; empty if they aren't known.
+        columns: &'o [i64],
+    },
+    /// Wrote a version.
+    Write {
+        /// The row.
+        key: Key,
+        /// The number of the (sub)transaction that wrote it, the attempt's own.
+        writer: u32,
+        /// What it replaced.
+        replaced: Replaced,
+        /// As for a read.
+        columns: &'o [i64],
+    },
+    /// Deleted the version that this (sub)transaction had written.
+    Delete {
+        /// The row.
+        key: Key,
+        /// The writer of the version deleted.
+        deleted: u32,
+    },
+    /// Searched a table. All rows found are also operations of the same attempt.
+    Search {
+        /// The table.
+        table: u16,
+        /// The number of the condition.
+        predicate: u16,
+        /// The key, if only a row with this key could match.
+        key: Option<i64>,
+        /// The operands of the condition.
+        operands: &'o [i64],
+        /// The keys of the rows found.
+        found: &'o [i64],
+    },
+    /// By this instant (ns on the clock of [`Transaction::begin`]) everything before had been
+    /// answered, and COMMIT hadn't been sent.
+    Answered {
+        /// The instant.
+        at: u64,
+    },
+    /// May have written rows of the table that weren't shown.
+    Unseen {
+        /// The table.
+        table: u16,
+    },
+}
+
+mod kind {
+    pub const READ: u8 = 0;
+    pub const WRITE: u8 = 1;
+    pub const INSERT: u8 = 2;
+    pub const REPLACE: u8 = 3;
+    pub const DELETE: u8 = 4;
+    pub const SEARCH: u8 = 5;
+    pub const SEARCH_KEY: u8 = 6;
+    pub const ANSWERED: u8 = 7;
+    pub const UNSEEN: u8 = 8;
+}
+
+/// The operations of one attempt so far, each with the number of its statement.
+#[derive(Debug, Clone, Default)]
+pub struct ObservedDraft {
+    bytes: Vec<u8>,
+    operations: u64,
+}
+
+impl ObservedDraft {
+    /// Removes all operations.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.operations = 0;
+    }
+
+    /// True if there are no operations.
+    pub fn is_empty(&self) -> bool {
+        self.operations == 0
+    }
+
+    /// The size in bytes.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds an operation of a statement.
+    pub fn push(&mut self, operation: ObservedOperation<'_>, statement: u16) {
+        self.operations += 1;
+        let bytes = &mut self.bytes;
+        let row = |bytes: &mut Vec<u8>, code, Key { table, id }: Key, writer: u32| {
+            bytes.push(code);
+            number(bytes, u64::from(statement));
+            number(bytes, u64::from(table));
+            number(bytes, zigzag(id));
+            number(bytes, u64::from(writer));
+        };
+        match operation {
+            ObservedOperation::Read { key, writer, columns } => {
+                row(bytes, kind::READ, key, writer);
+                values(bytes, columns);
+            }
+            ObservedOperation::Write { key, writer, replaced, columns } => {
+                let code = match replaced {
+                    Replaced::Unknown => kind::WRITE,
+                    Replaced::Nothing => kind::INSERT,
+                    Replaced::By(_) => kind::REPLACE,
+                };
+                row(bytes, code, key, writer);
+                if let Replaced::By(replaced) = replaced {
+                    number(bytes, u64::from(replaced));
+                }
+                values(bytes, columns);
+            }
+            ObservedOperation::Delete { key, deleted } => row(bytes, kind::DELETE, key, deleted),
+            ObservedOperation::Search { table, predicate, key, operands, found } => {
+                bytes.push(if key.is_some() { kind::SEARCH_KEY } else { kind::SEARCH });
+                number(bytes, u64::from(statement));
+                number(bytes, u64::from(table));
+                number(bytes, u64::from(predicate));
+                if let Some(key) = key {
+                    number(bytes, zigzag(key));
+                }
+                values(bytes, operands);
+                values(bytes, found);
+            }
+            ObservedOperation::Answered { at } => {
+                bytes.push(kind::ANSWERED);
+                number(bytes, at);
+            }
+            ObservedOperation::Unseen { table } => {
+                bytes.push(kind::UNSEEN);
+                number(bytes, u64::from(table));
+            }
+        }
+    }
+}
+
+fn values(bytes: &mut Vec<u8>, values: &[i64]) {
+    number(bytes, values.len() as u64);
+    for value in values {
+        number(bytes, zigzag(*value));
+    }
+}
+
+/// Collects the attempts of one thread into chunks.
+#[derive(Debug, Default)]
+pub struct ObservedEncoder {
+    bytes: Vec<u8>,
+    attempts: u64,
+}
+
+impl ObservedEncoder {
+    /// Adds an attempt.
+    pub fn push(&mut self, attempt: &Transaction, operations: &ObservedDraft) {
+        let Transaction { id, client, begin, end, outcome } = *attempt;
+        let bytes = &mut self.bytes;
+        let code = TransactionOutcome::ALL.iter().position(|known| *known == outcome).unwrap_or(0);
+        for this in [id, u64::from(client), begin, end, code as u64, operations.operations] {
+            number(bytes, this);
+        }
+        bytes.extend_from_slice(&operations.bytes);
+        self.attempts += 1;
+    }
+
+    /// The size of the chunk so far, in bytes.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// True if the chunk has no attempts.
+    pub fn is_empty(&self) -> bool {
+        self.attempts == 0
+    }
+
+    /// The number of attempts in the chunk so far.
+    pub fn attempts(&self) -> u64 {
+        self.attempts
+    }
+
+    /// Returns the chunk, and starts the next one.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.attempts = 0;
+        let next = Vec::with_capacity(self.bytes.capacity());
+        std::mem::replace(&mut self.bytes, next)
+    }
+}
+
+/// Reads the attempts of a chunk.
+pub(super) struct Chunk<'c> {
+    bytes: Bytes<'c>,
+    columns: Vec<i64>,
+    found: Vec<i64>,
+}
+
+impl<'c> Chunk<'c> {
+    pub(super) fn new(chunk: &'c [u8]) -> Chunk<'c> {
+        Chunk { bytes: Bytes { left: chunk }, columns: Vec::new(), found: Vec::new() }
+    }
+
+    /// The next attempt, and the number of its operations, which are to be read first.
+    pub(super) fn attempt(&mut self) -> Result<Option<(Transaction, u64)>, Problem> {
+        if self.bytes.left.is_empty() {
+            return Ok(None);
+        }
+        let id = self.bytes.number()?;
+        let client = self.small("a client's number is too large")?;
+        let (begin, end) = (self.bytes.number()?, self.bytes.number()?);
+        let code = usize::try_from(self.bytes.number()?).unwrap_or(usize::MAX);
+        let outcome =
+            *TransactionOutcome::ALL.get(code).ok_or("an attempt has an outcome that does not exist")?;
+        Ok(Some((Transaction { id, client, begin, end, outcome }, self.bytes.number()?)))
+    }
+
+    /// The next operation of the attempt, and its statement.
+    pub(super) fn operation(&mut self) -> Result<(ObservedOperation<'_>, u16), Problem> {
+        let code = self.bytes.byte()?;
+        match code {
+            kind::ANSWERED => Ok((ObservedOperation::Answered { at: self.bytes.number()? }, 0)),
+            kind::UNSEEN => Ok((ObservedOperation::Unseen { table: self.short()? }, 0)),
+            kind::SEARCH | kind::SEARCH_KEY => {
+                let (statement, table, predicate) = (self.short()?, self.short()?, self.short()?);
+                let key = if code == kind::SEARCH_KEY { Some(self.bytes.signed()?) } else { None };
+                list(&mut self.bytes, &mut self.columns)?;
+                list(&mut self.bytes, &mut self.found)?;
+                let (operands, found) = (self.columns.as_slice(), self.found.as_slice());
+                Ok((ObservedOperation::Search { table, predicate, key, operands, found }, statement))
+            }
+            kind::READ..=kind::DELETE => self.row(code),
+            _ => Err("an operation is of a kind that does not exist"),
+        }
+    }
+
+    fn row(&mut self, code: u8) -> Result<(ObservedOperation<'_>, u16), Problem> {
+        let (statement, table) = (self.short()?, self.short()?);
+        let key = Key { table, id: unzigzag(self.bytes.number()?) };
+        let writer = self.small("a transaction's number is too large")?;
+        if code == kind::DELETE {
+            return Ok((ObservedOperation::Delete { key, deleted: writer }, statement));
+        }
+        let replaced = match code {
+            kind::INSERT => Replaced::Nothing,
+            kind::REPLACE => Replaced::By(self.small("a transaction's number is too large")?),
+            _ => Replaced::Unknown,
+        };
+        list(&mut self.bytes, &mut self.columns)?;
+        let columns = self.columns.as_slice();
+        let operation = if code == kind::READ {
+            ObservedOperation::Read { key, writer, columns }
+        } else {
+            ObservedOperation::Write { key, writer, replaced, columns }
+        };
+        Ok((operation, statement))
+    }
+
+    fn small(&mut self, problem: Problem) -> Result<u32, Problem> {
+        u32::try_from(self.bytes.number()?).map_err(|_| problem)
+    }
+
+    fn short(&mut self) -> Result<u16, Problem> {
+        u16::try_from(self.bytes.number()?).map_err(|_| "a number is too large")
+    }
+}
+
+fn list(bytes: &mut Bytes<'_>, into: &mut Vec<i64>) -> Result<(), Problem> {
+    let announced = bytes.number()?;
+    let count = bytes.count(announced)?;
+    into.clear();
+    for _ in 0..count {
+        into.push(bytes.signed()?);
+    }
+    Ok(())
+}

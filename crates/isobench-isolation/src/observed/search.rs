@@ -1,0 +1,211 @@
+//! What searches missed.
+//!
+//! A search that didn't find a row looked at some version of the row that doesn't match its
+//! condition, possibly the version in which the row doesn't exist. Which one is unknown, but it is
+//! neither older than the first such version in the row's version order, nor newer than the last. So
+//! the search follows the writers of all versions before the first one (they made a version match
+//! that ceased to), and precedes those of all versions after the last one (Adya 1999, §4.2:
+//! predicate-read- and predicate-anti-depends). A version of which it isn't known whether it matches
+//! counts as one that doesn't.
+
+use rustc_hash::FxHashMap;
+
+use super::log::Replaced;
+use super::predicate::{Comparison, Predicate};
+use super::resolve::{Resolution, Row, Written};
+use crate::history::Key;
+
+/// The most versions that are compared with conditions.
+const EFFORT: u64 = 200_000_000;
+
+/// A search.
+pub(super) struct Search<'o> {
+    pub(super) table: u16,
+    pub(super) predicate: u16,
+    pub(super) key: Option<i64>,
+    pub(super) operands: &'o [i64],
+    pub(super) found: &'o [i64],
+    /// The attempt that searched.
+    pub(super) attempt: u32,
+}
+
+/// The counters between which the version lies that a search looked at: not older than the first,
+/// older than the second.
+pub(super) type Between = (Option<u64>, Option<u64>);
+
+/// Rows by the values of a column.
+type Index = FxHashMap<i64, Vec<u32>>;
+
+/// The state of looking for what searches missed.
+pub(super) struct Searches {
+    /// The written rows of each table.
+    rows: Vec<Vec<u32>>,
+    /// By table and column.
+    indexes: FxHashMap<(u16, u16), Index>,
+    effort: u64,
+    /// Searches for which it is known what they missed.
+    pub(super) done: u64,
+    /// Searches for which it isn't.
+    pub(super) left: u64,
+}
+
+impl Searches {
+    pub(super) fn of(resolution: &Resolution) -> Searches {
+        let mut rows = vec![Vec::new(); resolution.description.tables.len()];
+        for (number, row) in (0_u32..).zip(&resolution.rows) {
+            if let Some(rows) = rows.get_mut(usize::from(row.key.table)) {
+                rows.push(number);
+            }
+        }
+        Searches { rows, indexes: FxHashMap::default(), effort: EFFORT, done: 0, left: 0 }
+    }
+
+    /// The rows that a search missed although some of their versions match, apart from rows that its
+    /// own transaction had written.
+    pub(super) fn missed(
+        &mut self,
+        resolution: &Resolution,
+        search: &Search<'_>,
+        own: &rustc_hash::FxHashSet<u32>,
+    ) -> Vec<(Key, Between)> {
+        let description = &resolution.description;
+        let closed = description.tables.get(usize::from(search.table)).is_some_and(|table| table.closed);
+        let Some(predicate) = description.predicates.get(usize::from(search.predicate)) else {
+            return Vec::new();
+        };
+        let rows = self.candidates(resolution, search, predicate);
+        if !closed || description.dropped > 0 || self.effort < rows.len() as u64 {
+            self.left += 1;
+            return Vec::new();
+        }
+        self.done += 1;
+        let mut found = search.found.to_vec();
+        found.sort_unstable();
+        let mut missed = Vec::new();
+        for number in rows {
+            let row = &resolution.rows[number as usize];
+            if row.doubtful || own.contains(&number) || found.binary_search(&row.key.id).is_ok() {
+                continue;
+            }
+            self.effort = self.effort.saturating_sub(row.writes.len() as u64);
+            let Search { operands, attempt, .. } = *search;
+            let matches = Matching { resolution, predicate, operands, attempt };
+            if let Some(between) = matches.between(row) {
+                missed.push((row.key, between));
+            }
+        }
+        missed
+    }
+
+    /// The written rows that can have a version that matches.
+    fn candidates(
+        &mut self,
+        resolution: &Resolution,
+        search: &Search<'_>,
+        predicate: &Predicate,
+    ) -> Vec<u32> {
+        if let Some(id) = search.key {
+            return resolution.row(Key { table: search.table, id }).into_iter().collect();
+        }
+        let Some((column, operands)) = equality(predicate) else {
+            return self.rows.get(usize::from(search.table)).cloned().unwrap_or_default();
+        };
+        let rows = self.rows.get(usize::from(search.table)).map_or(&[][..], Vec::as_slice);
+        let index = self
+            .indexes
+            .entry((search.table, column))
+            .or_insert_with(|| index(resolution, rows, usize::from(column)));
+        let values = operands.iter().filter_map(|operand| search.operands.get(usize::from(*operand)));
+        let mut rows: Vec<u32> = values.filter_map(|value| index.get(value)).flatten().copied().collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    }
+}
+
+/// The column that must equal one of the operands, if there is one.
+fn equality(predicate: &Predicate) -> Option<(u16, Vec<u16>)> {
+    match predicate {
+        Predicate::Compare { column, comparison: Comparison::Equal, operand } => {
+            Some((*column, vec![*operand]))
+        }
+        Predicate::In { column, operands } => Some((*column, operands.clone())),
+        Predicate::And(parts) => parts.iter().find_map(equality),
+        _ => None,
+    }
+}
+
+fn index(resolution: &Resolution, rows: &[u32], column: usize) -> Index {
+    let mut index = Index::default();
+    for &number in rows {
+        let row = &resolution.rows[number as usize];
+        let written = row.writes.iter().filter_map(|write| resolution.writes[*write as usize].columns);
+        for place in written.chain(row.initial) {
+            if let Some(value) = resolution.values(place, column + 1).get(column) {
+                let rows = index.entry(*value).or_default();
+                if rows.last() != Some(&number) {
+                    rows.push(number);
+                }
+            }
+        }
+    }
+    index
+}
+
+/// A search's condition with its operands.
+struct Matching<'a> {
+    resolution: &'a Resolution,
+    predicate: &'a Predicate,
+    operands: &'a [i64],
+    attempt: u32,
+}
+
+impl Matching<'_> {
+    /// The limits of the version that was looked at; `None` if nothing follows from it.
+    fn between(&self, row: &Row) -> Option<Between> {
+        let writes: Vec<&Written> =
+            row.writes.iter().map(|write| &self.resolution.writes[*write as usize]).collect();
+        let groups: Vec<&[&Written]> = writes.chunk_by(|a, b| a.counter == b.counter).collect();
+        let misses = |group: &[&Written]| !group.iter().all(|write| self.written(row, write));
+        let first = groups.first()?;
+        let existed = first.iter().all(|write| write.replaced != Replaced::Nothing);
+        let initial_misses = !(existed && self.matches(row, row.initial));
+        let last_miss = groups.iter().rposition(|group| misses(group));
+        if last_miss.is_none() && !initial_misses {
+            // It should have been found. Whatever that means, it orders nothing.
+            return None;
+        }
+        let later = groups.get(last_miss.map_or(0, |last| last + 1));
+        let others = later.filter(|group| group.iter().any(|write| write.attempt != self.attempt));
+        let before = others.and_then(|group| group[0].counter);
+        let after = if initial_misses {
+            None
+        } else {
+            let first_miss = groups.iter().position(|group| misses(group))?;
+            let follows =
+                if groups[first_miss].len() == 1 { Some(first_miss) } else { first_miss.checked_sub(1) };
+            follows.and_then(|group| groups[group][0].counter)
+        };
+        (after.is_some() || before.is_some()).then_some((after, before))
+    }
+
+    /// True if a version is known to match.
+    fn written(&self, row: &Row, write: &Written) -> bool {
+        !write.is_deletion() && self.matches(row, write.columns)
+    }
+
+    fn matches(&self, row: &Row, columns: Option<u32>) -> bool {
+        let description = &self.resolution.description;
+        let count = description.tables[usize::from(row.key.table)].columns.len();
+        let columns = columns.map_or(&[][..], |place| self.resolution.values(place, count));
+        let text = |number: i64| {
+            let number = usize::try_from(number).ok()?;
+            description.texts.get(number).map(String::as_str)
+        };
+        // Without its columns a version matches only a condition that every row fulfils.
+        if columns.is_empty() && *self.predicate != Predicate::True {
+            return false;
+        }
+        self.predicate.holds(columns, self.operands, &text) == Some(true)
+    }
+}

@@ -1,0 +1,198 @@
+use super::*;
+use crate::check::{Blind, Options, check};
+use crate::history::{Key, Transaction, TransactionOutcome, text};
+use crate::model::{Guarantee, Model};
+
+/// A log under construction: table 0 is `t (id, class)`.
+#[derive(Default)]
+struct LogWriter {
+    encoder: ObservedEncoder,
+    attempts: u64,
+    closed: bool,
+}
+
+const HORIZON: u32 = 100;
+
+fn key(id: i64) -> Key {
+    Key { table: 0, id }
+}
+
+fn read(id: i64, writer: u32) -> ObservedOperation<'static> {
+    ObservedOperation::Read { key: key(id), writer, columns: &[] }
+}
+
+fn update(id: i64, writer: u32) -> ObservedOperation<'static> {
+    ObservedOperation::Write { key: key(id), writer, replaced: Replaced::Unknown, columns: &[] }
+}
+
+fn insert<'c>(id: i64, writer: u32, columns: &'c [i64]) -> ObservedOperation<'c> {
+    ObservedOperation::Write { key: key(id), writer, replaced: Replaced::Nothing, columns }
+}
+
+/// A search for a class.
+fn search<'o>(class: &'o [i64], found: &'o [i64]) -> ObservedOperation<'o> {
+    ObservedOperation::Search { table: 0, predicate: 0, key: None, operands: class, found }
+}
+
+fn answered(at: u64) -> ObservedOperation<'static> {
+    ObservedOperation::Answered { at }
+}
+
+impl LogWriter {
+    fn new() -> LogWriter {
+        LogWriter { closed: true, ..LogWriter::default() }
+    }
+
+    fn add(
+        &mut self,
+        begin: u64,
+        end: u64,
+        outcome: TransactionOutcome,
+        operations: &[ObservedOperation<'_>],
+    ) {
+        let mut draft = ObservedDraft::default();
+        for operation in operations {
+            draft.push(*operation, 0);
+        }
+        self.attempts += 1;
+        let client = u32::try_from(self.attempts).unwrap();
+        self.encoder.push(&Transaction { id: self.attempts, client, begin, end, outcome }, &draft);
+    }
+
+    fn commit(&mut self, begin: u64, end: u64, operations: &[ObservedOperation<'_>]) {
+        self.add(begin, end, TransactionOutcome::Committed, operations);
+    }
+
+    fn history(mut self) -> History {
+        let class = ObservedColumn { name: "class".to_owned(), form: ValueForm::Integer };
+        let table = ObservedTable {
+            name: "t".to_owned(),
+            key: KeyForm::Integer,
+            columns: vec![class],
+            closed: self.closed,
+        };
+        let equal = Predicate::Compare { column: 0, comparison: Comparison::Equal, operand: 0 };
+        let description = ObservedDescription {
+            tables: vec![table],
+            predicates: vec![equal, Predicate::True],
+            statements: vec!["demo.sql:1: SELECT".to_owned()],
+            horizon: HORIZON,
+            ..ObservedDescription::default()
+        };
+        let chunk = self.encoder.take();
+        resolve(description, || Ok([Ok(&chunk)].into_iter())).expect("a log")
+    }
+}
+
+/// The history as text, without its first lines.
+fn told(history: &History) -> String {
+    let text = text::print(history);
+    text.lines().skip(2).collect::<Vec<_>>().join("\n")
+}
+
+fn kept(history: &History) -> Option<bool> {
+    let promised = Some(Guarantee::of(Model::Serializable));
+    check(history, &Options { promised, vouched: false, ..Options::default() }).verdict.kept
+}
+
+#[test]
+fn the_row_lock_orders_blocks() {
+    let mut log = LogWriter::new();
+    log.commit(10, 50, &[read(1, 7), update(1, 102), answered(30)]);
+    log.commit(0, 20, &[read(1, 7), update(1, 101), answered(9)]);
+    let history = log.history();
+    assert_eq!(
+        told(&history),
+        "T1 client=1 10..50: r t 1 = init @0, w t 1 = v2/102 @0\n\
+         T2 client=2 0..20: r t 1 = init @0, w t 1 = v1/101 @0"
+    );
+    assert_eq!(kept(&history), Some(false), "an update was lost");
+}
+
+#[test]
+fn statements_that_overlap_are_not_ordered() {
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[update(1, 101)]);
+    log.commit(5, 25, &[update(1, 102)]);
+    log.commit(30, 40, &[read(1, 102), update(1, 103)]);
+    let history = log.history();
+    assert!(
+        told(&history).contains("w t 1 = v1/101 @0\nT2 client=2 5..25: w t 1 = v1/102"),
+        "{}",
+        told(&history)
+    );
+    let report = check(&history, &Options { vouched: false, ..Options::default() });
+    assert!(report.blind.contains(&Blind::UndecidedOrder(1)), "{:?}", report.blind);
+    assert_eq!(report.findings, []);
+}
+
+#[test]
+fn what_a_search_missed_is_a_dependency() {
+    // Both count the rows of a class and insert one into it: write skew.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[search(&[5], &[]), insert(1, 101, &[5]), answered(10)]);
+    log.commit(0, 20, &[search(&[5], &[]), insert(2, 102, &[5]), answered(10)]);
+    let history = log.history();
+    assert_eq!(
+        told(&history),
+        "T1 client=1 0..20: m t 2 before v1 @0, w t 1 = v1/101 @0\n\
+         T2 client=2 0..20: m t 1 before v1 @0, w t 2 = v1/102 @0"
+    );
+    assert_eq!(kept(&history), Some(false));
+    // In another class it is none of their business.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[search(&[5], &[]), insert(1, 101, &[6]), answered(10)]);
+    log.commit(0, 20, &[search(&[6], &[]), insert(2, 102, &[5]), answered(10)]);
+    let history = log.history();
+    assert_eq!(kept(&history), Some(false), "each inserts what the other searched for");
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[search(&[5], &[]), insert(1, 101, &[7]), answered(10)]);
+    log.commit(0, 20, &[search(&[6], &[]), insert(2, 102, &[8]), answered(10)]);
+    assert_eq!(kept(&log.history()), Some(true));
+}
+
+#[test]
+fn a_row_that_is_deleted_can_be_missed_before_and_after() {
+    let mut log = LogWriter::new();
+    log.commit(0, 10, &[insert(1, 101, &[5]), answered(5)]);
+    log.commit(20, 30, &[ObservedOperation::Delete { key: key(1), deleted: 101 }, answered(25)]);
+    log.commit(12, 14, &[search(&[5], &[])]);
+    let history = log.history();
+    let last = told(&history).lines().last().map(str::to_owned);
+    assert_eq!(last.as_deref(), Some("T3 client=3 12..14:"), "{}", told(&history));
+    assert_eq!(history.provenance().map(|provenance| provenance.searches), Some(1));
+}
+
+#[test]
+fn what_others_may_write_unseen_is_not_searched() {
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[search(&[5], &[]), insert(1, 101, &[5]), answered(10)]);
+    log.commit(0, 20, &[search(&[5], &[]), insert(2, 102, &[5]), answered(10)]);
+    // A version of somebody else.
+    log.commit(0, 20, &[read(3, 555)]);
+    let history = log.history();
+    let provenance = history.provenance().expect("observed");
+    assert_eq!((provenance.searches, provenance.searches_left, provenance.reads_left), (0, 2, 1));
+    assert_eq!(kept(&history), Some(true));
+}
+
+#[test]
+fn reads_of_what_was_rolled_back_are_found() {
+    let mut log = LogWriter::new();
+    log.add(0, 20, TransactionOutcome::Aborted, &[update(1, 101), answered(10)]);
+    log.commit(11, 15, &[read(1, 101)]);
+    assert_eq!(kept(&log.history()), Some(false));
+}
+
+#[test]
+fn several_writes_of_one_transaction_are_one_version() {
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[update(1, 101), read(1, 101), update(1, 101), read(1, 101), answered(10)]);
+    log.commit(21, 40, &[read(1, 101), update(1, 102), answered(30)]);
+    let history = log.history();
+    assert_eq!(
+        told(&history).lines().next(),
+        Some("T1 client=1 0..20: w t 1 = v1/101 @0, r t 1 = v1/101 @0, r t 1 = v1/101 @0")
+    );
+    assert_eq!(kept(&history), Some(true));
+}
