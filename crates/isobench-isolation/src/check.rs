@@ -109,8 +109,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     let CommitStatuses { status, proved, only_read } =
         status::commit_statuses(history, &rows, transactions, whole);
     let inserts = OnceCell::new();
-    let observed = history.provenance().is_some();
-    let context = Context { history, status: &status, complete, whole, assume, inserts: &inserts, observed };
+    let context = Context { history, status: &status, complete, whole, assume, inserts: &inserts };
     let mut found = Findings::default();
     let mut edges = Edges::new(transactions, 2 * history.operation_count());
     let mut undecided = 0_u64;

@@ -124,24 +124,24 @@ impl AnnotatedCommand {
         recording: &Recording,
         assertions: &[String],
     ) -> Option<AnnotatedCommand> {
-        let mut observed = AnnotatedCommand {
-            statement: observed_statement(sql),
+        let mut annotated = AnnotatedCommand {
+            statement: annotated_statement(sql),
             noted: Vec::new(),
             lines: Vec::new(),
             groups: 0,
         };
         for annotation in &sql.annotations {
             let table = annotation.what.table().map_or(0, |table| recording.table(table));
-            if let Some(what) = observed.line(&annotation.what, table, assertions) {
-                observed.lines.push(AnnotationLine { what, place: place(annotation, file) });
+            if let Some(what) = annotated.line(&annotation.what, table, assertions) {
+                annotated.lines.push(AnnotationLine { what, place: place(annotation, file) });
             }
         }
-        (!observed.lines.is_empty()).then_some(observed)
+        (!annotated.lines.is_empty()).then_some(annotated)
     }
 
     /// Prepares a line, if it is one that is recorded.
-    fn line(&mut self, observed: &Annotated, table: u16, assertions: &[String]) -> Option<AnnotationKind> {
-        Some(match observed {
+    fn line(&mut self, annotated: &Annotated, table: u16, assertions: &[String]) -> Option<AnnotationKind> {
+        Some(match annotated {
             Annotated::Swallowed { .. } | Annotated::Inside { .. } => return None,
             Annotated::Read { key, version, .. } => AnnotationKind::Read {
                 table,
@@ -196,7 +196,7 @@ impl InsideColumns {
     /// such lines.
     pub(crate) fn of(sql: &Sql, file: &str) -> Option<InsideColumns> {
         let mut inside_columns = InsideColumns {
-            statement: observed_statement(sql),
+            statement: annotated_statement(sql),
             swallowed: None,
             retries: None,
             wasted: None,
@@ -218,7 +218,7 @@ impl InsideColumns {
 
 /// Returns the index of the statement whose rows the lines describe; the others are BEGIN, COMMIT
 /// and the like.
-fn observed_statement(sql: &Sql) -> u32 {
+fn annotated_statement(sql: &Sql) -> u32 {
     let place = sql.statements.iter().position(|statement| *statement == Statement::Other);
     place.and_then(|place| u32::try_from(place).ok()).unwrap_or(0)
 }

@@ -8,7 +8,8 @@
 //! | `state` | the data, the states and the actions |
 //! | `commands` | execution of the script's commands |
 //! | `replies` | the server's messages |
-//! | `operations` | the attempt's reads and writes, for the recording |
+//! | `operations` | the attempt's reads and writes as annotated, for the recording |
+//! | `rows` | the rows that statements show, for the recording |
 //! | `inside` | retries and errors inside the server, as rows report them |
 //! | `level` | the isolation level that a transaction reports |
 //! | `savepoint` | retries from a savepoint |
@@ -23,6 +24,7 @@ mod level;
 mod operations;
 mod pipeline;
 mod replies;
+mod rows;
 mod savepoint;
 mod state;
 mod store;
@@ -234,6 +236,10 @@ impl Client {
         }
         if let Some(operations) = &mut self.operations {
             operations.reset(ctx.job.program.assertions[self.script].len());
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.start();
+            self.rows_began = ctx.now;
         }
         if let Some(inside) = &mut self.inside {
             inside.reset();

@@ -56,7 +56,7 @@ pub(crate) fn clients(job: &Job) -> (Vec<Client>, Vec<WorkerStreams>) {
                 variables.set(slot, Value::Int(i64::try_from(id).unwrap_or(i64::MAX)));
             }
             let streams = (function, choice, backoffs.split());
-            Client::new(id, variables, streams, (&job.program, job.recording.is_some(), job.most_kept()))
+            Client::new(id, variables, streams, (&job.program, job.recording.as_ref(), job.most_kept()))
         })
         .collect();
     (clients, workers)

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use isobench_isolation::observed::ObservedDescription;
 use isobench_pgwire::{Connection, frame};
 use isobench_script::{CommandKind, Slot, Store};
 
@@ -68,9 +69,23 @@ impl Job {
     /// The recording can't be kept there.
     pub fn recording(mut self, storage: Storage) -> Result<Job, RecordingError> {
         let recording = Recording::new(&self.workload.mix, storage)?;
-        self.program.observe(&self.workload.mix, &recording);
+        self.program.annotate(&self.workload.mix, &recording);
         self.recording = Some(recording);
         Ok(self)
+    }
+
+    /// Records the rows that the scripts' statements show ([`isobench_script::ObservedStatement`]),
+    /// in all runs of the fleet opened with the job. Lines `--@` are compared with them.
+    ///
+    /// `description` has the tables and conditions that the statements refer to. The recording is
+    /// kept in memory up to `most` bytes, and the rest in a temporary file.
+    #[must_use]
+    pub fn observing(mut self, mut description: ObservedDescription, most: usize) -> Job {
+        self.program.show_rows(&self.workload.mix, &mut description);
+        let recording = Recording::observing(description, most);
+        self.program.annotate(&self.workload.mix, &recording);
+        self.recording = Some(recording);
+        self
     }
 
     /// Asks some transactions for the isolation level they run at, just before their COMMIT: the

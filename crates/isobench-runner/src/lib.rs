@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `spec`, `retry`, `rules` | the settings of a run, as values |
 //! | `event`, `observer` | reports while the run goes on |
-//! | `program`, `observed` | scripts encoded for sending; the meaning of their results |
+//! | `program`, `annotated`, `seen` | scripts encoded for sending; the meaning of their results |
 //! | `job` | everything that the workers share |
 //! | `clients` | the clients and the random streams, split from the seed |
 //! | `client` | the state machine of one simulated user, without I/O |
@@ -40,6 +40,7 @@ mod recording;
 mod retry;
 mod rules;
 mod schedule;
+mod seen;
 mod series;
 mod simulation;
 mod sockets;

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use isobench_isolation::observed::ObservedDescription;
 use isobench_pgwire::{ServerError, TransactionStatus, frontend};
 use isobench_script::{
     Annotated, Command, CommandKind, Mix, Piece, Savepoint, Script, Slot, Sql, Statement, Store, Symbols,
@@ -13,6 +14,7 @@ use isobench_script::{
 
 use crate::annotated::{AnnotatedCommand, InsideColumns};
 use crate::recording::Recording;
+use crate::seen::SeenStatement;
 use crate::spec::Protocol;
 
 /// The scripts of a run, the names of their variables, and the variables' initial values.
@@ -64,7 +66,9 @@ pub(crate) struct SqlRequest {
     /// The savepoint that it releases.
     pub(crate) releases: Option<Box<str>>,
     /// Its annotations, in a run that is recorded.
-    pub(crate) observed: Option<Box<AnnotatedCommand>>,
+    pub(crate) annotated: Option<Box<AnnotatedCommand>>,
+    /// The statements whose rows are observed, if that is how the run is recorded.
+    pub(crate) seen: Box<[SeenStatement]>,
     /// The columns that report retries and errors inside the server.
     pub(crate) inside_columns: Option<Box<InsideColumns>>,
 }
@@ -114,7 +118,8 @@ impl SqlRequest {
             rolls_back: sql.statements.contains(&Statement::Rollback),
             savepoint,
             releases,
-            observed: None,
+            annotated: None,
+            seen: Box::default(),
             inside_columns: InsideColumns::of(sql, file).map(Box::new),
         }
     }
@@ -294,7 +299,7 @@ impl Program {
     }
 
     /// Prepares the annotations of the scripts, which must be those of [`Program::new`].
-    pub(crate) fn observe(&mut self, mix: &Mix, recording: &Recording) {
+    pub(crate) fn annotate(&mut self, mix: &Mix, recording: &Recording) {
         let scripts = mix.scripts().iter().map(|weighted| &weighted.script);
         for ((script, requests), assertions) in scripts.zip(&mut self.requests).zip(&mut self.assertions) {
             for annotation in script.annotations() {
@@ -306,9 +311,24 @@ impl Program {
             }
             for (command, request) in script.commands.iter().zip(requests) {
                 if let (CommandKind::Sql(sql), Some(request)) = (&command.kind, request) {
-                    request.observed =
+                    request.annotated =
                         AnnotatedCommand::of(sql, &script.name, recording, assertions).map(Box::new);
                 }
+            }
+        }
+    }
+
+    /// Prepares the statements whose rows are observed, and adds their texts to the description. The
+    /// scripts must be those of [`Program::new`].
+    pub(crate) fn show_rows(&mut self, mix: &Mix, description: &mut ObservedDescription) {
+        let mut next = 0;
+        let scripts = mix.scripts().iter().map(|weighted| &weighted.script);
+        for (script, requests) in scripts.zip(&mut self.requests) {
+            for (command, request) in script.commands.iter().zip(requests) {
+                let (CommandKind::Sql(sql), Some(request)) = (&command.kind, request) else { continue };
+                request.seen = SeenStatement::all(sql, &mut next, description);
+                let text = format!("{}:{}: {}", script.name, command.line, command.text.trim_end());
+                description.statements.extend(request.seen.iter().map(|_| text.clone()));
             }
         }
     }
@@ -318,12 +338,12 @@ impl Program {
     }
 }
 
-/// Keeps retries from starting at a savepoint after the script's first observed command.
+/// Keeps retries from starting at a savepoint after the script's first recorded command.
 ///
 /// The operations before such a savepoint would belong to every attempt at once.
 fn forget_late_savepoints(script: &Script, requests: &mut [Option<SqlRequest>]) {
     let observed = |command: &Command| match &command.kind {
-        CommandKind::Sql(sql) => !sql.annotations.is_empty(),
+        CommandKind::Sql(sql) => !sql.annotations.is_empty() || !sql.observed.is_empty(),
         _ => false,
     };
     let first = script.commands.iter().position(observed).unwrap_or(requests.len());

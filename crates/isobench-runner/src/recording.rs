@@ -7,21 +7,27 @@
 
 mod file;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet, VecDeque, vec_deque};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isobench_isolation::History;
-use isobench_isolation::history::binary::{Encoder, header, read, trailer};
+use isobench_isolation::history::binary::{self, Encoder, header, read, trailer};
 use isobench_isolation::history::{Draft, FormatError, Transaction};
+use isobench_isolation::observed::{KeyForm, ObservedDescription, ObservedDraft, ObservedEncoder, resolve};
 use isobench_script::{Mix, Script};
 
 use file::ChunkFile;
 
 /// Size at which a worker's chunk is full, bytes.
 const CHUNK: usize = 1 << 20;
+
+/// Size of the length in front of a chunk of rows shown, bytes.
+const LENGTH: usize = 8;
 
 /// The place where a recording is kept while a run goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +63,16 @@ pub struct Recording {
     /// The numbers of the tables, by name.
     numbers: HashMap<String, u16>,
     sink: Mutex<ChunkSink>,
+    /// What the attempts refer to, if the rows that statements show are recorded.
+    observed: Option<ObservedDescription>,
+    texts: Mutex<Texts>,
+}
+
+/// The texts in the rows shown, by number.
+#[derive(Debug, Default)]
+struct Texts {
+    numbers: HashMap<Box<[u8]>, i64>,
+    all: Vec<String>,
 }
 
 /// The destination of the workers' chunks.
@@ -74,6 +90,8 @@ struct ChunkSink {
     dropped: u64,
     /// The reason why transactions are missing.
     problem: Option<String>,
+    /// The reason why an attempt is incomplete.
+    incomplete: Option<String>,
 }
 
 impl Recording {
@@ -108,9 +126,31 @@ impl Recording {
             transactions: 0,
             dropped: 0,
             problem: None,
+            incomplete: None,
         };
         let numbers = (0..=u16::MAX).zip(&tables).map(|(number, name)| (name.clone(), number)).collect();
-        Recording { tables, numbers, sink: Mutex::new(sink) }
+        let texts = Mutex::default();
+        Recording { tables, numbers, sink: Mutex::new(sink), observed: None, texts }
+    }
+
+    /// An empty recording of the rows that statements show.
+    ///
+    /// It is kept in memory up to this size, and then in a temporary file, until it is a history.
+    pub(crate) fn observing(description: ObservedDescription, most: usize) -> Recording {
+        // Lines `--@` may leave out the schema.
+        let numbers = (0..=u16::MAX).zip(&description.tables);
+        let integers = numbers.filter(|(_, table)| table.key == KeyForm::Integer);
+        let numbers = integers.map(|(number, table)| {
+            let name = table.name.rsplit('.').next().unwrap_or_default();
+            (name.to_owned(), number)
+        });
+        let numbers = numbers.collect();
+        Recording { numbers, observed: Some(description), ..Recording::with(Vec::new(), most, None) }
+    }
+
+    /// What the attempts refer to, if the rows that statements show are recorded.
+    pub(crate) fn observed(&self) -> Option<&ObservedDescription> {
+        self.observed.as_ref()
     }
 
     fn sink(&self) -> MutexGuard<'_, ChunkSink> {
@@ -148,6 +188,18 @@ impl Recording {
         self.sink().dropped += 1;
     }
 
+    /// Counts an attempt that is incomplete for this reason.
+    pub(crate) fn drop_for(&self, why: &str) {
+        let mut sink = self.sink();
+        sink.dropped += 1;
+        sink.incomplete.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// The reason why an attempt is incomplete, of the first that is.
+    pub fn incomplete(&self) -> Option<String> {
+        self.sink().incomplete.clone()
+    }
+
     /// Takes a worker's chunk. Returns the reason why this and all later chunks are lost, the first
     /// time.
     fn add(&self, chunk: Vec<u8>, transactions: u64) -> Option<String> {
@@ -159,6 +211,10 @@ impl Recording {
     /// # Errors
     /// The file can't be written, or the recording can't be read where it is kept.
     pub fn write_to(&self, path: &Path) -> io::Result<()> {
+        if let Some(description) = &self.observed {
+            let history = self.resolve(description.clone()).map_err(io::Error::other)?;
+            return binary::write(&history, io::BufWriter::new(File::create(path)?));
+        }
         let mut sink = self.sink();
         let end = trailer(sink.transactions, sink.dropped);
         if let Some(store) = sink.store.as_mut().filter(|store| store.is_at(path)) {
@@ -181,7 +237,10 @@ impl Recording {
     ///
     /// # Errors
     /// It can't be read where it is kept.
-    pub fn into_history(self) -> Result<History, FormatError> {
+    pub fn into_history(mut self) -> Result<History, FormatError> {
+        if let Some(description) = self.observed.take() {
+            return self.resolve(description);
+        }
         let mut sink = self.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (start, end) = (header(&self.tables, None), trailer(sink.transactions, sink.dropped));
         let memory = MemoryChunks { chunks: std::mem::take(&mut sink.memory), read: 0 };
@@ -195,6 +254,47 @@ impl Recording {
                 read(start.as_slice().chain(memory).chain(chunks).chain(end.as_slice()))
             }
         }
+    }
+}
+
+impl Recording {
+    /// The history that the rows shown prove.
+    fn resolve(&self, mut description: ObservedDescription) -> Result<History, FormatError> {
+        let mut sink = self.sink();
+        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        description.texts.clone_from(&texts.all);
+        description.dropped = sink.dropped;
+        let ChunkSink { memory, store, .. } = &mut *sink;
+        let store = RefCell::new(store.as_mut());
+        resolve(description, || Ok(ShownChunks { memory: memory.iter(), store: &store, at: 0 }))
+    }
+}
+
+/// The chunks of rows shown: those in memory, then those in the file, where each starts with its
+/// length.
+struct ShownChunks<'a, 'f> {
+    memory: vec_deque::Iter<'a, Vec<u8>>,
+    store: &'a RefCell<Option<&'f mut ChunkFile>>,
+    /// Bytes of the file that have been read.
+    at: u64,
+}
+
+impl<'a> Iterator for ShownChunks<'a, '_> {
+    type Item = Result<Cow<'a, [u8]>, FormatError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(chunk) = self.memory.next() {
+            return Some(Ok(Cow::Borrowed(chunk.get(LENGTH..).unwrap_or_default())));
+        }
+        let mut store = self.store.borrow_mut();
+        let store = store.as_mut()?;
+        if self.at >= store.length() {
+            return None;
+        }
+        let chunk = store.chunk_at(self.at);
+        // After an error there is no next one.
+        self.at = chunk.as_ref().map_or(u64::MAX, |chunk| self.at + (LENGTH + chunk.len()) as u64);
+        Some(chunk.map(Cow::Owned).map_err(FormatError::from))
     }
 }
 
@@ -262,6 +362,32 @@ impl Read for MemoryChunks {
 #[derive(Debug, Default)]
 pub(crate) struct ChunkWriter {
     encoder: Encoder,
+    observed: ObservedEncoder,
+    /// The numbers of texts that this worker has met.
+    texts: HashMap<Box<[u8]>, i64>,
+}
+
+/// The numbers of texts in the rows shown, the same for all workers.
+pub(crate) struct TextNumbers<'a> {
+    known: &'a mut HashMap<Box<[u8]>, i64>,
+    recording: &'a Recording,
+}
+
+impl TextNumbers<'_> {
+    /// The number of a text; no two texts have the same.
+    pub(crate) fn number(&mut self, text: &[u8]) -> i64 {
+        if let Some(number) = self.known.get(text) {
+            return *number;
+        }
+        let mut texts = self.recording.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = i64::try_from(texts.all.len()).unwrap_or(i64::MAX);
+        let number = *texts.numbers.entry(text.into()).or_insert(next);
+        if number == next {
+            texts.all.push(String::from_utf8_lossy(text).into_owned());
+        }
+        self.known.insert(text.into(), number);
+        number
+    }
 }
 
 impl ChunkWriter {
@@ -276,8 +402,33 @@ impl ChunkWriter {
         if self.encoder.len() >= CHUNK { self.flush(recording) } else { None }
     }
 
+    /// Adds a transaction by the rows shown. Returns the reason why the recording has ended, the
+    /// first time.
+    pub(crate) fn write_observed(
+        &mut self,
+        recording: &Recording,
+        transaction: &Transaction,
+        rows: &ObservedDraft,
+    ) -> Option<String> {
+        self.observed.push(transaction, rows);
+        if self.observed.len() >= CHUNK { self.flush(recording) } else { None }
+    }
+
+    /// The numbers of texts.
+    pub(crate) fn numbers<'a>(&'a mut self, recording: &'a Recording) -> TextNumbers<'a> {
+        TextNumbers { known: &mut self.texts, recording }
+    }
+
     /// Hands over the chunk. Returns the reason why the recording has ended, the first time.
     pub(crate) fn flush(&mut self, recording: &Recording) -> Option<String> {
+        if !self.observed.is_empty() {
+            let attempts = self.observed.attempts();
+            let body = self.observed.take();
+            let mut chunk = Vec::with_capacity(LENGTH + body.len());
+            chunk.extend_from_slice(&(body.len() as u64).to_le_bytes());
+            chunk.extend_from_slice(&body);
+            return recording.add(chunk, attempts);
+        }
         if self.encoder.is_empty() {
             return None;
         }

@@ -26,15 +26,18 @@ pub(super) struct Context<'h> {
     /// vouched for.
     pub(super) assume: bool,
     pub(super) inserts: &'h OnceCell<Inserted>,
-    /// True if the history was observed: then equal counters of different transactions mean that
-    /// the order of their versions is unknown.
-    pub(super) observed: bool,
 }
 
 /// The rows inserted into any group, by table and key.
 pub(super) type Inserted = FxHashSet<(u16, i64)>;
 
 impl<'h> Context<'h> {
+    /// True if the history was observed: then equal counters of different transactions mean that
+    /// the order of their versions is unknown.
+    pub(super) fn observed(&self) -> bool {
+        self.history.provenance().is_some()
+    }
+
     pub(super) fn operation(&self, place: OperationRef) -> Operation<'h> {
         self.history.operation(place.record as usize)
     }

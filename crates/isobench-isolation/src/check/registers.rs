@@ -54,7 +54,7 @@ pub(super) fn examine<S: Sink>(
             row.transaction(transaction, own);
         }
     }
-    let tied = if context.observed { row.versions.tied() } else { 0 };
+    let tied = if context.observed() { row.versions.tied() } else { 0 };
     if row.versions.loose.is_empty() {
         return tied;
     }
@@ -92,7 +92,7 @@ impl<S: Sink> Examination<'_, '_, S> {
     /// from the same one.
     fn duplicates(&mut self) {
         let context = self.context;
-        if context.observed {
+        if context.observed() {
             return;
         }
         for bounds in self.versions.groups.windows(2) {
@@ -139,7 +139,7 @@ impl<S: Sink> Examination<'_, '_, S> {
     /// Between two versions with the same counter, it is unknown from which the next version was
     /// made, and whether the other came later.
     fn chain_order(&mut self) {
-        if self.context.observed {
+        if self.context.observed() {
             return self.proved_order();
         }
         let mut before: Option<Written> = None;
@@ -318,7 +318,7 @@ impl<S: Sink> Examination<'_, '_, S> {
             }
         }
         let next = self.versions.after(seen);
-        if context.observed {
+        if context.observed() {
             self.read_proved(place, next, first_write, lost);
             if !self.versions.loose.is_empty() {
                 self.readers.push(Reader { seen, place });

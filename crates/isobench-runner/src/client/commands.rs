@@ -141,10 +141,13 @@ impl Client {
             // commands up to `\endpipeline`; others that a branch leads to are sent as text.
             (true, false) | (false, _) => Sending::Whole,
         };
-        if let (Some(operations), Some(observed)) = (&mut self.operations, &request.observed) {
+        if let (Some(operations), Some(annotated)) = (&mut self.operations, &request.annotated) {
             operations
-                .send(observed, &self.variables, &ctx.job.workload.symbols)
+                .send(annotated, &self.variables, &ctx.job.workload.symbols)
                 .map_err(CommandProblem::Annotation)?;
+        }
+        if let (Some(rows), Some(recording)) = (&mut self.rows, &ctx.job.recording) {
+            rows.send(&request.seen, &self.variables, &mut ctx.chunk.numbers(recording));
         }
         ctx.trace(self.id, || ClientStep::Sending(request.label(&self.variables)));
         request.encode(&self.variables, sending, ctx.out);

@@ -384,11 +384,15 @@ impl Client {
     /// replies.
     fn record_operations(&mut self, ctx: &mut Context<'_>, outcome: TransactionOutcome) {
         let id = self.attempt_id(ctx);
+        self.record_rows(ctx, outcome);
         let (Some(operations), Some(recording)) = (&self.operations, &ctx.job.recording) else { return };
         let outcome = operations.outcome(outcome);
         let swallowed = self.inside.as_ref().is_some_and(|inside| inside.swallowed.is_some());
         if outcome == TransactionOutcome::Committed && !swallowed {
             operations.count(&mut ctx.recorder.scripts[self.script].assertions);
+        }
+        if self.rows.is_some() {
+            return;
         }
         if operations.is_incomplete(outcome) {
             recording.drop_one();
@@ -404,6 +408,30 @@ impl Client {
         if let Some(problem) = ctx.chunk.write(recording, &transaction, operations.draft()) {
             (ctx.report)(ClientEvent::Unrecorded(problem));
         }
+    }
+
+    /// Records the rows shown to a transaction that has ended, if there are any, and starts the next
+    /// one.
+    pub(super) fn record_rows(&mut self, ctx: &mut Context<'_>, outcome: TransactionOutcome) {
+        let id = self.attempt_id(ctx);
+        let (Some(rows), Some(recording)) = (&mut self.rows, &ctx.job.recording) else { return };
+        let unknown = outcome == TransactionOutcome::Unknown;
+        if outcome != TransactionOutcome::Aborted
+            && let Some(why) = rows.incomplete(unknown)
+        {
+            recording.drop_for(why);
+        }
+        let now = ctx.clock.now();
+        if !rows.draft().is_empty() {
+            let end = if unknown { u64::MAX } else { now.0 };
+            let client = u32::try_from(self.id).unwrap_or(u32::MAX);
+            let transaction = Transaction { id, client, begin: self.rows_began.0, end, outcome };
+            if let Some(problem) = ctx.chunk.write_observed(recording, &transaction, rows.draft()) {
+                (ctx.report)(ClientEvent::Unrecorded(problem));
+            }
+            rows.reset();
+        }
+        self.rows_began = now;
     }
 
     /// Counts the failure of the command that ends the client.

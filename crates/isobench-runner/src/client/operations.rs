@@ -1,4 +1,4 @@
-//! The reads and writes of one client's attempt, collected from the replies to observed commands as
+//! The reads and writes of one client's attempt, collected from the replies to annotated commands as
 //! they arrive.
 //!
 //! Nothing is allocated for an operation. Not here: the end of an attempt (`ending.rs`), and where
@@ -10,8 +10,10 @@ use isobench_isolation::history::{Draft, Key, Operation, TransactionOutcome, Ver
 use isobench_pgwire::backend::DataRow;
 use isobench_script::{EvalError, Slot, Symbols, Value, Variables};
 
+use super::rows::ShownRow;
 use crate::annotated::{AnnotatedCommand, AnnotationKind, AnnotationLine, NumberSource};
 use crate::recorder::AssertionRecord;
+use crate::seen::SeenStatement;
 
 /// The reads and writes of an attempt so far.
 #[derive(Debug, Default)]
@@ -22,14 +24,14 @@ pub(super) struct AttemptOperations {
     noted: VecDeque<Option<i64>>,
     /// Annotated commands that were sent and aren't answered yet.
     pending: u32,
-    /// Rows received from the observed statement that is being answered.
+    /// Rows received from the annotated statement that is being answered.
     rows: u64,
     /// One of these rows reported that the statement's work was undone, so that its lines don't
     /// apply.
     skipped: bool,
     /// Buffer for the list that is being read.
     list: Vec<i64>,
-    /// For each line that collects keys, those of the observed statement that is being answered.
+    /// For each line that collects keys, those of the annotated statement that is being answered.
     groups: Vec<Vec<i64>>,
     /// For each assertion of the script: `None` if it wasn't evaluated, otherwise true as long as
     /// it held.
@@ -65,21 +67,21 @@ impl AttemptOperations {
         self.problem = None;
     }
 
-    /// Called before an observed command is sent: notes the values of its variables.
+    /// Called before an annotated command is sent: notes the values of its variables.
     ///
     /// # Errors
     /// A variable isn't an integer; the text names line and variable.
     pub(super) fn send(
         &mut self,
-        observed: &AnnotatedCommand,
+        annotated: &AnnotatedCommand,
         variables: &Variables,
         symbols: &Symbols,
     ) -> Result<(), String> {
-        for slot in &observed.noted {
+        for slot in &annotated.noted {
             let value = match variables.value(*slot, symbols) {
                 Ok(Value::Int(number)) => Some(number),
                 Ok(Value::Null) => None,
-                other => return Err(not_integer(observed, *slot, symbols, other)),
+                other => return Err(not_integer(annotated, *slot, symbols, other)),
             };
             self.noted.push_back(value);
         }
@@ -87,10 +89,10 @@ impl AttemptOperations {
         Ok(())
     }
 
-    /// Adds a row of an observed statement.
-    pub(super) fn row(&mut self, observed: &AnnotatedCommand, row: DataRow<'_>) {
+    /// Adds a row of an annotated statement.
+    pub(super) fn row(&mut self, annotated: &AnnotatedCommand, row: DataRow<'_>) {
         self.rows += 1;
-        for line in &observed.lines {
+        for line in &annotated.lines {
             if line.what.is_in_tag() {
                 continue;
             }
@@ -106,13 +108,13 @@ impl AttemptOperations {
         self.skipped = true;
     }
 
-    /// Ends an observed statement that was answered with this tag.
-    pub(super) fn answered(&mut self, observed: &AnnotatedCommand, tag: &[u8]) {
+    /// Ends an annotated statement that was answered with this tag.
+    pub(super) fn answered(&mut self, annotated: &AnnotatedCommand, tag: &[u8]) {
         let skipped = std::mem::take(&mut self.skipped);
         if skipped {
             self.groups.iter_mut().for_each(Vec::clear);
         }
-        for line in observed.lines.iter().filter(|_| !skipped) {
+        for line in annotated.lines.iter().filter(|_| !skipped) {
             let absent = self.rows == 0 && line.what.is_in_absence();
             let taken = match line.what {
                 AnnotationKind::ReadGroup { table, group, place, .. } => self.take_group(table, group, place),
@@ -124,8 +126,54 @@ impl AttemptOperations {
             }
         }
         self.rows = 0;
-        self.noted.drain(..observed.noted.len().min(self.noted.len()));
+        self.noted.drain(..annotated.noted.len().min(self.noted.len()));
         self.pending = self.pending.saturating_sub(1);
+    }
+
+    /// Compares the operations of an annotated command with the rows that its statements showed, and
+    /// forgets them.
+    pub(super) fn compare(
+        &mut self,
+        annotated: &AnnotatedCommand,
+        seen: &[SeenStatement],
+        shown: impl Iterator<Item = ShownRow>,
+    ) {
+        let shown: Vec<ShownRow> = shown.collect();
+        let is_shown = |table: u16| {
+            seen.iter().flat_map(|statement| &statement.what.rows).any(|rows| rows.table == table)
+        };
+        let find = |key: Key, written: bool| shown.iter().any(|row| row.key == key && row.written >= written);
+        let mut wrong = None;
+        for operation in self.draft.iter() {
+            let (verb, key, agrees) = match operation {
+                Operation::Write { key, .. }
+                | Operation::Append { key, .. }
+                | Operation::Insert { key, .. } => ("write", key, find(key, true)),
+                Operation::Read { key, version } => {
+                    ("read", key, version == Version::INITIAL || find(key, false))
+                }
+                Operation::ReadList { key, elements } => {
+                    ("read", key, elements.is_empty() || find(key, false))
+                }
+                Operation::ReadGroup { table, rows, .. } => {
+                    let missing = rows.iter().find(|id| !find(Key { table, id: **id }, false));
+                    ("read", Key { table, id: missing.copied().unwrap_or(0) }, missing.is_none())
+                }
+                Operation::Missed { .. } => continue,
+            };
+            if !agrees && is_shown(key.table) {
+                wrong.get_or_insert((verb, key));
+            }
+        }
+        self.draft.clear();
+        if let (Some((verb, key)), Some(line)) = (wrong, annotated.lines.first()) {
+            let problem = format!(
+                "the statement did not {verb} the row with the key {}, as its own result shows; \
+                 correct the line or remove it",
+                key.id
+            );
+            self.fail(line, &problem);
+        }
     }
 
     /// Adds the operation that a line describes, of a row or of the absence of one.
@@ -191,9 +239,9 @@ impl AttemptOperations {
         self.problem.get_or_insert_with(|| format!("{}: {problem}", line.place));
     }
 
-    /// Rejects an observed command that was executed after the attempt's transaction had ended.
-    pub(super) fn reject(&mut self, observed: &AnnotatedCommand) {
-        if let Some(line) = observed.lines.first() {
+    /// Rejects an annotated command that was executed after the attempt's transaction had ended.
+    pub(super) fn reject(&mut self, annotated: &AnnotatedCommand) {
+        if let Some(line) = annotated.lines.first() {
             let problem =
                 "its transaction isn't the script's first; a script with lines --@ must be one transaction";
             self.fail(line, problem);
@@ -367,13 +415,13 @@ fn reports_rows(tag: &[u8]) -> bool {
 
 #[cold]
 fn not_integer(
-    observed: &AnnotatedCommand,
+    annotated: &AnnotatedCommand,
     slot: Slot,
     symbols: &Symbols,
     value: Result<Value, EvalError>,
 ) -> String {
     let name = symbols.name(slot);
-    let place = observed.lines.first().map_or("", |line| line.place.as_str());
+    let place = annotated.lines.first().map_or("", |line| line.place.as_str());
     match value {
         Ok(value) => format!("{place}: the variable \"{name}\" is {value}, which is no 64-bit integer"),
         Err(error) => format!("{place}: {error}"),

@@ -14,9 +14,10 @@ use super::state::{AttemptError, Client, ClientAction, ClientState, Context, Cop
 use crate::annotated::{AnnotatedCommand, InsideColumns};
 use crate::event::{AbortCause, ClientEvent, ClientStep, FailedStatement};
 use crate::program::{ErrorClass, SqlRequest};
+use crate::seen::SeenStatement;
 use crate::spec::OnError;
 
-/// Memory that an observed row takes besides its bytes, approximately.
+/// Memory that a recorded row takes besides its bytes, approximately.
 const ROW_KEPT: usize = 64;
 
 impl Client {
@@ -103,12 +104,8 @@ impl Client {
                         self.answered += 1;
                     }
                 }
-                if let Some(operations) = &mut self.operations
-                    && self.status == TransactionStatus::Idle
-                    && self.failure.is_none()
-                {
-                    // A statement outside a block has committed by itself.
-                    operations.settle(TransactionOutcome::Committed);
+                if self.operations.is_some() && self.failure.is_none() {
+                    self.on_ready(ctx);
                 }
                 self.outstanding = self.outstanding.saturating_sub(1);
             }
@@ -206,9 +203,10 @@ impl Client {
 
     fn on_row(&mut self, ctx: &mut Context<'_>, frame: Frame<'_>) -> Result<(), String> {
         let is_row = frame.tag == tag::DATA_ROW;
-        let observed = if is_row { self.observed(ctx) } else { None };
+        let annotated = if is_row { self.annotated(ctx) } else { None };
+        let seen = self.seen(ctx);
         let columns = if is_row { self.inside_columns(ctx) } else { None };
-        if observed.is_none() && columns.is_none() && self.stored.is_none() {
+        if annotated.is_none() && seen.is_none() && columns.is_none() && self.stored.is_none() {
             return Ok(());
         }
         let message = backend::parse(frame).map_err(|error| error.to_string())?;
@@ -216,21 +214,28 @@ impl Client {
         if let (Some((command, columns)), Message::DataRow(row)) = (columns, &message) {
             swallowed = self.count_reported(ctx, command, columns, *row);
         }
-        if let (Some(observed), Some(operations), Message::DataRow(row)) =
-            (observed, &mut self.operations, &message)
+        if let (Some(annotated), Some(operations), Message::DataRow(row)) =
+            (annotated, &mut self.operations, &message)
         {
             if swallowed {
                 operations.skip();
             } else if self.failure.is_some() || operations.is_settled() {
-                operations.reject(observed);
+                operations.reject(annotated);
             } else {
-                operations.row(observed, *row);
+                operations.row(annotated, *row);
                 self.kept += ROW_KEPT + frame.body.len();
             }
         }
+        let appended = seen.map_or(0, |seen| usize::from(seen.what.appended));
+        if let (Some(seen), Some(rows), Some(recording), Message::DataRow(row)) =
+            (seen, &mut self.rows, &ctx.job.recording, &message)
+        {
+            rows.row(seen, *row, annotated.is_some(), &mut ctx.chunk.numbers(recording));
+            self.kept += ROW_KEPT + frame.body.len();
+        }
         match (&mut self.stored, message) {
-            (Some(rows), Message::RowDescription(description)) => rows.describe(description),
-            (Some(rows), Message::DataRow(row)) => rows.add(row),
+            (Some(rows), Message::RowDescription(description)) => rows.describe(description, appended),
+            (Some(rows), Message::DataRow(row)) => rows.add(row, appended),
             _ => {}
         }
         self.check_kept()
@@ -253,16 +258,29 @@ impl Client {
     /// The annotations of the statement whose reply is coming, if the run is recorded and the
     /// statement has any.
     #[inline]
-    fn observed<'j>(&self, ctx: &Context<'j>) -> Option<&'j AnnotatedCommand> {
+    fn annotated<'j>(&self, ctx: &Context<'j>) -> Option<&'j AnnotatedCommand> {
         self.operations.as_ref()?;
-        self.observed_of(self.request(ctx)?)
+        self.annotated_of(self.request(ctx)?)
     }
 
     #[inline]
-    fn observed_of<'j>(&self, request: &'j SqlRequest) -> Option<&'j AnnotatedCommand> {
-        let observed = request.observed.as_deref()?;
+    fn annotated_of<'j>(&self, request: &'j SqlRequest) -> Option<&'j AnnotatedCommand> {
+        let annotated = request.annotated.as_deref()?;
         // In a pipeline every statement is a command of its own.
-        (self.pipeline.is_some() || observed.statement == self.answered).then_some(observed)
+        (self.pipeline.is_some() || annotated.statement == self.answered).then_some(annotated)
+    }
+
+    /// The statement whose reply is coming, if its rows are observed.
+    #[inline]
+    fn seen<'j>(&self, ctx: &Context<'j>) -> Option<&'j SeenStatement> {
+        self.rows.as_ref()?;
+        self.seen_of(self.request(ctx)?)
+    }
+
+    #[inline]
+    fn seen_of<'j>(&self, request: &'j SqlRequest) -> Option<&'j SeenStatement> {
+        let mut all = request.seen.iter();
+        all.find(|seen| self.pipeline.is_some() || seen.what.statement == self.answered)
     }
 
     /// The command whose reply is coming, and the columns that report retries and errors inside the
@@ -291,27 +309,57 @@ impl Client {
     }
 
     /// Records that a statement has been answered with this tag.
-    fn record_answer(&mut self, ctx: &Context<'_>, tag: &[u8]) {
+    fn record_answer(&mut self, ctx: &mut Context<'_>, tag: &[u8]) {
         let Some(request) = self.request(ctx) else { return };
-        let observed = self.observed_of(request);
-        let Some(operations) = &mut self.operations else { return };
-        if let Some(observed) = observed {
-            if self.failure.is_some() || operations.is_settled() {
-                operations.reject(observed);
+        let (annotated, seen) = (self.annotated_of(request), self.seen_of(request));
+        let failed = self.failure.is_some();
+        if let (Some(rows), Some(seen)) = (&mut self.rows, seen) {
+            rows.answered(seen);
+        }
+        if let (Some(operations), Some(annotated)) = (&mut self.operations, annotated) {
+            if failed || operations.is_settled() {
+                operations.reject(annotated);
             } else {
-                operations.answered(observed, tag);
+                operations.answered(annotated, tag);
+                if let Some(rows) = &mut self.rows {
+                    operations.compare(annotated, &request.seen, rows.take_shown());
+                }
             }
         }
         if tag.starts_with(b"COMMIT\0") {
-            operations.settle(TransactionOutcome::Committed);
+            self.settle(ctx, TransactionOutcome::Committed);
         } else if tag.starts_with(b"ROLLBACK\0") && request.rolls_back {
-            operations.settle(TransactionOutcome::Aborted);
+            self.settle(ctx, TransactionOutcome::Aborted);
         } else if tag.starts_with(b"ROLLBACK\0") && !request.is_commit() {
-            operations.reject_partial_rollback();
+            if let Some(operations) = &mut self.operations {
+                operations.reject_partial_rollback();
+            }
+            if let Some(rows) = &mut self.rows {
+                rows.fail("ROLLBACK TO undid a part of what a transaction had done");
+            }
         }
     }
 
-    fn on_completed(&mut self, ctx: &Context<'_>, body: &[u8]) {
+    /// Called when the server is ready for the next request, and nothing has failed.
+    fn on_ready(&mut self, ctx: &mut Context<'_>) {
+        if self.status == TransactionStatus::Idle {
+            // A statement outside a block has committed by itself.
+            self.settle(ctx, TransactionOutcome::Committed);
+        } else if let Some(rows) = self.rows.as_mut().filter(|_| self.pipeline.is_none()) {
+            let clock = ctx.clock;
+            rows.mark(|| clock.now().0);
+        }
+    }
+
+    /// Notes the outcome of a transaction that has ended before the script.
+    fn settle(&mut self, ctx: &mut Context<'_>, outcome: TransactionOutcome) {
+        if let Some(operations) = &mut self.operations {
+            operations.settle(outcome);
+        }
+        self.record_rows(ctx, outcome);
+    }
+
+    fn on_completed(&mut self, ctx: &mut Context<'_>, body: &[u8]) {
         if self.operations.is_some() {
             self.record_answer(ctx, body);
         }

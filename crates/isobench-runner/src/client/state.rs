@@ -9,13 +9,14 @@ use isobench_script::{Prng, Variables};
 
 use super::operations::AttemptOperations;
 use super::pipeline::Pipeline;
+use super::rows::ShownRows;
 use super::store::StoredResults;
 use crate::event::{ClientEvent, ClientStep, CommandPlace, EventHandler};
 use crate::job::Job;
 use crate::observer::TransactionObserver;
 use crate::program::Program;
 use crate::recorder::{Recorder, ScriptRecord};
-use crate::recording::ChunkWriter;
+use crate::recording::{ChunkWriter, Recording};
 use crate::schedule::Schedule;
 use crate::spec::StopCondition;
 use crate::time::{Clock, Nanos, nanos};
@@ -273,6 +274,10 @@ pub(crate) struct Client {
 
     /// The attempt's reads and writes, if the run is recorded.
     pub(super) operations: Option<Box<AttemptOperations>>,
+    /// The rows shown to the current transaction, if that is how the run is recorded.
+    pub(super) rows: Option<Box<ShownRows>>,
+    /// When that transaction started; a script may have several.
+    pub(super) rows_began: Nanos,
     /// Present if a script has commands that report what happened inside the server.
     pub(super) inside: Option<Box<InsideReport>>,
 
@@ -282,13 +287,13 @@ pub(crate) struct Client {
 
 impl Client {
     /// A client that isn't started, with its streams for expressions, choice of scripts and
-    /// backoff. `recorded` says whether its reads and writes are kept, `most_kept` how many bytes
+    /// backoff. `recorded` is where its reads and writes are kept, `most_kept` how many bytes
     /// of the server's messages are kept at most.
     pub(crate) fn new(
         id: usize,
         variables: Variables,
         streams: (Prng, Option<Prng>, Prng),
-        (program, recorded, most_kept): (&Program, bool, usize),
+        (program, recorded, most_kept): (&Program, Option<&Recording>, usize),
     ) -> Client {
         let (functions, choices, backoffs) = streams;
         Client {
@@ -324,7 +329,9 @@ impl Client {
             pipeline: None,
             stored: None,
             copy: None,
-            operations: recorded.then(Box::default),
+            operations: recorded.is_some().then(Box::default),
+            rows: recorded.is_some_and(|recording| recording.observed().is_some()).then(Box::default),
+            rows_began: Nanos(0),
             inside: program.reports_inside.then(Box::default),
             choices,
             backoffs,

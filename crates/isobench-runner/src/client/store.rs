@@ -28,13 +28,21 @@ impl StoredResults {
         StoredResults { store, columns: Vec::new(), row: Vec::new(), count: 0, finished: Vec::new() }
     }
 
-    pub(super) fn describe(&mut self, description: RowDescription<'_>) {
+    /// Notes the names of the author's columns; the last `appended` columns aren't.
+    pub(super) fn describe(&mut self, description: RowDescription<'_>, appended: usize) {
         self.columns = description.names().map(std::borrow::Cow::into_owned).collect();
+        self.columns.truncate(self.columns.len().saturating_sub(appended));
     }
 
-    pub(super) fn add(&mut self, row: DataRow<'_>) {
+    /// Adds a row; its last `appended` columns aren't the author's. A row that has no others comes
+    /// from a statement that returns none.
+    pub(super) fn add(&mut self, row: DataRow<'_>, appended: usize) {
+        let own = row.len().saturating_sub(appended);
+        if own == 0 && appended > 0 {
+            return;
+        }
         let text = |value: Option<&[u8]>| String::from_utf8_lossy(value.unwrap_or_default()).into_owned();
-        self.row = row.columns().map(text).collect();
+        self.row = row.columns().take(own).map(text).collect();
         self.count += 1;
     }
 

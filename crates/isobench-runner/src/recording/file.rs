@@ -83,6 +83,17 @@ impl ChunkFile {
         self.medium.flush()
     }
 
+    /// Returns the chunk at this offset, which starts with its length (8 bytes, little-endian).
+    pub(super) fn chunk_at(&mut self, offset: u64) -> io::Result<Vec<u8>> {
+        self.medium.seek(SeekFrom::Start(self.start + offset))?;
+        let mut length = [0; 8];
+        self.medium.read_exact(&mut length)?;
+        let length = u64::from_le_bytes(length).min(self.length());
+        let mut chunk = Vec::new();
+        (&mut self.medium).take(length).read_to_end(&mut chunk)?;
+        Ok(chunk)
+    }
+
     /// Returns a reader of all chunks.
     pub(super) fn chunks(&mut self) -> io::Result<impl Read> {
         self.medium.seek(SeekFrom::Start(self.start))?;

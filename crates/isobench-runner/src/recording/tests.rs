@@ -175,7 +175,7 @@ fn a_file_that_cant_be_made_is_reported_before_the_run() {
 fn a_file_is_readable_at_any_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("history");
-    let store = ChunkFile::at(&path, &header(&["t".to_owned()])).expect("a file");
+    let store = ChunkFile::at(&path, &header(&["t".to_owned()], None)).expect("a file");
     let recording = recording(0, Some(store));
     let contents = || std::fs::read(&path).expect("a file");
     assert_eq!(fill(&recording, 0, 10), [""; 0]);

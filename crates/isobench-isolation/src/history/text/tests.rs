@@ -113,7 +113,7 @@ fn errors_name_the_place_and_what_was_expected() {
         ("T1 1..2 aborted lost:", "line 1, column 17: expected one of client=N, \":\", found \"lost:\""),
         ("T1 3:", "line 1, column 5: expected \"..\", found \":\""),
         ("T-1:", "line 1, column 2: -1 is out of range for the transaction's number"),
-        ("T1: x y = 1", "line 1, column 5: expected an operation (r, w, i, a, l or g), found \"x\""),
+        ("T1: x y = 1", "line 1, column 5: expected an operation (r, w, i, a, l, g or m), found \"x\""),
         ("T1: r 5 = 1", "line 1, column 7: expected a table, found \"5\""),
         ("T1: r x 5 1", "line 1, column 11: expected \"=\", found \"1\""),
         (
@@ -123,7 +123,7 @@ fn errors_name_the_place_and_what_was_expected() {
         ("T1: r x = 1 2", "line 1, column 13: expected \",\" or the end of the line, found \"2\""),
         (
             "T1: r x = 1,",
-            "line 1, column 13: expected an operation (r, w, i, a, l or g), found the end of the line",
+            "line 1, column 13: expected an operation (r, w, i, a, l, g or m), found the end of the line",
         ),
         (
             "T1: w x = 9223372036854775808",

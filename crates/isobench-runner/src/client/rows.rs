@@ -1,0 +1,338 @@
+//! The rows that one client's statements show, collected as the replies arrive, one transaction of
+//! the server after the other.
+//!
+//! Not here: the end of an attempt (`ending.rs`), and what the rows prove
+//! (`isobench_isolation::observed`).
+
+mod packed;
+
+use std::collections::VecDeque;
+
+use isobench_isolation::history::Key;
+use isobench_isolation::observed::{KeyForm, NULL, ObservedDraft, ObservedOperation, Replaced, ValueForm};
+use isobench_pgwire::backend::DataRow;
+use isobench_script::{ObservedRows, RowRole, SearchValue, Variables};
+use smallvec::SmallVec;
+
+use super::operations::integer;
+use crate::recording::TextNumbers;
+use crate::seen::{Forms, NotedValue, SeenStatement};
+use packed::Packed;
+
+/// Separates the columns of a key in its text.
+const BETWEEN: &[u8] = b", ";
+
+/// The values of one row that are examined.
+type Fields<'a> = SmallVec<[Option<&'a [u8]>; 16]>;
+
+/// The rows shown to a transaction so far.
+#[derive(Debug, Default)]
+pub(super) struct ShownRows {
+    draft: ObservedDraft,
+    /// Values of searches whose statements are unanswered, in the order of the requests. `None`: a
+    /// value that can't be compared.
+    noted: VecDeque<Option<i64>>,
+    /// Statements that were sent and aren't answered yet.
+    pending: u32,
+    /// For each entry of the statement that is being answered, the keys found.
+    found: Vec<Vec<i64>>,
+    /// Rows were written since the last mark of an instant.
+    wrote: bool,
+    /// The rows shown by the statement that is being answered, for annotations to agree with.
+    shown: Vec<ShownRow>,
+    /// Whether `shown` is kept, because the statement is annotated.
+    compared: bool,
+    /// Something couldn't be understood, or was undone in part.
+    incomplete: Option<String>,
+    packed: Packed,
+    columns: Vec<i64>,
+    text: Vec<u8>,
+}
+
+/// A row that a statement showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ShownRow {
+    pub(super) key: Key,
+    pub(super) written: bool,
+}
+
+impl ShownRows {
+    /// Starts a new transaction.
+    pub(super) fn reset(&mut self) {
+        self.draft.clear();
+        self.wrote = false;
+        self.incomplete = None;
+        self.shown.clear();
+    }
+
+    /// Starts a new attempt, with no request unanswered.
+    pub(super) fn start(&mut self) {
+        self.reset();
+        self.noted.clear();
+        self.pending = 0;
+        self.found.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Called before a command is sent.
+    pub(super) fn send(
+        &mut self,
+        seen: &[SeenStatement],
+        variables: &Variables,
+        numbers: &mut TextNumbers<'_>,
+    ) {
+        for statement in seen {
+            for noted in &statement.noted {
+                let value = match noted {
+                    NotedValue::Operand(value, form) => self.operand(value, *form, variables, numbers),
+                    NotedValue::Key(values, form) => self.key_of(values, *form, variables, numbers),
+                };
+                self.noted.push_back(value);
+            }
+        }
+        self.pending += u32::try_from(seen.len()).unwrap_or(u32::MAX);
+    }
+
+    fn operand(
+        &mut self,
+        value: &SearchValue,
+        form: ValueForm,
+        variables: &Variables,
+        numbers: &mut TextNumbers<'_>,
+    ) -> Option<i64> {
+        self.text.clear();
+        if !write_value(value, variables, &mut self.text) {
+            return Some(NULL);
+        }
+        value_of(&self.text, form, numbers)
+    }
+
+    fn key_of(
+        &mut self,
+        values: &[SearchValue],
+        form: KeyForm,
+        variables: &Variables,
+        numbers: &mut TextNumbers<'_>,
+    ) -> Option<i64> {
+        self.text.clear();
+        for (place, value) in values.iter().enumerate() {
+            if place > 0 {
+                self.text.extend_from_slice(BETWEEN);
+            }
+            if !write_value(value, variables, &mut self.text) {
+                return None;
+            }
+        }
+        match form {
+            KeyForm::Integer => integer(&self.text),
+            KeyForm::Numbered => Some(numbers.number(&self.text)),
+        }
+    }
+
+    /// Adds a row of a statement; `compared` if annotations are to agree with it.
+    pub(super) fn row(
+        &mut self,
+        statement: &SeenStatement,
+        row: DataRow<'_>,
+        compared: bool,
+        numbers: &mut TextNumbers<'_>,
+    ) {
+        self.compared = compared;
+        let appended = usize::from(statement.what.appended);
+        let Some(own) = row.len().checked_sub(appended) else {
+            return self.fail("a row has fewer columns than were appended");
+        };
+        let fields: Fields<'_> = row.columns().skip(own).collect();
+        for (entry, (rows, forms)) in statement.what.rows.iter().zip(&statement.forms).enumerate() {
+            let Some(packed) = rows.packed else {
+                self.take(statement, entry, (rows, forms), &fields, numbers);
+                continue;
+            };
+            let Some(array) = fields.get(usize::from(packed)).copied().flatten() else { continue };
+            let mut records = std::mem::take(&mut self.packed);
+            let understood = records.each(array, |fields| {
+                self.take(statement, entry, (rows, forms), fields, numbers);
+            });
+            self.packed = records;
+            if !understood {
+                self.fail("an array of rows can't be read");
+            }
+        }
+    }
+
+    /// Adds one row that is shown.
+    fn take(
+        &mut self,
+        statement: &SeenStatement,
+        entry: usize,
+        (rows, forms): (&ObservedRows, &Forms),
+        fields: &[Option<&[u8]>],
+        numbers: &mut TextNumbers<'_>,
+    ) {
+        let field = |place: u16| fields.get(usize::from(place)).copied().flatten();
+        let Some(id) = self.key(rows, forms, &field, numbers) else { return };
+        let key = Key { table: rows.table, id };
+        let Some(writer) = field(rows.version).and_then(transaction) else {
+            return self.fail("the number of a row's writer can't be read");
+        };
+        self.columns.clear();
+        for (place, form) in rows.columns.iter().zip(&forms.columns) {
+            let value = match field(*place) {
+                None => Some(NULL),
+                Some(text) => value_of(text, *form, numbers),
+            };
+            let Some(value) = value else { return self.fail("a column's value can't be read") };
+            self.columns.push(value);
+        }
+        let before = match rows.replaced {
+            None => Replaced::Unknown,
+            Some(place) => field(place).and_then(transaction).map_or(Replaced::Nothing, Replaced::By),
+        };
+        let columns = self.columns.as_slice();
+        let inserted = ObservedOperation::Write { key, writer, replaced: Replaced::Nothing, columns };
+        let updated = ObservedOperation::Write { key, writer, replaced: before, columns };
+        let deleted = ObservedOperation::Delete { key, deleted: writer };
+        let operation = match rows.role {
+            RowRole::Read => ObservedOperation::Read { key, writer, columns },
+            RowRole::Inserted => inserted,
+            RowRole::Deleted => deleted,
+            RowRole::Upserted(place) if field(place) == Some(b"0") => inserted,
+            RowRole::Updated | RowRole::Upserted(_) => updated,
+            RowRole::Merged(place) => match field(place) {
+                Some(b"INSERT") => inserted,
+                Some(b"UPDATE") => updated,
+                Some(b"DELETE") => deleted,
+                _ => return self.fail("the action of MERGE can't be read"),
+            },
+        };
+        let written = !matches!(rows.role, RowRole::Read);
+        self.draft.push(operation, statement.number);
+        self.wrote |= written;
+        if self.compared {
+            self.shown.push(ShownRow { key, written });
+        }
+        if statement.searched[entry] {
+            if self.found.len() <= entry {
+                self.found.resize(entry + 1, Vec::new());
+            }
+            self.found[entry].push(id);
+        }
+    }
+
+    /// The key; `None` if a part of it is NULL.
+    fn key<'f>(
+        &mut self,
+        rows: &ObservedRows,
+        forms: &Forms,
+        field: &impl Fn(u16) -> Option<&'f [u8]>,
+        numbers: &mut TextNumbers<'_>,
+    ) -> Option<i64> {
+        if let (KeyForm::Integer, [place]) = (forms.key, rows.key.as_slice()) {
+            let id = integer(field(*place)?);
+            if id.is_none() {
+                self.fail("a key can't be read");
+            }
+            return id;
+        }
+        self.text.clear();
+        for (place, part) in rows.key.iter().enumerate() {
+            if place > 0 {
+                self.text.extend_from_slice(BETWEEN);
+            }
+            self.text.extend_from_slice(field(*part)?);
+        }
+        Some(numbers.number(&self.text))
+    }
+
+    /// Ends a statement that was answered.
+    pub(super) fn answered(&mut self, statement: &SeenStatement) {
+        self.pending = self.pending.saturating_sub(1);
+        let mut noted = self.noted.drain(..statement.noted.len().min(self.noted.len()));
+        for search in &statement.what.searches {
+            let Some(rows) = statement.what.rows.get(search.rows) else { continue };
+            let key = search.key.as_ref().map(|_| noted.next().flatten());
+            self.columns.clear();
+            let mut comparable = key != Some(None);
+            for _ in &search.operands {
+                match noted.next().flatten() {
+                    Some(value) => self.columns.push(value),
+                    None => comparable = false,
+                }
+            }
+            let found = self.found.get(search.rows).map_or(&[][..], Vec::as_slice);
+            if comparable {
+                let operation = ObservedOperation::Search {
+                    table: rows.table,
+                    predicate: search.predicate,
+                    key: key.flatten(),
+                    operands: &self.columns,
+                    found,
+                };
+                self.draft.push(operation, statement.number);
+            }
+        }
+        drop(noted);
+        self.found.iter_mut().for_each(Vec::clear);
+        for table in &statement.what.unseen {
+            self.draft.push(ObservedOperation::Unseen { table: *table }, statement.number);
+        }
+    }
+
+    /// Marks the instant: everything so far has been answered, and COMMIT not been sent.
+    pub(super) fn mark(&mut self, at: impl FnOnce() -> u64) {
+        if std::mem::take(&mut self.wrote) {
+            self.draft.push(ObservedOperation::Answered { at: at() }, 0);
+        }
+    }
+
+    /// The rows shown since the last call.
+    pub(super) fn take_shown(&mut self) -> std::vec::Drain<'_, ShownRow> {
+        self.shown.drain(..)
+    }
+
+    /// Notes that the transaction's rows are incomplete, for this reason; the first is kept.
+    #[cold]
+    pub(super) fn fail(&mut self, why: &str) {
+        self.incomplete.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// The reason why rows are missing, if they are; `unknown` if the outcome is.
+    pub(super) fn incomplete(&self, unknown: bool) -> Option<&str> {
+        let unanswered = unknown && self.pending > 0;
+        self.incomplete.as_deref().or(unanswered.then_some("a statement was not answered"))
+    }
+
+    /// What was shown so far.
+    pub(super) fn draft(&self) -> &ObservedDraft {
+        &self.draft
+    }
+}
+
+/// Writes a value's text. Returns false if it is NULL.
+fn write_value(value: &SearchValue, variables: &Variables, into: &mut Vec<u8>) -> bool {
+    match value {
+        SearchValue::Null => false,
+        SearchValue::Constant(text) => {
+            into.extend_from_slice(text.as_bytes());
+            true
+        }
+        SearchValue::Variable(slot) => variables.write_text(*slot, into),
+    }
+}
+
+/// The number of a value in the log; `None` if it isn't of the form.
+fn value_of(text: &[u8], form: ValueForm, numbers: &mut TextNumbers<'_>) -> Option<i64> {
+    match form {
+        ValueForm::Integer => integer(text).filter(|number| *number != NULL),
+        ValueForm::Boolean => match text {
+            b"t" | b"true" | b"1" => Some(1),
+            b"f" | b"false" | b"0" => Some(0),
+            _ => None,
+        },
+        ValueForm::Text => Some(numbers.number(text)),
+    }
+}
+
+/// The number of a (sub)transaction.
+fn transaction(text: &[u8]) -> Option<u32> {
+    integer(text).and_then(|number| u32::try_from(number).ok())
+}
