@@ -211,7 +211,7 @@ pub struct Plan {
         help_heading = heading::EXPERT,
         hide_short_help = true
     )]
-    pub no_observe: Option<bool>,
+    pub no_server_side: Option<bool>,
     /// Make a new connection for each transaction
     #[arg(
         long,
@@ -271,7 +271,7 @@ impl Plan {
             jobs: Some(1),
             seed: Some(1),
             strict_levels: Some(false),
-            no_observe: Some(false),
+            no_server_side: Some(false),
             connect: Some(false),
             ..Plan::default()
         }
@@ -291,7 +291,7 @@ impl Plan {
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
             time_limit, warmup, max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries,
             retry_sqlstate, continue_on_error, protocol, jobs,
-            seed, strict_levels, no_observe, connect, require, server_settings, full, experiment;
+            seed, strict_levels, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
         )
@@ -423,7 +423,7 @@ impl Plan {
 
     /// True if the server's own statistics are sampled.
     pub fn observes(&self) -> bool {
-        self.no_observe == Some(false)
+        self.no_server_side == Some(false)
     }
 
     /// The number of rounds.

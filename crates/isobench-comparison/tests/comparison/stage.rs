@@ -165,7 +165,7 @@ fn design(options: &str) -> Design {
         rounds: Some(1),
         transactions: Some(5),
         warmup: Some(0.0),
-        no_observe: Some(true),
+        no_server_side: Some(true),
         ..Plan::default()
     };
     Design::resolve(&options, None, defaults, &InitOptions::default()).expect("a plan")

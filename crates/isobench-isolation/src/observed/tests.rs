@@ -25,7 +25,7 @@ fn update(id: i64, writer: u32) -> ObservedOperation<'static> {
     ObservedOperation::Write { key: key(id), writer, replaced: Replaced::Unknown, columns: &[] }
 }
 
-fn insert<'c>(id: i64, writer: u32, columns: &'c [i64]) -> ObservedOperation<'c> {
+fn insert(id: i64, writer: u32, columns: &[i64]) -> ObservedOperation<'_> {
     ObservedOperation::Write { key: key(id), writer, replaced: Replaced::Nothing, columns }
 }
 

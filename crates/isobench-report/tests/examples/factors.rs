@@ -207,7 +207,7 @@ pub fn scan() -> Document {
     document.plan.vary = Some(vec![parameter("server-version=14,18"), parameter("rows=100,1000,10000")]);
     document.plan.clients = Some(vec![1]);
     document.plan.jobs = Some(1);
-    document.plan.no_observe = Some(false);
+    document.plan.no_server_side = Some(false);
     let server = |version: &str| Server {
         version: version.to_owned(),
         description: format!("PostgreSQL {version} on x86_64-pc-linux-gnu"),

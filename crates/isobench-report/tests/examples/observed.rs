@@ -16,7 +16,7 @@ pub fn observed(mut document: Document) -> Document {
     document.command = ["isobench", "compare", "--calibrate", "--resolve", "2%"].map(str::to_owned).into();
     document.finished_at = Some("2025-01-01T12:01:30Z".to_owned());
     document.plan.calibrate = Some(true);
-    document.plan.no_observe = Some(false);
+    document.plan.no_server_side = Some(false);
     document.plan.resolve = Some(Share(0.02));
     document.plan.time_limit = Some(600.0);
     document.resolution = Some(Resolution { wanted: 0.02, reached: Some(0.06), more_rounds: Some(14) });

@@ -229,7 +229,7 @@ fn tables_of_cockroachdb_are_loaded_once_and_put_back() {
     let (load, trial) = (load(), trial(statement));
     let script = format!("{head}\n{load}{trial}{PUT_BACK}{cell}{LOOKED}{PUT_BACK}{cell}");
     let options = "compare -w tpcb-like --levels ser --strategies single-statement --clients 1 --transactions 1 --warmup 0 \
-        --rounds 2 --no-observe --json out.json";
+        --rounds 2 --no-server-side --json out.json";
     let finished = on_scripted(&scene, &script, &words(options)).expect(0);
     let finished =
         finished.says(&["note: loading takes long on CockroachDB, so the tables were loaded once"]);
@@ -296,7 +296,7 @@ fn a_savepoint_of_cockroachdb_is_gone_back_to() {
     );
     let script = format!("{head}\n{}{}{cell}{LOOKED}", load(), trial(&tried));
     let options = "compare -w tpcb-like --levels ser --strategies savepoint --clients 1 --transactions 2 --warmup 0 --rounds 1 \
-        --no-observe --json out.json";
+        --no-server-side --json out.json";
     on_scripted(&scene, &script, &words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     let round = rounds(&document).next().expect("a round");

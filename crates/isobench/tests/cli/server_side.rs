@@ -131,10 +131,10 @@ fn forbidden_views_cost_nothing_but_what_they_show() {
 #[test]
 fn without_an_observer_nothing_is_asked() {
     let Some(scene) = Scene::with_server("without_an_observer_nothing_is_asked") else { return };
-    let line = "compare -w tpcb-like --levels rc -c 1 --transactions 5 --warmup 0 --rounds 1 --no-observe --json out.json";
+    let line = "compare -w tpcb-like --levels rc -c 1 --transactions 5 --warmup 0 --rounds 1 --no-server-side --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");
-    assert_eq!(document["plan"]["no-observe"], true);
+    assert_eq!(document["plan"]["no-server-side"], true);
     assert!(cells(&document)[0]["rounds"][0].get("server").is_none());
 }
 
