@@ -9,7 +9,7 @@ use isobench_isolation::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Experiment, Requirement, RetriedState, Setting, Share, Vary, time};
+use crate::{Experiment, Observe, Requirement, RetriedState, Setting, Share, Vary, time};
 
 /// The headings of the options in help.
 mod heading {
@@ -202,6 +202,9 @@ pub struct Plan {
         hide_short_help = true
     )]
     pub strict_levels: Option<bool>,
+    /// How the reads and writes of transactions are observed, for the verdict [default: rows]
+    #[arg(long, value_name = "HOW", help_heading = heading::EXPERT, hide_short_help = true)]
+    pub observe: Option<Observe>,
     /// Don't sample the server's own statistics (waits, locks, counters)
     #[arg(
         long,
@@ -271,6 +274,7 @@ impl Plan {
             jobs: Some(1),
             seed: Some(1),
             strict_levels: Some(false),
+            observe: Some(Observe::Rows),
             no_server_side: Some(false),
             connect: Some(false),
             ..Plan::default()
@@ -291,7 +295,7 @@ impl Plan {
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
             time_limit, warmup, max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries,
             retry_sqlstate, continue_on_error, protocol, jobs,
-            seed, strict_levels, no_server_side, connect, require, server_settings, full, experiment;
+            seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
         )
@@ -421,8 +425,13 @@ impl Plan {
         self.connect == Some(true)
     }
 
+    /// How the reads and writes of transactions are observed.
+    pub fn observe(&self) -> Observe {
+        self.observe.unwrap_or_default()
+    }
+
     /// True if the server's own statistics are sampled.
-    pub fn observes(&self) -> bool {
+    pub fn watches_server(&self) -> bool {
         self.no_server_side == Some(false)
     }
 
