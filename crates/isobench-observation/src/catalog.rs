@@ -1,0 +1,181 @@
+//! What the server's catalogs say of the tables, functions and names that scripts use.
+
+mod load;
+mod relation;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use relation::{
+    Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Unobservable,
+};
+
+/// The index of a relation in a [`Catalog`].
+pub(crate) type RelationId = usize;
+
+/// The tables, functions and settings of a session, as far as they decide what its statements mean.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Catalog {
+    /// The server's `server_version_num`, for example 180004.
+    pub version: u32,
+    /// The schemas that are searched for unqualified names, in order: `current_schemas(true)`.
+    pub search_path: Vec<String>,
+    /// False if a backslash escapes in plain literals (`standard_conforming_strings` is off).
+    pub standard_strings: bool,
+    /// The tables, views and other relations of all schemas, in order of schema and name.
+    pub relations: Vec<Relation>,
+    /// The foreign keys.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// The functions by name: those of users, and those of the system that aren't plain (aggregates,
+    /// window functions, functions that return sets).
+    pub functions: BTreeMap<String, FunctionFacts>,
+    /// The operators of users whose functions may write.
+    pub writing_operators: BTreeSet<String>,
+}
+
+/// What is known of all functions with one name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, as the catalog has them")]
+pub struct FunctionFacts {
+    /// One of them is an aggregate.
+    pub aggregate: bool,
+    /// One of them returns a set.
+    pub set: bool,
+    /// One of them may write to tables: it is volatile, and not the system's own.
+    pub writes: bool,
+    /// One of them may read tables: it isn't the system's own.
+    pub reads: bool,
+}
+
+/// Functions of the system that execute SQL given as text or by a table's name.
+const READERS: [&str; 16] = [
+    "cursor_to_xml",
+    "cursor_to_xmlschema",
+    "database_to_xml",
+    "database_to_xml_and_xmlschema",
+    "database_to_xmlschema",
+    "query_to_xml",
+    "query_to_xml_and_xmlschema",
+    "query_to_xmlschema",
+    "schema_to_xml",
+    "schema_to_xml_and_xmlschema",
+    "schema_to_xmlschema",
+    "table_to_xml",
+    "table_to_xml_and_xmlschema",
+    "table_to_xmlschema",
+    "ts_rewrite",
+    "ts_stat",
+];
+
+/// Aggregates that are syntax, not functions of the catalog (PostgreSQL 16).
+const AGGREGATES: [&str; 2] = ["json_arrayagg", "json_objectagg"];
+
+impl Catalog {
+    /// True if the server shows the version that an UPDATE replaced: `old.xmin` in RETURNING.
+    pub(crate) fn shows_old(&self) -> bool {
+        self.version >= 180_000
+    }
+
+    /// True if MERGE has RETURNING.
+    pub(crate) fn merge_returns(&self) -> bool {
+        self.version >= 170_000
+    }
+
+    /// The facts of the functions with a name.
+    pub(crate) fn function(&self, name: &str) -> FunctionFacts {
+        let mut facts = self.functions.get(name).copied().unwrap_or_default();
+        facts.aggregate |= AGGREGATES.contains(&name);
+        facts.reads |= READERS.contains(&name);
+        facts
+    }
+
+    /// The relation that a name denotes; `None` if there is none.
+    pub(crate) fn resolve(&self, schema: Option<&str>, name: &str) -> Option<RelationId> {
+        let find = |schema: &str| {
+            self.relations
+                .binary_search_by(|relation| {
+                    (relation.schema.as_str(), relation.name.as_str()).cmp(&(schema, name))
+                })
+                .ok()
+        };
+        match schema {
+            Some(schema) => find(schema),
+            None => self.search_path.iter().find_map(|schema| find(schema)),
+        }
+    }
+
+    /// True if the system's own functions, operators and types can't be hidden by users' ones.
+    pub(crate) fn system_first(&self) -> bool {
+        self.search_path
+            .iter()
+            .find(|schema| !schema.starts_with("pg_temp"))
+            .is_none_or(|schema| schema == "pg_catalog")
+    }
+
+    /// The table whose rows a relation's rows are: the root of its partitions or ancestors.
+    pub(crate) fn root(&self, relation: RelationId) -> RelationId {
+        match &self.relations[relation].inheritance {
+            Inheritance::Partition { root } | Inheritance::Child { root } => {
+                self.resolve(Some(&root.0), &root.1).unwrap_or(relation)
+            }
+            _ => relation,
+        }
+    }
+
+    /// Why the rows of a relation can't be observed; `None` if they can.
+    pub(crate) fn unobservable(&self, relation: RelationId) -> Option<Unobservable> {
+        let named = &self.relations[relation];
+        let root = &self.relations[self.root(relation)];
+        if let Some(reason) = named.own_reason().or_else(|| root.own_reason()) {
+            return Some(reason);
+        }
+        if root.key.is_empty() {
+            return Some(Unobservable::NoKey);
+        }
+        let family = self.relations.iter().filter(|other| match &other.inheritance {
+            Inheritance::Child { root: name } => (&name.0, &name.1) == (&root.schema, &root.name),
+            _ => false,
+        });
+        let own_names = root.key_names();
+        for child in family {
+            // Otherwise two rows of the child may have the same key.
+            if child.key_names() != own_names {
+                return Some(Unobservable::ChildKey { child: child.qualified() });
+            }
+        }
+        None
+    }
+
+    /// The tables in which rows change when rows of `relation` are deleted, or when its `columns` are
+    /// updated (`None`: deleted).
+    pub(crate) fn cascades(
+        &self,
+        relation: RelationId,
+        columns: Option<&BTreeSet<String>>,
+    ) -> BTreeSet<RelationId> {
+        let mut found = BTreeSet::new();
+        let mut queue = vec![(self.root(relation), columns.cloned())];
+        while let Some((target, columns)) = queue.pop() {
+            for key in &self.foreign_keys {
+                let Some((referenced, referencing)) = self.ends(key) else { continue };
+                let action = match &columns {
+                    None => key.on_delete,
+                    Some(columns) if key.referenced_columns.iter().any(|name| columns.contains(name)) => {
+                        key.on_update
+                    }
+                    Some(_) => OnChange::Nothing,
+                };
+                if referenced != target || action == OnChange::Nothing || !found.insert(referencing) {
+                    continue;
+                }
+                let deletes = columns.is_none() && action == OnChange::Cascade;
+                queue.push((referencing, (!deletes).then(|| key.columns.iter().cloned().collect())));
+            }
+        }
+        found
+    }
+
+    fn ends(&self, key: &ForeignKey) -> Option<(RelationId, RelationId)> {
+        let find = |name: &(String, String)| self.resolve(Some(&name.0), &name.1).map(|id| self.root(id));
+        Some((find(&key.referenced)?, find(&key.table)?))
+    }
+}

@@ -1,0 +1,217 @@
+//! Tables, views and their parts.
+
+use std::fmt;
+
+/// A table, view or other relation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, as the catalog has them")]
+pub struct Relation {
+    /// The schema.
+    pub schema: String,
+    /// The name.
+    pub name: String,
+    /// The kind.
+    pub kind: RelationKind,
+    /// True for a temporary table.
+    pub temporary: bool,
+    /// Its place among partitions, or tables that inherit.
+    pub inheritance: Inheritance,
+    /// The columns in order.
+    pub columns: Vec<Column>,
+    /// The columns (places in `columns`) of the primary key, or of another unique, immediate, complete
+    /// and valid index of columns that are NOT NULL. Empty if there is none.
+    pub key: Vec<usize>,
+    /// The events that fire triggers of users.
+    pub triggers: Events,
+    /// The events that fire triggers before the row is written, which may skip or change it.
+    pub before_row: Events,
+    /// True if the table has rules.
+    pub rules: bool,
+    /// True if row-level security is enabled.
+    pub row_security: bool,
+    /// True if a column's default, or a view's query, calls a function that may write to tables.
+    pub calls_writing: bool,
+}
+
+/// The kind of a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelationKind {
+    /// An ordinary table.
+    Table,
+    /// A partitioned table.
+    Partitioned,
+    /// A view.
+    View,
+    /// A materialised view.
+    Materialized,
+    /// A foreign table.
+    Foreign,
+    /// A catalog, or a view of catalogs, of the system.
+    System,
+    /// A sequence, or anything else.
+    Other,
+}
+
+/// The place of a table among partitions, or tables that inherit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Inheritance {
+    /// It stands alone, or is the root of partitions.
+    None,
+    /// It is a partition, at any depth.
+    Partition {
+        /// Schema and name of the outermost partitioned table.
+        root: (String, String),
+    },
+    /// Other tables inherit from it.
+    Parent,
+    /// It inherits from another table.
+    Child {
+        /// Schema and name of the outermost ancestor.
+        root: (String, String),
+    },
+    /// It inherits from several tables.
+    Several,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// The name.
+    pub name: String,
+    /// The type, as far as comparisons are understood.
+    pub kind: ColumnType,
+}
+
+/// The type of a column, as far as comparisons are understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnType {
+    /// `smallint`, `integer`, `bigint`
+    Integer,
+    /// `boolean`
+    Boolean,
+    /// `text` or `varchar` with a deterministic collation.
+    Text,
+    /// Another type of which a value is NULL or not.
+    Scalar,
+    /// A composite type, which `IS NULL` looks into.
+    Composite,
+}
+
+/// Events that fire triggers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Events {
+    /// INSERT.
+    pub insert: bool,
+    /// UPDATE.
+    pub update: bool,
+    /// DELETE.
+    pub delete: bool,
+}
+
+/// A foreign key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// Schema and name of the table that has it.
+    pub table: (String, String),
+    /// The columns of that table.
+    pub columns: Vec<String>,
+    /// Schema and name of the table that it references.
+    pub referenced: (String, String),
+    /// The columns of that table.
+    pub referenced_columns: Vec<String>,
+    /// What becomes of the row if the referenced one is deleted.
+    pub on_delete: OnChange,
+    /// What becomes of the row if the referenced columns are updated.
+    pub on_update: OnChange,
+}
+
+/// What a foreign key does to its row when the referenced row changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnChange {
+    /// It changes nothing (and may refuse).
+    Nothing,
+    /// It deletes the row, or updates its columns.
+    Cascade,
+    /// It sets the columns to NULL or their defaults.
+    Set,
+}
+
+/// The reason that the rows of a relation can't be observed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unobservable {
+    /// It isn't a table.
+    Kind(RelationKind),
+    /// It is a temporary table.
+    Temporary,
+    /// No key tells its rows apart.
+    NoKey,
+    /// A table that inherits from it lacks its key.
+    ChildKey {
+        /// The table that inherits.
+        child: String,
+    },
+    /// It inherits from several tables.
+    SeveralParents,
+    /// Policies hide rows.
+    RowSecurity,
+    /// Rules rewrite statements.
+    Rules,
+}
+
+impl fmt::Display for Unobservable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind(RelationKind::View) => f.write_str("it is a view"),
+            Self::Kind(RelationKind::Materialized) => f.write_str("it is a materialized view"),
+            Self::Kind(RelationKind::Foreign) => f.write_str("it is a foreign table"),
+            Self::Kind(RelationKind::System) => f.write_str("it is a catalog of the system"),
+            Self::Kind(_) => f.write_str("it isn't a table"),
+            Self::Temporary => f.write_str("it is a temporary table"),
+            Self::NoKey => {
+                f.write_str("it has no primary key, nor another unique index of columns that are NOT NULL")
+            }
+            Self::ChildKey { child } => write!(f, "table {child}, which inherits from it, lacks its key"),
+            Self::SeveralParents => f.write_str("it inherits from several tables"),
+            Self::RowSecurity => f.write_str("it has row-level security"),
+            Self::Rules => f.write_str("it has rules"),
+        }
+    }
+}
+
+impl Relation {
+    /// The name, with its schema unless that is `public`.
+    pub(crate) fn qualified(&self) -> String {
+        if self.schema == "public" { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
+    }
+
+    /// The place of a column.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    pub(crate) fn key_names(&self) -> Vec<&str> {
+        self.key.iter().map(|place| self.columns[*place].name.as_str()).collect()
+    }
+
+    /// True if keys need the table's number as well, because tables inherit from it.
+    pub(crate) fn has_children(&self) -> bool {
+        self.inheritance == Inheritance::Parent
+    }
+
+    /// The reason that lies in the relation itself.
+    pub(super) fn own_reason(&self) -> Option<Unobservable> {
+        if !matches!(self.kind, RelationKind::Table | RelationKind::Partitioned) {
+            Some(Unobservable::Kind(self.kind))
+        } else if self.temporary {
+            Some(Unobservable::Temporary)
+        } else if self.inheritance == Inheritance::Several {
+            Some(Unobservable::SeveralParents)
+        } else if self.row_security {
+            Some(Unobservable::RowSecurity)
+        } else if self.rules {
+            Some(Unobservable::Rules)
+        } else {
+            None
+        }
+    }
+}

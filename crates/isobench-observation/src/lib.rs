@@ -1,0 +1,296 @@
+//! SQL understood: which rows a statement reads and writes, and the output columns that show them.
+//!
+//! On PostgreSQL every row carries the number of the transaction that wrote it (`xmin`). A statement
+//! whose result includes the keys of its rows and their `xmin` tells what it read and wrote, so no
+//! schema has to be changed and no comment written. [`observe`] finds the tables and keys of every
+//! statement of the scripts in a [`Catalog`], and inserts such columns after the author's own.
+//!
+//! The author's text stays as it is, byte for byte: columns are inserted at places that are found by
+//! the parser's tokens, and nothing is printed anew. A statement that isn't understood completely is
+//! left as it is, and said to be dark. What is seen and what isn't is told per statement
+//! ([`SeenStatement`]).
+//!
+//! The crate is pure: it has no sockets; [`Catalog::load`] is given a function that queries. Not
+//! here: sending and reading results (`isobench-runner`), and judging
+//! (`isobench-isolation`).
+//!
+//! Assumptions, which the caller has to ensure or which the log's reader has to know:
+//!
+//! - The catalog was read in a session like those of the scripts: the same database, user and
+//!   `search_path`. The schema doesn't change during the run.
+//! - In the simple protocol a variable's value is SQL text. A value that is anything but a number,
+//!   `true`, `false` or NULL may change what a statement means; it isn't an operand of a search.
+
+mod catalog;
+mod dark;
+mod render;
+mod statement;
+mod tokens;
+
+use std::collections::BTreeSet;
+
+use isobench_isolation::observed::{KeyForm, ObservedColumn, ObservedTable, Predicate, ValueForm};
+use isobench_script::{CommandKind, Script, Sql};
+
+pub use catalog::{
+    Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
+    RelationKind, Unobservable,
+};
+pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};
+use render::{Renderer, Tables, key_text, mentioned};
+use statement::{Examiner, Finding, Role, Surroundings, changed_names, changes_names, sets_savepoint};
+use tokens::Text;
+
+/// What can be observed of scripts, which were changed to show it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The tables, as the scripts' statements number them.
+    pub tables: Vec<ObservedTable>,
+    /// The conditions of searches, as the scripts' statements number them.
+    pub predicates: Vec<Predicate>,
+    /// Every statement of every script, in order.
+    pub statements: Vec<SeenStatement>,
+}
+
+/// A command's findings: for each of its statements, or `None` if it isn't understood at all.
+struct Examined {
+    script: usize,
+    command: usize,
+    /// The statements with their texts.
+    findings: Vec<(String, Finding)>,
+}
+
+/// Extends the statements of scripts with columns that show the rows which they read and write, and
+/// tells what is seen. Scripts of other products than PostgreSQL mustn't be observed.
+pub fn observe<'s>(scripts: impl IntoIterator<Item = &'s mut Script>, catalog: &Catalog) -> Observed {
+    let mut scripts: Vec<&mut Script> = scripts.into_iter().collect();
+    let (surroundings, obstacle) = surroundings(&scripts, catalog);
+    let mut examined = Vec::new();
+    for (script, parsed) in scripts.iter().enumerate() {
+        for (command, parsed) in parsed.commands.iter().enumerate() {
+            if let CommandKind::Sql(sql) = &parsed.kind {
+                let findings = examine(sql, catalog, &surroundings, obstacle.as_ref());
+                examined.push(Examined { script, command, findings });
+            }
+        }
+    }
+    let mut tables = number_tables(&examined);
+    let unseen = spread(&mut examined, &tables);
+    let mut predicates = Vec::new();
+    let mut statements = Vec::new();
+    for command in &examined {
+        let script = &mut *scripts[command.script];
+        let file = script.name.clone();
+        let Some(own) = script.commands.get_mut(command.command) else { continue };
+        let line = own.line;
+        let CommandKind::Sql(sql) = &mut own.kind else { continue };
+        let mut renderer = Renderer { catalog, tables: &mut tables, predicates: &mut predicates };
+        let rewritten = extend(sql, command, &mut renderer);
+        for (place, (text, finding)) in command.findings.iter().enumerate() {
+            statements.push(SeenStatement {
+                file: file.clone(),
+                line,
+                place: number(place),
+                text: text.clone(),
+                rewritten: rewritten.contains(&place),
+                tables: seen_tables(finding, catalog),
+                dark: finding.dark.clone(),
+            });
+        }
+    }
+    Observed { tables: described(&tables, catalog, &unseen), predicates, statements }
+}
+
+/// What all scripts do to names, and a reason not to observe any of them.
+fn surroundings(scripts: &[&mut Script], catalog: &Catalog) -> (Surroundings, Option<Dark>) {
+    let mut found = Surroundings::default();
+    let mut obstacle = None;
+    for sql in scripts.iter().flat_map(|script| &script.commands).filter_map(|command| match &command.kind {
+        CommandKind::Sql(sql) => Some(sql),
+        _ => None,
+    }) {
+        let Some(text) = Text::scan(sql) else { continue };
+        for range in text.statements() {
+            found.changed.extend(changed_names(&text, &range));
+            found.savepoints |= sets_savepoint(&text, &range);
+            if let Some(by) = changes_names(&text, &range) {
+                obstacle = Some(Dark::NamesChange { by });
+            }
+        }
+    }
+    if !catalog.standard_strings {
+        obstacle = Some(Dark::Session { setting: "standard_conforming_strings" });
+    } else if !catalog.system_first() {
+        obstacle = Some(Dark::Session { setting: "search_path" });
+    }
+    (found, obstacle)
+}
+
+/// The findings of each statement of a command.
+fn examine(
+    sql: &Sql,
+    catalog: &Catalog,
+    surroundings: &Surroundings,
+    obstacle: Option<&Dark>,
+) -> Vec<(String, Finding)> {
+    let unknown = |text: &str, dark: Dark| {
+        (text.to_owned(), Finding { dark: vec![dark], writes_anything: true, ..Finding::default() })
+    };
+    let scanned = Text::scan(sql);
+    let ranges = scanned.as_ref().map(Text::statements).unwrap_or_default();
+    let (Some(text), true) = (scanned, ranges.len() == sql.statements.len()) else {
+        // The runner counts statements as the script does.
+        let written = sql.parameterized.trim();
+        return sql.statements.iter().map(|_| unknown(written, Dark::NotUnderstood)).collect();
+    };
+    ranges
+        .into_iter()
+        .map(|range| {
+            let written = written(sql, &text, &range);
+            if let Some(obstacle) = obstacle {
+                return unknown(&written, obstacle.clone());
+            }
+            (written, Examiner::new(catalog, surroundings, &text, range).examine())
+        })
+        .collect()
+}
+
+/// A statement's text with the names of variables, on one line.
+fn written(sql: &Sql, text: &Text<'_>, range: &std::ops::Range<usize>) -> String {
+    let own = text.written(range);
+    let mut named = String::with_capacity(own.len());
+    let mut rest = own;
+    // From the last parameter on, `$12` before `$1`.
+    let names: Vec<String> = sql
+        .pieces
+        .iter()
+        .filter_map(|piece| match piece {
+            isobench_script::Piece::Variable { written, .. } => Some(written.clone()),
+            isobench_script::Piece::Text(_) => None,
+        })
+        .collect();
+    while let Some(at) = rest.find('$') {
+        named.push_str(&rest[..at]);
+        let digits = rest[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+        let known = rest[at + 1..=at + digits]
+            .parse::<usize>()
+            .ok()
+            .and_then(|number| names.get(number.wrapping_sub(1)));
+        match known {
+            Some(name) => {
+                named.push_str(name);
+                rest = &rest[at + 1 + digits..];
+            }
+            None => {
+                named.push('$');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    named.push_str(rest);
+    named.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Numbers the tables of which rows are shown, and collects the columns that searches mention.
+fn number_tables(examined: &[Examined]) -> Tables {
+    let mut tables = Tables::default();
+    for (_, finding) in examined.iter().flat_map(|command| &command.findings) {
+        for shown in &finding.shown {
+            tables.number(shown.table);
+        }
+        for search in &finding.searches {
+            let Some(shown) = finding.shown.get(search.shown) else { continue };
+            let mut columns = Vec::new();
+            mentioned(&search.condition, &mut columns);
+            for column in columns {
+                tables.keep(shown.table, &column);
+            }
+        }
+    }
+    tables
+}
+
+/// Gives statements that may write anything all tables as unseen. Returns the tables that any
+/// statement writes without showing it.
+fn spread(examined: &mut [Examined], tables: &Tables) -> BTreeSet<usize> {
+    let mut unseen = BTreeSet::new();
+    for (_, finding) in examined.iter_mut().flat_map(|command| &mut command.findings) {
+        if finding.writes_anything {
+            finding.unseen.extend(tables.numbers.keys());
+        }
+        unseen.extend(finding.unseen.iter().copied());
+    }
+    unseen
+}
+
+/// Extends a command; returns the places of the statements that are sent differently.
+fn extend(sql: &mut Sql, command: &Examined, renderer: &mut Renderer<'_>) -> BTreeSet<usize> {
+    let mut insertions = Vec::new();
+    let mut rewritten = BTreeSet::new();
+    sql.observed.clear();
+    for (place, (_, finding)) in command.findings.iter().enumerate() {
+        let (own, observed) = renderer.render(finding, number(place));
+        if !own.is_empty() {
+            rewritten.insert(place);
+        }
+        insertions.extend(own);
+        if observed.appended > 0 || !observed.unseen.is_empty() {
+            sql.observed.push(observed);
+        }
+    }
+    sql.insert(&insertions);
+    rewritten
+}
+
+fn seen_tables(finding: &Finding, catalog: &Catalog) -> Vec<SeenTable> {
+    let mut seen: Vec<SeenTable> = Vec::new();
+    for (place, shown) in finding.shown.iter().enumerate() {
+        let relation = &catalog.relations[shown.table];
+        let (access, order) = match (shown.role, catalog.shows_old()) {
+            (Role::Read, _) => (Access::Reads, VersionOrder::None),
+            (_, true) => (Access::Writes, VersionOrder::OldAndNew),
+            (_, false) => (Access::Writes, VersionOrder::RowLock),
+        };
+        let entry = SeenTable {
+            table: relation.qualified(),
+            key: key_text(relation),
+            access,
+            order,
+            searched: finding.searches.iter().any(|search| search.shown == place),
+        };
+        if !seen.contains(&entry) {
+            seen.push(entry);
+        }
+    }
+    seen
+}
+
+fn described(tables: &Tables, catalog: &Catalog, unseen: &BTreeSet<usize>) -> Vec<ObservedTable> {
+    let describe = |(table, columns): &(usize, Vec<String>)| {
+        let relation = &catalog.relations[*table];
+        let kind = |name: &String| relation.column(name).map(|place| relation.columns[place].kind);
+        let column = |name: &String| ObservedColumn {
+            name: name.clone(),
+            form: match kind(name) {
+                Some(ColumnType::Integer) => ValueForm::Integer,
+                Some(ColumnType::Boolean) => ValueForm::Boolean,
+                _ => ValueForm::Text,
+            },
+        };
+        let single = match relation.key.as_slice() {
+            [place] => relation.columns[*place].kind == ColumnType::Integer && !relation.has_children(),
+            _ => false,
+        };
+        ObservedTable {
+            name: relation.qualified(),
+            key: if single { KeyForm::Integer } else { KeyForm::Numbered },
+            columns: columns.iter().map(column).collect(),
+            closed: !unseen.contains(table),
+        }
+    };
+    tables.list.iter().map(describe).collect()
+}
+
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}

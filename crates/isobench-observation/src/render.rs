@@ -1,0 +1,312 @@
+//! Writes the output columns that show rows, and tells the runner where they are.
+
+use std::collections::BTreeMap;
+
+use isobench_isolation::observed::Predicate;
+use isobench_script::{
+    ObservedRows, ObservedSearch, ObservedStatement, RowField, RowRole, SearchOperand, SearchValue,
+};
+
+use crate::catalog::{Catalog, Relation, RelationId};
+use crate::statement::{Condition, Finding, Packing, Role, Shown};
+
+/// The observed tables, by number, and the columns that are kept of each.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    pub numbers: BTreeMap<RelationId, u16>,
+    pub list: Vec<(RelationId, Vec<String>)>,
+}
+
+impl Tables {
+    /// The number of a table, which is new if it has none.
+    pub(crate) fn number(&mut self, table: RelationId) -> u16 {
+        *self.numbers.entry(table).or_insert_with(|| {
+            self.list.push((table, Vec::new()));
+            u16::try_from(self.list.len() - 1).unwrap_or(u16::MAX)
+        })
+    }
+
+    /// Keeps a column of a table.
+    pub(crate) fn keep(&mut self, table: RelationId, column: &str) {
+        let number = usize::from(self.number(table));
+        if let Some((_, columns)) = self.list.get_mut(number)
+            && !columns.iter().any(|kept| kept == column)
+        {
+            columns.push(column.to_owned());
+        }
+    }
+
+    pub(crate) fn columns(&self, table: RelationId) -> &[String] {
+        let number = self.numbers.get(&table).copied().map(usize::from);
+        number.and_then(|number| self.list.get(number)).map_or(&[], |(_, columns)| columns)
+    }
+
+    fn place(&self, table: RelationId, column: &str) -> u16 {
+        let place = self.columns(table).iter().position(|kept| kept == column);
+        place.and_then(|place| u16::try_from(place).ok()).unwrap_or(u16::MAX)
+    }
+}
+
+/// The columns that a condition mentions.
+pub(crate) fn mentioned(condition: &Condition, columns: &mut Vec<String>) {
+    match condition {
+        Condition::True => {}
+        Condition::Compare(name, ..)
+        | Condition::In(name, _)
+        | Condition::IsNull(name)
+        | Condition::Prefix(name, _) => {
+            columns.push(name.clone());
+        }
+        Condition::Not(inner) => mentioned(inner, columns),
+        Condition::And(parts) | Condition::Or(parts) => {
+            parts.iter().for_each(|part| mentioned(part, columns))
+        }
+    }
+}
+
+/// Builds the texts to insert, and the description of what they show.
+pub(crate) struct Renderer<'a> {
+    pub catalog: &'a Catalog,
+    pub tables: &'a mut Tables,
+    pub predicates: &'a mut Vec<Predicate>,
+}
+
+/// The texts to insert, each with its place; and what they show.
+pub(crate) type Rendered = (Vec<(usize, String)>, ObservedStatement);
+
+/// A value of a row: its expression without the qualifier.
+struct Value {
+    /// The column as SQL writes it.
+    column: String,
+    /// The name that takes the qualifier's place: `old`.
+    instead: Option<&'static str>,
+    /// True if it has no qualifier at all.
+    bare: bool,
+}
+
+/// The values of a row in order, and their places.
+struct Layout {
+    values: Vec<Value>,
+    rows: ObservedRows,
+}
+
+impl Renderer<'_> {
+    pub(crate) fn render(&mut self, finding: &Finding, statement: u32) -> Rendered {
+        let mut insertions: Vec<(usize, String)> = finding.additions.clone();
+        let mut fresh: BTreeMap<usize, String> = BTreeMap::new();
+        let (mut appended, mut inner) = (0_u16, 0_usize);
+        let mut rows = Vec::with_capacity(finding.shown.len());
+        for shown in &finding.shown {
+            let layout = self.layout(shown);
+            let names = inner_columns(shown, &layout, &mut inner, &mut fresh);
+            rows.push(outer_columns(shown, layout, names, &mut appended, &mut fresh));
+        }
+        insertions.extend(fresh);
+        insertions.sort_by_key(|(at, _)| *at);
+        let searches = finding.searches.iter().map(|search| self.search(finding, search)).collect();
+        let unseen =
+            finding.unseen.iter().filter_map(|table| self.tables.numbers.get(table).copied()).collect();
+        (insertions, ObservedStatement { statement, appended, rows, searches, unseen })
+    }
+
+    fn layout(&mut self, shown: &Shown) -> Layout {
+        let relation = &self.catalog.relations[shown.table];
+        let mut values: Vec<Value> = Vec::new();
+        let plain = |column: String| Value { column, instead: None, bare: false };
+        if shown.role == Role::Merged {
+            values.push(Value { column: "merge_action()".to_owned(), instead: None, bare: true });
+        }
+        let first_key = values.len();
+        values.extend(relation.key_names().iter().map(|name| plain(quoted(name))));
+        if relation.has_children() {
+            values.push(plain("tableoid".to_owned()));
+        }
+        let version = values.len();
+        if shown.transaction {
+            let column = "pg_catalog.pg_current_xact_id()::pg_catalog.xid".to_owned();
+            values.push(Value { column, instead: None, bare: true });
+        } else {
+            values.push(plain("xmin".to_owned()));
+        }
+        let replaced = shown.old.map(|old| {
+            values.push(Value { column: "xmin".to_owned(), instead: Some(old), bare: false });
+            values.len() - 1
+        });
+        let conflict = (shown.role == Role::Upserted).then(|| {
+            values.push(plain("xmax".to_owned()));
+            values.len() - 1
+        });
+        let first_column = values.len();
+        let columns = self.tables.columns(shown.table);
+        values.extend(columns.iter().map(|name| plain(quoted(name))));
+        let role = match shown.role {
+            Role::Read => RowRole::Read,
+            Role::Inserted => RowRole::Inserted,
+            Role::Updated => RowRole::Updated,
+            Role::Deleted => RowRole::Deleted,
+            Role::Upserted => RowRole::Upserted(field(conflict.unwrap_or_default())),
+            Role::Merged => RowRole::Merged(0),
+        };
+        let rows = ObservedRows {
+            table: self.tables.number(shown.table),
+            role,
+            packed: None,
+            key: (first_key..version).map(field).collect(),
+            version: field(version),
+            replaced: replaced.map(field),
+            columns: (first_column..values.len()).map(field).collect(),
+        };
+        Layout { values, rows }
+    }
+
+    fn search(&mut self, finding: &Finding, search: &crate::statement::Search) -> ObservedSearch {
+        let table = finding.shown.get(search.shown).map_or(0, |shown| shown.table);
+        let mut operands = Vec::new();
+        let predicate = self.predicate(table, &search.condition, &mut operands);
+        let number = self.predicates.iter().position(|known| *known == predicate).unwrap_or_else(|| {
+            self.predicates.push(predicate);
+            self.predicates.len() - 1
+        });
+        ObservedSearch { rows: search.shown, predicate: field(number), key: search.key.clone(), operands }
+    }
+
+    fn predicate(
+        &self,
+        table: RelationId,
+        condition: &Condition,
+        operands: &mut Vec<SearchOperand>,
+    ) -> Predicate {
+        let mut operand = |column: u16, value: &SearchValue| {
+            operands.push(SearchOperand { value: value.clone(), column });
+            field(operands.len() - 1)
+        };
+        match condition {
+            Condition::True => Predicate::True,
+            Condition::Compare(name, comparison, value) => {
+                let column = self.tables.place(table, name);
+                Predicate::Compare { column, comparison: *comparison, operand: operand(column, value) }
+            }
+            Condition::In(name, values) => {
+                let column = self.tables.place(table, name);
+                let operands = values.iter().map(|value| operand(column, value)).collect();
+                Predicate::In { column, operands }
+            }
+            Condition::IsNull(name) => Predicate::IsNull(self.tables.place(table, name)),
+            Condition::Prefix(name, prefix) => {
+                let column = self.tables.place(table, name);
+                let operand = operand(column, &SearchValue::Constant(prefix.clone()));
+                Predicate::Prefix { column, operand }
+            }
+            Condition::Not(inner) => Predicate::Not(Box::new(self.predicate(table, inner, operands))),
+            Condition::And(parts) => {
+                Predicate::And(parts.iter().map(|part| self.predicate(table, part, operands)).collect())
+            }
+            Condition::Or(parts) => {
+                Predicate::Or(parts.iter().map(|part| self.predicate(table, part, operands)).collect())
+            }
+        }
+    }
+}
+
+/// The expression of each value in the statement's own list, after its lists further inside were
+/// extended.
+fn inner_columns(
+    shown: &Shown,
+    layout: &Layout,
+    inner: &mut usize,
+    fresh: &mut BTreeMap<usize, String>,
+) -> Vec<String> {
+    let Some((own, inside)) = shown.levels.split_last() else { return Vec::new() };
+    let direct = |qualifier: &str| -> Vec<String> {
+        let expression = |value: &Value| match (value.bare, value.instead) {
+            (true, _) => value.column.clone(),
+            (false, Some(instead)) => format!("{instead}.{}", value.column),
+            (false, None) => format!("{qualifier}.{}", value.column),
+        };
+        layout.values.iter().map(expression).collect()
+    };
+    let mut expressions = match inside.first().or(Some(own)) {
+        Some(first) => direct(&first.qualifier),
+        None => Vec::new(),
+    };
+    for (place, level) in inside.iter().enumerate() {
+        let outer = inside.get(place + 1).unwrap_or(own);
+        let mut passed = Vec::with_capacity(expressions.len());
+        for expression in &expressions {
+            *inner += 1;
+            add(fresh, level.at, level.before, &format!("{expression} AS isobench_r{inner}"));
+            passed.push(format!("{}.isobench_r{inner}", outer.qualifier));
+        }
+        expressions = passed;
+    }
+    expressions
+}
+
+/// Extends the statement's own list; returns where its result shows the rows.
+fn outer_columns(
+    shown: &Shown,
+    layout: Layout,
+    expressions: Vec<String>,
+    appended: &mut u16,
+    fresh: &mut BTreeMap<usize, String>,
+) -> ObservedRows {
+    let mut rows = layout.rows;
+    let Some(own) = shown.levels.last() else { return rows };
+    if shown.packed == Packing::Plain {
+        let first = *appended;
+        for expression in expressions {
+            *appended += 1;
+            add(fresh, own.at, own.before, &format!("{expression} AS isobench_{appended}"));
+        }
+        shift(&mut rows, first);
+        return rows;
+    }
+    let record = format!("pg_catalog.array_agg(ROW({}))", expressions.join(", "));
+    let version = expressions.get(usize::from(rows.version)).cloned().unwrap_or_default();
+    rows.packed = Some(*appended);
+    *appended += 1;
+    let text = match shown.packed {
+        Packing::Subquery => format!("(SELECT {record} FROM {}) AS isobench_{appended}", own.qualifier),
+        _ if shown.nullable => {
+            format!("{record} FILTER (WHERE {version} IS NOT NULL) AS isobench_{appended}")
+        }
+        _ => format!("{record} AS isobench_{appended}"),
+    };
+    add(fresh, own.at, own.before, &text);
+    rows
+}
+
+fn add(fresh: &mut BTreeMap<usize, String>, at: usize, before: &str, text: &str) {
+    let place = fresh.entry(at).or_default();
+    place.push_str(if place.is_empty() { before } else { ", " });
+    place.push_str(text);
+}
+
+/// Counts the places from a first appended column on.
+fn shift(rows: &mut ObservedRows, first: RowField) {
+    for place in rows.key.iter_mut().chain(&mut rows.columns).chain(&mut rows.replaced) {
+        *place += first;
+    }
+    rows.version += first;
+    if let RowRole::Upserted(place) | RowRole::Merged(place) = &mut rows.role {
+        *place += first;
+    }
+}
+
+fn field(place: usize) -> RowField {
+    RowField::try_from(place).unwrap_or(RowField::MAX)
+}
+
+/// A name as SQL writes it: in quotes, so that it may be a keyword or have capitals.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The columns of a key, for people: `(w_id, d_id)`.
+pub(crate) fn key_text(relation: &Relation) -> String {
+    let mut names = relation.key_names();
+    if relation.has_children() {
+        names.push("tableoid");
+    }
+    format!("({})", names.join(", "))
+}

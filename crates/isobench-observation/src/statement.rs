@@ -1,0 +1,256 @@
+//! One statement: which rows it reads and writes, and where its text can be extended to show them.
+
+mod aggregates;
+mod command;
+mod condition;
+mod from;
+mod functions;
+mod query;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use isobench_isolation::observed::Comparison;
+use isobench_script::SearchValue;
+use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, Statement};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
+
+use crate::catalog::{Catalog, RelationId};
+use crate::dark::Dark;
+use crate::tokens::{Text, folded};
+
+pub(crate) use command::{changed_names, changes_names, sets_savepoint};
+
+/// What all scripts of a run do to names and transactions.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings {
+    /// The tables that a script creates, alters or drops, by the last part of their names.
+    pub changed: BTreeSet<String>,
+    /// True if a script sets savepoints, so that rows may be written by subtransactions.
+    pub savepoints: bool,
+}
+
+/// What was found of a statement.
+#[derive(Debug, Default)]
+pub(crate) struct Finding {
+    pub shown: Vec<Shown>,
+    pub searches: Vec<Search>,
+    pub dark: Vec<Dark>,
+    /// The tables that are written without being shown.
+    pub unseen: BTreeSet<RelationId>,
+    /// True if any table may be written.
+    pub writes_anything: bool,
+    /// Texts that the shown rows need elsewhere: `WITH (OLD AS …)`.
+    pub additions: Vec<(usize, String)>,
+}
+
+/// Rows that the result can show.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    /// The table; for partitions and children, the root.
+    pub table: RelationId,
+    pub role: Role,
+    /// The lists of output columns to extend, from the innermost to the statement's own.
+    pub levels: Vec<Level>,
+    /// True if the statement's own list needs an aggregate.
+    pub packed: Packing,
+    /// True if there may be no row: the missing side of an outer join.
+    pub nullable: bool,
+    /// The name of the replaced row, where the server shows it.
+    pub old: Option<&'static str>,
+    /// The writer's number where the row has no `xmin`.
+    pub transaction: bool,
+}
+
+/// How rows come into the statement's own list of output columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// A row for each row of the result.
+    Plain,
+    /// An array of records.
+    Aggregate,
+    /// An array of records, by a subquery.
+    Subquery,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Read,
+    Inserted,
+    Updated,
+    Deleted,
+    Upserted,
+    Merged,
+}
+
+/// A list of output columns that can be extended.
+#[derive(Debug, Clone)]
+pub(crate) struct Level {
+    /// The place in the text.
+    pub at: usize,
+    /// What is to be written before the first column.
+    pub before: &'static str,
+    /// The table or subquery whose columns these are, as written.
+    pub qualifier: String,
+}
+
+/// What a statement searched for.
+#[derive(Debug, Clone)]
+pub(crate) struct Search {
+    /// The entry of [`Finding::shown`] with what was found.
+    pub shown: usize,
+    pub key: Option<Vec<SearchValue>>,
+    pub condition: Condition,
+}
+
+/// A condition on the columns of a table, by their names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Condition {
+    True,
+    Compare(String, Comparison, SearchValue),
+    In(String, Vec<SearchValue>),
+    IsNull(String),
+    Prefix(String, String),
+    Not(Box<Condition>),
+    And(Vec<Condition>),
+    Or(Vec<Condition>),
+}
+
+/// The statement can't be understood, so it must not be extended.
+#[derive(Debug)]
+pub(crate) struct NotUnderstood;
+
+pub(crate) type Understood<T> = Result<T, NotUnderstood>;
+
+/// Examines a statement.
+pub(crate) struct Examiner<'a> {
+    pub catalog: &'a Catalog,
+    pub surroundings: &'a Surroundings,
+    pub text: &'a Text<'a>,
+    /// The statement's tokens.
+    pub range: Range<usize>,
+    pub found: Finding,
+    /// The tables whose rows were dealt with, by the first tokens of their names.
+    handled: BTreeSet<usize>,
+    /// The first tokens of names where a subquery's or CTE's name may stand alone.
+    known_names: BTreeSet<usize>,
+}
+
+/// The common table expressions that a query sees, by name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scope {
+    ctes: BTreeMap<String, Cte>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Cte {
+    /// The rows that it can pass on.
+    pub passes: Vec<Shown>,
+    /// True if it writes.
+    pub writes: bool,
+}
+
+impl<'a> Examiner<'a> {
+    pub(crate) fn new(
+        catalog: &'a Catalog,
+        surroundings: &'a Surroundings,
+        text: &'a Text<'a>,
+        range: Range<usize>,
+    ) -> Self {
+        Self {
+            catalog,
+            surroundings,
+            text,
+            range,
+            found: Finding::default(),
+            handled: BTreeSet::new(),
+            known_names: BTreeSet::new(),
+        }
+    }
+
+    /// Examines the statement.
+    pub(crate) fn examine(mut self) -> Finding {
+        if let Some(found) = self.command() {
+            return found;
+        }
+        self.calls();
+        if self.parsed().is_err() {
+            // Whatever was found before, the statement stays as written.
+            let before = std::mem::take(&mut self.found);
+            self.found.dark.push(Dark::NotUnderstood);
+            self.found.dark.extend(
+                before
+                    .dark
+                    .into_iter()
+                    .filter(|dark| matches!(dark, Dark::Function { .. } | Dark::Operator { .. })),
+            );
+            self.found.writes_anything = before.writes_anything || self.may_write();
+        }
+        self.found
+    }
+
+    fn parsed(&mut self) -> Understood<()> {
+        let statement = self.parse()?;
+        match &statement {
+            Statement::Query(query) => self.main_query(query)?,
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => {
+                let end = self.range.end;
+                let shown = self.write(&statement, end, &Scope::default(), true)?;
+                self.found.shown.extend(shown);
+            }
+            _ => return Err(NotUnderstood),
+        }
+        self.remaining_tables(&statement);
+        Ok(())
+    }
+
+    fn parse(&self) -> Understood<Statement> {
+        let mut tokens: Vec<TokenWithSpan> =
+            self.text.tokens[self.range.clone()].iter().map(|placed| placed.token.clone()).collect();
+        tokens.push(TokenWithSpan::new(Token::EOF, Span::empty()));
+        let dialect = PostgreSqlDialect {};
+        let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
+        let statement = parser.parse_statement().map_err(|_| NotUnderstood)?;
+        if parser.peek_token_ref().token == Token::EOF { Ok(statement) } else { Err(NotUnderstood) }
+    }
+
+    /// The statement's own query, perhaps with data-modifying statements.
+    fn main_query(&mut self, query: &Query) -> Understood<()> {
+        let end = self.range.end;
+        match &*query.body {
+            SetExpr::Insert(statement)
+            | SetExpr::Update(statement)
+            | SetExpr::Delete(statement)
+            | SetExpr::Merge(statement) => {
+                let scope = self.with(query, &Scope::default())?;
+                self.lost_writes(&scope);
+                let shown = self.write(statement, end, &scope, false)?;
+                self.found.shown.extend(shown);
+            }
+            _ => {
+                let shown = self.query(query, end, &Scope::default(), true)?;
+                self.found.shown.extend(shown);
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of a token as the parser tells it.
+    fn token(&self, span: Span) -> Understood<usize> {
+        self.text.at(span.start).filter(|place| self.range.contains(place)).ok_or(NotUnderstood)
+    }
+
+    /// The parts of a name, each with its token.
+    fn parts<'n>(&self, name: &'n ObjectName) -> Understood<Vec<(&'n Ident, usize)>> {
+        let idents: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();
+        idents.ok_or(NotUnderstood)?.into_iter().map(|ident| Ok((ident, self.token(ident.span)?))).collect()
+    }
+}
+
+/// A name as SQL compares it.
+pub(crate) fn ident(ident: &Ident) -> String {
+    folded(&ident.value, ident.quote_style.is_some())
+}

@@ -1,0 +1,136 @@
+//! Statements that aren't queries, by their leading words: what they may write.
+
+use sqlparser::tokenizer::Token;
+
+use super::{Examiner, Finding};
+use crate::dark::Dark;
+use crate::tokens::{Placed, Text};
+
+/// Commands that neither read nor write rows.
+const HARMLESS: [&str; 24] = [
+    "abort",
+    "analyze",
+    "begin",
+    "checkpoint",
+    "close",
+    "comment",
+    "commit",
+    "deallocate",
+    "discard",
+    "end",
+    "explain",
+    "listen",
+    "lock",
+    "notify",
+    "prepare",
+    "release",
+    "reset",
+    "rollback",
+    "savepoint",
+    "set",
+    "show",
+    "start",
+    "unlisten",
+    "vacuum",
+];
+
+/// Commands that read rows of unknown tables.
+const READERS: [&str; 3] = ["declare", "fetch", "move"];
+
+impl Examiner<'_> {
+    /// Examines a statement that isn't a query; `None` if it is one.
+    pub(super) fn command(&mut self) -> Option<Finding> {
+        let tokens = &self.text.tokens[self.range.clone()];
+        let first = tokens.first()?;
+        if matches!(first.token.token, Token::LParen) {
+            return None;
+        }
+        let word = first.word().unwrap_or_default().to_ascii_lowercase();
+        let has = |keyword: &str| tokens.iter().any(|token| token.is(keyword));
+        let mut found = Finding::default();
+        match word.as_str() {
+            "select" | "insert" | "update" | "delete" | "merge" | "with" | "values" | "table" => return None,
+            "rollback" | "abort" if has("to") => found.dark.push(Dark::RollbackTo),
+            "explain" if has("analyze") || has("analyse") => {
+                found.writes_anything = true;
+                found.dark.push(Dark::Command { word: "EXPLAIN ANALYZE".to_owned() });
+            }
+            "copy" if has("to") && !has("insert") && !has("update") && !has("delete") => {
+                found.dark.push(Dark::Reads { word: "COPY".to_owned() });
+            }
+            _ if READERS.contains(&word.as_str()) => {
+                found.dark.push(Dark::Reads { word: word.to_ascii_uppercase() });
+            }
+            _ if HARMLESS.contains(&word.as_str()) => {}
+            _ => {
+                found.writes_anything = true;
+                let word =
+                    if word.is_empty() { "the statement".to_owned() } else { word.to_ascii_uppercase() };
+                found.dark.push(Dark::Command { word });
+            }
+        }
+        // What a command calls: `DECLARE c CURSOR FOR SELECT f()`.
+        self.calls();
+        let calls = std::mem::take(&mut self.found);
+        if word != "explain" && word != "prepare" {
+            found.dark.extend(calls.dark);
+            found.writes_anything |= calls.writes_anything;
+        }
+        Some(found)
+    }
+
+    /// True if the words of a statement that isn't understood leave room for writing.
+    pub(super) fn may_write(&self) -> bool {
+        let tokens = &self.text.tokens[self.range.clone()];
+        let locks = |place: usize| {
+            let before = |steps: usize| place.checked_sub(steps).and_then(|place| tokens.get(place));
+            before(1).is_some_and(|token| token.is("for") || token.is("key"))
+        };
+        tokens.iter().enumerate().any(|(place, token)| {
+            token.is("insert")
+                || token.is("delete")
+                || token.is("merge")
+                || token.is("into")
+                || token.is("update") && !locks(place)
+        })
+    }
+}
+
+fn word(tokens: &[Placed], place: usize) -> String {
+    tokens.get(place).and_then(Placed::word).unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The leading words of a statement that changes what names mean.
+pub(crate) fn changes_names(text: &Text<'_>, range: &std::ops::Range<usize>) -> Option<String> {
+    const SETTINGS: [&str; 6] =
+        ["search_path", "schema", "role", "authorization", "standard_conforming_strings", "row_security"];
+    let tokens = &text.tokens[range.clone()];
+    let first = word(tokens, 0);
+    let sets = match first.as_str() {
+        "set" | "reset" => tokens.iter().take(5).any(|token| {
+            token.word().is_some_and(|word| SETTINGS.iter().any(|name| word.eq_ignore_ascii_case(name)))
+                || token.is("all")
+        }),
+        "discard" => true,
+        _ => false,
+    };
+    let calls = tokens.iter().any(|token| token.is("set_config"));
+    let words: Vec<&str> = tokens.iter().take(3).map_while(Placed::word).collect();
+    (sets || calls).then(|| if calls { "set_config()".to_owned() } else { words.join(" ") })
+}
+
+/// The names in a statement that creates, alters or drops relations.
+pub(crate) fn changed_names(text: &Text<'_>, range: &std::ops::Range<usize>) -> Vec<String> {
+    let tokens = &text.tokens[range.clone()];
+    let into = word(tokens, 0) == "select" && tokens.iter().any(|token| token.is("into"));
+    if into || matches!(word(tokens, 0).as_str(), "create" | "alter" | "drop" | "import") {
+        tokens.iter().filter_map(Placed::name).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+/// True if a statement sets a savepoint.
+pub(crate) fn sets_savepoint(text: &Text<'_>, range: &std::ops::Range<usize>) -> bool {
+    word(&text.tokens[range.clone()], 0) == "savepoint"
+}

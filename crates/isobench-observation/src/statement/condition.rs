@@ -1,0 +1,329 @@
+//! WHERE: the condition and the key that a statement searched for, as far as they can be evaluated
+//! exactly.
+
+use isobench_isolation::observed::Comparison;
+use isobench_script::SearchValue;
+use sqlparser::ast::{BinaryOperator, DataType, Expr, Ident, Spanned, UnaryOperator, Value, ValueWithSpan};
+
+use super::from::Item;
+use super::{Condition, Examiner, ident};
+use crate::catalog::{ColumnType, Relation, RelationId};
+
+/// Words that are values or functions without parentheses, not columns, unless they are quoted.
+const NOT_COLUMNS: [&str; 12] = [
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "localtime",
+    "localtimestamp",
+    "session_user",
+    "system_user",
+    "user",
+];
+
+type Key = Option<Vec<SearchValue>>;
+
+impl Examiner<'_> {
+    /// The key and the rest of a condition; `None` if it can't be evaluated exactly.
+    pub(super) fn condition(
+        &self,
+        relation: RelationId,
+        item: &Item,
+        condition: Option<&Expr>,
+    ) -> Option<(Key, Condition)> {
+        let root = &self.catalog.relations[self.catalog.root(relation)];
+        let table = Table { examiner: self, relation: root, item };
+        let Some(condition) = condition else { return Some((None, Condition::True)) };
+        let mut parts = Vec::new();
+        conjuncts(condition, &mut parts);
+        let mut conditions: Vec<Condition> = Vec::with_capacity(parts.len());
+        for part in parts {
+            conditions.push(table.condition(part)?);
+        }
+        let key = if root.has_children() { None } else { take_key(root, &mut conditions) };
+        let rest = match conditions.len() {
+            0 => Condition::True,
+            1 => conditions.remove(0),
+            _ => Condition::And(conditions),
+        };
+        Some((key, rest))
+    }
+
+    /// A condition as written, with the names of variables.
+    pub(super) fn condition_text(&self, condition: &Expr) -> String {
+        let span = condition.span();
+        let start = self.text.at(span.start);
+        let tokens = &self.text.tokens;
+        // The parser's spans end at the end of the last token, or don't know.
+        let end = (self.range.clone()).find(|place| tokens[*place].token.span.end == span.end);
+        match (start, end) {
+            (Some(start), Some(end)) if start <= end => self.text.written(&(start..end + 1)).to_owned(),
+            _ => condition.to_string(),
+        }
+    }
+}
+
+/// The parts of a condition that are joined by AND.
+fn conjuncts<'e>(condition: &'e Expr, parts: &mut Vec<&'e Expr>) {
+    match condition {
+        Expr::Nested(inner) => conjuncts(inner, parts),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            conjuncts(left, parts);
+            conjuncts(right, parts);
+        }
+        other => parts.push(other),
+    }
+}
+
+/// Takes the conditions away that require equality with a whole key.
+fn take_key(relation: &Relation, conditions: &mut Vec<Condition>) -> Key {
+    let mut values = Vec::with_capacity(relation.key.len());
+    let mut places = Vec::with_capacity(relation.key.len());
+    for column in &relation.key {
+        let column = &relation.columns[*column];
+        if !matches!(column.kind, ColumnType::Integer | ColumnType::Text) {
+            return None;
+        }
+        let found = conditions.iter().enumerate().find_map(|(place, condition)| match condition {
+            Condition::Compare(name, Comparison::Equal, value)
+                if *name == column.name && *value != SearchValue::Null =>
+            {
+                Some((place, value.clone()))
+            }
+            _ => None,
+        })?;
+        places.push(found.0);
+        values.push(found.1);
+    }
+    places.sort_unstable();
+    for place in places.into_iter().rev() {
+        conditions.remove(place);
+    }
+    Some(values)
+}
+
+/// The one table that a condition is about.
+struct Table<'e, 'a> {
+    examiner: &'e Examiner<'a>,
+    relation: &'e Relation,
+    item: &'e Item,
+}
+
+impl Table<'_, '_> {
+    fn condition(&self, expr: &Expr) -> Option<Condition> {
+        match expr {
+            Expr::Nested(inner) => self.condition(inner),
+            Expr::UnaryOp { op: UnaryOperator::Not, expr } => Some(not(self.condition(expr)?)),
+            Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+                Some(Condition::And(vec![self.condition(left)?, self.condition(right)?]))
+            }
+            Expr::BinaryOp { left, op: BinaryOperator::Or, right } => {
+                Some(Condition::Or(vec![self.condition(left)?, self.condition(right)?]))
+            }
+            Expr::BinaryOp { left, op, right } => self.comparison(left, comparison(op)?, right),
+            Expr::Between { expr, negated, low, high } => {
+                let low = self.comparison(expr, Comparison::GreaterOrEqual, low)?;
+                let high = self.comparison(expr, Comparison::LessOrEqual, high)?;
+                Some(negated_if(*negated, Condition::And(vec![low, high])))
+            }
+            Expr::InList { expr, list, negated } => {
+                let (name, kind) = self.column(expr)?;
+                let values = list.iter().map(|value| self.value(value, kind)).collect::<Option<_>>()?;
+                Some(negated_if(*negated, Condition::In(name, values)))
+            }
+            Expr::Like { negated, any: false, expr, pattern, escape_char: None } => {
+                Some(negated_if(*negated, self.like(expr, pattern)?))
+            }
+            Expr::IsNull(expr) => self.null(expr),
+            Expr::IsNotNull(expr) => Some(not(self.null(expr)?)),
+            Expr::IsTrue(expr) => self.truth(expr, true),
+            Expr::IsNotTrue(expr) => Some(not(self.truth(expr, true)?)),
+            Expr::IsFalse(expr) => self.truth(expr, false),
+            Expr::IsNotFalse(expr) => Some(not(self.truth(expr, false)?)),
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
+                let (name, kind) = self.column(expr)?;
+                (kind == ColumnType::Boolean)
+                    .then(|| Condition::Compare(name, Comparison::Equal, boolean(true)))
+            }
+            _ => None,
+        }
+    }
+
+    /// A column compared with a value, on either side.
+    fn comparison(&self, left: &Expr, op: Comparison, right: &Expr) -> Option<Condition> {
+        let (column, value, op) = match self.column(left) {
+            Some(column) => (column, right, op),
+            None => (self.column(right)?, left, turned(op)),
+        };
+        let (name, kind) = column;
+        let ordered = !matches!(op, Comparison::Equal | Comparison::NotEqual);
+        if ordered && kind != ColumnType::Integer {
+            return None;
+        }
+        Some(Condition::Compare(name, op, self.value(value, kind)?))
+    }
+
+    /// `column LIKE 'prefix%'`, or a pattern without special characters.
+    fn like(&self, expr: &Expr, pattern: &Expr) -> Option<Condition> {
+        let (name, ColumnType::Text) = self.column(expr)? else { return None };
+        let SearchValue::Constant(pattern) = self.value(pattern, ColumnType::Text)? else { return None };
+        let (prefix, open) = match pattern.strip_suffix('%') {
+            Some(prefix) => (prefix, true),
+            None => (pattern.as_str(), false),
+        };
+        if prefix.contains(['%', '_', '\\']) {
+            return None;
+        }
+        Some(if open {
+            Condition::Prefix(name, prefix.to_owned())
+        } else {
+            Condition::Compare(name, Comparison::Equal, SearchValue::Constant(pattern))
+        })
+    }
+
+    fn null(&self, expr: &Expr) -> Option<Condition> {
+        let (name, kind) = self.any_column(expr)?;
+        (kind != ColumnType::Composite).then_some(Condition::IsNull(name))
+    }
+
+    /// `column IS TRUE`, which is never NULL.
+    fn truth(&self, expr: &Expr, wanted: bool) -> Option<Condition> {
+        let (name, ColumnType::Boolean) = self.column(expr)? else { return None };
+        let known = not(Condition::IsNull(name.clone()));
+        Some(Condition::And(vec![known, Condition::Compare(name, Comparison::Equal, boolean(wanted))]))
+    }
+
+    /// A column whose values can be compared.
+    fn column(&self, expr: &Expr) -> Option<(String, ColumnType)> {
+        self.any_column(expr).filter(|(_, kind)| !matches!(kind, ColumnType::Scalar | ColumnType::Composite))
+    }
+
+    fn any_column(&self, expr: &Expr) -> Option<(String, ColumnType)> {
+        let name = match expr {
+            Expr::Nested(inner) => return self.any_column(inner),
+            Expr::Identifier(name) => {
+                let word = name.quote_style.is_none() && NOT_COLUMNS.contains(&ident(name).as_str());
+                (!word).then_some(name)?
+            }
+            Expr::CompoundIdentifier(parts) => {
+                let (name, qualifier) = parts.split_last()?;
+                self.is_table(qualifier).then_some(name)?
+            }
+            _ => return None,
+        };
+        let name = ident(name);
+        let column = &self.relation.columns[self.relation.column(&name)?];
+        Some((name, column.kind))
+    }
+
+    /// True if a qualifier is the table: its alias, or its name, perhaps with the schema.
+    fn is_table(&self, qualifier: &[Ident]) -> bool {
+        match qualifier {
+            [name] => ident(name) == self.item.name,
+            _ => false,
+        }
+    }
+
+    /// A constant or a variable, as a value of a type.
+    fn value(&self, expr: &Expr, kind: ColumnType) -> Option<SearchValue> {
+        match expr {
+            Expr::Nested(inner) => self.value(inner, kind),
+            Expr::Value(value) => self.literal(value, kind),
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } if kind == ColumnType::Integer => {
+                let SearchValue::Constant(digits) = self.value(expr, kind)? else { return None };
+                let number: i64 = digits.parse().ok()?;
+                Some(SearchValue::Constant(number.checked_neg()?.to_string()))
+            }
+            Expr::Cast { expr, data_type, format: None, .. } => {
+                if cast_type(data_type)? == kind {
+                    self.value(expr, kind)
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn literal(&self, value: &ValueWithSpan, kind: ColumnType) -> Option<SearchValue> {
+        let constant = |text: String| Some(SearchValue::Constant(text));
+        match (&value.value, kind) {
+            (Value::Null, _) => Some(SearchValue::Null),
+            (Value::Placeholder(name), _) => self.examiner.text.variable(name).map(SearchValue::Variable),
+            (Value::Number(digits, false), ColumnType::Integer) => constant(integer(digits)?),
+            (Value::Boolean(truth), ColumnType::Boolean) => Some(boolean(*truth)),
+            (Value::SingleQuotedString(text), _) => {
+                if self.examiner.text.is_partly_variable(value.span.start) {
+                    return None;
+                }
+                match kind {
+                    ColumnType::Integer => constant(integer(text)?),
+                    ColumnType::Text => constant(text.clone()),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Digits as the server prints them; `None` if they aren't digits alone, or too many.
+fn integer(digits: &str) -> Option<String> {
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| digits.parse::<i64>().ok()).flatten().map(|number| number.to_string())
+}
+
+fn boolean(truth: bool) -> SearchValue {
+    SearchValue::Constant(truth.to_string())
+}
+
+fn not(condition: Condition) -> Condition {
+    Condition::Not(Box::new(condition))
+}
+
+fn negated_if(negated: bool, condition: Condition) -> Condition {
+    if negated { not(condition) } else { condition }
+}
+
+fn comparison(op: &BinaryOperator) -> Option<Comparison> {
+    Some(match op {
+        BinaryOperator::Eq => Comparison::Equal,
+        BinaryOperator::NotEq => Comparison::NotEqual,
+        BinaryOperator::Lt => Comparison::Less,
+        BinaryOperator::LtEq => Comparison::LessOrEqual,
+        BinaryOperator::Gt => Comparison::Greater,
+        BinaryOperator::GtEq => Comparison::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+/// The comparison with its sides changed.
+fn turned(op: Comparison) -> Comparison {
+    match op {
+        Comparison::Equal | Comparison::NotEqual => op,
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+    }
+}
+
+/// The type of values that a cast makes, if it doesn't change them otherwise.
+fn cast_type(data_type: &DataType) -> Option<ColumnType> {
+    match data_type {
+        DataType::Int(None)
+        | DataType::Integer(None)
+        | DataType::Int2(None)
+        | DataType::Int4(None)
+        | DataType::Int8(None)
+        | DataType::SmallInt(None)
+        | DataType::BigInt(None) => Some(ColumnType::Integer),
+        DataType::Text | DataType::Varchar(None) => Some(ColumnType::Text),
+        DataType::Boolean | DataType::Bool => Some(ColumnType::Boolean),
+        _ => None,
+    }
+}

@@ -1,0 +1,142 @@
+//! The functions and operators that a statement calls, by its tokens, and the tables that it
+//! mentions outside its own lists.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{ObjectName, Query, Statement, Visit, Visitor};
+use sqlparser::tokenizer::Token;
+
+use super::{Examiner, ident};
+use crate::catalog::{RelationId, RelationKind};
+use crate::dark::Dark;
+
+impl Examiner<'_> {
+    /// Notes the functions and operators that may read or write tables. By tokens, so that no place
+    /// where SQL allows a call is forgotten.
+    pub(super) fn calls(&mut self) {
+        let mut seen = BTreeSet::new();
+        for place in self.range.clone() {
+            let token = &self.text.tokens[place];
+            let written = &self.text.text[token.range.clone()];
+            if self.catalog.writing_operators.contains(written) && seen.insert(written.to_owned()) {
+                self.found.dark.push(Dark::Operator { name: written.to_owned() });
+                self.found.writes_anything = true;
+            }
+            let Some(name) = token.name() else { continue };
+            let next = self.range.contains(&(place + 1)).then(|| &self.text.tokens[place + 1].token.token);
+            let before = place.checked_sub(1).map(|place| &self.text.tokens[place]);
+            let facts = self.catalog.function(&name);
+            let called = matches!(next, Some(Token::LParen)) && !before.is_some_and(|token| token.is("into"));
+            // `t.f` calls f(t) if there is no such column.
+            let as_column = before.is_some_and(|token| token.token.token == Token::Period)
+                && facts.writes
+                && !self.catalog.relations.iter().any(|relation| relation.column(&name).is_some());
+            if (called || as_column) && (facts.writes || facts.reads) && seen.insert(name.clone()) {
+                self.found.writes_anything |= facts.writes;
+                self.found.dark.push(Dark::Function { name, writes: facts.writes });
+            }
+        }
+    }
+
+    /// Notes the tables that nothing else has dealt with: those of subqueries.
+    pub(super) fn remaining_tables(&mut self, statement: &Statement) {
+        let mut relations = Relations::default();
+        let _ = statement.visit(&mut relations);
+        let mut noted = BTreeSet::new();
+        for name in &relations.names {
+            let Ok(parts) = self.parts(name) else { continue };
+            let Some((first, place)) = parts.first().copied() else { continue };
+            let end = parts.last().map_or(place, |(_, place)| *place) + 1;
+            let function = self.range.contains(&end) && self.text.tokens[end].token.token == Token::LParen;
+            let cte = parts.len() == 1 && relations.ctes.contains(&ident(first));
+            if function || cte || self.handled.contains(&place) || !noted.insert(name.to_string()) {
+                continue;
+            }
+            if let Some(relation) = self.relation(name, true) {
+                let table = self.catalog.relations[self.catalog.root(relation)].qualified();
+                self.found.dark.push(Dark::Subquery { table });
+            }
+        }
+    }
+
+    /// The relation that a name denotes, if its rows can be observed; otherwise the reason is noted.
+    pub(super) fn relation(&mut self, name: &ObjectName, read: bool) -> Option<RelationId> {
+        let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(ident).collect();
+        let found = match parts.as_slice() {
+            [name] => self.catalog.resolve(None, name),
+            [schema, name] => self.catalog.resolve(Some(schema), name),
+            _ => None,
+        };
+        let last = parts.last().cloned().unwrap_or_default();
+        let Some(relation) = found else {
+            self.found.writes_anything |= !read;
+            let dark = if self.surroundings.changed.contains(&last) {
+                Dark::Changed { table: last }
+            } else {
+                Dark::UnknownTable { name: name.to_string() }
+            };
+            self.note(dark);
+            return None;
+        };
+        let facts = &self.catalog.relations[relation];
+        let table = facts.qualified();
+        let views_write = || {
+            self.catalog.relations.iter().any(|other| other.kind == RelationKind::View && other.calls_writing)
+        };
+        if facts.kind == RelationKind::View && views_write() {
+            self.found.writes_anything = true;
+            self.note(Dark::Calls { table: table.clone() });
+        }
+        if facts.kind == RelationKind::System {
+            return None;
+        }
+        let root = &self.catalog.relations[self.catalog.root(relation)];
+        let dark =
+            if self.surroundings.changed.contains(&last) || self.surroundings.changed.contains(&root.name) {
+                Some(Dark::Changed { table })
+            } else {
+                self.catalog.unobservable(relation).map(|reason| Dark::Table { table, reason })
+            };
+        match dark {
+            None => Some(relation),
+            Some(dark) => {
+                let plain =
+                    matches!(facts.kind, RelationKind::Table | RelationKind::Partitioned) && !facts.rules;
+                // A view, a rule or a foreign table may write elsewhere.
+                self.found.writes_anything |= !read && !plain;
+                self.note(dark);
+                None
+            }
+        }
+    }
+
+    /// Notes what isn't seen, once.
+    pub(super) fn note(&mut self, dark: Dark) {
+        if !self.found.dark.contains(&dark) {
+            self.found.dark.push(dark);
+        }
+    }
+}
+
+/// The names of relations, and of common table expressions.
+#[derive(Default)]
+struct Relations {
+    names: Vec<ObjectName>,
+    ctes: BTreeSet<String>,
+}
+
+impl Visitor for Relations {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        self.names.push(relation.clone());
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.ctes.extend(ctes.map(|cte| ident(&cte.alias.name)));
+        ControlFlow::Continue(())
+    }
+}

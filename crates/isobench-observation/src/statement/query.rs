@@ -1,0 +1,497 @@
+//! SELECT: the rows that its list of output columns can show.
+
+use sqlparser::ast::{
+    Distinct, Expr, GroupByExpr, LimitClause, NonBlock, OrderByKind, Query, Select, SelectItem, SetExpr,
+    TableFactor,
+};
+use sqlparser::tokenizer::Token;
+
+use super::aggregates::Calls;
+use super::from::{Items, Source};
+use super::{Cte, Examiner, Level, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood, ident};
+use crate::dark::{Clause, Dark, Unshown};
+
+/// What decides how a SELECT's rows can be shown.
+#[expect(clippy::struct_excessive_bools, reason = "independent properties of a query")]
+struct Shape {
+    /// A list place follows, not a first column.
+    before: &'static str,
+    /// The place after the list of output columns.
+    at: usize,
+    grouped: bool,
+    aggregated: bool,
+    set: bool,
+    grouping_sets: bool,
+    limited: bool,
+    skips: bool,
+}
+
+impl Examiner<'_> {
+    /// The rows that a query can show in its output columns, which are extended after those that it
+    /// has. `end` is the token after it. The statement's own query is `main`: its rows may be packed.
+    pub(super) fn query(
+        &mut self,
+        query: &Query,
+        end: usize,
+        scope: &Scope,
+        main: bool,
+    ) -> Understood<Vec<Shown>> {
+        if query.for_clause.is_some()
+            || query.settings.is_some()
+            || query.format_clause.is_some()
+            || !query.pipe_operators.is_empty()
+        {
+            return Err(NotUnderstood);
+        }
+        let scope = self.with(query, scope)?;
+        let passed = match &*query.body {
+            SetExpr::Select(select) => return self.select(query, select, &scope, main),
+            SetExpr::Query(inner) if is_plain(query) => return self.query(inner, end, &scope, main),
+            // Tables in there are noted as those of subqueries are, but with the clause.
+            SetExpr::SetOperation { .. } => Clause::SetOperation,
+            _ => Clause::Table,
+        };
+        self.lost_writes(&scope);
+        self.hide_tables(&query.body, passed, &scope)?;
+        Ok(Vec::new())
+    }
+
+    /// Notes the tables directly in FROM of a set operation's branches.
+    fn hide_tables(&mut self, body: &SetExpr, clause: Clause, scope: &Scope) -> Understood<()> {
+        match body {
+            SetExpr::Select(select) => {
+                let items = self.items(&select.from, scope)?;
+                self.hide(&items, clause);
+                self.items_lost(&items);
+                Ok(())
+            }
+            SetExpr::SetOperation { left, right, .. } => {
+                self.hide_tables(left, clause, scope)?;
+                self.hide_tables(right, clause, scope)
+            }
+            SetExpr::Query(query) => {
+                let scope = self.with(query, scope)?;
+                self.hide_tables(&query.body, clause, &scope)
+            }
+            SetExpr::Values(_) | SetExpr::Table(_) => Ok(()),
+            _ => Err(NotUnderstood),
+        }
+    }
+
+    fn select(
+        &mut self,
+        query: &Query,
+        select: &Select,
+        scope: &Scope,
+        main: bool,
+    ) -> Understood<Vec<Shown>> {
+        if !is_postgresql(select) {
+            return Err(NotUnderstood);
+        }
+        let items = self.items(&select.from, scope)?;
+        let shape = self.shape(query, select, &items)?;
+        let clause = if select.into.is_some() {
+            Some(Clause::Into)
+        } else if matches!(select.distinct, Some(Distinct::Distinct)) {
+            Some(Clause::Distinct)
+        } else if shape.aggregated && !main {
+            Some(Clause::Derived)
+        } else {
+            None
+        };
+        if let Some(clause) = clause {
+            self.hide(&items, clause);
+            self.items_lost(&items);
+            self.lost_writes(scope);
+            return Ok(Vec::new());
+        }
+        let items = self.without_stars(select, items);
+        let mut shown = self.readable(&items, shape.at, shape.before);
+        for rows in &mut shown {
+            if shape.aggregated {
+                rows.packed = Packing::Aggregate;
+            }
+        }
+        if main {
+            self.written_in_ctes(query, select, scope, &shape, &items, &mut shown);
+            self.search_of_select(query, select, &items, &shape);
+        } else {
+            self.lost_writes(scope);
+        }
+        if select.having.is_some() {
+            self.hide(&items, Clause::Having);
+        }
+        Ok(shown)
+    }
+
+    fn shape(&self, query: &Query, select: &Select, items: &Items) -> Understood<Shape> {
+        let names = items.names();
+        let mut calls = Calls::new(self.catalog, &names);
+        calls.look(&select.projection);
+        let set = calls.set;
+        calls.look(&select.having);
+        if let Some(order) = &query.order_by {
+            match &order.kind {
+                OrderByKind::Expressions(list) => calls.look(list),
+                OrderByKind::All(_) => return Err(NotUnderstood),
+            }
+        }
+        if calls.doubtful {
+            return Err(NotUnderstood);
+        }
+        let (grouped, grouping_sets) = match &select.group_by {
+            GroupByExpr::All(_) => return Err(NotUnderstood),
+            GroupByExpr::Expressions(list, modifiers) => {
+                let sets = |expr: &Expr| {
+                    matches!(expr, Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_) | Expr::Tuple(_))
+                };
+                (!list.is_empty() || !modifiers.is_empty(), !modifiers.is_empty() || list.iter().any(sets))
+            }
+        };
+        let skips = query.locks.iter().any(|lock| matches!(lock.nonblock, Some(NonBlock::SkipLocked)));
+        Ok(Shape {
+            before: if select.projection.is_empty() { " " } else { ", " },
+            at: self.list_end(select)?,
+            grouped,
+            aggregated: grouped || calls.aggregate || select.having.is_some(),
+            set,
+            grouping_sets,
+            limited: is_limited(query),
+            skips,
+        })
+    }
+
+    /// The place after the last output column.
+    fn list_end(&self, select: &Select) -> Understood<usize> {
+        const ENDS: [&str; 12] = [
+            "where",
+            "group",
+            "having",
+            "window",
+            "order",
+            "limit",
+            "offset",
+            "fetch",
+            "for",
+            "union",
+            "intersect",
+            "except",
+        ];
+        let start = self.token(select.select_token.0.span)?;
+        let tokens = &self.text.tokens;
+        let mut depth = 0_usize;
+        for place in start + 1..self.range.end {
+            let token = &tokens[place];
+            let before = &tokens[place - 1];
+            match token.token.token {
+                Token::LParen | Token::LBracket => depth += 1,
+                Token::RParen | Token::RBracket if depth == 0 => return Ok(before.range.end),
+                Token::RParen | Token::RBracket => depth -= 1,
+                _ => {}
+            }
+            // A word after AS or a period is a name.
+            if depth > 0 || before.is("as") || before.is("within") || before.token.token == Token::Period {
+                continue;
+            }
+            if token.is("from") && !(before.is("distinct") && place >= 2 && follows_is(tokens, place - 1)) {
+                return if select.from.is_empty() { Err(NotUnderstood) } else { Ok(before.range.end) };
+            }
+            if ENDS.iter().any(|word| token.is(word)) {
+                return if select.from.is_empty() { Ok(before.range.end) } else { Err(NotUnderstood) };
+            }
+        }
+        let last = &tokens[self.range.end - 1];
+        if select.from.is_empty() { Ok(last.range.end) } else { Err(NotUnderstood) }
+    }
+
+    /// Takes the subqueries away whose added columns `*` or a whole-row reference would show.
+    fn without_stars(&mut self, select: &Select, items: Items) -> Items {
+        let star = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
+        let natural = items.natural;
+        let mut kept = Items { list: Vec::new(), natural };
+        for mut item in items.list {
+            if let Source::Passed { shown, writes, .. } = &item.source
+                && (star || natural || item.name.is_empty() || self.whole_row(&item.name))
+            {
+                for rows in shown {
+                    let table = self.catalog.relations[rows.table].qualified();
+                    if rows.role == Role::Read {
+                        self.note(Dark::Hidden { table, clause: Clause::Star });
+                    } else {
+                        self.found.unseen.insert(rows.table);
+                        self.note(Dark::Unshown { table, reason: Unshown::With });
+                    }
+                }
+                item.source = Source::Passed { shown: Vec::new(), writes: *writes };
+            }
+            kept.list.push(item);
+        }
+        kept
+    }
+
+    /// True if a name may stand for a whole row somewhere: it isn't followed by a column's name.
+    fn whole_row(&self, name: &str) -> bool {
+        let tokens = &self.text.tokens;
+        let is_name = |place: usize| tokens[place].name().is_some_and(|found| found == name);
+        let follows = |place: usize| (place + 1 < self.range.end).then(|| &tokens[place + 1].token.token);
+        self.range.clone().filter(|place| is_name(*place)).any(|place| match follows(place) {
+            Some(Token::Period) => matches!(follows(place + 1), Some(Token::Mul)),
+            _ => !self.known_names.contains(&place),
+        })
+    }
+
+    /// What the SELECT searched for, if it has one table.
+    fn search_of_select(&mut self, query: &Query, select: &Select, items: &Items, shape: &Shape) {
+        let [item] = items.list.as_slice() else {
+            return self.unsearched(items, Clause::Join);
+        };
+        let Source::Table { relation, part } = item.source else {
+            return self.unsearched(items, Clause::Derived);
+        };
+        let obstacle = [
+            (query.with.is_some(), Clause::With),
+            (part, Clause::Part),
+            (shape.limited, Clause::Limit),
+            (shape.skips, Clause::SkipLocked),
+            (select.having.is_some(), Clause::Having),
+            (shape.set, Clause::Set),
+            (shape.grouping_sets, Clause::GroupingSets),
+            (matches!(select.distinct, Some(Distinct::On(_))), Clause::Distinct),
+        ];
+        if let Some((_, clause)) = obstacle.iter().find(|(present, _)| *present) {
+            return self.unsearched(items, *clause);
+        }
+        self.search(relation, item, select.selection.as_ref(), self.found.shown.len());
+    }
+
+    /// Notes that rows which weren't found aren't known.
+    pub(super) fn unsearched(&mut self, items: &Items, clause: Clause) {
+        for item in &items.list {
+            let tables = match &item.source {
+                Source::Table { relation, .. } => vec![self.catalog.root(*relation)],
+                Source::Passed { shown, .. } => {
+                    shown.iter().filter(|rows| rows.role == Role::Read).map(|rows| rows.table).collect()
+                }
+                Source::Nothing => Vec::new(),
+            };
+            for table in tables {
+                self.note(Dark::SearchBy { table: self.catalog.relations[table].qualified(), clause });
+            }
+        }
+    }
+
+    /// Adds a search whose rows will be the entry `shown` of the statement's.
+    pub(super) fn search(
+        &mut self,
+        relation: usize,
+        item: &super::from::Item,
+        condition: Option<&Expr>,
+        shown: usize,
+    ) {
+        match self.condition(relation, item, condition) {
+            Some((key, condition)) => self.found.searches.push(Search { shown, key, condition }),
+            None => {
+                let table = self.catalog.relations[self.catalog.root(relation)].qualified();
+                let condition = condition.map(|condition| self.condition_text(condition)).unwrap_or_default();
+                self.note(Dark::Search { table, condition });
+            }
+        }
+    }
+
+    /// The common table expressions of a query, added to those around it.
+    pub(super) fn with(&mut self, query: &Query, scope: &Scope) -> Understood<Scope> {
+        let mut scope = scope.clone();
+        // What a data-modifying statement around the query wrote is dealt with there.
+        scope.ctes.values_mut().for_each(|cte| {
+            if cte.writes {
+                cte.passes.clear();
+                cte.writes = false;
+            }
+        });
+        let Some(with) = &query.with else { return Ok(scope) };
+        for cte in &with.cte_tables {
+            if cte.from.is_some() {
+                return Err(NotUnderstood);
+            }
+            let name = ident(&cte.alias.name);
+            let place = self.token(cte.alias.name.span)?;
+            self.known_names.insert(place);
+            let end = self.token(cte.closing_paren_token.0.span)?;
+            if with.recursive {
+                scope.ctes.insert(name.clone(), Cte { passes: Vec::new(), writes: false });
+            }
+            let writes = matches!(
+                &*cte.query.body,
+                SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
+            );
+            let mut passes = match &*cte.query.body {
+                SetExpr::Insert(statement)
+                | SetExpr::Update(statement)
+                | SetExpr::Delete(statement)
+                | SetExpr::Merge(statement) => {
+                    let inner = self.with(&cte.query, &scope)?;
+                    self.write(statement, end, &inner, false)?
+                }
+                _ => self.query(&cte.query, end, &scope, false)?,
+            };
+            if with.recursive {
+                self.lose(&passes, Clause::Recursive);
+                passes.clear();
+            }
+            scope.ctes.insert(name, Cte { passes, writes });
+        }
+        Ok(scope)
+    }
+
+    /// Shows, or gives up, the rows that data-modifying statements in WITH write.
+    fn written_in_ctes(
+        &mut self,
+        query: &Query,
+        select: &Select,
+        scope: &Scope,
+        shape: &Shape,
+        items: &Items,
+        shown: &mut Vec<Shown>,
+    ) {
+        let plain = !shape.limited && !shape.set && !shape.skips && select.having.is_none();
+        let no_condition = select.selection.is_none() && !matches!(select.distinct, Some(Distinct::On(_)));
+        // Whatever the tables hold, the result has a row.
+        let always_a_row = plain
+            && !shape.grouped
+            && (shape.aggregated || (select.from.is_empty() && select.selection.is_none()));
+        for (name, cte) in scope.ctes.iter().filter(|(_, cte)| cte.writes) {
+            let alone = match items.list.as_slice() {
+                [item] => {
+                    matches!(&item.source, Source::Passed { writes: true, shown, .. } if !shown.is_empty())
+                        && is_cte(select, name)
+                }
+                _ => false,
+            };
+            if alone && plain && no_condition && !shape.grouping_sets && !self.starred() {
+                continue;
+            }
+            let passed = |rows: &Shown| cte.passes.iter().any(|own| same_place(own, rows));
+            shown.retain(|rows| !passed(rows));
+            if always_a_row && !self.whole_row(name) && !self.starred() {
+                for rows in &cte.passes {
+                    let mut rows = rows.clone();
+                    let qualifier = self.cte_name(query, name);
+                    rows.levels.push(Level { at: shape.at, before: shape.before, qualifier });
+                    rows.packed = Packing::Subquery;
+                    shown.push(rows);
+                }
+            } else {
+                self.lose(&cte.passes, Clause::With);
+            }
+        }
+    }
+
+    /// True if `*` may show the columns of a CTE somewhere.
+    fn starred(&self) -> bool {
+        // A `*` after anything but the parenthesis of `count(*)`, a factor, or RETURNING.
+        let tokens = &self.text.tokens;
+        self.range.clone().skip(1).any(|place| {
+            let before = &tokens[place - 1];
+            let list = ["select", "all", "distinct"].iter().any(|word| before.is(word));
+            let sign = matches!(before.token.token, Token::Comma | Token::Period | Token::RParen);
+            tokens[place].token.token == Token::Mul && (list || sign)
+        })
+    }
+
+    /// The name of a CTE as written where it is defined.
+    fn cte_name(&self, query: &Query, name: &str) -> String {
+        let found =
+            query.with.iter().flat_map(|with| &with.cte_tables).find(|cte| ident(&cte.alias.name) == name);
+        found.and_then(|cte| self.written(&cte.alias.name).ok()).unwrap_or_else(|| name.to_owned())
+    }
+
+    /// Notes the writes of CTEs whose rows nothing passes on.
+    pub(super) fn lost_writes(&mut self, scope: &Scope) {
+        let lost: Vec<Shown> =
+            scope.ctes.values().filter(|cte| cte.writes).flat_map(|cte| cte.passes.clone()).collect();
+        self.lose(&lost, Clause::With);
+    }
+
+    /// Notes the writes among the items of a query that doesn't pass them on.
+    fn items_lost(&mut self, items: &Items) {
+        for item in &items.list {
+            if let Source::Passed { shown, writes: true, .. } = &item.source {
+                self.lose(&shown.clone(), Clause::With);
+            }
+        }
+    }
+
+    fn lose(&mut self, lost: &[Shown], clause: Clause) {
+        for rows in lost {
+            let table = self.catalog.relations[rows.table].qualified();
+            if rows.role == Role::Read {
+                self.note(Dark::Hidden { table, clause });
+            } else {
+                self.found.unseen.insert(rows.table);
+                self.note(Dark::Unshown { table, reason: Unshown::With });
+            }
+        }
+    }
+}
+
+/// True if the only table of FROM is that CTE.
+fn is_cte(select: &Select, name: &str) -> bool {
+    match select.from.as_slice() {
+        [table] if table.joins.is_empty() => match &table.relation {
+            TableFactor::Table { name: table, .. } => {
+                table.0.len() == 1 && table.0[0].as_ident().is_some_and(|found| ident(found) == name)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// True if two entries show the rows of one place in the text.
+fn same_place(own: &Shown, other: &Shown) -> bool {
+    match (own.levels.first(), other.levels.first()) {
+        (Some(own), Some(other)) => own.at == other.at && own.qualifier == other.qualifier,
+        _ => false,
+    }
+}
+
+/// True if `DISTINCT` at a place belongs to `IS [NOT] DISTINCT FROM`.
+fn follows_is(tokens: &[crate::tokens::Placed], distinct: usize) -> bool {
+    let before = |steps: usize| distinct.checked_sub(steps).map(|place| &tokens[place]);
+    let is = |steps: usize, word: &str| before(steps).is_some_and(|token| token.is(word));
+    is(1, "is") || is(1, "not") && is(2, "is")
+}
+
+fn is_limited(query: &Query) -> bool {
+    let limit = match &query.limit_clause {
+        None => false,
+        Some(LimitClause::LimitOffset { limit: None, offset: None, limit_by }) => !limit_by.is_empty(),
+        Some(_) => true,
+    };
+    limit || query.fetch.is_some()
+}
+
+/// True if nothing but parentheses is around the inner query.
+fn is_plain(query: &Query) -> bool {
+    query.with.is_none()
+        && query.order_by.is_none()
+        && query.limit_clause.is_none()
+        && query.fetch.is_none()
+        && query.locks.is_empty()
+}
+
+/// True if a SELECT has no clause of another product.
+fn is_postgresql(select: &Select) -> bool {
+    select.optimizer_hints.is_empty()
+        && select.select_modifiers.is_none()
+        && select.top.is_none()
+        && select.exclude.is_none()
+        && select.lateral_views.is_empty()
+        && select.prewhere.is_none()
+        && select.connect_by.is_empty()
+        && select.cluster_by.is_empty()
+        && select.distribute_by.is_empty()
+        && select.sort_by.is_empty()
+        && select.qualify.is_none()
+        && select.value_table_mode.is_none()
+}

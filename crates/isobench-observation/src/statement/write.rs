@@ -1,0 +1,477 @@
+//! INSERT, UPDATE, DELETE and MERGE: the rows that RETURNING can show.
+
+use std::collections::BTreeSet;
+
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, Merge, MergeAction,
+    MergeInsertKind, MergeUpdateKind, ObjectName, OnConflictAction, OnInsert, OutputClause, Query, SetExpr,
+    Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind,
+};
+
+use super::from::{Item, Items, Source};
+use super::{Examiner, Level, NotUnderstood, Packing, Role, Scope, Shown, Understood, ident};
+use crate::catalog::{Events, Inheritance, RelationId, RelationKind};
+use crate::dark::{Clause, Dark, Unshown};
+
+/// The table that a statement writes.
+struct Target {
+    item: Item,
+    /// `None` if its rows can't be observed.
+    relation: Option<RelationId>,
+}
+
+/// The place where RETURNING goes, or goes on.
+struct Returning {
+    at: usize,
+    before: &'static str,
+    /// The name of the replaced row, where the server shows it.
+    old: Option<&'static str>,
+}
+
+impl Examiner<'_> {
+    /// The rows that a data-modifying statement can show; `end` is the token after it. `alone` if it
+    /// is the whole statement, without WITH.
+    pub(super) fn write(
+        &mut self,
+        statement: &Statement,
+        end: usize,
+        scope: &Scope,
+        alone: bool,
+    ) -> Understood<Vec<Shown>> {
+        match statement {
+            Statement::Insert(insert) => self.insert(insert, end, scope),
+            Statement::Update(update) => self.update(update, end, scope, alone),
+            Statement::Delete(delete) => self.delete(delete, end, scope, alone),
+            Statement::Merge(merge) => self.merge(merge, end, scope),
+            _ => Err(NotUnderstood),
+        }
+    }
+
+    fn update(&mut self, update: &Update, end: usize, scope: &Scope, alone: bool) -> Understood<Vec<Shown>> {
+        if !update.optimizer_hints.is_empty()
+            || update.output.is_some()
+            || update.or.is_some()
+            || !update.order_by.is_empty()
+            || update.limit.is_some()
+            || !update.table.joins.is_empty()
+        {
+            return Err(NotUnderstood);
+        }
+        let target = self.target_of_factor(&update.table.relation)?;
+        let from = match &update.from {
+            None => &[][..],
+            Some(UpdateTableFromKind::AfterSet(from)) => from,
+            Some(UpdateTableFromKind::BeforeSet(_)) => return Err(NotUnderstood),
+        };
+        let items = self.items(from, scope)?;
+        let set = assigned(&update.assignments)?;
+        self.effects(&target, Events { update: true, ..Events::default() }, &set);
+        let returning = self.returning(end, update.returning.is_some(), &[&target], &items)?;
+        let shown = self.target_rows(&target, Role::Updated, &set, &returning);
+        let searched = alone && from.is_empty();
+        self.search_of_write(&target, &items, searched, update.selection.as_ref(), shown.is_some());
+        Ok(self.with_reads(shown, items, &returning))
+    }
+
+    fn delete(&mut self, delete: &Delete, end: usize, scope: &Scope, alone: bool) -> Understood<Vec<Shown>> {
+        let FromTable::WithFromKeyword(from) = &delete.from else { return Err(NotUnderstood) };
+        let [TableWithJoins { relation, joins }] = from.as_slice() else { return Err(NotUnderstood) };
+        if !delete.optimizer_hints.is_empty()
+            || !delete.tables.is_empty()
+            || delete.output.is_some()
+            || !delete.order_by.is_empty()
+            || delete.limit.is_some()
+            || !joins.is_empty()
+        {
+            return Err(NotUnderstood);
+        }
+        let target = self.target_of_factor(relation)?;
+        let using = delete.using.as_deref().unwrap_or_default();
+        let items = self.items(using, scope)?;
+        self.effects(&target, Events { delete: true, ..Events::default() }, &BTreeSet::new());
+        let returning = self.returning(end, delete.returning.is_some(), &[&target], &items)?;
+        let shown = self.target_rows(&target, Role::Deleted, &BTreeSet::new(), &returning);
+        let searched = alone && using.is_empty();
+        self.search_of_write(&target, &items, searched, delete.selection.as_ref(), shown.is_some());
+        Ok(self.with_reads(shown, items, &returning))
+    }
+
+    fn insert(&mut self, insert: &Insert, end: usize, scope: &Scope) -> Understood<Vec<Shown>> {
+        let TableObject::TableName(name) = &insert.table else { return Err(NotUnderstood) };
+        if !insert.into || !is_postgresql(insert) {
+            return Err(NotUnderstood);
+        }
+        let alias = insert.table_alias.as_ref().map(|alias| &alias.alias);
+        let target = self.target(name, alias)?;
+        self.source(insert.source.as_deref(), scope)?;
+        let (role, set) = match &insert.on {
+            None => (Role::Inserted, BTreeSet::new()),
+            Some(OnInsert::OnConflict(conflict)) => match &conflict.action {
+                OnConflictAction::DoNothing => (Role::Inserted, BTreeSet::new()),
+                OnConflictAction::DoUpdate(update) => (Role::Upserted, assigned(&update.assignments)?),
+            },
+            Some(_) => return Err(NotUnderstood),
+        };
+        let events = Events { insert: true, update: role == Role::Upserted, delete: false };
+        self.effects(&target, events, &set);
+        if let (Some(_), Some(relation)) = (&insert.on, target.relation) {
+            let table = self.catalog.relations[self.catalog.root(relation)].qualified();
+            self.note(Dark::Conflict { table });
+        }
+        let returning = self.returning(end, insert.returning.is_some(), &[&target], &Items::default())?;
+        Ok(self.target_rows(&target, role, &set, &returning).into_iter().collect())
+    }
+
+    /// Notes the tables that the query of an INSERT reads.
+    fn source(&mut self, source: Option<&Query>, scope: &Scope) -> Understood<()> {
+        let Some(query) = source else { return Ok(()) };
+        let inner = self.with(query, scope)?;
+        if let SetExpr::Select(select) = &*query.body {
+            let items = self.items(&select.from, &inner)?;
+            self.hide(&items, Clause::InsertQuery);
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, merge: &Merge, end: usize, scope: &Scope) -> Understood<Vec<Shown>> {
+        if !merge.into || !merge.optimizer_hints.is_empty() {
+            return Err(NotUnderstood);
+        }
+        let target = self.target_of_factor(&merge.table)?;
+        let source = TableWithJoins { relation: merge.source.clone(), joins: Vec::new() };
+        let items = self.items(&[source], scope)?;
+        let mut events = Events::default();
+        let mut set = BTreeSet::new();
+        for clause in &merge.clauses {
+            match &clause.action {
+                MergeAction::Insert(insert) if matches!(insert.kind, MergeInsertKind::Values(_)) => {
+                    events.insert = true;
+                }
+                MergeAction::Update(update) => {
+                    let MergeUpdateKind::Set(assignments) = &update.kind else { return Err(NotUnderstood) };
+                    events.update = true;
+                    set.extend(assigned(assignments)?);
+                }
+                MergeAction::Delete { .. } => events.delete = true,
+                MergeAction::DoNothing { .. } => {}
+                MergeAction::Insert(_) => return Err(NotUnderstood),
+            }
+        }
+        self.effects(&target, events, &set);
+        if !self.catalog.merge_returns() {
+            self.unshown(&target, Unshown::Merge);
+            self.hide(&items, Clause::Derived);
+            return Ok(Vec::new());
+        }
+        let present = match &merge.output {
+            None => false,
+            Some(OutputClause::Returning { .. }) => true,
+            Some(_) => return Err(NotUnderstood),
+        };
+        let returning = self.returning(end, present, &[&target], &items)?;
+        let partitioned = target.relation.is_some_and(|relation| self.is_partitioned(relation));
+        let shown = if partitioned && events.insert {
+            self.unshown(&target, Unshown::Partitioned);
+            None
+        } else {
+            self.target_rows(&target, Role::Merged, &set, &returning)
+        };
+        self.unsearched(&items, Clause::Join);
+        Ok(self.with_reads(shown, items, &returning))
+    }
+
+    fn target_of_factor(&mut self, factor: &TableFactor) -> Understood<Target> {
+        match factor {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                with_hints,
+                version: None,
+                with_ordinality: false,
+                partitions,
+                json_path: None,
+                sample: None,
+                index_hints,
+            } if with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty() => {
+                if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty()) {
+                    return Err(NotUnderstood);
+                }
+                self.target(name, alias.as_ref().map(|alias| &alias.name))
+            }
+            _ => Err(NotUnderstood),
+        }
+    }
+
+    fn target(&mut self, name: &ObjectName, alias: Option<&Ident>) -> Understood<Target> {
+        let parts = self.parts(name)?;
+        let (Some((first, start)), Some((last, end))) = (parts.first().copied(), parts.last().copied())
+        else {
+            return Err(NotUnderstood);
+        };
+        if parts.len() == 1 && first.quote_style.is_none() && first.value.eq_ignore_ascii_case("only") {
+            return Err(NotUnderstood);
+        }
+        let (name_known, qualifier) = match alias {
+            Some(alias) => (ident(alias), self.written(alias)?),
+            None => (ident(last), self.text.written(&(start..end + 1)).to_owned()),
+        };
+        self.handled.insert(start);
+        let relation = self.relation(name, false);
+        let source = match relation {
+            Some(relation) => Source::Table { relation, part: self.is_part(relation) },
+            None => {
+                self.unknown_effects(name);
+                Source::Nothing
+            }
+        };
+        Ok(Target { item: Item { name: name_known, qualifier, source, nullable: false }, relation })
+    }
+
+    fn is_part(&self, relation: RelationId) -> bool {
+        let inheritance = &self.catalog.relations[relation].inheritance;
+        matches!(inheritance, Inheritance::Partition { .. } | Inheritance::Child { .. })
+    }
+
+    fn is_partitioned(&self, relation: RelationId) -> bool {
+        self.catalog.relations[relation].kind == RelationKind::Partitioned
+    }
+
+    /// What else changes when a table changes whose own rows aren't observed.
+    fn unknown_effects(&mut self, name: &ObjectName) {
+        let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(ident).collect();
+        let found = match parts.as_slice() {
+            [name] => self.catalog.resolve(None, name),
+            [schema, name] => self.catalog.resolve(Some(schema), name),
+            _ => None,
+        };
+        if let Some(relation) = found {
+            let any = Events { insert: true, update: true, delete: true };
+            self.indirect(relation, any, None);
+        }
+    }
+
+    /// What triggers, defaults and foreign keys do when a table is written.
+    fn effects(&mut self, target: &Target, events: Events, set: &BTreeSet<String>) {
+        if let Some(relation) = target.relation {
+            self.indirect(relation, events, Some(set));
+        }
+    }
+
+    fn indirect(&mut self, relation: RelationId, events: Events, set: Option<&BTreeSet<String>>) {
+        let root = self.catalog.root(relation);
+        let family = (0..self.catalog.relations.len()).filter(|id| self.catalog.root(*id) == root);
+        let family: Vec<RelationId> = family.collect();
+        let fires = |own: Events| {
+            own.insert && events.insert || own.update && events.update || own.delete && events.delete
+        };
+        let table = self.catalog.relations[relation].qualified();
+        if family.iter().any(|id| fires(self.catalog.relations[*id].triggers)) {
+            self.found.writes_anything = true;
+            self.note(Dark::Triggers { table: table.clone() });
+        }
+        if (events.insert || events.update)
+            && family.iter().any(|id| self.catalog.relations[*id].calls_writing)
+        {
+            self.found.writes_anything = true;
+            self.note(Dark::Calls { table: table.clone() });
+        }
+        let mut changed = BTreeSet::new();
+        if events.delete {
+            changed.extend(self.catalog.cascades(root, None));
+        }
+        if events.update {
+            let all =
+                || self.catalog.relations[root].columns.iter().map(|column| column.name.clone()).collect();
+            changed.extend(self.catalog.cascades(root, Some(&set.cloned().unwrap_or_else(all))));
+        }
+        for other in changed {
+            self.found.unseen.insert(other);
+            let to = self.catalog.relations[other].qualified();
+            self.note(Dark::Cascade { table: table.clone(), to });
+        }
+    }
+
+    /// The place for RETURNING at the end of a statement.
+    fn returning(
+        &mut self,
+        end: usize,
+        present: bool,
+        targets: &[&Target],
+        items: &Items,
+    ) -> Understood<Returning> {
+        let last = end.checked_sub(1).filter(|last| self.range.contains(last)).ok_or(NotUnderstood)?;
+        let at = self.text.tokens[last].range.end;
+        let names = items.names();
+        let taken = names.contains("old") || targets.iter().any(|target| target.item.name == "old");
+        let old = self.catalog.shows_old().then_some(if taken { "isobench_old" } else { "old" });
+        let renames = taken && old.is_some();
+        let before = match (present, renames) {
+            (true, _) => ", ",
+            (false, false) => " RETURNING ",
+            (false, true) => " RETURNING WITH (OLD AS isobench_old) ",
+        };
+        if present && renames {
+            let place = self.returning_token(end)?;
+            let at = self.text.tokens[place].range.end;
+            self.found.additions.push((at, " WITH (OLD AS isobench_old)".to_owned()));
+        }
+        Ok(Returning { at, before, old })
+    }
+
+    /// The last word RETURNING before a place, at the same depth of parentheses.
+    fn returning_token(&self, end: usize) -> Understood<usize> {
+        use sqlparser::tokenizer::Token;
+        let mut depth = 0_usize;
+        for place in (self.range.start..end).rev() {
+            let token = &self.text.tokens[place];
+            match token.token.token {
+                Token::RParen => depth += 1,
+                Token::LParen => depth = depth.checked_sub(1).ok_or(NotUnderstood)?,
+                _ if depth == 0 && token.is("returning") => {
+                    let before = place.checked_sub(1).map(|before| &self.text.tokens[before]);
+                    let name =
+                        before.is_some_and(|token| token.is("as") || token.token.token == Token::Period);
+                    if !name {
+                        return Ok(place);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Err(NotUnderstood)
+    }
+
+    fn target_rows(
+        &mut self,
+        target: &Target,
+        role: Role,
+        set: &BTreeSet<String>,
+        returning: &Returning,
+    ) -> Option<Shown> {
+        let relation = target.relation?;
+        let root = self.catalog.root(relation);
+        if self.catalog.relations[root].key_names().iter().any(|name| set.contains(*name)) {
+            self.unshown(target, Unshown::Key);
+            return None;
+        }
+        // A row that is routed to a partition has no system columns in RETURNING.
+        let routed = self.is_partitioned(relation) && matches!(role, Role::Inserted | Role::Upserted);
+        if routed && role == Role::Upserted {
+            self.unshown(target, Unshown::Partitioned);
+            return None;
+        }
+        if routed && self.surroundings.savepoints {
+            self.unshown(target, Unshown::PartitionedInSavepoint);
+            return None;
+        }
+        let level =
+            Level { at: returning.at, before: returning.before, qualifier: target.item.qualifier.clone() };
+        let replaces = matches!(role, Role::Updated | Role::Upserted | Role::Merged);
+        Some(Shown {
+            table: root,
+            role,
+            levels: vec![level],
+            packed: Packing::Plain,
+            nullable: false,
+            old: returning.old.filter(|_| replaces),
+            transaction: routed,
+        })
+    }
+
+    fn unshown(&mut self, target: &Target, reason: Unshown) {
+        if let Some(relation) = target.relation {
+            let root = self.catalog.root(relation);
+            self.found.unseen.insert(root);
+            let table = self.catalog.relations[root].qualified();
+            self.note(Dark::Unshown { table, reason });
+        }
+    }
+
+    /// The written rows, and those of the tables in FROM or USING.
+    fn with_reads(&mut self, shown: Option<Shown>, items: Items, returning: &Returning) -> Vec<Shown> {
+        let items = self.without_subqueries(items);
+        let mut found: Vec<Shown> = shown.into_iter().collect();
+        found.extend(self.readable(&items, returning.at, returning.before));
+        found
+    }
+
+    /// Subqueries in FROM of a data-modifying statement stay as they are.
+    fn without_subqueries(&mut self, items: Items) -> Items {
+        let Items { list, natural } = items;
+        let (passed, list): (Vec<Item>, Vec<Item>) =
+            list.into_iter().partition(|item| matches!(item.source, Source::Passed { .. }));
+        let passed = Items { list: passed, natural };
+        self.hide(&passed, Clause::Derived);
+        Items { list, natural }
+    }
+
+    fn search_of_write(
+        &mut self,
+        target: &Target,
+        items: &Items,
+        searched: bool,
+        condition: Option<&Expr>,
+        shown: bool,
+    ) {
+        let Some(relation) = target.relation else { return };
+        let root = self.catalog.root(relation);
+        let table = self.catalog.relations[root].qualified();
+        let before = self.catalog.relations[relation].before_row;
+        let clause = if !items.list.is_empty() {
+            Some(Clause::Join)
+        } else if !searched {
+            Some(Clause::With)
+        } else if self.is_part(relation) {
+            Some(Clause::Part)
+        } else if before.update || before.delete {
+            Some(Clause::Trigger)
+        } else {
+            None
+        };
+        match clause {
+            Some(clause) => {
+                self.note(Dark::SearchBy { table, clause });
+                self.unsearched(items, clause);
+            }
+            None if shown => self.search(relation, &target.item, condition, self.found.shown.len()),
+            None => {}
+        }
+    }
+}
+
+/// The columns that a statement sets.
+fn assigned(assignments: &[Assignment]) -> Understood<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for assignment in assignments {
+        let names = match &assignment.target {
+            AssignmentTarget::ColumnName(name) => std::slice::from_ref(name),
+            AssignmentTarget::Tuple(names) => names.as_slice(),
+        };
+        for name in names {
+            // The first part: `SET point.x = 1` sets a field of a column.
+            let first = name.0.first().and_then(|part| part.as_ident()).ok_or(NotUnderstood)?;
+            found.insert(ident(first));
+        }
+    }
+    Ok(found)
+}
+
+/// True if an INSERT has no clause of another product.
+fn is_postgresql(insert: &Insert) -> bool {
+    insert.optimizer_hints.is_empty()
+        && insert.or.is_none()
+        && !insert.ignore
+        && !insert.overwrite
+        && insert.assignments.is_empty()
+        && insert.partitioned.is_none()
+        && insert.after_columns.is_empty()
+        && !insert.has_table_keyword
+        && insert.output.is_none()
+        && !insert.replace_into
+        && insert.priority.is_none()
+        && insert.insert_alias.is_none()
+        && insert.settings.is_none()
+        && insert.format_clause.is_none()
+        && insert.multi_table_insert_type.is_none()
+}

@@ -1,0 +1,223 @@
+//! The tokens of an SQL command with their places, and its statements.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use isobench_script::{Piece, Slot, Sql};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+/// A token other than blanks and comments.
+#[derive(Debug, Clone)]
+pub(crate) struct Placed {
+    pub token: TokenWithSpan,
+    /// Its place in the text, in bytes.
+    pub range: Range<usize>,
+}
+
+impl Placed {
+    /// True if it is an unquoted word, in any case.
+    pub(crate) fn is(&self, keyword: &str) -> bool {
+        self.word().is_some_and(|word| word.eq_ignore_ascii_case(keyword))
+    }
+
+    /// An unquoted word as written.
+    pub(crate) fn word(&self) -> Option<&str> {
+        match &self.token.token {
+            Token::Word(word) if word.quote_style.is_none() => Some(&word.value),
+            _ => None,
+        }
+    }
+
+    /// A word as SQL compares it: quoted, or in lower case.
+    pub(crate) fn name(&self) -> Option<String> {
+        match &self.token.token {
+            Token::Word(word) => Some(folded(&word.value, word.quote_style.is_some())),
+            _ => None,
+        }
+    }
+}
+
+/// A name as SQL compares it.
+pub(crate) fn folded(name: &str, quoted: bool) -> String {
+    if quoted { name.to_owned() } else { name.to_ascii_lowercase() }
+}
+
+/// The text of a command, as tokens.
+pub(crate) struct Text<'a> {
+    pub text: &'a str,
+    pub tokens: Vec<Placed>,
+    /// The token at a place as the parser tells it.
+    by_location: HashMap<(u64, u64), usize>,
+    /// The variables of `$1`, `$2`, …
+    params: Vec<Slot>,
+    /// The literals that variables are substituted in, by the places of their tokens.
+    partly_variable: BTreeSet<(u64, u64)>,
+}
+
+impl<'a> Text<'a> {
+    /// Splits a command into tokens. `None` if it has characters that aren't SQL, or variables that
+    /// are part of a name.
+    pub(crate) fn scan(sql: &'a Sql) -> Option<Text<'a>> {
+        let text = sql.parameterized.as_str();
+        let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().ok()?;
+        let offsets = Offsets::new(text);
+        let mut placed = Vec::with_capacity(tokens.len());
+        let mut by_location = HashMap::new();
+        for token in tokens {
+            if matches!(token.token, Token::Whitespace(_) | Token::EOF) {
+                continue;
+            }
+            let range = offsets.of(token.span.start)?..offsets.of(token.span.end)?;
+            let written = text.get(range.clone())?;
+            if !agrees(&token.token, written) {
+                return None;
+            }
+            by_location.insert(location(token.span.start), placed.len());
+            placed.push(Placed { token, range });
+        }
+        let mut scanned = Text {
+            text,
+            tokens: placed,
+            by_location,
+            params: sql.params.clone(),
+            partly_variable: BTreeSet::new(),
+        };
+        scanned.place_variables(sql)?;
+        Some(scanned)
+    }
+
+    /// Checks that every variable is a token of its own, or in a literal or comment.
+    fn place_variables(&mut self, sql: &Sql) -> Option<()> {
+        let (mut at, mut number, mut parameters) = (0, 0_usize, 0_usize);
+        for piece in &sql.pieces {
+            let length = match piece {
+                Piece::Text(text) => text.len(),
+                Piece::Variable { .. } => {
+                    number += 1;
+                    1 + number.to_string().len()
+                }
+            };
+            if matches!(piece, Piece::Variable { .. }) {
+                let place = at..at + length;
+                let touching = self.tokens.partition_point(|token| token.range.end <= place.start);
+                if let Some(token) = self.tokens.get(touching).filter(|token| token.range.start < place.end) {
+                    match &token.token.token {
+                        Token::Placeholder(_) if token.range == place => parameters += 1,
+                        literal if is_string(literal) => {
+                            self.partly_variable.insert(location(token.token.span.start));
+                        }
+                        _ => return None,
+                    }
+                }
+            }
+            at += length;
+        }
+        let placeholders =
+            self.tokens.iter().filter(|token| matches!(token.token.token, Token::Placeholder(_))).count();
+        // A `$1` of the script's author would be mistaken for a variable.
+        (placeholders == parameters && at == self.text.len()).then_some(())
+    }
+
+    /// The token that starts at a place.
+    pub(crate) fn at(&self, place: Location) -> Option<usize> {
+        self.by_location.get(&location(place)).copied()
+    }
+
+    /// True if a variable is substituted in the literal at a place.
+    pub(crate) fn is_partly_variable(&self, place: Location) -> bool {
+        self.partly_variable.contains(&location(place))
+    }
+
+    /// The variable of `$1`, `$2`, …
+    pub(crate) fn variable(&self, placeholder: &str) -> Option<Slot> {
+        let number: usize = placeholder.strip_prefix('$')?.parse().ok()?;
+        self.params.get(number.checked_sub(1)?).copied()
+    }
+
+    /// The statements, as ranges of tokens without semicolons; empty ones are left out.
+    pub(crate) fn statements(&self) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let (mut depth, mut from) = (0_usize, 0);
+        for (place, token) in self.tokens.iter().enumerate() {
+            match token.token.token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth = depth.saturating_sub(1),
+                Token::SemiColon if depth == 0 => {
+                    found.push(from..place);
+                    from = place + 1;
+                }
+                _ => {}
+            }
+        }
+        found.push(from..self.tokens.len());
+        found.retain(|range| !range.is_empty());
+        found
+    }
+
+    /// The text of a range of tokens, as written.
+    pub(crate) fn written(&self, range: &Range<usize>) -> &'a str {
+        match (self.tokens.get(range.start), self.tokens.get(range.end.wrapping_sub(1))) {
+            (Some(first), Some(last)) if range.start < range.end => {
+                &self.text[first.range.start..last.range.end]
+            }
+            _ => "",
+        }
+    }
+}
+
+fn location(place: Location) -> (u64, u64) {
+    (place.line, place.column)
+}
+
+fn is_string(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::SingleQuotedString(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::DollarQuotedString(_)
+            | Token::NationalStringLiteral(_)
+            | Token::UnicodeStringLiteral(_)
+            | Token::HexStringLiteral(_)
+    )
+}
+
+/// True if a token is what is written at its place: a guard against a wrong place.
+fn agrees(token: &Token, written: &str) -> bool {
+    match token {
+        Token::Word(word) => match word.quote_style {
+            None => written == word.value,
+            Some(quote) => written.starts_with(quote) && written.ends_with(quote),
+        },
+        Token::Placeholder(text) => written == text,
+        Token::SingleQuotedString(_) => written.starts_with('\'') && written.ends_with('\''),
+        Token::LParen => written == "(",
+        Token::RParen => written == ")",
+        Token::Comma => written == ",",
+        Token::SemiColon => written == ";",
+        Token::Period => written == ".",
+        _ => !written.is_empty(),
+    }
+}
+
+/// The offsets of the tokenizer's lines and columns, which count characters from 1.
+struct Offsets<'a> {
+    text: &'a str,
+    lines: Vec<usize>,
+}
+
+impl<'a> Offsets<'a> {
+    fn new(text: &'a str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self { text, lines: std::iter::once(0).chain(breaks).collect() }
+    }
+
+    fn of(&self, place: Location) -> Option<usize> {
+        let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
+        let column = usize::try_from(place.column).ok()?.checked_sub(1)?;
+        let start = *self.lines.get(line)?;
+        let rest = &self.text[start..];
+        let within = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).nth(column)?;
+        Some(start + within)
+    }
+}
