@@ -63,7 +63,7 @@ pub fn compare(
     let mut servers = targets.iter().map(describe).collect::<Outcome<Vec<_>>>()?.into_iter();
     let cells = level_check(design, targets, say)?;
     let observers: Vec<Observer> =
-        if design.plan.observes() { targets.iter().map(observer).collect() } else { Vec::new() };
+        if design.plan.watches_server() { targets.iter().map(observer).collect() } else { Vec::new() };
     let target = &targets[0];
     let plan = design.document_plan(&target.server_settings);
     let mut document = Document::new(servers.next().unwrap_or_default(), client(target), plan);

@@ -26,6 +26,7 @@
 
 mod experiment;
 mod file;
+mod observe;
 mod plan;
 mod published;
 mod require;
@@ -35,6 +36,7 @@ mod values;
 
 pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
 pub use file::{PlanError, Size, keys, read, write};
+pub use observe::Observe;
 pub use plan::Plan;
 pub use published::{PUBLISHED, Published, published};
 pub use require::{CellSelector, Comparison, End, FIGURES, Figure, FigureFacts, Requirement};

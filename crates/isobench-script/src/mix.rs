@@ -71,6 +71,11 @@ impl Mix {
         &self.scripts
     }
 
+    /// The scripts, to be edited.
+    pub fn scripts_mut(&mut self) -> impl Iterator<Item = &mut Script> {
+        self.scripts.iter_mut().map(|weighted| &mut weighted.script)
+    }
+
     /// The sum of all weights.
     pub fn total_weight(&self) -> u64 {
         self.total.cast_unsigned()

@@ -16,6 +16,9 @@ pub struct Abilities {
     pub advisory_locks: Ability,
     /// After a conflict, ROLLBACK TO SAVEPOINT allows another attempt in the same block.
     pub restart_savepoint: Ability,
+    /// Every row has the number of the transaction that wrote it in a column `xmin`, of which the next
+    /// one is known.
+    pub shows_writers: Ability,
 }
 
 /// The availability of a feature.
@@ -37,6 +40,10 @@ pub(crate) const SAVEPOINTS_KEEP_THE_SNAPSHOT: Ability = Ability::Lacks(
      whole transaction has to be repeated",
 );
 
+/// Rows without the number of their writer.
+pub(crate) const NO_WRITERS: Ability =
+    Ability::Lacks("its rows don't show which transaction wrote them");
+
 /// The features of the standard, and no others.
 pub(crate) const NOTHING_KNOWN: Abilities = Abilities {
     catches_conflicts: Ability::Lacks("isobench doesn't know whether it has PL/pgSQL"),
@@ -44,4 +51,5 @@ pub(crate) const NOTHING_KNOWN: Abilities = Abilities {
     modifying_ctes: Ability::Lacks("isobench doesn't know whether UPDATE can stand in WITH there"),
     advisory_locks: Ability::Lacks("isobench doesn't know whether it has advisory locks"),
     restart_savepoint: Ability::Lacks("isobench doesn't know whether it repeats from a savepoint"),
+    shows_writers: NO_WRITERS,
 };

@@ -2,7 +2,7 @@
 
 use isobench_pgwire::SqlState;
 
-use crate::facts::abilities::{Abilities, Ability};
+use crate::facts::abilities::{Abilities, Ability, NO_WRITERS};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{CAUTIOUS, Dialect};
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
@@ -49,6 +49,7 @@ pub static H2: Product = Product {
         modifying_ctes: Ability::Lacks("UPDATE can't stand in WITH there"),
         advisory_locks: Ability::Lacks("it has no advisory locks"),
         restart_savepoint: Ability::Lacks("after a conflict it ends the transaction with its savepoints"),
+        shows_writers: NO_WRITERS,
     },
     namespace: NamespaceFacts {
         marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",

@@ -121,7 +121,7 @@ fn plan(document: &Document) -> Vec<(String, String)> {
     ));
     rows.push(("calibration", yes(plan.calibrate, "the first level was measured twice in every round")));
     rows.push(("sweep", yes(plan.sweep, "the highest rate that keeps the latency limit was searched for")));
-    rows.push(("server's statistics", yes(Some(plan.observes()), "sampled while measuring")));
+    rows.push(("server's statistics", yes(Some(plan.watches_server()), "sampled while measuring")));
     rows.into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value.filter(|value| !value.is_empty())?)))
         .collect()
