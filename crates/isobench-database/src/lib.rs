@@ -46,6 +46,7 @@ mod standby;
 mod steps;
 mod table;
 pub mod tables;
+pub mod wal;
 
 pub use conflict::Conflict;
 pub use database::{Database, detect};
