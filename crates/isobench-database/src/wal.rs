@@ -2,7 +2,7 @@
 //!
 //! Logical decoding gives every committed write of a table, whoever made it: functions, triggers
 //! and cascades, too. Transactions come in the order of their commit records, and that is the order
-//! of every row's versions ([`compare`] says why). What was rolled back, to a savepoint as well,
+//! of every row's versions ([`compare()`] says why). What was rolled back, to a savepoint as well,
 //! isn't there; reads aren't either.
 //!
 //! [`WalReader`] reads by SQL functions over one session, without the replication protocol: from a
@@ -36,17 +36,15 @@ use std::time::Duration;
 
 use isobench_pgwire::Connection;
 
+use self::assembly::Assembler;
 pub use self::compare::{
     WalComparison, WalDisagreement, WalDisagreementKind, WalRow, compare, writers_by_row,
 };
 pub use self::error::WalError;
 pub use self::pgoutput::PgoutputError;
-pub use self::tables::{LeftOut, LeftOutReason};
-pub use self::transaction::{
-    WalRelation, WalTransaction, WalValue, WalWrite, WalWriteKind, key_text,
-};
-use self::assembly::Assembler;
 use self::tables::Readable;
+pub use self::tables::{LeftOut, LeftOutReason};
+pub use self::transaction::{WalRelation, WalTransaction, WalValue, WalWrite, WalWriteKind, key_text};
 use crate::database::Database;
 use crate::error::Error;
 use crate::namespace::Connector;
@@ -200,21 +198,20 @@ impl WalReader {
     }
 
     fn remove(&mut self) -> Result<(), WalError> {
-        let first = self.conn.take().map(|conn| self.remove_over(conn));
-        let removed = match first {
-            Some(Err(error)) if !error.is_connection_lost() => Err(error),
-            Some(Ok(())) => Ok(()),
-            // The slot has ended with the lost session.
-            Some(Err(_)) | None if self.published => {
-                // It belongs to no schema, so the connector's may be gone already.
-                let within = self.connector.within(Some(REMOVAL_LIMIT));
-                let opened = Connection::open(within.options()).map_err(Error::from);
-                opened.and_then(|mut conn| publication::remove_later(&mut conn))
-            }
-            Some(Err(_)) | None => Ok(()),
-        };
         self.published = false;
-        Ok(removed?)
+        match self.conn.take().map(|conn| self.remove_over(conn)) {
+            // The slot has ended with the lost session.
+            Some(Err(error)) if error.is_connection_lost() => {
+                // The publication belongs to no schema, and the connector's may be gone already.
+                let within = self.connector.within(Some(REMOVAL_LIMIT));
+                let mut conn = Connection::open(within.options()).map_err(Error::from)?;
+                publication::remove_later(&mut conn)?;
+                conn.close();
+                Ok(())
+            }
+            Some(other) => Ok(other?),
+            None => Ok(()),
+        }
     }
 
     /// Removes slot and publication over the session that made them, and ends it.
@@ -296,7 +293,8 @@ mod tests {
             ("PostgreSQL 13.14 on x86_64-pc-linux-gnu", Some("this server is PostgreSQL 13.14")),
             ("PostgreSQL 15.12-YB-2.25.1.0-b381 on x", Some("this server is YugabyteDB 2.25.1.0-b381")),
         ] {
-            let error = check_product(&Database::from_version_text(text)).err().map(|error| error.to_string());
+            let error =
+                check_product(&Database::from_version_text(text)).err().map(|error| error.to_string());
             assert_eq!(error.is_some(), expected.is_some());
             assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()));
         }

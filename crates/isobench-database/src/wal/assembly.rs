@@ -173,9 +173,9 @@ fn new_key(
     let column = |(number, place): (usize, &usize)| match new.get(*place) {
         Some(Field::Text(text)) => Ok(Some((*text).to_owned())),
         Some(Field::Null) => Ok(None),
-        Some(Field::Unchanged) | None => old
-            .and_then(|old| old.get(number).cloned())
-            .ok_or(WalError::Disorder("a row's key is missing")),
+        Some(Field::Unchanged) | None => {
+            old.and_then(|old| old.get(number).cloned()).ok_or(WalError::Disorder("a row's key is missing"))
+        }
     };
     relation.key.iter().enumerate().map(column).collect()
 }

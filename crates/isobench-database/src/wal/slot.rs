@@ -149,11 +149,7 @@ impl Messages {
     }
 
     fn at_rest(&self) -> Result<(), WalError> {
-        if self.bytes.len() == self.length {
-            Ok(())
-        } else {
-            Err(WalError::Disorder("a message has no end"))
-        }
+        if self.bytes.len() == self.length { Ok(()) } else { Err(WalError::Disorder("a message has no end")) }
     }
 }
 

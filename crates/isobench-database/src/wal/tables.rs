@@ -89,8 +89,7 @@ pub(crate) fn examine(
     schema: &str,
     table: &str,
 ) -> Result<Result<Readable, LeftOut>, Error> {
-    let left_out =
-        |reason| Ok(Err(LeftOut { schema: schema.to_owned(), table: table.to_owned(), reason }));
+    let left_out = |reason| Ok(Err(LeftOut { schema: schema.to_owned(), table: table.to_owned(), reason }));
     let find = format!(
         "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = relnamespace \
          WHERE nspname = {} AND relname = {}",
@@ -163,6 +162,9 @@ mod tests {
 
     #[test]
     fn names_are_quoted() {
-        assert_eq!((literal("it's"), identifier("a \"b\"")), ("'it''s'".to_owned(), "\"a \"\"b\"\"\"".to_owned()));
+        assert_eq!(
+            (literal("it's"), identifier("a \"b\"")),
+            ("'it''s'".to_owned(), "\"a \"\"b\"\"\"".to_owned())
+        );
     }
 }

@@ -61,10 +61,7 @@ fn disagreements_name_the_row_and_both_orders() {
     ] {
         let comparison = compare(&claims(&[("a", claimed), ("b", &[4])]), &logged);
         let (claimed, logged) = (claimed.to_vec(), vec![1, 2, 3]);
-        assert_eq!(
-            comparison.disagreements,
-            [WalDisagreement { row: row("a"), kind, claimed, logged }]
-        );
+        assert_eq!(comparison.disagreements, [WalDisagreement { row: row("a"), kind, claimed, logged }]);
     }
     let only_logged = compare(&claims(&[("a", &[1, 2, 3])]), &logged);
     assert_eq!(only_logged.disagreements[0].row, row("b"));
@@ -107,9 +104,9 @@ fn can_agree(claimed: &[u32], logged: &[u32]) -> bool {
         let next = at.map_or(0, |at| at + 1);
         let places = at.into_iter().chain([next]).filter(|place| *place < logged.len());
         let is_unknown = *first >= 10;
-        places.into_iter().any(|place| {
-            (is_unknown || logged[place] == *first) && go(rest, logged, Some(place))
-        })
+        places
+            .into_iter()
+            .any(|place| (is_unknown || logged[place] == *first) && go(rest, logged, Some(place)))
     }
     go(claimed, logged, None)
 }

@@ -123,8 +123,11 @@ fn relation_strategy() -> impl Strategy<Value = Message<'static>> {
 
 fn message() -> impl Strategy<Value = Message<'static>> {
     prop_oneof![
-        (any::<u64>(), any::<i64>(), any::<u32>())
-            .prop_map(|(final_lsn, commit_time, xid)| Message::Begin { final_lsn, commit_time, xid }),
+        (any::<u64>(), any::<i64>(), any::<u32>()).prop_map(|(final_lsn, commit_time, xid)| Message::Begin {
+            final_lsn,
+            commit_time,
+            xid
+        }),
         (any::<u64>(), any::<u64>(), any::<i64>()).prop_map(|(commit_lsn, end_lsn, commit_time)| {
             Message::Commit { commit_lsn, end_lsn, commit_time }
         }),
@@ -180,7 +183,9 @@ proptest! {
 #[test]
 fn large_counts_use_no_memory() {
     // A table with 65,535 columns, a row with as many values, and 4,294,967,295 truncated tables.
-    for bytes in [&b"R\0\0\0\x01s\0t\0d\xff\xff"[..], b"I\0\0\0\x01N\xff\xff", b"T\xff\xff\xff\xff\0\0\0\0\x01"] {
+    for bytes in
+        [&b"R\0\0\0\x01s\0t\0d\xff\xff"[..], b"I\0\0\0\x01N\xff\xff", b"T\xff\xff\xff\xff\0\0\0\0\x01"]
+    {
         let error = decode(bytes).unwrap_err().to_string();
         assert!(error.contains("cut off"), "{error}");
     }
@@ -258,10 +263,7 @@ fn messages_of_real_servers_are_decoded() {
             "44000040004b000474000000016b7400000001316e6e",
             Message::Delete { relation: 16384, old: OldRow { whole: false, fields: key.to_vec() } },
         ),
-        (
-            "5400000002000000400000004007",
-            Message::Truncate { options: 0, relations: vec![16384, 16391] },
-        ),
+        ("5400000002000000400000004007", Message::Truncate { options: 0, relations: vec![16384, 16391] }),
     ];
     for (hex, expected) in cases {
         let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
