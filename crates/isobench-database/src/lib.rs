@@ -3,7 +3,8 @@
 //! Everything here is administrative work over one blocking connection, before or after the
 //! measurement. Nothing knows about clients, retries of measured transactions, or time. The
 //! differences between products are data in `products/`, in terms of `facts/`, which know neither
-//! product nor server.
+//! product nor server. [`wal`] reads committed writes from PostgreSQL's log, also while clients are at
+//! work.
 //!
 //! ```
 //! use isobench_database::Database;
@@ -46,6 +47,7 @@ mod standby;
 mod steps;
 mod table;
 pub mod tables;
+pub mod wal;
 
 pub use conflict::Conflict;
 pub use database::{Database, detect};

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::settings::canonical;
+
 /// The PostgreSQL to run, and its settings.
 ///
 /// By default, the newest installed server is used, or one is fetched, and PostgreSQL's own
@@ -19,6 +21,22 @@ pub struct ServerOptions {
     /// is used.
     pub settings: Vec<(String, String)>,
 }
+
+impl ServerOptions {
+    /// The same options for a server whose write-ahead log tells which rows were written (logical
+    /// decoding): `wal_level` is `logical` unless it is given. The log becomes larger, so this is
+    /// only for runs that read it.
+    #[must_use]
+    pub fn with_logical_decoding(mut self) -> Self {
+        if !self.settings.iter().any(|(name, _)| canonical(name) == WAL_LEVEL) {
+            self.settings.push((WAL_LEVEL.to_owned(), "logical".to_owned()));
+        }
+        self
+    }
+}
+
+/// The setting that decides what the write-ahead log tells.
+const WAL_LEVEL: &str = "wal_level";
 
 /// A major version of PostgreSQL that can be fetched, 14 to 18.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,6 +93,18 @@ mod tests {
         for number in 14..=18 {
             assert_eq!(number.to_string().parse(), Ok(MajorVersion(number)));
         }
+    }
+
+    #[test]
+    fn logical_decoding_is_a_setting_unless_it_is_given() {
+        let settings = |given: &[(&str, &str)]| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            let settings = given.iter().map(own).collect();
+            let options = ServerOptions { settings, ..ServerOptions::default() }.with_logical_decoding();
+            options.settings.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+        };
+        assert_eq!(settings(&[("fsync", "off")]), ["fsync=off", "wal_level=logical"]);
+        assert_eq!(settings(&[("WAL-level", "replica")]), ["WAL-level=replica"]);
     }
 
     #[test]

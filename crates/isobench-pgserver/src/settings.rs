@@ -72,8 +72,7 @@ impl ServerSettings {
         if value.contains('\0') {
             return Err("a value can't contain a zero byte".to_owned());
         }
-        // PostgreSQL's names are case-insensitive, and its command line accepts - for _.
-        let canonical = name.to_ascii_lowercase().replace('-', "_");
+        let canonical = canonical(name);
         if let Some((_, reason)) = RESERVED.iter().find(|(reserved, _)| *reserved == canonical) {
             return Err(format!("this setting can't be changed: {reason}"));
         }
@@ -87,6 +86,12 @@ impl ServerSettings {
         }
         Ok(())
     }
+}
+
+/// A setting's name as PostgreSQL writes it. Its names are case-insensitive, and its command line
+/// accepts - for _.
+pub(crate) fn canonical(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
 }
 
 fn is_setting_name(name: &str) -> bool {

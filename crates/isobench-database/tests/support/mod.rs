@@ -29,3 +29,29 @@ pub fn options(server: &isobench_pgserver::Server, dbname: &str) -> isobench_pgw
     let host = isobench_pgwire::Host::unix(server.socket_dir(), server.port());
     isobench_pgwire::ConnectOptions::new(host, server.user(), dbname)
 }
+
+/// Servers with these settings: one of the installed PostgreSQL, and one of version 18, which is
+/// fetched unless it is in the cache; those that are missing are reported as skipped.
+pub fn servers(test: &str, settings: &[(&str, &str)]) -> Vec<isobench_pgserver::Server> {
+    use isobench_pgserver::{MajorVersion, Server, ServerError, ServerOptions};
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let settings: Vec<_> = settings.iter().map(own).collect();
+    let options = ServerOptions { settings, ..Default::default() };
+    let installed = postgresql_programs().filter(|folder| folder.join("postgres").exists());
+    if installed.is_none() {
+        skip(test, "no installed PostgreSQL (pg_config)");
+    }
+    let mut servers = Vec::new();
+    if installed.is_some() {
+        let options = ServerOptions { bin: installed, ..options.clone() };
+        servers.push(Server::start(&options, &mut |_| {}).expect("the installed server starts"));
+    }
+    match Server::start(&ServerOptions { version: Some(MajorVersion::NEWEST), ..options }, &mut |_| {}) {
+        Ok(server) => servers.push(server),
+        Err(error @ (ServerError::Fetch { .. } | ServerError::WontRun { .. })) => {
+            skip(test, &format!("no PostgreSQL {} can be fetched here: {error}", MajorVersion::NEWEST));
+        }
+        Err(error) => panic!("{error}"),
+    }
+    servers
+}
