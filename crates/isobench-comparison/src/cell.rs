@@ -3,21 +3,24 @@
 //! Not here: the measurement itself (`measurement.rs`), and the order of the cells
 //! (`comparison.rs`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use isobench_isolation::EffectiveLevel;
+use isobench_observation::Catalog;
 use isobench_observer::Observer;
-use isobench_report::Round;
+use isobench_plan::Observe;
+use isobench_report::{Observation, Round};
 use isobench_runner::{Control, Job, RunProgress, RunSpec, RunWorkload, Watch};
 
 use crate::conditions::Conditions;
-use crate::design::{CellPlan, Design, Work};
+use crate::design::{CellPlan, Design};
 use crate::environment::first_attempt;
 use crate::failure::Outcome;
 use crate::judgement::Judging;
 use crate::measurement::{Invariants, Measurement};
 use crate::messages::Messages;
+use crate::observed::{Recorded, catalog, recorded};
 use crate::sessions;
 use crate::tables::{Loaded, Ready, Tables};
 use crate::target::Target;
@@ -46,6 +49,10 @@ pub struct CellMeasurer<'a> {
     made: BTreeSet<(usize, usize)>,
     /// Tables on which scripts were tried, kept for a sole cell whose setup can't be repeated.
     kept: Option<Ready>,
+    /// What the catalogs say, by server and work; `None` if rows aren't observed there.
+    catalogs: BTreeMap<(usize, usize), Option<Catalog>>,
+    /// Why rows of a work aren't observed, although they could be.
+    prevented: BTreeMap<(usize, usize), String>,
 }
 
 /// A measured round of a cell.
@@ -60,6 +67,8 @@ pub struct MeasuredCell {
     pub judgement: Option<String>,
     /// A client lost its connection, so the server may have lost all unsaved state.
     pub lost: bool,
+    /// What was seen of its statements, if their rows are observed or could have been.
+    pub observation: Option<Observation>,
 }
 
 impl<'a> CellMeasurer<'a> {
@@ -73,8 +82,19 @@ impl<'a> CellMeasurer<'a> {
         control: &'a Control,
     ) -> CellMeasurer<'a> {
         let loaded = targets.iter().map(|_| None).collect();
-        let (made, kept) = (BTreeSet::new(), None);
-        CellMeasurer { design, targets, judging, observers, say, control, loaded, made, kept }
+        CellMeasurer {
+            design,
+            targets,
+            judging,
+            observers,
+            say,
+            control,
+            loaded,
+            made: BTreeSet::new(),
+            kept: None,
+            catalogs: BTreeMap::new(),
+            prevented: BTreeMap::new(),
+        }
     }
 
     /// Brings the tables of a cell into their starting state.
@@ -94,7 +114,33 @@ impl<'a> CellMeasurer<'a> {
             None => work.tables.prepare(target, builtin, &mut None),
         };
         self.control.patience().set_limited(true);
-        ready
+        let ready = ready?;
+        self.learn_catalog(cell)?;
+        Ok(ready)
+    }
+
+    /// Reads the catalogs for a work whose tables are ready, unless that was done.
+    fn learn_catalog(&mut self, cell: &CellPlan) -> Outcome {
+        let place = (cell.server, cell.work);
+        let wanted = self.judging.is_some() && self.design.plan.observe() != Observe::Annotations;
+        if wanted && !self.catalogs.contains_key(&place) {
+            let catalog = catalog(&self.targets[cell.server])?;
+            self.catalogs.insert(place, catalog);
+        }
+        Ok(())
+    }
+
+    /// Decides how a cell's transactions are recorded, and prepares its scripts for it.
+    pub(crate) fn recorded(&self, cell: &CellPlan, spec: &RunSpec, workload: &mut RunWorkload) -> Recorded {
+        let place = (cell.server, cell.work);
+        let catalog = self.catalogs.get(&place).filter(|_| !self.prevented.contains_key(&place));
+        let catalog = catalog.and_then(Option::as_ref);
+        recorded(workload, spec, self.design.plan.observe(), catalog)
+    }
+
+    /// From now on the statements of a work are sent as written, for this reason.
+    pub(crate) fn prevent(&mut self, cell: &CellPlan, why: String) {
+        self.prevented.insert((cell.server, cell.work), why);
     }
 
     /// Keeps tables for the next cell to be prepared, which must be the only one.
@@ -116,7 +162,9 @@ impl<'a> CellMeasurer<'a> {
     ) -> Outcome<MeasuredCell> {
         let (design, target, work) = (self.design, self.target(cell), &self.design.works[cell.work]);
         let kept = matches!(work.tables, Tables::Kept(_));
-        let judging = self.judging(work);
+        let mut workload = work.workload(design.seed(), &target.database)?;
+        let recorded = self.recorded(cell, &design.spec(cell), &mut workload);
+        let judging = self.judging.filter(|_| !matches!(recorded, Recorded::Nothing));
         let history = judging.map(|judging| judging.file(&cell.file_name(design, number)));
         let measurement = Measurement {
             target,
@@ -140,11 +188,11 @@ impl<'a> CellMeasurer<'a> {
                 Conditions::holding(&design.conditions)
             },
             judging,
+            recorded: &recorded,
             history: history.transpose()?.flatten(),
             observer: self.observer(cell),
             control: self.control,
         };
-        let workload = work.workload(design.seed(), &target.database)?;
         // Rows that stay have the numbers of those who wrote them.
         let attempts_from = if kept { first_attempt() } else { RunSpec::default().attempts_from };
         let job = self.job(cell, RunSpec { attempts_from, ..design.spec(cell) }, workload);
@@ -160,6 +208,7 @@ impl<'a> CellMeasurer<'a> {
             notes: ready.notes,
             judgement,
             lost: measured.lost,
+            observation: self.observation(cell, &recorded),
         })
     }
 
@@ -169,9 +218,17 @@ impl<'a> CellMeasurer<'a> {
         sessions::job(spec, workload, self.design.plan.retried(), &target.database, &target.connector())
     }
 
-    /// The check of a work's history; `None` if its scripts don't say what they read and write.
-    pub(crate) fn judging(&self, work: &Work) -> Option<&'a Judging> {
-        self.judging.filter(|_| work.sources.is_observed())
+    /// What is seen of a cell's statements.
+    fn observation(&self, cell: &CellPlan, recorded: &Recorded) -> Option<Observation> {
+        let work = &self.design.works[cell.work];
+        let prevented = self.prevented.get(&(cell.server, cell.work)).cloned();
+        let statements = match recorded {
+            Recorded::Rows(seen) => seen.report(),
+            Recorded::Annotations | Recorded::Nothing => Vec::new(),
+        };
+        let told = !statements.is_empty() || prevented.is_some();
+        let strategy = work.strategy.clone();
+        told.then(|| Observation { workload: work.sources.name(), strategy, statements, prevented })
     }
 
     /// The server of a cell.

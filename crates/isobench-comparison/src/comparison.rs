@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use isobench_observer::Observer;
 use isobench_plan::Share;
-use isobench_report::{Cell, CellLevel, Document, Round, resolution, summarise};
+use isobench_report::{Cell, CellLevel, Document, Observation, Round, resolution, summarise};
 use isobench_runner::{Control, Urgency};
 
 use crate::cell::{CellMeasurer, MeasuredCell};
@@ -21,7 +21,7 @@ use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
 use crate::measurement::refusal;
-use crate::observation::observer;
+use crate::server_side::observer;
 use crate::sessions;
 use crate::target::Target;
 
@@ -165,6 +165,12 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
+    /// Notes what was seen of a cell's statements, unless that is known.
+    fn note_observation(&mut self, observation: Option<Observation>) {
+        let known = &mut self.document.observations;
+        known.extend(observation.filter(|observation| !known.contains(observation)));
+    }
+
     /// Skips a cell from now on, and reports why.
     ///
     /// # Errors
@@ -257,6 +263,7 @@ impl<'a> Comparison<'a> {
                     self.judgements[index] = measured.judgement.take();
                     let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
                     let lost = measured.lost;
+                    self.note_observation(measured.observation.take());
                     let reason = self.add(index, place, measured);
                     self.listener.finished(self.measurer.design, &cell, number, tps, conflicts);
                     if let Some(reason) = reason.filter(|_| self.measurer.control.urgency() == Urgency::None)
@@ -296,7 +303,7 @@ impl<'a> Comparison<'a> {
         self.listener.prepared(ready.took, ready.again);
         let (listener, observer) = (&*self.listener, self.measurer.observer(cell));
         self.measurer.measure(cell, number, ready, &mut |elapsed, progress| {
-            let waits = observer.filter(|_| listener.shows_waits()).map(crate::observation::waits_now);
+            let waits = observer.filter(|_| listener.shows_waits()).map(crate::server_side::waits_now);
             listener.running(design, cell, number, elapsed, &progress, &waits.unwrap_or_default());
         })
     }

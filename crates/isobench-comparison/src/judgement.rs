@@ -6,13 +6,13 @@
 mod hint;
 
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use isobench_isolation::check::{Options, check, render};
+use isobench_isolation::check::{Blind, Options, check, render};
 use isobench_isolation::history::FormatError;
-use isobench_isolation::history::binary::Windows;
+use isobench_isolation::history::binary::{self, Windows};
 use isobench_isolation::windows::check_windows;
 use isobench_isolation::{Guarantee, History, Report};
 use isobench_report::Verdict;
@@ -64,17 +64,15 @@ impl Judging {
         fresh_tables: bool,
     ) -> (Verdict, String) {
         let (problem, missing) = (recording.problem(), recording.dropped());
+        let (shown, incomplete) = (recording.shows_rows(), recording.incomplete());
         let began = Instant::now();
         // The `--@` lines of isobench's own workloads are trusted; those of a user's scripts
         // aren't. Rows of an earlier run were written by nobody in this history.
-        let vouched = fresh_tables && sources.checked().is_some();
+        let vouched = fresh_tables && sources.checked().is_some() && !shown;
         let options = Options { promised, vouched, ..Options::default() };
         let looked_at = match self.window {
             Some(size) => in_windows(recording, file, size, &options),
-            None => recording.into_history().map(|history| {
-                let report = check(&history, &options);
-                (history, report)
-            }),
+            None => whole(recording, file.filter(|_| shown), &options),
         };
         let (history, mut report) = match looked_at {
             Ok(looked_at) => looked_at,
@@ -86,10 +84,13 @@ impl Judging {
         };
         if let Some(problem) = problem {
             report.cut(format!("{missing} attempts are missing; {problem}"));
+        } else if let Some(why) = incomplete {
+            report.blind.push(Blind::Incomplete { attempts: missing, why });
         }
         let mut verdict = Verdict::new(&history, &report, began.elapsed());
         let mut text = render(&report);
         if verdict.is_doubtful()
+            && !shown
             && let Some(hint) = hint(sources)
         {
             for withheld in verdict.withheld.iter_mut().filter(|withheld| withheld.doubtful) {
@@ -99,6 +100,21 @@ impl Judging {
         }
         (verdict, text)
     }
+}
+
+/// Checks a recording as a whole. `file` is where its history is written, if it isn't kept there
+/// already.
+fn whole(
+    recording: Recording,
+    file: Option<&Path>,
+    options: &Options,
+) -> Result<(History, Report), FormatError> {
+    let history = recording.into_history()?;
+    if let Some(file) = file {
+        binary::write(&history, BufWriter::new(File::create(file)?))?;
+    }
+    let report = check(&history, options);
+    Ok((history, report))
 }
 
 /// Checks a recording in windows, which requires a file.

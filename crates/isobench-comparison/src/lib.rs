@@ -12,10 +12,11 @@
 //! | `tables`, `setup` | the tables of a cell in their starting state |
 //! | `sessions` | clients connected at a level that is read back |
 //! | `measurement` | one measurement from connecting to the round of the result |
+//! | `observed` | how transactions are observed: by the rows that statements show, or by annotations |
 //! | `cell` | a cell of a comparison in one round |
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
-//! | `observation`, `evidence` | the server's side of a round, and contradictions to its level |
+//! | `server_side`, `evidence` | the server's side of a round, and contradictions to its level |
 //! | `invariants`, `conditions`, `judgement` | what tables, the user's conditions and history prove |
 
 mod cell;
@@ -29,9 +30,10 @@ mod invariants;
 mod judgement;
 mod measurement;
 mod messages;
-mod observation;
+mod observed;
 mod round;
 mod round_trips;
+mod server_side;
 mod sessions;
 mod setup;
 mod tables;
@@ -50,6 +52,7 @@ pub use failure::{Failure, Outcome};
 pub use judgement::Judging;
 pub use measurement::{Invariants, Measured, Measurement};
 pub use messages::Messages;
+pub use observed::{Recorded, SeenWorkload, catalog, recorded, statement};
 pub use sessions::job;
 pub use tables::Tables;
 pub use target::{Target, enough_connections};

@@ -21,8 +21,9 @@ use crate::failure::{Failure, Outcome};
 use crate::invariants::{InvariantCheck, open_after};
 use crate::judgement::Judging;
 use crate::messages::Messages;
-use crate::observation::{OwnWork, server_side};
+use crate::observed::Recorded;
 use crate::round::{cpu_seconds, round};
+use crate::server_side::{OwnWork, server_side};
 use crate::sessions::{self, Opened};
 use crate::target::Target;
 use crate::workload::Sources;
@@ -52,6 +53,8 @@ pub struct Measurement<'a> {
     pub conditions: Conditions<'a>,
     /// The check of the history; `None` if none is recorded.
     pub judging: Option<&'a Judging>,
+    /// How the history is recorded.
+    pub recorded: &'a Recorded,
     /// The file of the history.
     pub history: Option<PathBuf>,
     /// Watches the server.
@@ -95,18 +98,20 @@ impl Measurement<'_> {
     /// Returns a job that asks for its level, reconnects and records as this measurement requires.
     ///
     /// # Errors
-    /// The file of the history can't be made.
+    /// The file of the history can't be made, or the server is gone.
     pub fn job(&self, job: Job) -> Outcome<Job> {
         let connector = self.target.connector();
         let job = sessions::reconnecting(job, &connector, &self.target.database, self.level);
-        let job = if self.judging.is_some() || self.level.is_some() {
+        let judging = self.judging.filter(|_| !matches!(self.recorded, Recorded::Nothing));
+        let job = if judging.is_some() || self.level.is_some() {
             job.asking_level(self.target.database.product.level_question())
         } else {
             job
         };
-        match self.judging {
-            Some(_) => Judging::recording(job, self.history.as_deref()),
-            None => Ok(job),
+        match (judging, self.recorded) {
+            (None, _) | (_, Recorded::Nothing) => Ok(job),
+            (Some(_), Recorded::Annotations) => Judging::recording(job, self.history.as_deref()),
+            (Some(_), Recorded::Rows(seen)) => seen.job(job, self.target),
         }
     }
 

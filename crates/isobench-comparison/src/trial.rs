@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 use isobench_runner::{
-    AbortCause, ClientEvent, Control, Job, OnError, Pacing, RetryPolicy, RunSpec, StopCondition, Storage,
-    Urgency, Watch,
+    AbortCause, ClientEvent, Control, Job, OnError, Pacing, RetryPolicy, RunSpec, RunWorkload, StopCondition,
+    Storage, Urgency, Watch,
 };
 
 use crate::cell::CellMeasurer;
 use crate::conditions::Conditions;
 use crate::design::CellPlan;
 use crate::failure::{Failure, Outcome};
+use crate::observed::Recorded;
 use crate::sessions::{self, advice};
 
 /// Time limit of a trial; a script that exceeds it has worked so far and is accepted.
@@ -59,15 +60,27 @@ impl CellMeasurer<'_> {
             ..self.design.spec(cell)
         };
         for workload in work.tried(self.design.seed(), &target.database)? {
-            let job = self.job(cell, spec.clone(), workload);
-            // With recording, so that `--@` lines are tried, too.
-            let job = match self.judging(work) {
-                Some(_) => job.recording(Storage::default()).map_err(Failure::setup)?,
-                None => job,
+            let as_written = RunWorkload {
+                mix: workload.mix.clone(),
+                symbols: workload.symbols.clone(),
+                variables: workload.variables.clone(),
             };
-            match self.try_script(&job, cell) {
-                Ok(None) => {}
-                Ok(problem) => return Ok(problem),
+            let mut problem = match self.try_workload(cell, &spec, workload) {
+                Ok((problem, _)) if problem.is_none() => continue,
+                Ok((problem, extended)) if !extended => return Ok(problem),
+                Ok((problem, _)) => problem,
+                Err(failure) => return self.unless_gone(cell, failure),
+            };
+            // It may be isobench's own columns that the server refuses.
+            let why = problem.take().unwrap_or_default();
+            self.prevent(cell, why.clone());
+            match self.try_workload(cell, &spec, as_written) {
+                Ok((None, _)) => (self.say)(&format!(
+                    "warning: {} is sent as written, and its rows aren't observed, because with the columns that \
+                     show them: {why}",
+                    self.design.works[cell.work].sources.name()
+                )),
+                Ok((problem, _)) => return Ok(problem),
                 Err(failure) => return self.unless_gone(cell, failure),
             }
         }
@@ -79,6 +92,26 @@ impl CellMeasurer<'_> {
             self.keep(ready);
         }
         Ok(None)
+    }
+
+    /// Tries the scripts of a workload, with recording, so that `--@` lines and columns that show
+    /// rows are tried, too. Returns the reason why they failed, and whether their statements showed
+    /// rows.
+    fn try_workload(
+        &self,
+        cell: &CellPlan,
+        spec: &RunSpec,
+        mut workload: RunWorkload,
+    ) -> Outcome<(Option<String>, bool)> {
+        let recorded = self.recorded(cell, spec, &mut workload);
+        let job = self.job(cell, spec.clone(), workload);
+        let job = match (&recorded, self.judging) {
+            (Recorded::Nothing, _) | (_, None) => job,
+            (Recorded::Annotations, Some(_)) => job.recording(Storage::default()).map_err(Failure::setup)?,
+            (Recorded::Rows(seen), Some(_)) => seen.job(job, self.target(cell))?,
+        };
+        let problem = self.try_script(&job, cell)?;
+        Ok((problem, matches!(recorded, Recorded::Rows(_))))
     }
 
     /// Runs a script once. Returns the reason why it failed, unless the trial itself is the cause.

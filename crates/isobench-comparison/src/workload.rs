@@ -19,6 +19,7 @@ use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, pgbench_strategy};
 
 use crate::failure::{Failure, Outcome};
+use crate::observed::is_annotated;
 use crate::round_trips::round_trips;
 use crate::setup::as_written;
 
@@ -283,11 +284,9 @@ impl Sources {
         self.checked.as_ref()
     }
 
-    /// Returns whether the scripts declare their reads and writes, so that a history can be
-    /// recorded.
-    pub fn is_observed(&self) -> bool {
-        let mut lines = self.mix.scripts().iter().flat_map(|weighted| weighted.script.annotations());
-        lines.any(|line| line.what.is_recorded())
+    /// Returns whether the scripts describe their reads and writes in lines `--@`.
+    pub fn is_annotated(&self) -> bool {
+        is_annotated(&self.mix)
     }
 
     /// Combines scripts, and parses each, so that errors are found before anything is started.

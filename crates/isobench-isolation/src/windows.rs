@@ -84,7 +84,10 @@ impl CombinedReport {
                 Blind::NoInstants => self.no_instants = true,
                 Blind::NothingShared => self.nothing_shared += 1,
                 // Transactions of other windows, which aren't missing.
-                Blind::Dropped(_) | Blind::Windows(_) | Blind::AssumedInitial { .. } => {}
+                Blind::Dropped(_)
+                | Blind::Windows(_)
+                | Blind::AssumedInitial { .. }
+                | Blind::Incomplete { .. } => {}
             }
         }
     }

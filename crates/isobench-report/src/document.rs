@@ -8,6 +8,7 @@ mod environment;
 mod flag;
 mod latency;
 mod layout;
+mod observation;
 mod requirement;
 mod round;
 mod search;
@@ -29,6 +30,7 @@ pub use isobench_plan::{
     Experiment, Metric, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape,
 };
 pub use latency::{Distribution, Latency};
+pub use observation::{Observation, ObservedRows, ObservedStatement};
 pub use requirement::{RequiredCell, RequirementResult};
 pub use round::{Conflict, Invariant, Round, RoundError, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
@@ -105,6 +107,9 @@ pub struct Document {
     /// The scripts that the clients ran.
     #[serde(default)]
     pub workload: Workload,
+    /// What was seen of the transactions, for each workload and strategy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observations: Vec<Observation>,
     /// One cell for each combination of the plan's factors, in the plan's order.
     pub cells: Vec<Cell>,
 }
@@ -198,6 +203,7 @@ impl Document {
             client,
             plan,
             workload: Workload::default(),
+            observations: Vec::new(),
             cells: Vec::new(),
         }
     }

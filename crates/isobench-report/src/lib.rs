@@ -73,11 +73,12 @@ pub use document::{
     AnomalyCount, AnomalyFound, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison, Counter,
     Distribution, Document, DocumentError, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, Flag,
     FlagKind, Interval, IntervalSource, Invariant, Latency, LockWait, LockedRelation, LocksSeen,
-    MEASUREMENT_VERSION, Metric, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks,
-    PublishedFigure, PublishedRow, RatioToFirst, RelationSize, RequiredCell, RequirementResult, Resolution,
-    Round, RoundError, RoundsFor, Selector, Series, Server, ServerProcesses, ServerSide, Shape,
-    StartingState, Summary, SweepResult, SweepStep, TableUse, Verdict, VerdictSummary, WaitRow, WaitShare,
-    Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, json_schema,
+    MEASUREMENT_VERSION, Metric, Observation, ObservedRows, ObservedStatement, PercentileInterval, Plan,
+    PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
+    RelationSize, RequiredCell, RequirementResult, Resolution, Round, RoundError, RoundsFor, Selector,
+    Series, Server, ServerProcesses, ServerSide, Shape, StartingState, Summary, SweepResult, SweepStep,
+    TableUse, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
+    WitnessTransaction, Workload, json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

@@ -195,6 +195,11 @@ impl Recording {
         sink.incomplete.get_or_insert_with(|| why.to_owned());
     }
 
+    /// True if the rows that statements show are recorded.
+    pub fn shows_rows(&self) -> bool {
+        self.observed.is_some()
+    }
+
     /// The reason why an attempt is incomplete, of the first that is.
     pub fn incomplete(&self) -> Option<String> {
         self.sink().incomplete.clone()

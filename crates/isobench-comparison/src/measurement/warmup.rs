@@ -12,7 +12,7 @@ use isobench_stats::is_warm;
 use super::{Measurement, no_threads};
 use crate::evidence;
 use crate::failure::Outcome;
-use crate::observation::OwnWork;
+use crate::server_side::OwnWork;
 
 /// Minimum number of bins for a test of steadiness.
 const FEWEST_BINS: usize = 20;

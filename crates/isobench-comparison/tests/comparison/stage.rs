@@ -130,7 +130,7 @@ impl Stage {
         } else {
             target.claim_namespace(&say).expect("a schema");
         }
-        let judging = design.is_observed().then(Judging::default);
+        let judging = design.is_recorded(&target.database).then(Judging::default);
         let around = Surroundings {
             targets: &[target],
             judging: judging.as_ref(),

@@ -41,8 +41,7 @@ pub(crate) const SAVEPOINTS_KEEP_THE_SNAPSHOT: Ability = Ability::Lacks(
 );
 
 /// Rows without the number of their writer.
-pub(crate) const NO_WRITERS: Ability =
-    Ability::Lacks("its rows don't show which transaction wrote them");
+pub(crate) const NO_WRITERS: Ability = Ability::Lacks("its rows don't show which transaction wrote them");
 
 /// The features of the standard, and no others.
 pub(crate) const NOTHING_KNOWN: Abilities = Abilities {

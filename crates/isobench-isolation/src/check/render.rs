@@ -237,6 +237,9 @@ impl fmt::Display for Blind {
             Blind::UndecidedOrder(count) => {
                 write!(f, "The order of {} pairs of versions of the same row is unknown", grouped(*count))
             }
+            Blind::Incomplete { attempts, why } => {
+                write!(f, "Not everything was seen of {} transactions ({why})", grouped(*attempts))
+            }
             Blind::Searches(count) => write!(
                 f,
                 "What {} searches missed is unknown, because rows of their tables may have been written \

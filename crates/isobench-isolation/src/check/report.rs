@@ -136,6 +136,13 @@ pub enum Blind {
     UnknownOutcomes(u64),
     /// This many transactions were executed but are missing from the history.
     Dropped(u64),
+    /// Rows of this many transactions weren't seen, for this reason.
+    Incomplete {
+        /// The number of transactions.
+        attempts: u64,
+        /// The reason, of the first.
+        why: String,
+    },
     /// The order of this many pairs of versions of the same row is unknown.
     UndecidedOrder(u64),
     /// What this many searches missed is unknown, because rows of their tables may have been written

@@ -66,6 +66,10 @@ pub struct AnomalyFound {
     pub breaks_promise: bool,
     /// The smallest example, step by step.
     pub witness: Vec<String>,
+    /// For each step, the SQL statements of both sides with file and line, first that of the
+    /// transaction that comes first; missing unless rows were observed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<Vec<String>>,
     /// The example as a graph: its transactions.
     pub transactions: Vec<WitnessTransaction>,
     /// The example as a graph: an arrow for each step of the witness.
@@ -181,6 +185,11 @@ impl AnomalyFound {
             at_least: !found.count.complete,
             breaks_promise: promised.is_some_and(|promised| found.contradicts(promised)),
             witness: found.witness.steps.iter().map(|step| step.why.clone()).collect(),
+            statements: if found.witness.steps.iter().all(|step| step.statements.is_empty()) {
+                Vec::new()
+            } else {
+                found.witness.steps.iter().map(|step| step.statements.clone()).collect()
+            },
             transactions: graph.transactions.into_iter().map(transaction).collect(),
             arrows: graph.arrows.into_iter().map(arrow).collect(),
         }

@@ -19,9 +19,6 @@ use crate::recording::TextNumbers;
 use crate::seen::{Forms, NotedValue, SeenStatement};
 use packed::Packed;
 
-/// Separates the columns of a key in its text.
-const BETWEEN: &[u8] = b", ";
-
 /// The values of one row that are examined.
 type Fields<'a> = SmallVec<[Option<&'a [u8]>; 16]>;
 
@@ -47,6 +44,7 @@ pub(super) struct ShownRows {
     packed: Packed,
     columns: Vec<i64>,
     text: Vec<u8>,
+    part: Vec<u8>,
 }
 
 /// A row that a statement showed.
@@ -115,12 +113,11 @@ impl ShownRows {
     ) -> Option<i64> {
         self.text.clear();
         for (place, value) in values.iter().enumerate() {
-            if place > 0 {
-                self.text.extend_from_slice(BETWEEN);
-            }
-            if !write_value(value, variables, &mut self.text) {
+            self.part.clear();
+            if !write_value(value, variables, &mut self.part) {
                 return None;
             }
+            write_part(&self.part, (place, values.len()), &mut self.text);
         }
         match form {
             KeyForm::Integer => integer(&self.text),
@@ -235,10 +232,7 @@ impl ShownRows {
         }
         self.text.clear();
         for (place, part) in rows.key.iter().enumerate() {
-            if place > 0 {
-                self.text.extend_from_slice(BETWEEN);
-            }
-            self.text.extend_from_slice(field(*part)?);
+            write_part(field(*part)?, (place, rows.key.len()), &mut self.text);
         }
         Some(numbers.number(&self.text))
     }
@@ -304,6 +298,23 @@ impl ShownRows {
     /// What was shown so far.
     pub(super) fn draft(&self) -> &ObservedDraft {
         &self.draft
+    }
+}
+
+/// Writes one of the columns of a key: with a comma between several, and a backslash before a comma
+/// or backslash in them, so that different keys have different texts.
+fn write_part(part: &[u8], (place, count): (usize, usize), into: &mut Vec<u8>) {
+    if count == 1 {
+        return into.extend_from_slice(part);
+    }
+    if place > 0 {
+        into.push(b',');
+    }
+    for byte in part {
+        if matches!(byte, b',' | b'\\') {
+            into.push(b'\\');
+        }
+        into.push(*byte);
     }
 }
 

@@ -12,6 +12,7 @@ use std::num::NonZeroUsize;
 use isobench_comparison::{
     Design, Failure, Judgements, Judging, Outcome, Surroundings, Target, compare as measure, now,
 };
+use isobench_database::Database;
 use isobench_report::{Document, RequirementResult, Terminal, judge, requirement_lines, summarise};
 use isobench_runner::Control;
 
@@ -59,7 +60,6 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     let mut design = Design::resolve(&options.plan, file, defaults, &options.tables.at_scale(1))?;
     check_consent(options, &design)?;
     design.plan.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
-    let judging = judging(options, &design)?;
     let files = Files::new(options, &now())?;
     for note in design.choose_server(names_server(&options.connection), options.embedded.chooses())? {
         eprintln!("note: {note}");
@@ -73,6 +73,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     for note in design.fit(&targets[0].database)? {
         eprintln!("note: {note}");
     }
+    let judging = judging(options, &design, &targets[0].database)?;
     let prepared = prepare(&mut design, &mut targets, options.yes, &control);
     interrupt::blame(&control, prepared)?;
     let around = Surroundings {
@@ -141,13 +142,13 @@ fn prepare(design: &mut Design, targets: &mut [Target], agreed: bool, control: &
 }
 
 /// Returns the settings for checking histories, if the scripts produce any.
-fn judging(options: &CompareOptions, design: &Design) -> Outcome<Option<Judging>> {
-    let observed = design.is_observed() && !options.no_verdict;
+fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Outcome<Option<Judging>> {
+    let observed = design.is_recorded(database) && !options.no_verdict;
     if !observed && (options.history.is_some() || options.window.is_some()) {
         let names: Vec<String> =
             design.workloads.iter().map(|sources| format!("workload {}", sources.name())).collect();
         return Err(Failure::setup(format!(
-            "{}: the scripts don't say what they read and write, so there is no history to check or to write; use a checked workload (isobench workloads), or annotate the scripts with lines --@",
+            "{}: nothing shows what the scripts read and write, so there is no history to check or to write; leave out --observe annotations, a rate or think time on PostgreSQL, use a checked workload (isobench workloads), or annotate the scripts with lines --@",
             names.join(", ")
         )));
     }

@@ -6,8 +6,9 @@ mod settings;
 use std::time::Duration;
 
 use isobench_comparison::{
-    Condition, Conditions, Failure, Invariants, Judging, Measured, Measurement, Messages, Outcome,
-    Tables as WorkloadTables, Target, cell_entry, client, count, job, no_serializable, now, refusal,
+    Condition, Conditions, Failure, Invariants, Judging, Measured, Measurement, Messages, Outcome, Recorded,
+    Tables as WorkloadTables, Target, catalog, cell_entry, client, count, job, no_serializable, now,
+    recorded, refusal,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
@@ -16,12 +17,14 @@ use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
 use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
-use isobench_plan::{Plan, Setting};
+use isobench_plan::{Observe, Plan, Setting};
 use isobench_report::{
     CellLevel, Document, RequirementResult, Round, Server, Workload, judge, requirement_lines, summarise,
     to_csv,
 };
-use isobench_runner::{Control, Job, OnError, Pacing, Protocol, RunOutcome, StopCondition, Watch};
+use isobench_runner::{
+    Control, Job, OnError, Pacing, Protocol, RunOutcome, RunWorkload, StopCondition, Watch,
+};
 use isobench_script::find_builtin;
 
 use super::compare::requirements;
@@ -90,8 +93,10 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let server = wants_document.then(|| target.describe(&say)).transpose()?;
     let started_at = now();
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
+    let mut workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
+    let recorded = how_recorded(options, settings, target, &mut workload)?;
     let judging = Judging::default();
-    let observed = is_observed(options, settings)?;
+    let judged = !matches!(recorded, Recorded::Nothing);
     let measurement = Measurement {
         target,
         sources: &settings.sources,
@@ -107,12 +112,12 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
             Invariants::Skipped
         },
         conditions: Conditions::holding(&settings.conditions),
-        judging: observed.then_some(&judging),
+        judging: judged.then_some(&judging),
+        recorded: &recorded,
         history: options.history.clone(),
         observer: None,
         control,
     };
-    let workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
     let retried = &options.retry_sqlstate;
     let job = job(settings.spec.clone(), workload, retried, &target.database, &target.connector());
     let job = measurement.job(job)?;
@@ -146,18 +151,31 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
 }
 
-/// Returns whether the history is recorded.
+/// Returns how the history is recorded, and prepares the scripts for it.
 ///
 /// # Errors
-/// It is to be written, and there is none.
-fn is_observed(options: &RunOptions, settings: &RunSettings) -> Outcome<bool> {
-    let observed = settings.sources.is_observed() && !options.no_verdict;
-    if options.history.is_some() && !observed {
+/// It is to be written, and there is none, or the server is gone.
+fn how_recorded(
+    options: &RunOptions,
+    settings: &RunSettings,
+    target: &Target,
+    workload: &mut RunWorkload,
+) -> Outcome<Recorded> {
+    if options.no_verdict {
+        return Ok(Recorded::Nothing);
+    }
+    let catalog = match options.observe {
+        Observe::Rows => catalog(target)?,
+        Observe::Annotations => None,
+    };
+    let recorded = recorded(workload, &settings.spec, options.observe, catalog.as_ref());
+    if options.history.is_some() && matches!(recorded, Recorded::Nothing) {
         return Err(Failure::setup(
-            "--history: the scripts don't say what they read and write; use a checked workload (-w), or lines --@",
+            "--history: nothing shows what the scripts read and write; use --observe rows on PostgreSQL, a checked \
+             workload (-w), or lines --@",
         ));
     }
-    Ok(observed)
+    Ok(recorded)
 }
 
 /// pgbench's summary of a run, and the account of every attempt.

@@ -1,0 +1,61 @@
+//! What was seen of the transactions, statement by statement: the fields.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the transactions of a workload's scripts were observed, and what stayed dark.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Observation {
+    /// The workload's name.
+    pub workload: String,
+    /// The strategy, if the plan has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// The statements of the scripts, in order.
+    pub statements: Vec<ObservedStatement>,
+    /// The reason why rows weren't observed although they could have been; missing if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prevented: Option<String>,
+}
+
+/// What was seen of a statement.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ObservedStatement {
+    /// The script's name.
+    pub script: String,
+    /// The line on which its command starts, from 1.
+    pub line: u32,
+    /// Its text as written.
+    pub text: String,
+    /// True if it was sent with more output columns than written.
+    pub sent_differently: bool,
+    /// The tables whose rows were seen.
+    pub tables: Vec<ObservedRows>,
+    /// What wasn't seen, a sentence each.
+    pub dark: Vec<String>,
+}
+
+/// The rows of a table that a statement showed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ObservedRows {
+    /// The table.
+    pub table: String,
+    /// The columns of its key, for example "(w_id, d_id)".
+    pub key: String,
+    /// "reads" or "writes".
+    pub access: String,
+    /// How the order of the versions is known: "row lock", "OLD and NEW", or "-".
+    pub order: String,
+    /// True if the rows that the statement didn't find are known as well.
+    pub searched: bool,
+}
+
+impl Observation {
+    /// The number of statements that were sent with more output columns than written.
+    pub fn sent_differently(&self) -> usize {
+        self.statements.iter().filter(|statement| statement.sent_differently).count()
+    }
+}
