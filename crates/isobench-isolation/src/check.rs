@@ -151,6 +151,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
         (predicates(context) == 0, Blind::NoPredicates),
         (seen.searches_left > 0, Blind::Searches(seen.searches_left)),
         (seen.reads_left > 0, Blind::UnseenWriters(seen.reads_left)),
+        (seen.orders_differ > 0, Blind::OrdersDiffer(seen.orders_differ)),
         (left_out > 0, Blind::UnknownOutcomes(left_out)),
         (dropped > 0, Blind::Dropped(dropped)),
         (undecided > 0, Blind::UndecidedOrder(undecided)),
@@ -181,6 +182,7 @@ fn examined(context: Context<'_>, edges: &Edges, proved: u64) -> Examined {
         write_read: edges.count(Label::WriteRead),
         read_write: edges.count(Label::ReadWrite) + edges.count(Label::Lost),
         predicate: edges.count(Label::PredicateReadWrite),
+        confirmed_orders: context.history.provenance().map_or(0, |provenance| provenance.orders_agreed),
         ..Examined::default()
     };
     for status in context.status {

@@ -379,6 +379,32 @@ pub struct Provenance {
     /// The number of reads of versions that no transaction of the history wrote, as far as was seen,
     /// and that aren't the initial ones. They were left out.
     pub reads_left: u64,
+    /// The number of rows whose version order a second source confirmed.
+    pub orders_agreed: u64,
+    /// The number of rows whose version order two sources tell differently. Nothing is claimed of
+    /// them.
+    pub orders_differ: u64,
+}
+
+impl Provenance {
+    /// The numbers, in the order of files.
+    fn numbers(&self) -> [u64; 5] {
+        [self.searches, self.searches_left, self.reads_left, self.orders_agreed, self.orders_differ]
+    }
+
+    /// The provenance with these numbers, and nothing else.
+    fn of_numbers(
+        [searches, searches_left, reads_left, orders_agreed, orders_differ]: [u64; 5],
+    ) -> Provenance {
+        Provenance {
+            searches,
+            searches_left,
+            reads_left,
+            orders_agreed,
+            orders_differ,
+            ..Provenance::default()
+        }
+    }
 }
 
 impl History {

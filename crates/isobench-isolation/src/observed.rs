@@ -10,6 +10,7 @@
 //! Not here: sending statements so that they show rows (`isobench-observation`), and reading the
 //! results (`isobench-runner`).
 
+mod committed;
 mod log;
 mod order;
 mod predicate;
@@ -19,6 +20,7 @@ mod search;
 use crate::History;
 use crate::history::FormatError;
 
+pub use committed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
 pub use predicate::{Comparison, NULL, Predicate};
 
@@ -39,6 +41,8 @@ pub struct ObservedDescription {
     pub horizon: u32,
     /// The number of attempts that were executed and aren't in the log, or not completely.
     pub dropped: u64,
+    /// All committed writes, from a second source, if there is one.
+    pub committed: Option<CommittedWrites>,
 }
 
 impl ObservedDescription {

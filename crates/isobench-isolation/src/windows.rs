@@ -47,6 +47,7 @@ struct CombinedReport {
     undecided: u64,
     searches_left: u64,
     reads_left: u64,
+    orders_differ: u64,
     no_instants: bool,
     /// The reasons for withholding the verdicts of windows.
     doubts: Doubts,
@@ -81,6 +82,7 @@ impl CombinedReport {
                 // Those of the whole history, which every window repeats.
                 Blind::Searches(left) => self.searches_left = left,
                 Blind::UnseenWriters(left) => self.reads_left = left,
+                Blind::OrdersDiffer(rows) => self.orders_differ = rows,
                 Blind::NoInstants => self.no_instants = true,
                 Blind::NothingShared => self.nothing_shared += 1,
                 // Transactions of other windows, which aren't missing.
@@ -139,6 +141,7 @@ impl CombinedReport {
         note(self.undecided > 0, Blind::UndecidedOrder(self.undecided));
         note(self.searches_left > 0, Blind::Searches(self.searches_left));
         note(self.reads_left > 0, Blind::UnseenWriters(self.reads_left));
+        note(self.orders_differ > 0, Blind::OrdersDiffer(self.orders_differ));
         note(self.no_instants, Blind::NoInstants);
         note(self.nothing_shared == self.windows, Blind::NothingShared);
         let most = if self.no_instants { options.order.min(Order::Session) } else { options.order };
@@ -185,6 +188,8 @@ fn sum(one: Examined, other: Examined) -> Examined {
         write_read: one.write_read + other.write_read,
         read_write: one.read_write + other.read_write,
         predicate: one.predicate + other.predicate,
+        // Those of the whole history, which every window repeats.
+        confirmed_orders: one.confirmed_orders.max(other.confirmed_orders),
     }
 }
 

@@ -246,6 +246,12 @@ impl fmt::Display for Blind {
                  unseen, or because there were too many",
                 grouped(*count)
             ),
+            Blind::OrdersDiffer(count) => write!(
+                f,
+                "The server's answers and its log tell different orders of the versions of {} rows, of which \
+                 nothing is claimed",
+                grouped(*count)
+            ),
             Blind::UnseenWriters(count) => {
                 write!(f, "{} reads of versions whose writers were not seen were left out", grouped(*count))
             }

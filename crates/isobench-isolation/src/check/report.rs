@@ -117,6 +117,8 @@ pub struct Examined {
     pub read_write: u64,
     /// Anti-dependencies on predicates.
     pub predicate: u64,
+    /// Rows whose version order a second source confirmed.
+    pub confirmed_orders: u64,
 }
 
 impl Examined {
@@ -148,6 +150,9 @@ pub enum Blind {
     /// What this many searches missed is unknown, because rows of their tables may have been written
     /// unseen, or because there were too many.
     Searches(u64),
+    /// Two sources tell different orders of the versions of this many rows, of which nothing is
+    /// claimed.
+    OrdersDiffer(u64),
     /// This many reads were of versions whose writers weren't seen. They were left out.
     UnseenWriters(u64),
     /// Unwritten values were read before the first write of their rows, and taken for the initial

@@ -104,9 +104,10 @@ impl Reference {
 pub fn header(tables: &[String], provenance: Option<&Provenance>) -> Vec<u8> {
     let mut names = Vec::new();
     encode::texts(&mut names, tables);
-    if let Some(Provenance { statements, keys, searches, searches_left, reads_left }) = provenance {
-        for number in [searches, searches_left, reads_left] {
-            encode::number(&mut names, *number);
+    if let Some(provenance) = provenance {
+        let Provenance { statements, keys, .. } = provenance;
+        for number in provenance.numbers() {
+            encode::number(&mut names, number);
         }
         encode::texts(&mut names, statements);
         encode::number(&mut names, keys.len() as u64);

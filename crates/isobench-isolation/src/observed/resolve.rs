@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::committed::CommitOrder;
 use super::log::{Chunk, ObservedOperation, Replaced};
 use super::order::{Writer, prove};
 use super::search::{Search, Searches};
@@ -30,7 +31,7 @@ pub(super) struct Written {
     pub(super) writer: u32,
     pub(super) replaced: Replaced,
     /// An instant at which it had been answered.
-    answered: u64,
+    pub(super) answered: u64,
     /// The position of its columns' values.
     pub(super) columns: Option<u32>,
     /// Its place in the proved order; `None` if its transaction isn't known to be committed, or
@@ -81,6 +82,10 @@ pub(super) struct Resolution {
     /// Texts of keys, by table and number in the log, with the number in the history.
     keys: FxHashMap<(u16, i64), i64>,
     texts: Vec<Vec<String>>,
+    /// The number of writes in the log; the others are known from the second source only.
+    shown: usize,
+    /// What the second source tells.
+    commits: CommitOrder,
 }
 
 /// Turns a log into a history. `chunks` returns an iterator over the log's chunks, the same each
@@ -99,6 +104,10 @@ where
     let mut resolution = Resolution::new(description);
     for chunk in chunks()? {
         resolution.collect(chunk?.as_ref()).map_err(damaged)?;
+    }
+    resolution.shown = resolution.writes.len();
+    if let Some(committed) = resolution.description.committed.take() {
+        resolution.commits = CommitOrder::of(&mut resolution, &committed);
     }
     resolution.order();
     let mut number = 0;
@@ -137,6 +146,8 @@ impl Resolution {
             reads_left: 0,
             keys: FxHashMap::default(),
             texts,
+            shown: 0,
+            commits: CommitOrder::default(),
         }
     }
 
@@ -145,7 +156,7 @@ impl Resolution {
         self.numbers.get(&key).copied()
     }
 
-    fn row_to_write(&mut self, key: Key) -> u32 {
+    pub(super) fn row_to_write(&mut self, key: Key) -> u32 {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
@@ -230,6 +241,22 @@ impl Resolution {
         }
     }
 
+    /// The committed attempt that a transaction of the server is.
+    pub(super) fn committed_attempt(&self, transaction: u32) -> Option<u32> {
+        self.owners.get(&transaction).copied().filter(|attempt| self.commits(*attempt))
+    }
+
+    /// Adds a write that is known from the second source only.
+    pub(super) fn add_unseen(&mut self, write: Written) -> u32 {
+        let index = u32::try_from(self.writes.len()).unwrap_or(u32::MAX);
+        self.writes.push(write);
+        self.rows[write.row as usize].writes.push(index);
+        if !write.is_deletion() {
+            self.by_writer.entry((write.row, write.writer)).or_insert(index);
+        }
+        index
+    }
+
     /// Proves the order of each row's versions.
     fn order(&mut self) {
         for number in 0..self.rows.len() {
@@ -276,9 +303,16 @@ impl Resolution {
             own.push(index);
         }
         let proved = prove(&mut writers);
-        let contradictory = proved.is_none();
-        let groups = proved.unwrap_or_else(|| (!writers.is_empty()).then_some(0).into_iter().collect());
-        debug_assert!(number < self.rows.len(), "the row exists");
+        let before = self.commits.differ;
+        let row = u32::try_from(number).unwrap_or(u32::MAX);
+        let decided = self.commits.sort(row, &mut writers, proved.as_deref());
+        let contradictory = proved.is_none() || self.commits.differ > before;
+        let together = || (!writers.is_empty()).then_some(0).into_iter().collect();
+        let groups = match proved {
+            _ if decided => (0..writers.len()).collect(),
+            Some(groups) if !contradictory => groups,
+            _ => together(),
+        };
         let (mut counter, mut ordered) = (0, Vec::new());
         for (place, start) in groups.iter().enumerate() {
             let end = groups.get(place + 1).copied().unwrap_or(writers.len());
@@ -367,21 +401,25 @@ impl Resolution {
     ) -> Result<(), &'static str> {
         let mut chunk = Chunk::new(chunk);
         let mut draft = Draft::new();
-        let mut next_write = self.writes.partition_point(|write| write.attempt < *number);
+        let mut next_write = self.writes[..self.shown].partition_point(|write| write.attempt < *number);
         let mut own: FxHashSet<u32> = FxHashSet::default();
         while let Some((transaction, operations)) = chunk.attempt()? {
             draft.clear();
             own.clear();
+            let mut unseen = self.commits.unseen.remove(number).unwrap_or_default();
             for _ in 0..operations {
                 let (operation, statement) = chunk.operation()?;
                 match operation {
-                    ObservedOperation::Read { key, writer, .. } => match self.read(key, writer, *number) {
-                        Some(version) => {
-                            let key = self.name(key);
-                            draft.push_by(Operation::Read { key, version }, statement);
+                    ObservedOperation::Read { key, writer, .. } => {
+                        self.emit_unseen(&mut unseen, Some(writer), &mut draft);
+                        match self.read(key, writer, *number) {
+                            Some(version) => {
+                                let key = self.name(key);
+                                draft.push_by(Operation::Read { key, version }, statement);
+                            }
+                            None => self.reads_left += 1,
                         }
-                        None => self.reads_left += 1,
-                    },
+                    }
                     ObservedOperation::Write { key, .. } | ObservedOperation::Delete { key, .. } => {
                         let write = self.writes[next_write];
                         next_write += 1;
@@ -407,10 +445,25 @@ impl Resolution {
                     ObservedOperation::Answered { .. } | ObservedOperation::Unseen { .. } => {}
                 }
             }
+            self.emit_unseen(&mut unseen, None, &mut draft);
             history.push(transaction, &draft);
             *number += 1;
         }
         Ok(())
+    }
+
+    /// Adds writes that no statement showed: those of this (sub)transaction, whose version is about
+    /// to be read, or all.
+    fn emit_unseen(&mut self, unseen: &mut Vec<u32>, before: Option<u32>, draft: &mut Draft) {
+        unseen.retain(|index| {
+            let write = self.writes[*index as usize];
+            let due = before.is_none_or(|writer| writer == write.writer);
+            if due && write.counter.is_some() {
+                let (key, version) = (self.name(self.rows[write.row as usize].key), write.version());
+                draft.push(Operation::Write { key, version });
+            }
+            !due
+        });
     }
 
     /// The key in the history.
@@ -437,6 +490,8 @@ impl Resolution {
             searches: searches.done,
             searches_left: searches.left,
             reads_left: self.reads_left,
+            orders_agreed: self.commits.agreed,
+            orders_differ: self.commits.differ,
         }
     }
 

@@ -223,14 +223,17 @@ fn texts(bytes: &mut Bytes<'_>) -> Result<Vec<String>, &'static str> {
 }
 
 fn provenance(bytes: &mut Bytes<'_>) -> Result<Provenance, &'static str> {
-    let (searches, searches_left, reads_left) = (bytes.number()?, bytes.number()?, bytes.number()?);
+    let mut numbers = [0; 5];
+    for number in &mut numbers {
+        *number = bytes.number()?;
+    }
     let statements = texts(bytes)?;
     let mut keys = BTreeMap::new();
     for _ in 0..bytes.number()? {
         let table = u16::try_from(bytes.number()?).map_err(|_| "a table's number is too large")?;
         keys.insert(table, texts(bytes)?);
     }
-    Ok(Provenance { statements, keys, searches, searches_left, reads_left })
+    Ok(Provenance { statements, keys, ..Provenance::of_numbers(numbers) })
 }
 
 /// Reads a recording as a whole.

@@ -8,6 +8,7 @@ use super::super::{
     Draft, FormatError, History, Initial, Key, Operation, Provenance, TextError, Transaction,
     TransactionOutcome, Version,
 };
+use super::OBSERVED;
 use super::cursor::Cursor;
 
 /// Reads a history from a text.
@@ -203,15 +204,13 @@ impl HistoryBuilder {
 
     /// Parses the numbers of an observed history.
     fn observed(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
-        const WHAT: &str = "a number";
-        let mut provenance = Provenance::default();
-        cursor.pass("searches")?;
-        provenance.searches = cursor.number(WHAT)?;
-        cursor.pass("left")?;
-        provenance.searches_left = cursor.number(WHAT)?;
-        cursor.pass("reads left")?;
-        provenance.reads_left = cursor.number(WHAT)?;
-        self.provenance = Some(provenance);
+        let mut numbers = [0; OBSERVED.len()];
+        for (name, number) in OBSERVED.into_iter().zip(&mut numbers) {
+            cursor.pass(name)?;
+            cursor.pass("=")?;
+            *number = cursor.number("a number")?;
+        }
+        self.provenance = Some(Provenance::of_numbers(numbers));
         Ok(())
     }
 

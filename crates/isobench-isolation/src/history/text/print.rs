@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
 use super::super::{History, Initial, Key, Operation, Provenance, Transaction, TransactionOutcome, Version};
-use super::is_bare;
+use super::{OBSERVED, is_bare};
 
 /// Writes a history as text.
 ///
@@ -38,8 +38,12 @@ pub fn write(history: &History, mut output: impl Write) -> io::Result<()> {
 
 /// Writes what an observed history knows besides its transactions.
 fn observed(history: &History, provenance: &Provenance, output: &mut impl Write) -> io::Result<()> {
-    let Provenance { statements, keys, searches, searches_left, reads_left } = provenance;
-    writeln!(output, "observed searches {searches} left {searches_left} reads left {reads_left}")?;
+    let Provenance { statements, keys, .. } = provenance;
+    write!(output, "observed")?;
+    for (name, number) in OBSERVED.into_iter().zip(provenance.numbers()) {
+        write!(output, " {name}={number}")?;
+    }
+    writeln!(output)?;
     for statement in statements {
         writeln!(output, "statement {}", in_quotes(statement))?;
     }

@@ -1,0 +1,165 @@
+//! A second source: all committed writes in the order of their commits, as the server's log of its
+//! own has them (PostgreSQL: logical decoding).
+//!
+//! Two committed writers of a row are ordered by the row's lock, which each holds until its commit
+//! record is written, so the order of the commits is the row's version order. The log also has what
+//! functions, triggers and cascades wrote. It is compared with what was proved from the answers
+//! ([`super::order`]); where the two differ, nothing is claimed.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::KeyForm;
+use super::log::Replaced;
+use super::order::Writer;
+use super::resolve::{Resolution, Written};
+use crate::history::Key;
+
+/// A committed transaction of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommittedTransaction {
+    /// The number of the transaction; of the whole one, not of its subtransactions.
+    pub transaction: u32,
+    /// Its writes, in order.
+    pub writes: Vec<CommittedWrite>,
+}
+
+/// A write of a committed transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommittedWrite {
+    /// The table.
+    pub table: u16,
+    /// The key: the column's text, or those of several columns with commas between them, and
+    /// backslashes before commas and backslashes in them.
+    pub key: String,
+    /// What was done with the row.
+    pub what: CommittedChange,
+}
+
+/// What a committed write did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommittedChange {
+    /// It inserted the row.
+    Inserted,
+    /// It updated the row.
+    Updated,
+    /// It deleted the row.
+    Deleted,
+}
+
+/// The committed writes of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommittedWrites {
+    /// The tables whose writes are all there.
+    pub tables: Vec<u16>,
+    /// The transactions, in the order of their commits.
+    pub transactions: Vec<CommittedTransaction>,
+}
+
+/// What the second source tells about rows.
+#[derive(Debug, Default)]
+pub(super) struct CommitOrder {
+    /// The place of a transaction among the writers of a row, by row and attempt.
+    places: FxHashMap<(u32, u32), u64>,
+    /// Rows that weren't seen to be written, by attempt: the writes.
+    pub(super) unseen: FxHashMap<u32, Vec<u32>>,
+    /// Rows of which both sources tell the order.
+    pub(super) agreed: u64,
+    /// Rows of which they tell different orders.
+    pub(super) differ: u64,
+}
+
+impl CommitOrder {
+    /// Takes the committed writes into a resolution that has read the log.
+    pub(super) fn of(resolution: &mut Resolution, committed: &CommittedWrites) -> CommitOrder {
+        for table in &committed.tables {
+            if let Some(table) = resolution.description.tables.get_mut(usize::from(*table)) {
+                table.closed = true;
+            }
+        }
+        let texts = resolution.description.texts.iter().cloned();
+        let mut numbers: FxHashMap<String, i64> = texts.zip(0..).collect();
+        let seen: FxHashSet<(u32, u32)> =
+            resolution.writes.iter().map(|write| (write.row, write.attempt)).collect();
+        let mut order = CommitOrder::default();
+        for (place, transaction) in (0_u64..).zip(&committed.transactions) {
+            let attempt = resolution.committed_attempt(transaction.transaction);
+            for write in &transaction.writes {
+                let Some(id) = id(resolution, write, &mut numbers) else { continue };
+                let row = resolution.row_to_write(Key { table: write.table, id });
+                let Some(attempt) = attempt else {
+                    // Somebody else's, or of a subtransaction only.
+                    resolution.rows[row as usize].doubtful = true;
+                    continue;
+                };
+                order.places.insert((row, attempt), place);
+                if !seen.contains(&(row, attempt)) {
+                    order.add(resolution, (row, attempt), transaction.transaction, write.what);
+                }
+            }
+        }
+        order
+    }
+
+    /// Adds a write that no statement showed.
+    fn add(
+        &mut self,
+        resolution: &mut Resolution,
+        (row, attempt): (u32, u32),
+        transaction: u32,
+        what: CommittedChange,
+    ) {
+        let deleted = what == CommittedChange::Deleted;
+        let replaced = match what {
+            CommittedChange::Inserted => Replaced::Nothing,
+            CommittedChange::Updated | CommittedChange::Deleted => Replaced::Unknown,
+        };
+        let writer = if deleted { 0 } else { transaction };
+        let write =
+            Written { row, attempt, writer, replaced, answered: u64::MAX, columns: None, counter: None };
+        let index = resolution.add_unseen(write);
+        self.unseen.entry(attempt).or_default().push(index);
+    }
+
+    /// Sorts the writers of a row by their commits, if all of them are known. Returns whether they
+    /// are. `proved` has the groups in which another source put them.
+    pub(super) fn sort(&mut self, row: u32, writers: &mut [Writer], proved: Option<&[usize]>) -> bool {
+        let place = |writer: &Writer| self.places.get(&(row, writer.attempt)).copied();
+        if writers.is_empty() || writers.iter().any(|writer| place(writer).is_none()) {
+            return false;
+        }
+        // Each group of the other source comes before the next one.
+        let agrees = proved.is_none_or(|starts| {
+            starts.windows(2).all(|pair| {
+                let last = writers[pair[0]..pair[1]].iter().filter_map(place).max();
+                let next = writers[pair[1]..].iter().filter_map(place).min();
+                last < next
+            })
+        });
+        if !agrees {
+            self.differ += 1;
+            return false;
+        }
+        self.agreed += u64::from(writers.len() > 1);
+        writers.sort_by_key(|writer| self.places.get(&(row, writer.attempt)).copied());
+        true
+    }
+}
+
+/// The key's number in the log.
+fn id(
+    resolution: &mut Resolution,
+    write: &CommittedWrite,
+    numbers: &mut FxHashMap<String, i64>,
+) -> Option<i64> {
+    let table = resolution.description.tables.get(usize::from(write.table))?;
+    if table.key == KeyForm::Integer {
+        return write.key.parse().ok();
+    }
+    let texts = &mut resolution.description.texts;
+    let next = i64::try_from(texts.len()).ok()?;
+    let number = *numbers.entry(write.key.clone()).or_insert(next);
+    if number == next {
+        texts.push(write.key.clone());
+    }
+    Some(number)
+}
