@@ -9,7 +9,6 @@ use std::time::Duration;
 use isobench_isolation::EffectiveLevel;
 use isobench_observation::Catalog;
 use isobench_observer::Observer;
-use isobench_plan::Observe;
 use isobench_report::{Observation, Round};
 use isobench_runner::{Control, Job, RunProgress, RunSpec, RunWorkload, Watch};
 
@@ -20,7 +19,7 @@ use crate::failure::Outcome;
 use crate::judgement::Judging;
 use crate::measurement::{Invariants, Measurement};
 use crate::messages::Messages;
-use crate::observed::{Recorded, catalog, recorded};
+use crate::observed::{Recorded, SecondSource, catalog, recorded};
 use crate::sessions;
 use crate::tables::{Loaded, Ready, Tables};
 use crate::target::Target;
@@ -122,7 +121,7 @@ impl<'a> CellMeasurer<'a> {
     /// Reads the catalogs for a work whose tables are ready, unless that was done.
     fn learn_catalog(&mut self, cell: &CellPlan) -> Outcome {
         let place = (cell.server, cell.work);
-        let wanted = self.judging.is_some() && self.design.plan.observe() != Observe::Annotations;
+        let wanted = self.judging.is_some() && self.design.plan.observe().shows_rows();
         if wanted && !self.catalogs.contains_key(&place) {
             let catalog = catalog(&self.targets[cell.server])?;
             self.catalogs.insert(place, catalog);
@@ -199,8 +198,10 @@ impl<'a> CellMeasurer<'a> {
         let job = measurement.job(job)?;
         let messages = Messages::kept(self.say);
         let mut watch = Watch { every: WATCH_EVERY, show: watch };
+        let second = recorded.second_source(design.plan.observe(), target)?;
         let mut measured = measurement.run(&job, number, &messages, &mut watch)?;
-        let judgement = measurement.judge(job, &mut measured);
+        let committed = second.map(SecondSource::read).transpose()?;
+        let judgement = measurement.judge(job, committed, &mut measured);
         measured.round.starting_state = ready.state;
         Ok(MeasuredCell {
             round: measured.round,

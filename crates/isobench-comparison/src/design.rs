@@ -16,7 +16,7 @@ use std::time::Duration;
 use isobench_database::{Database, InitOptions};
 use isobench_isolation::Level;
 use isobench_pgserver::MajorVersion;
-use isobench_plan::{Observe, Plan, SERVER_VERSION, Setting, Vary};
+use isobench_plan::{Plan, SERVER_VERSION, Setting, Vary};
 use isobench_report as report;
 use isobench_runner::{Backoff, OnError, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition};
 use isobench_script::Prng;
@@ -320,7 +320,7 @@ impl Design {
         let annotated = self.workloads.iter().any(Sources::is_annotated);
         let paced = self.cells().iter().all(|cell| self.spec(cell).pacing != Pacing::Unpaced);
         let shown = database.product.abilities.shows_writers.missing(database).is_none();
-        annotated || shown && !paced && self.plan.observe() == Observe::Rows
+        annotated || shown && !paced && self.plan.observe().shows_rows()
     }
 
     /// Returns the parameters of a cell that the plan varies, and the server's version.

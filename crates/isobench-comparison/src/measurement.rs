@@ -8,6 +8,7 @@ mod warmup;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use isobench_isolation::observed::CommittedWrites;
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_observer::Observer;
 use isobench_pgbench::load::{LoadError, Loaded, load};
@@ -178,9 +179,17 @@ impl Measurement<'_> {
     }
 
     /// Checks the history that the job recorded, if any, and puts the verdict into the round.
-    /// Returns a report on it.
-    pub fn judge(&self, job: Job, measured: &mut Measured) -> Option<String> {
-        let (judging, recording) = (self.judging?, job.into_recording()?);
+    /// `committed` are the writes that a second source saw. Returns a report.
+    pub fn judge(
+        &self,
+        job: Job,
+        committed: Option<CommittedWrites>,
+        measured: &mut Measured,
+    ) -> Option<String> {
+        let (judging, mut recording) = (self.judging?, job.into_recording()?);
+        if let Some(committed) = committed {
+            recording.set_committed(committed);
+        }
         let promised = self.target.database.product.promises_effective(&measured.effective);
         let (verdict, text) =
             judging.judge(recording, self.history.as_deref(), promised, self.sources, self.fresh_tables);

@@ -4,7 +4,12 @@
 //! Not here: which columns a statement is sent with (`isobench_observation`), and the check of the
 //! history (`judgement.rs`).
 
-use isobench_isolation::observed::ObservedDescription;
+use std::collections::{BTreeMap, BTreeSet};
+
+use isobench_database::wal::{WalOptions, WalReader, WalWrite, WalWriteKind, key_text};
+use isobench_isolation::observed::{
+    CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites, ObservedDescription,
+};
 use isobench_observation::{Catalog, SeenStatement, observe};
 use isobench_plan::Observe;
 use isobench_report as report;
@@ -16,6 +21,10 @@ use crate::target::Target;
 
 /// The most memory that a recording of rows takes before the rest goes to a temporary file, bytes.
 const MOST_KEPT: usize = 256 << 20;
+
+/// The failure of reading the write-ahead log of a named server.
+pub const NOT_EMBEDDED: &str = "--observe wal: reading the write-ahead log needs a publication and a setting of the \
+    server, which isobench makes on its embedded PostgreSQL only; leave out the server's name, or use --observe rows";
 
 /// How the transactions of a job are recorded.
 pub enum Recorded {
@@ -66,7 +75,7 @@ pub fn recorded(
 ) -> Recorded {
     let annotated = is_annotated(&workload.mix);
     let by_annotations = if annotated { Recorded::Annotations } else { Recorded::Nothing };
-    let eligible = observe_by == Observe::Rows
+    let eligible = observe_by.shows_rows()
         && spec.pacing == Pacing::Unpaced
         && spec.retry.restart == Restart::Transaction;
     let (Some(catalog), true) = (catalog, eligible) else { return by_annotations };
@@ -103,6 +112,103 @@ fn annotates_the_dark(mix: &Mix) -> bool {
         .any(|sql| {
             sql.annotations.iter().any(rows) && sql.observed.iter().all(|statement| statement.rows.is_empty())
         })
+}
+
+impl Recorded {
+    /// Starts to read the write-ahead log, if that is wanted and rows are recorded. No transaction
+    /// of the run may have started, and the tables must be there.
+    ///
+    /// # Errors
+    /// The server refuses, or isn't embedded.
+    pub fn second_source(&self, observe_by: Observe, target: &Target) -> Outcome<Option<SecondSource>> {
+        match self {
+            Recorded::Rows(seen) if observe_by == Observe::Wal => SecondSource::start(seen, target).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The server's write-ahead log, read beside the rows that statements show.
+pub struct SecondSource {
+    reader: WalReader,
+    /// The numbers of the tables, by name.
+    tables: BTreeMap<String, u16>,
+}
+
+impl SecondSource {
+    fn start(seen: &SeenWorkload, target: &Target) -> Outcome<SecondSource> {
+        if !target.is_embedded() {
+            return Err(Failure::setup(NOT_EMBEDDED));
+        }
+        let names = seen.description.tables.iter().map(|table| table.name.clone());
+        let tables: BTreeMap<String, u16> = names.zip(0..).collect();
+        let schemas = |name: &String| match name.split_once('.') {
+            Some((schema, table)) => (schema.to_owned(), table.to_owned()),
+            None => ("public".to_owned(), name.clone()),
+        };
+        let options = WalOptions::new(tables.keys().map(schemas).collect());
+        let reader = WalReader::start(&target.connector(), &target.database, &options);
+        Ok(SecondSource {
+            reader: reader.map_err(|error| Failure::setup(format!("--observe wal: {error}")))?,
+            tables,
+        })
+    }
+
+    /// Returns the committed writes so far, and ends.
+    ///
+    /// # Errors
+    /// The log can't be read.
+    pub fn read(mut self) -> Outcome<CommittedWrites> {
+        let failed = |error| Failure::setup(format!("--observe wal: {error}"));
+        let names = self.reader.tables().iter();
+        let names = names.map(
+            |(schema, table)| {
+                if schema == "public" { table.clone() } else { format!("{schema}.{table}") }
+            },
+        );
+        let mut covered: BTreeSet<u16> = names.filter_map(|name| self.tables.get(&name).copied()).collect();
+        let mut transactions = Vec::new();
+        let tables = &self.tables;
+        self.reader
+            .read(&mut |transaction| {
+                let writes = transaction.writes.iter();
+                let writes: Vec<CommittedWrite> =
+                    writes.flat_map(|write| committed_writes(write, tables, &mut covered)).collect();
+                if !writes.is_empty() {
+                    transactions.push(CommittedTransaction { transaction: transaction.xid, writes });
+                }
+            })
+            .map_err(failed)?;
+        self.reader.stop().map_err(failed)?;
+        Ok(CommittedWrites { tables: covered.into_iter().collect(), transactions })
+    }
+}
+
+/// The rows that a write of the log changed. An update of the key deletes one row and inserts
+/// another. After TRUNCATE not all writes of the table are known.
+fn committed_writes(
+    write: &WalWrite,
+    tables: &BTreeMap<String, u16>,
+    covered: &mut BTreeSet<u16>,
+) -> Vec<CommittedWrite> {
+    let Some(&table) = tables.get(&write.relation.name()) else { return Vec::new() };
+    let text = |key: &[Option<String>]| {
+        let columns: Vec<&str> = key.iter().map(|column| column.as_deref().unwrap_or_default()).collect();
+        key_text(&columns)
+    };
+    let changed = |key: &[Option<String>], what| CommittedWrite { table, key: text(key), what };
+    match (write.kind, &write.old_key) {
+        (WalWriteKind::Truncate, _) => {
+            covered.remove(&table);
+            Vec::new()
+        }
+        (WalWriteKind::Update, Some(old)) => {
+            vec![changed(old, CommittedChange::Deleted), changed(&write.key, CommittedChange::Inserted)]
+        }
+        (WalWriteKind::Update, None) => vec![changed(&write.key, CommittedChange::Updated)],
+        (WalWriteKind::Insert, _) => vec![changed(&write.key, CommittedChange::Inserted)],
+        (WalWriteKind::Delete, _) => vec![changed(&write.key, CommittedChange::Deleted)],
+    }
 }
 
 impl SeenWorkload {

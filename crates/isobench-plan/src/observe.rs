@@ -4,6 +4,8 @@ use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Setting;
+
 /// How the reads and writes of transactions are observed, for the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -12,6 +14,22 @@ pub enum Observe {
     /// than PostgreSQL, and in paced runs, by the lines `--@` of the scripts
     #[default]
     Rows,
+    /// As rows, and by the write-ahead log of the embedded PostgreSQL as a second source: for the order
+    /// of versions, and what functions, triggers and cascades wrote. The server then writes more
+    Wal,
     /// By the lines `--@` of the scripts; every statement is sent as written
     Annotations,
+}
+
+impl Observe {
+    /// True if statements are sent with columns that show rows.
+    pub fn shows_rows(self) -> bool {
+        self != Observe::Annotations
+    }
+
+    /// The setting that an embedded server needs for it, if any.
+    pub fn server_setting(self) -> Option<Setting> {
+        let logical = || Setting { name: "wal_level".to_owned(), value: "logical".to_owned() };
+        (self == Observe::Wal).then(logical)
+    }
 }

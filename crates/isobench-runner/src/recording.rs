@@ -18,7 +18,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use isobench_isolation::History;
 use isobench_isolation::history::binary::{self, Encoder, header, read, trailer};
 use isobench_isolation::history::{Draft, FormatError, Transaction};
-use isobench_isolation::observed::{KeyForm, ObservedDescription, ObservedDraft, ObservedEncoder, resolve};
+use isobench_isolation::observed::{
+    CommittedWrites, KeyForm, ObservedDescription, ObservedDraft, ObservedEncoder, resolve,
+};
 use isobench_script::{Mix, Script};
 
 use file::ChunkFile;
@@ -193,6 +195,13 @@ impl Recording {
         let mut sink = self.sink();
         sink.dropped += 1;
         sink.incomplete.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Adds the committed writes that a second source saw, if rows are recorded.
+    pub fn set_committed(&mut self, committed: CommittedWrites) {
+        if let Some(description) = &mut self.observed {
+            description.committed = Some(committed);
+        }
     }
 
     /// True if the rows that statements show are recorded.

@@ -10,9 +10,11 @@ mod files;
 use std::num::NonZeroUsize;
 
 use isobench_comparison::{
-    Design, Failure, Judgements, Judging, Outcome, Surroundings, Target, compare as measure, now,
+    Design, Failure, Judgements, Judging, NOT_EMBEDDED, Outcome, Surroundings, Target, compare as measure,
+    now,
 };
 use isobench_database::Database;
+use isobench_plan::{Observe, Plan, Setting};
 use isobench_report::{Document, RequirementResult, Terminal, judge, requirement_lines, summarise};
 use isobench_runner::Control;
 
@@ -61,12 +63,15 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     check_consent(options, &design)?;
     design.plan.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
     let files = Files::new(options, &now())?;
+    if names_server(&options.connection) && design.plan.observe() == Observe::Wal {
+        return Err(Failure::setup(NOT_EMBEDDED));
+    }
     for note in design.choose_server(names_server(&options.connection), options.embedded.chooses())? {
         eprintln!("note: {note}");
     }
     let (mut targets, control) = servers::find_all(
         &options.connection,
-        &options.embedded.with(design.plan.server_settings.as_deref().unwrap_or_default()),
+        &options.embedded.with(&server_settings(&design.plan)),
         &design.versions,
         design.most_clients(),
     )?;
@@ -96,6 +101,13 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
             Err(failure)
         }
     }
+}
+
+/// Returns the settings of the embedded server that a plan needs.
+fn server_settings(plan: &Plan) -> Vec<Setting> {
+    let mut settings = plan.server_settings.clone().unwrap_or_default();
+    settings.extend(plan.observe().server_setting());
+    settings
 }
 
 /// Cleans up all targets, even if some of them fail.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use isobench_comparison::{
     Condition, Conditions, Failure, Invariants, Judging, Measured, Measurement, Messages, Outcome, Recorded,
-    Tables as WorkloadTables, Target, catalog, cell_entry, client, count, job, no_serializable, now,
-    recorded, refusal,
+    SecondSource, Tables as WorkloadTables, Target, catalog, cell_entry, client, count, job, no_serializable,
+    now, recorded, refusal,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
@@ -56,8 +56,9 @@ pub fn run(options: &RunOptions) -> Outcome {
     let levels = Some(settings.level.into_iter().collect());
     let asked = Plan { levels, require: Some(options.require.clone()), ..Plan::default() };
     asked.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
+    let embedded = options.embedded.with(options.observe.server_setting().as_slice());
     let (target, control) =
-        servers::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
+        servers::find(&options.connection, options.database.as_deref(), &embedded, options.client)?;
     if settings.level.is_some() {
         target.require_sessions()?;
     }
@@ -125,9 +126,11 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
     let mut watch =
         Watch { every, show: &mut |elapsed, progress| eprintln!("{}", lines.line(elapsed, &progress)) };
+    let second = recorded.second_source(options.observe, target)?;
     let mut measured = measurement.run(&job, 1, &Messages::aloud(&say), &mut watch)?;
+    let committed = second.map(SecondSource::read).transpose()?;
     let mut text = summary(options, settings, &tables, &job, &measured);
-    if let Some(report) = measurement.judge(job, &mut measured) {
+    if let Some(report) = measurement.judge(job, committed, &mut measured) {
         text.push('\n');
         text += &report;
     }
@@ -165,7 +168,7 @@ fn how_recorded(
         return Ok(Recorded::Nothing);
     }
     let catalog = match options.observe {
-        Observe::Rows => catalog(target)?,
+        Observe::Rows | Observe::Wal => catalog(target)?,
         Observe::Annotations => None,
     };
     let recorded = recorded(workload, &settings.spec, options.observe, catalog.as_ref());
