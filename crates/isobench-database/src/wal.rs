@@ -2,8 +2,9 @@
 //!
 //! Logical decoding gives every committed write of a table, whoever made it: functions, triggers
 //! and cascades, too. Transactions come in the order of their commit records, and that is the order
-//! of every row's versions ([`compare()`] says why). What was rolled back, to a savepoint as well,
-//! isn't there; reads aren't either.
+//! of every row's versions: a transaction writes a row that another one has written only after that
+//! one's commit is in the log, because until then it waits for the row's lock. What was rolled back,
+//! to a savepoint as well, isn't there; reads aren't either.
 //!
 //! [`WalReader`] reads by SQL functions over one session, without the replication protocol: from a
 //! temporary slot, which ends with the session, and a publication of the tables, which it removes.
@@ -14,7 +15,6 @@
 //! |---|---|
 //! | `pgoutput` | the decoder of the messages; no I/O |
 //! | `assembly`, `transaction` | messages joined to transactions; no I/O |
-//! | `compare` | the comparison with another source; no I/O |
 //! | `tables` | which tables may be published |
 //! | `publication`, `slot` | what is made on the server, and reading |
 //!
@@ -23,7 +23,6 @@
 //! anew isn't read any more, so a reader is started after the tables have been made.
 
 mod assembly;
-mod compare;
 mod error;
 mod pgoutput;
 mod publication;
@@ -37,9 +36,6 @@ use std::time::Duration;
 use isobench_pgwire::Connection;
 
 use self::assembly::Assembler;
-pub use self::compare::{
-    WalComparison, WalDisagreement, WalDisagreementKind, WalRow, compare, writers_by_row,
-};
 pub use self::error::WalError;
 pub use self::pgoutput::PgoutputError;
 use self::tables::Readable;
