@@ -255,6 +255,11 @@ impl fmt::Display for Blind {
             Blind::UnseenWriters(count) => {
                 write!(f, "{} reads of versions whose writers were not seen were left out", grouped(*count))
             }
+            Blind::OrderNotInferred(count) => write!(
+                f,
+                "For {} guarantees the inference of the order of versions was cut short",
+                grouped(*count)
+            ),
             Blind::AssumedInitial { rows, example } => write!(
                 f,
                 "In {} rows an unwritten value was read before the first write, and taken for the initial one \

@@ -146,6 +146,8 @@ pub enum Blind {
         why: String,
     },
     /// The order of this many pairs of versions of the same row is unknown.
+    /// The order of this many pairs of versions of the same row is unknown, even if the strongest
+    /// guarantees that aren't contradicted are assumed.
     UndecidedOrder(u64),
     /// What this many searches missed is unknown, because rows of their tables may have been written
     /// unseen, or because there were too many.
@@ -155,6 +157,8 @@ pub enum Blind {
     OrdersDiffer(u64),
     /// This many reads were of versions whose writers weren't seen. They were left out.
     UnseenWriters(u64),
+    /// For this many guarantees, the search for the order of versions was cut short.
+    OrderNotInferred(u64),
     /// Unwritten values were read before the first write of their rows, and taken for the initial
     /// ones.
     AssumedInitial {
