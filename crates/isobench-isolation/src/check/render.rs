@@ -89,9 +89,22 @@ fn verdict(report: &Report) -> Vec<String> {
     let second = if left.is_empty() {
         "It contradicts every model, read uncommitted included.".to_owned()
     } else {
-        format!("The strongest guarantees that it does not contradict: {}.", left.join("; "))
+        format!("The strongest guarantees that it does not contradict{}: {}.", open(report), left.join("; "))
     };
     vec![first, second]
+}
+
+/// The reservation that the order of versions isn't known, if so.
+fn open(report: &Report) -> String {
+    let pairs = report.blind.iter().find_map(|blind| match blind {
+        Blind::UndecidedOrder(pairs) => Some(*pairs),
+        _ => None,
+    });
+    match pairs {
+        None => String::new(),
+        Some(1) => ", with the order of 1 pair of versions left open".to_owned(),
+        Some(pairs) => format!(", with the order of {} pairs of versions left open", grouped(pairs)),
+    }
 }
 
 /// The first lines of a withheld verdict: the reasons, and the status of the findings.
@@ -181,11 +194,18 @@ fn proof(finding: &Finding) -> String {
         (true, false) => "one such cycle, possibly not the smallest",
         (false, _) => "the first one",
     };
-    let mut text =
-        format!("{}: {}.\nFor example, {kind}:\n", finding_name(finding), finding.anomaly.facts().meaning);
+    let found = if finding.witness.is_inferred() {
+        "Every order of the versions that is possible has one. Without, this would follow:".to_owned()
+    } else {
+        format!("For example, {kind}:")
+    };
+    let mut text = format!("{}: {}.\n{found}\n", finding_name(finding), finding.anomaly.facts().meaning);
     let steps = &finding.witness.steps;
     for (number, step) in steps.iter().enumerate().take(SHOWN) {
-        let why = step.dependency.map_or_else(String::new, |dependency| format!(" [{}]", dependency.name()));
+        let inferred = if finding.witness.is_inferred() { " [inferred]" } else { "" };
+        let why = step
+            .dependency
+            .map_or_else(|| inferred.to_owned(), |dependency| format!(" [{}]", dependency.name()));
         let _ = writeln!(text, "  {}. {}{why}", number + 1, step.why);
     }
     if steps.len() > SHOWN {

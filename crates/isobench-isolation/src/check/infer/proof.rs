@@ -1,7 +1,8 @@
 //! The proof of a contradiction: a cycle, and the version orders that it rests on, each with the
 //! path that it follows from.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -45,11 +46,11 @@ pub(super) fn contradiction(
     paths: &Paths<'_>,
     cycle: Result<Node, Vec<bool>>,
 ) -> Proof {
-    let mut search = Search { rows, paths, from: vec![None; paths.states() as usize], reached: Vec::new() };
+    let mut search = Search { rows, paths, reached: vec![None; paths.states() as usize], touched: Vec::new() };
     let cycle = match cycle {
         Ok(node) => {
             let states = paths.shape.states(node);
-            search.path(&[states.start], u32::MAX, |state| state == states.end - 1).unwrap_or_default()
+            search.path(states.start, u32::MAX, |state| state == states.end - 1).unwrap_or_default()
         }
         Err(left) => search.cycle(&left),
     };
@@ -65,44 +66,61 @@ pub(super) fn contradiction(
 struct Search<'a> {
     rows: &'a [OpenRow],
     paths: &'a Paths<'a>,
-    /// The edge by which a state was reached; `None` if it wasn't.
-    from: Vec<Option<Hop>>,
-    reached: Vec<u32>,
+    /// The length of the path to each state, and its last edge; `None` if it wasn't reached.
+    reached: Vec<Option<(u32, Hop)>>,
+    touched: Vec<u32>,
 }
 
 impl Search<'_> {
-    /// A shortest path, of at least one edge, from one of the states to a goal, along dependencies
-    /// that were known before a pass.
-    fn path(&mut self, starts: &[u32], before: u32, goal: impl Fn(u32) -> bool) -> Option<Vec<Hop>> {
-        for state in self.reached.drain(..) {
-            self.from[state as usize] = None;
+    /// The cost of an edge in a proof: an inferred one has to be explained, too, and an auxiliary
+    /// node doesn't show.
+    fn cost(hop: &Hop) -> u32 {
+        match (hop.label, hop.inferred) {
+            (Label::Through, _) => 0,
+            (_, None) => 1,
+            (_, Some(_)) => 3,
         }
-        let mut open: VecDeque<u32> = starts.iter().copied().collect();
-        while let Some(state) = open.pop_front() {
-            for hop in self.paths.hops(state) {
-                let late = hop.inferred.is_some_and(|it| self.paths.inferred[it as usize].pass >= before);
-                if late || self.from[hop.to as usize].is_some() {
+    }
+
+    /// A path of least cost and at least one edge, from a state to a goal, along dependencies that
+    /// were known before a pass.
+    fn path(&mut self, start: u32, before: u32, goal: impl Fn(u32) -> bool) -> Option<Vec<Hop>> {
+        for state in self.touched.drain(..) {
+            self.reached[state as usize] = None;
+        }
+        let mut open = BinaryHeap::from([Reverse((0, start, true))]);
+        while let Some(Reverse((length, state, first))) = open.pop() {
+            if !first {
+                if self.reached[state as usize].is_some_and(|(known, _)| known < length) {
                     continue;
                 }
-                self.from[hop.to as usize] = Some(hop);
-                self.reached.push(hop.to);
-                if goal(hop.to) {
-                    return Some(self.back(starts, hop.to));
+                if goal(state) {
+                    return Some(self.back(start, state));
                 }
-                // An auxiliary node doesn't add to the length of a path.
-                if hop.label == Label::Through { open.push_front(hop.to) } else { open.push_back(hop.to) }
+            }
+            for hop in self.paths.hops(state) {
+                if hop.inferred.is_some_and(|it| self.paths.inferred[it as usize].pass >= before) {
+                    continue;
+                }
+                let length = length + Search::cost(&hop);
+                let known = &mut self.reached[hop.to as usize];
+                if known.is_none_or(|(known, _)| length < known) {
+                    *known = Some((length, hop));
+                    self.touched.push(hop.to);
+                    open.push(Reverse((length, hop.to, false)));
+                }
             }
         }
         None
     }
 
-    fn back(&self, starts: &[u32], goal: u32) -> Vec<Hop> {
+    fn back(&self, start: u32, goal: u32) -> Vec<Hop> {
         let mut hops = Vec::new();
         let mut state = goal;
-        while let Some(hop) = self.from[state as usize] {
+        while let Some((_, hop)) = self.reached[state as usize] {
             hops.push(hop);
             state = hop.from;
-            if starts.contains(&state) {
+            if state == start {
                 break;
             }
         }
@@ -128,8 +146,9 @@ impl Search<'_> {
                 break;
             }
             tries += 1;
-            let Some(cycle) = self.path(&[state], u32::MAX, |to| to == state) else { continue };
-            if best.as_ref().is_none_or(|best| cycle.len() < best.len()) {
+            let Some(cycle) = self.path(state, u32::MAX, |to| to == state) else { continue };
+            let cost = |cycle: &[Hop]| cycle.iter().map(Search::cost).sum::<u32>();
+            if best.as_ref().is_none_or(|best| cost(&cycle) < cost(best)) {
                 best = Some(cycle);
             }
         }
@@ -192,9 +211,8 @@ impl Search<'_> {
             .filter(|(_, read)| read.transaction != writer)
             .map(|(_, read)| shape.end_before_anti(read.transaction))
             .collect();
-        let start = [shape.start_after_anti(writer)];
-        let to_reader = self.path(&start, pass, |state| ends.contains(&state));
-        let to_writer = self.path(&[shape.start(writer)], pass, |state| own.contains(&state));
+        let to_reader = self.path(shape.start_after_anti(writer), pass, |state| ends.contains(&state));
+        let to_writer = self.path(shape.start(writer), pass, |state| own.contains(&state));
         match (to_reader, to_writer) {
             (Some(one), Some(other)) if other.len() <= one.len() => other,
             (Some(one), _) => one,
