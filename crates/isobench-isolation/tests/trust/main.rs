@@ -25,6 +25,7 @@ mod oracle;
 mod published;
 mod random;
 mod search;
+mod second;
 mod shrink;
 mod simulated;
 mod witness;
