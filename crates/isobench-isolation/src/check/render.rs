@@ -100,11 +100,12 @@ fn open(report: &Report) -> String {
         Blind::UndecidedOrder(pairs) => Some(*pairs),
         _ => None,
     });
-    match pairs {
-        None => String::new(),
-        Some(1) => ", with the order of 1 pair of versions left open".to_owned(),
-        Some(pairs) => format!(", with the order of {} pairs of versions left open", grouped(pairs)),
-    }
+    let open = |count| format!(", with the order of {} of versions left open", pairs_of(count));
+    pairs.map_or_else(String::new, open)
+}
+
+fn pairs_of(count: u64) -> String {
+    format!("{} pair{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 /// The first lines of a withheld verdict: the reasons, and the status of the findings.
@@ -195,7 +196,7 @@ fn proof(finding: &Finding) -> String {
         (false, _) => "the first one",
     };
     let found = if finding.witness.is_inferred() {
-        "Every order of the versions that is possible has one. Without, this would follow:".to_owned()
+        "Every possible order of the versions has one; without one, this would follow:".to_owned()
     } else {
         format!("For example, {kind}:")
     };
@@ -255,7 +256,7 @@ impl fmt::Display for Blind {
                 grouped(*count)
             ),
             Blind::UndecidedOrder(count) => {
-                write!(f, "The order of {} pairs of versions of the same row is unknown", grouped(*count))
+                write!(f, "The order of {} of versions of the same row is unknown", pairs_of(*count))
             }
             Blind::Incomplete { attempts, why } => {
                 write!(f, "Not everything was seen of {} transactions ({why})", grouped(*attempts))
@@ -277,7 +278,7 @@ impl fmt::Display for Blind {
             }
             Blind::OrderNotInferred(count) => write!(
                 f,
-                "For {} guarantees the inference of the order of versions was cut short",
+                "For {} guarantees, the search for orders of versions was cut short; checking windows takes less",
                 grouped(*count)
             ),
             Blind::AssumedInitial { rows, example } => write!(

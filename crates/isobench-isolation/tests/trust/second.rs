@@ -82,7 +82,7 @@ fn theirs(history: &History, workload: adya::Workload) -> BTreeMap<Guarantee, bo
         let options = adya::Opts {
             models: vec![name(guarantee)?.to_owned()],
             wfr_keys: true,
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             ..adya::Opts::default()
         };
         let verdict = adya::check(&history, workload, &options).valid;

@@ -6,17 +6,29 @@
 use super::super::dependencies::{Graph, Label, Labels, Node};
 use crate::model::Model;
 
-/// The number of 64-bit words of a set of columns.
+/// The most 64-bit words of a set of columns.
 const WORDS: usize = 8;
 
-/// The number of sources whose reachability is computed at once.
-pub(super) const COLUMNS: usize = 64 * WORDS;
+/// The most words of all sets together.
+const MEMORY: usize = 1 << 23;
 
-/// A set of columns.
-pub(super) type Columns = [u64; WORDS];
+/// For each state, the set of columns whose starts lead to it.
+#[derive(Debug, Default)]
+pub(super) struct Reached {
+    /// The number of words of a set.
+    words: usize,
+    sets: Vec<u64>,
+}
+
+impl Reached {
+    /// The set of a state.
+    pub(super) fn of(&self, state: u32) -> &[u64] {
+        &self.sets[state as usize * self.words..][..self.words]
+    }
+}
 
 /// True if a set has a column.
-pub(super) fn has(set: &Columns, column: usize) -> bool {
+pub(super) fn has(set: &[u64], column: usize) -> bool {
     set[column / 64] >> (column % 64) & 1 == 1
 }
 
@@ -207,22 +219,29 @@ impl<'g> Paths<'g> {
         if all { Ok(sorted) } else { Err(waiting.iter().map(|waiting| *waiting > 0).collect()) }
     }
 
-    /// For each state, the columns whose starts lead to it, or are it.
-    pub(super) fn reach(&self, sorted: &[u32], starts: &[u32], reached: &mut Vec<Columns>) {
-        reached.clear();
-        reached.resize(self.states() as usize, [0; WORDS]);
+    /// The number of columns to compute at once: so many that the sets fit into memory.
+    pub(super) fn columns(&self) -> usize {
+        64 * (MEMORY / (self.states() as usize).max(1)).clamp(1, WORDS)
+    }
+
+    /// Computes for each state the columns whose starts lead to it, or are it.
+    pub(super) fn reach(&self, sorted: &[u32], starts: &[u32], reached: &mut Reached) {
+        let words = starts.len().div_ceil(64).min(WORDS);
+        reached.words = words;
+        reached.sets.clear();
+        reached.sets.resize(self.states() as usize * words, 0);
         for (column, start) in starts.iter().enumerate() {
-            reached[*start as usize][column / 64] |= 1 << (column % 64);
+            reached.sets[*start as usize * words + column / 64] |= 1 << (column % 64);
         }
+        let mut from = [0; WORDS];
         for &state in sorted {
-            let from = reached[state as usize];
-            if from == [0; WORDS] {
+            from[..words].copy_from_slice(reached.of(state));
+            if from[..words].iter().all(|word| *word == 0) {
                 continue;
             }
             for hop in self.hops(state) {
-                for (to, from) in reached[hop.to as usize].iter_mut().zip(from) {
-                    *to |= from;
-                }
+                let to = &mut reached.sets[hop.to as usize * words..][..words];
+                to.iter_mut().zip(from).for_each(|(to, from)| *to |= from);
             }
         }
     }

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::dependencies::{Label, Node};
 use super::super::search::Link;
 use super::open::OpenRow;
-use super::paths::{Hop, Paths, VersionPair};
+use super::paths::{Hop, Paths, Shape, VersionPair};
 
 /// A proof that no version order permits a guarantee. If one did, the lemmas would hold, and yet
 /// there is the cycle.
@@ -146,7 +146,10 @@ impl Search<'_> {
                 break;
             }
             tries += 1;
-            let Some(cycle) = self.path(state, u32::MAX, |to| to == state) else { continue };
+            // A cycle with one anti-dependency ends in the node's other state.
+            let other = if paths.shape == Shape::Single { state | 1 } else { state };
+            let closed = self.path(state, u32::MAX, |to| to == state || to == other);
+            let Some(cycle) = closed else { continue };
             let cost = |cycle: &[Hop]| cycle.iter().map(Search::cost).sum::<u32>();
             if best.as_ref().is_none_or(|best| cost(&cycle) < cost(best)) {
                 best = Some(cycle);

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::dependencies::{Graph, Label, Labels, Node};
 use super::open::OpenRow;
-use super::paths::{COLUMNS, Columns, Inferred, Paths, Shape, VersionPair, has};
+use super::paths::{Inferred, Paths, Reached, Shape, VersionPair, has};
 use super::proof::{Proof, contradiction};
 
 /// The result for a guarantee.
@@ -159,13 +159,14 @@ impl Run<'_> {
         }
         sources.sort_unstable();
         let nodes: Vec<&[(Node, u32, u32)]> = sources.chunk_by(|a, b| a.0 == b.0).collect();
-        let blocks = nodes.len().div_ceil(COLUMNS / each) as u64;
+        let at_once = self.paths.columns() / each;
+        let blocks = nodes.len().div_ceil(at_once) as u64;
         if self.left < blocks.saturating_mul(self.paths.edges()) {
             return Pass::Cut;
         }
-        let mut reached: Vec<Columns> = Vec::new();
-        for block in nodes.chunks(COLUMNS / each) {
-            let mut starts = Vec::with_capacity(COLUMNS);
+        let mut reached = Reached::default();
+        for block in nodes.chunks(at_once) {
+            let mut starts = Vec::with_capacity(block.len() * each);
             let mut members: Vec<Source> = Vec::new();
             for own in block {
                 let column = starts.len();
@@ -182,7 +183,7 @@ impl Run<'_> {
             if shape == Shape::Single
                 && let Some(own) = block.iter().zip(0..).find_map(|(own, column)| {
                     let after = shape.states(own[0].0).end - 1;
-                    has(&reached[after as usize], column).then_some(own[0].0)
+                    has(reached.of(after), column).then_some(own[0].0)
                 })
             {
                 return Pass::Cycle(own);
@@ -200,14 +201,14 @@ impl Run<'_> {
     }
 
     /// Orders the versions of a row after those of the sources. Returns the number of steps.
-    fn order_row(&mut self, sources: &[Source], reached: &[Columns]) -> u64 {
+    fn order_row(&mut self, sources: &[Source], reached: &Reached) -> u64 {
         let shape = self.paths.shape;
         let row = sources[0].row as usize;
         let (open, order) = (&self.rows[row], &mut self.orders[row]);
         for (index, place) in (0..).zip(&open.writers) {
             let states = shape.states(place.transaction);
-            let direct = &reached[states.start as usize];
-            let any = &reached[states.end as usize - 1];
+            let direct = reached.of(states.start);
+            let any = reached.of(states.end - 1);
             for source in sources.iter().filter(|source| source.index != index) {
                 // The version isn't after that of a transaction which it precedes.
                 let precedes = has(direct, source.column) || has(any, source.column);
@@ -217,7 +218,7 @@ impl Run<'_> {
             }
         }
         for &(index, read) in &open.readers {
-            let before = &reached[shape.end_before_anti(read.transaction) as usize];
+            let before = reached.of(shape.end_before_anti(read.transaction));
             for source in sources {
                 let own = source.index == index || open.writer(source.index) == read.transaction;
                 // Nor after a version of which it precedes a reader.
@@ -280,7 +281,9 @@ impl Run<'_> {
                     emit(open.writer(before), Label::WriteWrite);
                 }
                 let readers = open.readers_of(before);
-                readers.iter().for_each(|(_, read)| emit(read.transaction, Label::ReadWrite));
+                for (_, read) in readers {
+                    emit(read.transaction, Label::ReadWrite);
+                }
                 steps += (readers.len() + order.words) as u64;
             }
         }
