@@ -189,6 +189,13 @@ fn values() {
     assert!(tally.weaker * 100 < tally.impossible, "{tally:?}");
 }
 
+/// The same beside predicates and lists.
+#[test]
+fn values_among_others() {
+    let tally = compare(Kind::MixedValues, 300);
+    assert!(tally.weaker * 100 < tally.impossible, "{tally:?}");
+}
+
 /// The definitions by graphs and those by execution agree, so neither oracle is wrong on its own.
 #[test]
 fn oracles_agree() {
