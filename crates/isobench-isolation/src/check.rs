@@ -58,8 +58,8 @@ pub struct Options {
     /// withholds the verdict, and a value read before the first write of its row is taken for the
     /// initial one.
     pub vouched: bool,
-    /// The number of search steps per anomaly for counting cycles; the report says if they didn't
-    /// suffice.
+    /// The number of search steps per anomaly for counting cycles, and per guarantee for inferring
+    /// the order of versions; the report says if they didn't suffice.
     pub effort: u64,
 }
 
@@ -72,8 +72,8 @@ impl Default for Options {
 
 /// Checks a history.
 ///
-/// Time and memory are linear in the history, except for counting cycles, which [`Options::effort`]
-/// limits. The check covers the first 2^27 transactions with at most 2^32 operations; the others
+/// Time and memory are linear in the history, except for counting cycles, and for inferring the
+/// order of versions without counters, which [`Options::effort`] limits. The check covers the first 2^27 transactions with at most 2^32 operations; the others
 /// are counted as dropped.
 pub fn check(history: &History, options: &Options) -> Report {
     let (mut report, mut doubts, suspicions) = examine(history, options, true);

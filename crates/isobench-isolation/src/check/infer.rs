@@ -205,7 +205,8 @@ impl Inference<'_> {
         } else {
             format!("precedes {}, which read that version", self.context.name(end))
         };
-        let why = format!("{one} {done} before {other} {later}, because {one} {reason} ({})", path.join(", "));
+        let why =
+            format!("{one} {done} before {other} {later}, because {one} {reason} ({})", path.join(", "));
         fact(before.transaction, after.transaction, why)
     }
 

@@ -71,7 +71,8 @@ pub(super) fn open_row(context: Context<'_>, places: &[OperationRef]) -> OpenRow
     let appends = appends(context, places);
     let reads = Reads::new(context, &appends, false);
     let read: FxHashSet<i64> = reads.longest(places).iter().copied().collect();
-    let unread = |append: &&Append| append.status == CommitStatus::Committed && !read.contains(&append.element);
+    let unread =
+        |append: &&Append| append.status == CommitStatus::Committed && !read.contains(&append.element);
     OpenRow::new(appends.iter().filter(unread).map(|append| append.place).collect(), [])
 }
 

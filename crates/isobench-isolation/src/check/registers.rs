@@ -4,7 +4,7 @@
 //! Versions with counters form a *chain*. Versions without counters (*loose* versions) are only
 //! known to follow the initial one, and the version that their writer had read before. That
 //! suffices for anti-dependencies; write-write dependencies between loose versions add nothing to
-//! the write-read ones.
+//! the write-read ones. What else follows from a guarantee is in `infer.rs`.
 
 mod doubtful;
 mod examination;

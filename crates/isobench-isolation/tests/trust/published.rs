@@ -119,9 +119,8 @@ fn published_labels_agree_with_the_definitions() {
     let mut wrongs = Vec::new();
     for published in all().into_iter().filter(|published| published.history.transactions().len() <= 6) {
         let judgement = Case::new(&published.history).judge();
-        let open = |it: &Guarantee| {
-            judgement.open_at_pl1 && it.model == isobench_isolation::Model::ReadUncommitted
-        };
+        let open =
+            |it: &Guarantee| judgement.open_at_pl1 && it.model == isobench_isolation::Model::ReadUncommitted;
         let mut say = |what: &str, it: Guarantee| wrongs.push(format!("{}: {what} {it}", published.name));
         for &it in published.violates.iter().filter(|it| !open(it)) {
             if judgement.allowed.contains(&it) {

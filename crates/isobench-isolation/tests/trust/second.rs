@@ -190,8 +190,7 @@ fn compare(
     table: &mut BTreeMap<Option<Cause>, u64>,
 ) -> Vec<String> {
     let report = check(history, &Options::default());
-    let judgement =
-        (history.transactions().len() <= 6).then(|| Case::new(history).judge());
+    let judgement = (history.transactions().len() <= 6).then(|| Case::new(history).judge());
     let mut unexplained = Vec::new();
     for (guarantee, accused) in theirs(history, workload) {
         let ours = contradicts(&report, guarantee);

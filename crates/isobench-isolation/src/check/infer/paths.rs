@@ -184,7 +184,8 @@ impl<'g> Paths<'g> {
     /// The edges out of a state.
     pub(super) fn hops(&self, state: u32) -> impl Iterator<Item = Hop> + '_ {
         let node = self.shape.node(state);
-        let known = self.graph.range(node).map(|edge| (self.graph.label(edge), self.graph.target(edge), None));
+        let known =
+            self.graph.range(node).map(|edge| (self.graph.label(edge), self.graph.target(edge), None));
         let own = self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize;
         let inferred = self.by_source[own].iter().map(|index| {
             let inferred = &self.inferred[*index as usize];

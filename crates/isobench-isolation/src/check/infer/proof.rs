@@ -41,12 +41,9 @@ impl Proof {
 
 /// The proof, when all that could be inferred is contradictory: a transaction on a cycle, or the
 /// states that may be on one.
-pub(super) fn contradiction(
-    rows: &[OpenRow],
-    paths: &Paths<'_>,
-    cycle: Result<Node, Vec<bool>>,
-) -> Proof {
-    let mut search = Search { rows, paths, reached: vec![None; paths.states() as usize], touched: Vec::new() };
+pub(super) fn contradiction(rows: &[OpenRow], paths: &Paths<'_>, cycle: Result<Node, Vec<bool>>) -> Proof {
+    let mut search =
+        Search { rows, paths, reached: vec![None; paths.states() as usize], touched: Vec::new() };
     let cycle = match cycle {
         Ok(node) => {
             let states = paths.shape.states(node);
@@ -248,4 +245,3 @@ fn trimmed(paths: &Paths<'_>, left: &[bool]) -> Vec<bool> {
     }
     within
 }
-

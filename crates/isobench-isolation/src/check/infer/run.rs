@@ -19,13 +19,7 @@ pub(super) enum Outcome {
 }
 
 /// Infers version orders, until there is a contradiction or nothing more to infer.
-pub(super) fn run(
-    graph: &Graph,
-    labels: Labels,
-    shape: Shape,
-    rows: &[OpenRow],
-    effort: u64,
-) -> Outcome {
+pub(super) fn run(graph: &Graph, labels: Labels, shape: Shape, rows: &[OpenRow], effort: u64) -> Outcome {
     let orders = rows.iter().map(|row| KnownOrder::new(row.writers.len())).collect();
     let paths = Paths::new(graph, labels, shape);
     Run { rows, orders, paths, left: effort, emitted: FxHashSet::default(), pass: 0 }.all()
@@ -175,9 +169,7 @@ impl Run<'_> {
                     starts.push(shape.start_after_anti(own[0].0));
                 }
                 let after_anti = starts.len() - 1;
-                members.extend(
-                    own.iter().map(|&(_, row, index)| Source { row, index, column, after_anti }),
-                );
+                members.extend(own.iter().map(|&(_, row, index)| Source { row, index, column, after_anti }));
             }
             self.paths.reach(sorted, &starts, &mut reached);
             if shape == Shape::Single

@@ -132,8 +132,7 @@ impl Facts<'_> {
             .keys()
             .filter(|key| wrote(key, step.from) && wrote(key, step.to))
             .filter(|key| {
-                to_writer && end == step.to
-                    || to_reader && end != step.from && self.read(end, **key, step.to)
+                to_writer && end == step.to || to_reader && end != step.from && self.read(end, **key, step.to)
             })
             .map(|key| (*key, step.from, step.to))
             .collect();
