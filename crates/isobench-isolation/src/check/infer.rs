@@ -207,7 +207,11 @@ impl Inference<'_> {
         };
         let why =
             format!("{one} {done} before {other} {later}, because {one} {reason} ({})", path.join(", "));
-        fact(before.transaction, after.transaction, why)
+        let statement = |place: OperationRef| self.context.history.statement(place.record as usize);
+        WitnessStep {
+            statements: [before, after].into_iter().filter_map(statement).map(str::to_owned).collect(),
+            ..fact(before.transaction, after.transaction, why)
+        }
     }
 
     /// A dependency in few words: "T1 wr T2".

@@ -343,7 +343,7 @@ impl<S: Sink> Examination<'_, '_, S> {
         let next = self.versions.after(seen);
         if context.observed() {
             self.read_proved(place, next, first_write, lost);
-            if !self.versions.loose.is_empty() {
+            if !self.versions.loose.is_empty() || !self.versions.groups.is_empty() {
                 self.readers.push(Reader { seen, place });
             }
             return true;

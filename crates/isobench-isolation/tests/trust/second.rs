@@ -132,7 +132,7 @@ fn without_unknown(history: &History) -> History {
     let mut draft = Draft::new();
     for (index, transaction) in history.transactions().iter().enumerate() {
         if transaction.outcome != TransactionOutcome::Unknown {
-            draft.fill(history.operations(index));
+            draft.fill(history, index);
             rest.push(*transaction, &draft);
         }
     }
