@@ -247,7 +247,7 @@ fn differences_from_another_checker_are_explained() {
     let mut unexplained: Vec<String> = Vec::new();
     let kinds = [(Kind::Values, adya::Workload::RwRegister), (Kind::Lists, adya::Workload::ListAppend)];
     for (kind, workload) in kinds {
-        for seed in seeds(300) {
+        for seed in seeds(150) {
             let history = random::history(kind, seed);
             if !is_expressible(&history) {
                 continue;
