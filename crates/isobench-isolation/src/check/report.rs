@@ -157,7 +157,6 @@ pub enum Blind {
         /// The reason, of the first.
         why: String,
     },
-    /// The order of this many pairs of versions of the same row is unknown.
     /// The order of this many pairs of versions of the same row is unknown, even if the strongest
     /// guarantees that aren't contradicted are assumed.
     UndecidedOrder(u64),
