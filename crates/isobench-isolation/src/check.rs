@@ -13,6 +13,7 @@ mod findings;
 pub mod graph;
 mod grouped;
 mod groups;
+mod infer;
 mod lists;
 mod pairs;
 mod precedence;
@@ -34,8 +35,9 @@ use context::Context;
 use cycles::Callbacks;
 use dependencies::{Edges, Graph, Label};
 pub(crate) use doubt::Doubts;
-use examine::examine_row;
+use examine::{examine_row, open_row};
 use findings::Findings;
+use infer::Inference;
 pub(crate) use report::{kept, nothing_checked};
 use rows::Rows;
 use status::{CommitStatus, CommitStatuses};
@@ -56,8 +58,8 @@ pub struct Options {
     /// withholds the verdict, and a value read before the first write of its row is taken for the
     /// initial one.
     pub vouched: bool,
-    /// The number of search steps per anomaly for counting cycles; the report says if they didn't
-    /// suffice.
+    /// The number of search steps per anomaly for counting cycles, and per guarantee for inferring
+    /// the order of versions; the report says if they didn't suffice.
     pub effort: u64,
 }
 
@@ -70,8 +72,8 @@ impl Default for Options {
 
 /// Checks a history.
 ///
-/// Time and memory are linear in the history, except for counting cycles, which [`Options::effort`]
-/// limits. The check covers the first 2^27 transactions with at most 2^32 operations; the others
+/// Time and memory are linear in the history, except for counting cycles, and for inferring the
+/// order of versions without counters, which [`Options::effort`] limits. The check covers the first 2^27 transactions with at most 2^32 operations; the others
 /// are counted as dropped.
 pub fn check(history: &History, options: &Options) -> Report {
     let (mut report, mut doubts, suspicions) = examine(history, options, true);
@@ -112,9 +114,11 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     let context = Context { history, status: &status, complete, whole, assume, inserts: &inserts };
     let mut found = Findings::default();
     let mut edges = Edges::new(transactions, 2 * history.operation_count());
-    let mut undecided = 0_u64;
+    let (mut undecided, mut open) = (0_u64, Vec::new());
     for row in 0..rows.len() {
-        undecided = undecided.saturating_add(examine_row(context, &rows, row, &mut found, &mut edges));
+        let pairs = examine_row(context, &rows, row, &mut found, &mut edges);
+        undecided = undecided.saturating_add(pairs);
+        open.extend((pairs > 0).then_some(row));
     }
     let examined = examined(context, &edges, proved);
     let wanted = options.promised.map_or(options.order, |promised| promised.order.max(options.order));
@@ -140,11 +144,16 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
             Callbacks { explain: &explain, doubtful: &doubtful },
         );
     }
+    let open: Vec<_> = open.into_iter().map(|row| open_row(context, &rows, row)).collect();
+    let inference =
+        Inference { context, rows: &rows, graph: &graph, open, most: order, effort: options.effort };
+    let inferred = inference.run(&mut found);
     let (doubts, suspicions) = (found.take_doubts(options.vouched), std::mem::take(&mut found.suspicions));
     let assumed = found.assumed.take();
     let anomalous = found.anomalous();
     let findings = found.into_findings();
     let verdict = verdict(&findings, order, options.promised);
+    let undecided = inferred.pairs(&verdict.not_contradicted).unwrap_or(undecided);
     let left_out = examined.unknown - proved;
     let seen = history.provenance().cloned().unwrap_or_default();
     let sights = [
@@ -155,6 +164,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
         (left_out > 0, Blind::UnknownOutcomes(left_out)),
         (dropped > 0, Blind::Dropped(dropped)),
         (undecided > 0, Blind::UndecidedOrder(undecided)),
+        (inferred.cut > 0, Blind::OrderNotInferred(inferred.cut)),
         (timeless && wanted == Order::RealTime, Blind::NoInstants),
         (examined.dependencies() == 0, Blind::NothingShared),
     ];

@@ -48,6 +48,7 @@ struct CombinedReport {
     searches_left: u64,
     reads_left: u64,
     orders_differ: u64,
+    not_inferred: u64,
     no_instants: bool,
     /// The reasons for withholding the verdicts of windows.
     doubts: Doubts,
@@ -83,6 +84,7 @@ impl CombinedReport {
                 Blind::Searches(left) => self.searches_left = left,
                 Blind::UnseenWriters(left) => self.reads_left = left,
                 Blind::OrdersDiffer(rows) => self.orders_differ = rows,
+                Blind::OrderNotInferred(more) => self.not_inferred = self.not_inferred.max(more),
                 Blind::NoInstants => self.no_instants = true,
                 Blind::NothingShared => self.nothing_shared += 1,
                 // Transactions of other windows, which aren't missing.
@@ -142,6 +144,7 @@ impl CombinedReport {
         note(self.searches_left > 0, Blind::Searches(self.searches_left));
         note(self.reads_left > 0, Blind::UnseenWriters(self.reads_left));
         note(self.orders_differ > 0, Blind::OrdersDiffer(self.orders_differ));
+        note(self.not_inferred > 0, Blind::OrderNotInferred(self.not_inferred));
         note(self.no_instants, Blind::NoInstants);
         note(self.nothing_shared == self.windows, Blind::NothingShared);
         let most = if self.no_instants { options.order.min(Order::Session) } else { options.order };

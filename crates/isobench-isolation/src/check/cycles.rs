@@ -36,6 +36,16 @@ fn outside(order: Order) -> Labels {
     }
 }
 
+/// All dependencies, with these orders.
+pub(super) fn everything(order: Order) -> Labels {
+    READS.and(ANTI).and(outside(order))
+}
+
+/// All dependencies except those of predicates, with these orders.
+pub(super) fn rows_only(order: Order) -> Labels {
+    READS.and(ROW_ANTI).and(outside(order))
+}
+
 /// The anomaly of a cycle.
 ///
 /// At read uncommitted a read doesn't prove that the version read was committed, so transactions
@@ -86,7 +96,6 @@ pub(super) fn find(
     found: &mut Findings,
     callbacks: Callbacks<'_>,
 ) {
-    let everything = |order| READS.and(ANTI).and(outside(order));
     let components = Components::of_view(View::plain(graph, everything(most)));
     // All cycles are within these transactions, usually a few.
     let nodes = (0..graph.nodes()).filter(|node| components.on_cycle(*node)).collect();
@@ -171,7 +180,7 @@ impl CycleSearch<'_> {
         if self.wanted(Anomaly::G2Item) || self.wanted(Anomaly::G2) {
             self.count(&Pass { view: self.everything, components: Some(self.components), through: COUNTED });
         }
-        let rows = View::plain(self.graph, READS.and(ROW_ANTI).and(outside));
+        let rows = View::plain(self.graph, rows_only(self.order));
         if self.open(Model::RepeatableRead) {
             let components = Components::of_view(rows);
             self.prove(Model::RepeatableRead, rows, &components);
@@ -450,7 +459,7 @@ impl CycleSearch<'_> {
 
 /// The transactions of a cycle that show the anomaly: those from which an anti-dependency starts,
 /// since they read what another one replaced; all of a cycle without any.
-fn anomalous(cycle: &[Link]) -> impl Iterator<Item = Node> + '_ {
+pub(super) fn anomalous(cycle: &[Link]) -> impl Iterator<Item = Node> + '_ {
     let any = cycle.iter().any(|link| link.label.is_anti());
     cycle.iter().filter(move |link| link.label.is_anti() || !any).map(|link| link.from)
 }
@@ -473,7 +482,7 @@ impl Tally {
 ///
 /// When a closed walk without adjacent anti-dependencies is cut in two, one of the parts has none
 /// either.
-fn simple(mut cycle: Vec<Link>) -> Vec<Link> {
+pub(super) fn simple(mut cycle: Vec<Link>) -> Vec<Link> {
     let clean = |cycle: &[Link]| {
         !cycle.iter().zip(cycle.iter().cycle().skip(1)).any(|(a, b)| a.label.is_anti() && b.label.is_anti())
     };
@@ -493,7 +502,7 @@ fn simple(mut cycle: Vec<Link>) -> Vec<Link> {
 }
 
 /// Merges consecutive steps of an outside order into one, where the order is transitive.
-fn joined(history: &History, cycle: Vec<Link>) -> Vec<Link> {
+pub(super) fn joined(history: &History, cycle: Vec<Link>) -> Vec<Link> {
     let outside = |link: &Link| matches!(link.label, Label::Session | Label::RealTime);
     let Some(first) = cycle.iter().position(|link| !outside(link)) else { return cycle };
     let mut joined: Vec<Link> = Vec::new();

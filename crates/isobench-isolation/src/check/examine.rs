@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::dependencies::Sink;
 use super::findings::Findings;
+use super::infer::OpenRow;
 use super::rows::{Class, Rows};
 use super::{groups, lists, registers};
 
@@ -23,5 +24,15 @@ pub(super) fn examine_row<S: Sink>(
             groups::examine(context, places, found, sink);
             0
         }
+    }
+}
+
+/// What the inference needs of a row with unknown version orders.
+pub(super) fn open_row(context: Context<'_>, rows: &Rows, row: u32) -> OpenRow {
+    let places = rows.places(row);
+    match rows.row(row).class {
+        Class::Register => registers::open_row(context, places),
+        Class::List => lists::open_row(context, places),
+        Class::Group => OpenRow::default(),
     }
 }

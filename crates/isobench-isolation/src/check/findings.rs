@@ -76,6 +76,14 @@ impl Findings {
         self.by_anomaly[finding.anomaly as usize].get_or_insert(finding);
     }
 
+    /// Adds a finding, in place of one that needs more orders.
+    pub(super) fn replace(&mut self, finding: Finding) {
+        let known = &mut self.by_anomaly[finding.anomaly as usize];
+        if known.as_ref().is_none_or(|known| known.order > finding.order) {
+            *known = Some(finding);
+        }
+    }
+
     /// Records that an unwritten value of a row was taken for the initial one.
     pub(super) fn assume(&mut self, example: impl FnOnce() -> String) {
         match &mut self.assumed {

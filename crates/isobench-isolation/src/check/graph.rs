@@ -56,7 +56,7 @@ pub fn dot(history: &History, finding: &Finding) -> String {
             "  t{} -> t{} [label=\"{}\", tooltip=\"{}\"];",
             step.from,
             step.to,
-            label(step),
+            label(finding, step),
             quoted(&step.why)
         );
     }
@@ -73,8 +73,9 @@ fn quoted(text: &str) -> String {
 }
 
 /// The label of an arrow.
-fn label(step: &WitnessStep) -> &'static str {
-    step.dependency.map_or("", |dependency| dependency.name())
+fn label(finding: &Finding, step: &WitnessStep) -> &'static str {
+    let fact = if finding.witness.is_inferred() { "inferred" } else { "" };
+    step.dependency.map_or(fact, |dependency| dependency.name())
 }
 
 /// The transactions of a witness, each once, in order.
@@ -106,7 +107,7 @@ impl Graph {
         let arrow = |step: &WitnessStep| Arrow {
             from: index(step.from),
             to: index(step.to),
-            label: label(step).to_owned(),
+            label: label(finding, step).to_owned(),
             why: step.why.clone(),
         };
         Graph {

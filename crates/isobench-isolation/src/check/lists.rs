@@ -10,6 +10,7 @@ use super::context::{Context, fact, list, row_key};
 use super::dependencies::{Label, Node, OperationRef, Sink};
 use super::doubt::DoubtKind;
 use super::findings::Findings;
+use super::infer::OpenRow;
 use super::rows::by_transaction;
 use super::status::CommitStatus;
 use crate::anomaly::Anomaly;
@@ -63,6 +64,16 @@ pub(super) fn examine<S: Sink>(
     }
     list.link_unread(&readers, found, sink);
     (rest * rest.saturating_sub(1) / 2).saturating_sub(own_order)
+}
+
+/// The writers of a list whose order isn't known: those of which an append was never read.
+pub(super) fn open_row(context: Context<'_>, places: &[OperationRef]) -> OpenRow {
+    let appends = appends(context, places);
+    let reads = Reads::new(context, &appends, false);
+    let read: FxHashSet<i64> = reads.longest(places).iter().copied().collect();
+    let unread =
+        |append: &&Append| append.status == CommitStatus::Committed && !read.contains(&append.element);
+    OpenRow::new(appends.iter().filter(unread).map(|append| append.place).collect(), [])
 }
 
 /// The lists read, without the elements of aborted transactions, which may have been there

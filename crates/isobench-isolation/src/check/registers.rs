@@ -4,7 +4,7 @@
 //! Versions with counters form a *chain*. Versions without counters (*loose* versions) are only
 //! known to follow the initial one, and the version that their writer had read before. That
 //! suffices for anti-dependencies; write-write dependencies between loose versions add nothing to
-//! the write-read ones.
+//! the write-read ones. What else follows from a guarantee is in `infer.rs`.
 
 mod doubtful;
 mod examination;
@@ -14,6 +14,7 @@ mod versions;
 use super::context::{Context, fact};
 use super::dependencies::{Label, Node, OperationRef, Sink};
 use super::findings::Findings;
+use super::infer::{Ignored, OpenRow};
 use crate::anomaly::Anomaly;
 use crate::history::{Operation, Version};
 
@@ -28,6 +29,32 @@ pub(super) fn examine<S: Sink>(
     found: &mut Findings,
     sink: &mut S,
 ) -> u64 {
+    let mut row = examined(context, places, found, sink);
+    let tied = if context.observed() { row.versions.tied() } else { 0 };
+    if row.versions.loose.is_empty() {
+        return tied;
+    }
+    tied.saturating_add(row.loose_order())
+}
+
+/// The writers and readers of a row with an unknown version order.
+pub(super) fn open_row(context: Context<'_>, places: &[OperationRef]) -> OpenRow {
+    let (mut found, mut sink) = (Findings::default(), Ignored);
+    let row = examined(context, places, &mut found, &mut sink);
+    let versions = &row.versions;
+    let last = |written: &&Written| written.last;
+    let writers = versions.chain.iter().chain(&versions.loose).filter(last).map(|written| written.place);
+    let read = |reader: &Reader| Some((versions.written(reader.seen)?.place.transaction, reader.place));
+    OpenRow::new(writers.collect(), row.readers.iter().filter_map(read))
+}
+
+/// Examines a row, except for the order of its loose versions.
+fn examined<'a, 'h, S: Sink>(
+    context: Context<'h>,
+    places: &[OperationRef],
+    found: &'a mut Findings,
+    sink: &'a mut S,
+) -> Examination<'a, 'h, S> {
     let accesses = accesses(context, places);
     let mut row = Examination {
         context,
@@ -42,7 +69,7 @@ pub(super) fn examine<S: Sink>(
     row.start = row.start(&accesses);
     if row.versions.none() {
         row.nothing_written(&accesses);
-        return 0;
+        return row;
     }
     row.not_unique(&accesses);
     row.duplicates();
@@ -54,11 +81,7 @@ pub(super) fn examine<S: Sink>(
             row.transaction(transaction, own);
         }
     }
-    let tied = if context.observed() { row.versions.tied() } else { 0 };
-    if row.versions.loose.is_empty() {
-        return tied;
-    }
-    tied.saturating_add(row.loose_order())
+    row
 }
 
 impl<S: Sink> Examination<'_, '_, S> {
@@ -320,7 +343,7 @@ impl<S: Sink> Examination<'_, '_, S> {
         let next = self.versions.after(seen);
         if context.observed() {
             self.read_proved(place, next, first_write, lost);
-            if !self.versions.loose.is_empty() {
+            if !self.versions.loose.is_empty() || !self.versions.groups.is_empty() {
                 self.readers.push(Reader { seen, place });
             }
             return true;

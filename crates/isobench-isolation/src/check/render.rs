@@ -89,9 +89,23 @@ fn verdict(report: &Report) -> Vec<String> {
     let second = if left.is_empty() {
         "It contradicts every model, read uncommitted included.".to_owned()
     } else {
-        format!("The strongest guarantees that it does not contradict: {}.", left.join("; "))
+        format!("The strongest guarantees that it does not contradict{}: {}.", open(report), left.join("; "))
     };
     vec![first, second]
+}
+
+/// The reservation that the order of versions isn't known, if so.
+fn open(report: &Report) -> String {
+    let pairs = report.blind.iter().find_map(|blind| match blind {
+        Blind::UndecidedOrder(pairs) => Some(*pairs),
+        _ => None,
+    });
+    let open = |count| format!(", with the order of {} of versions left open", pairs_of(count));
+    pairs.map_or_else(String::new, open)
+}
+
+fn pairs_of(count: u64) -> String {
+    format!("{} pair{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 /// The first lines of a withheld verdict: the reasons, and the status of the findings.
@@ -181,11 +195,18 @@ fn proof(finding: &Finding) -> String {
         (true, false) => "one such cycle, possibly not the smallest",
         (false, _) => "the first one",
     };
-    let mut text =
-        format!("{}: {}.\nFor example, {kind}:\n", finding_name(finding), finding.anomaly.facts().meaning);
+    let found = if finding.witness.is_inferred() {
+        "Every possible order of the versions has one; without one, this would follow:".to_owned()
+    } else {
+        format!("For example, {kind}:")
+    };
+    let mut text = format!("{}: {}.\n{found}\n", finding_name(finding), finding.anomaly.facts().meaning);
     let steps = &finding.witness.steps;
     for (number, step) in steps.iter().enumerate().take(SHOWN) {
-        let why = step.dependency.map_or_else(String::new, |dependency| format!(" [{}]", dependency.name()));
+        let inferred = if finding.witness.is_inferred() { " [inferred]" } else { "" };
+        let why = step
+            .dependency
+            .map_or_else(|| inferred.to_owned(), |dependency| format!(" [{}]", dependency.name()));
         let _ = writeln!(text, "  {}. {}{why}", number + 1, step.why);
     }
     if steps.len() > SHOWN {
@@ -235,7 +256,7 @@ impl fmt::Display for Blind {
                 grouped(*count)
             ),
             Blind::UndecidedOrder(count) => {
-                write!(f, "The order of {} pairs of versions of the same row is unknown", grouped(*count))
+                write!(f, "The order of {} of versions of the same row is unknown", pairs_of(*count))
             }
             Blind::Incomplete { attempts, why } => {
                 write!(f, "Not everything was seen of {} transactions ({why})", grouped(*attempts))
@@ -255,6 +276,11 @@ impl fmt::Display for Blind {
             Blind::UnseenWriters(count) => {
                 write!(f, "{} reads of versions whose writers were not seen were left out", grouped(*count))
             }
+            Blind::OrderNotInferred(count) => write!(
+                f,
+                "For {} guarantees, the search for orders of versions was cut short; checking windows takes less",
+                grouped(*count)
+            ),
             Blind::AssumedInitial { rows, example } => write!(
                 f,
                 "In {} rows an unwritten value was read before the first write, and taken for the initial one \

@@ -55,6 +55,10 @@ pub struct WitnessStep {
 
 /// The proof of an anomaly. The steps of a cycle are in order, and the last one leads back to the
 /// start of the first.
+///
+/// If the order of versions had to be inferred, the orders come first, as facts. They hold if any
+/// order of the versions fits the weakest guarantee that is contradicted, and the cycle shows that
+/// none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
     /// The steps; never empty.
@@ -62,6 +66,14 @@ pub struct Witness {
     /// True if the history is known to have no smaller cycle of this kind; false if the search
     /// ended before that was known.
     pub smallest: bool,
+}
+
+impl Witness {
+    /// True if it rests on an inferred order of versions.
+    pub fn is_inferred(&self) -> bool {
+        let dependencies = self.steps.iter().filter(|step| step.dependency.is_some()).count();
+        0 < dependencies && dependencies < self.steps.len()
+    }
 }
 
 /// The number of times an anomaly was found. `docs/reference/metrics.md` defines what is counted
@@ -145,7 +157,8 @@ pub enum Blind {
         /// The reason, of the first.
         why: String,
     },
-    /// The order of this many pairs of versions of the same row is unknown.
+    /// The order of this many pairs of versions of the same row is unknown, even if the strongest
+    /// guarantees that aren't contradicted are assumed.
     UndecidedOrder(u64),
     /// What this many searches missed is unknown, because rows of their tables may have been written
     /// unseen, or because there were too many.
@@ -155,6 +168,8 @@ pub enum Blind {
     OrdersDiffer(u64),
     /// This many reads were of versions whose writers weren't seen. They were left out.
     UnseenWriters(u64),
+    /// For this many guarantees, the search for the order of versions was cut short.
+    OrderNotInferred(u64),
     /// Unwritten values were read before the first write of their rows, and taken for the initial
     /// ones.
     AssumedInitial {

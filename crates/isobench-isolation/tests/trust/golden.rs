@@ -31,7 +31,7 @@ const REPEATABLE_READ: &[&str] = &["strong session repeatable read (PL-2.99)"];
 const SERIALIZABLE: &[&str] = &["strong session serializable"];
 
 /// The histories with an anomaly. The one named `-not` in addition shows none.
-const WITH: [Row; 40] = [
+const WITH: [Row; 45] = [
     ("garbage-read", &[(A::GarbageRead, Data)], &[]),
     ("internal", &[(A::Internal, Data)], &[]),
     ("internal-append", &[(A::Internal, Data)], &[]),
@@ -91,11 +91,17 @@ const WITH: [Row; 40] = [
     ("unknown-seen", &[(A::GSingle, RealTime)], &["strong read committed", "strong session serializable"]),
     ("unknown-group", &[(A::GSinglePredicate, Data)], REPEATABLE_READ),
     ("gap", &[(A::GSingle, Data)], READ_COMMITTED),
+    ("fuzzy-read-values", &[(A::GSingle, Data)], READ_COMMITTED),
+    ("inferred-read-skew", &[(A::GSingle, Data)], READ_COMMITTED),
+    ("inferred-long-fork", &[(A::GNonadjacent, Data)], CONSISTENT_VIEW),
+    ("inferred-write-skew", &[(A::G2Item, Data)], SNAPSHOT_ISOLATION),
+    ("inferred-session", &[(A::GSingle, Session)], &["strong session read committed", "serializable"]),
     ("dropped", &[(A::G2Item, Data)], SNAPSHOT_ISOLATION),
 ];
 
-/// The histories whose witness is also drawn: a cycle of two, one of four, and a fact.
-const PICTURES: [&str; 3] = ["write-skew-predicate", "long-fork", "g1a"];
+/// The histories whose witness is also drawn: a cycle of two, one of four, a fact,
+/// and a cycle that rests on an inferred order.
+const PICTURES: [&str; 4] = ["write-skew-predicate", "long-fork", "g1a", "inferred-read-skew"];
 
 fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")

@@ -5,6 +5,7 @@
 //! | `oracle` | small random histories against brute force: `naive` (definitions) and `search` (orders of execution) |
 //! | `simulated` | a simulated database that implements each level is never accused; planted defects are caught |
 //! | `golden` | each anomaly in a history, and a similar one without it; the examples of the literature |
+//! | `published` | histories of the literature and of other checkers, with their labels |
 //! | `doubts` | the verdict is withheld if the history is more likely wrong than the database |
 //! | `mutated` | incomplete or wrong histories accuse no database |
 //! | `blind` | the limits of the check are reported |
@@ -21,8 +22,10 @@ mod golden;
 mod mutated;
 mod naive;
 mod oracle;
+mod published;
 mod random;
 mod search;
+mod second;
 mod shrink;
 mod simulated;
 mod witness;

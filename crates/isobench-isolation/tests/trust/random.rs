@@ -18,11 +18,29 @@ pub enum Kind {
     Groups,
     /// All of these, in different tables.
     Mixed,
+    /// The same, but only the values of registers are known.
+    MixedValues,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 6] =
-        [Kind::Counters, Kind::CountersOnly, Kind::Values, Kind::Lists, Kind::Groups, Kind::Mixed];
+    pub const ALL: [Kind; 7] = [
+        Kind::Counters,
+        Kind::CountersOnly,
+        Kind::Values,
+        Kind::Lists,
+        Kind::Groups,
+        Kind::Mixed,
+        Kind::MixedValues,
+    ];
+
+    fn is_mixed(self) -> bool {
+        matches!(self, Kind::Mixed | Kind::MixedValues)
+    }
+
+    /// True if the counters of registers aren't known.
+    fn values_only(self) -> bool {
+        matches!(self, Kind::Values | Kind::MixedValues)
+    }
 }
 
 /// The tables: registers, lists, groups.
@@ -108,7 +126,7 @@ type Make = fn(i64) -> Planned;
 /// Two transactions that write one row each, and two that read both rows: the structure of long
 /// forks and write skew.
 fn fork(random: &mut fastrand::Rng, kind: Kind, plans: &mut [Vec<Planned>]) {
-    let kind = if kind == Kind::Mixed { Kind::Lists } else { kind };
+    let kind = if kind.is_mixed() { Kind::Lists } else { kind };
     let (write, read): (Make, Make) = match kind {
         Kind::Lists => (|key| Planned::Append(key, 90 + key), Planned::ReadList),
         Kind::Groups => (|key| Planned::Insert(90 + key, key), Planned::ReadGroup),
@@ -135,7 +153,7 @@ fn plan(random: &mut fastrand::Rng, kind: Kind, keys: i64, fresh: &mut i64) -> P
         Kind::Lists => Planned::Append(key, *fresh),
         Kind::Groups if read => Planned::ReadGroup(key),
         Kind::Groups => Planned::Insert(*fresh, key),
-        Kind::Mixed => {
+        Kind::Mixed | Kind::MixedValues => {
             let one = random.choice([Kind::Counters, Kind::Lists, Kind::Groups]).unwrap_or(Kind::Lists);
             plan(random, one, keys, fresh)
         }
@@ -216,7 +234,7 @@ impl Generator {
         let value = i64::try_from(transaction).ok().map(|it| it + 100);
         match self.kind {
             Kind::CountersOnly => Version { counter, value: None },
-            Kind::Values => Version { counter: None, value },
+            kind if kind.values_only() => Version { counter: None, value },
             _ => Version { counter, value },
         }
     }

@@ -6,12 +6,14 @@
 //! | `database` | rows, versions, snapshots, locks: five levels |
 //! | `dependencies` | its own dependency graph |
 //! | `clients` | random transactions, interleaved, retried, rolled back, lost |
+//! | `stripped` | the same histories without counters |
 //! | `defect` | the defects that can be planted, when they show, and what must be found |
 
 mod clients;
 mod database;
 mod defect;
 mod dependencies;
+mod stripped;
 
 use isobench_isolation::check::{Options, Report, check};
 use isobench_isolation::history::text;

@@ -1,6 +1,8 @@
 //! Verifies each step of a witness in the history: that it is the cycle, or the fact, that it
 //! claims to be.
 
+mod inferred;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_isolation::check::{Dependency, Finding, Report, WitnessStep};
@@ -94,7 +96,10 @@ impl<'c> Facts<'c> {
         if finding.count.found == 0 {
             return Err("found, but counted 0 times".to_owned());
         }
-        if steps.iter().any(|step| step.dependency.is_some()) {
+        if finding.witness.is_inferred() {
+            // If the reads contradict each other, the dependencies are ambiguous.
+            if self.is_nonsense() { Ok(()) } else { self.verify_inferred(finding) }
+        } else if steps.iter().any(|step| step.dependency.is_some()) {
             self.verify_cycle(finding, steps)
         } else {
             self.verify_fact(finding, steps)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use isobench_isolation::Anomaly;
 use isobench_isolation::check::Dependency;
-use isobench_isolation::history::{Key, Operation, Version};
+use isobench_isolation::history::{Initial, Key, Operation, Version};
 
 use super::{Case, VersionOrders};
 
@@ -50,7 +50,11 @@ impl Case<'_> {
     /// The version that a read of a row by `reader` refers to, if the reader had not written the
     /// row before.
     pub fn source(&self, counts: &[bool], reader: usize, key: Key, read: Version) -> Source {
-        if read == Version::INITIAL {
+        let stated = match self.history.initial().get(&key) {
+            Some(Initial::Version(version)) => version.value.is_some() && version.value == read.value,
+            _ => false,
+        };
+        if read == Version::INITIAL || stated {
             return Source::Initial;
         }
         let writers = self.writers_of(key, read);
