@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use isobench_database::wal::{
-    LeftOutReason, WalError, WalOptions, WalReader, WalTransaction, WalValue, WalWriteKind, key_text,
+    LeftOutReason, WalError, WalOptions, WalReader, WalTransaction, WalValue, WalWrite, WalWriteKind,
+    key_text,
 };
 use isobench_database::{Connector, Database, Error, Namespace, detect};
 use isobench_pgserver::Server;
