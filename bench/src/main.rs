@@ -14,11 +14,13 @@ use isobench_bench::contender::{Contender, Pair, find_pgbench};
 use isobench_bench::null_server::{NullServer, raise_file_limit};
 use isobench_bench::observing::{self, ObservingPlan};
 use isobench_bench::options::{
-    CheckOptions, Compare, ExtraOptions, NullOptions, ObserverOptions, Options, RecordingOptions, Tool,
+    CheckOptions, Compare, ExtraOptions, NullOptions, ObserverOptions, Options, RecordingOptions,
+    RowsOptions, Tool,
 };
 use isobench_bench::raw_loop;
 use isobench_bench::recording::{self, RecordingPlan};
 use isobench_bench::rounds::Rounds;
+use isobench_bench::rows::{self, RowsPlan};
 use isobench_bench::servers::{self, ServerPlan, Servers, null_address};
 use isobench_bench::table::{self, ContenderIndices};
 use isobench_bench::{case, connections, features};
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Some(Tool::Features(options)) => extra(&options, false),
         Some(Tool::Recording(options)) => recorded(&options),
         Some(Tool::Observer(options)) => observed(&options),
+        Some(Tool::Rows(options)) => showing_rows(&options),
         Some(Tool::Check(options)) => checked(&options),
         None => compare(&options.compare),
     };
@@ -142,6 +145,23 @@ fn observed(options: &ObserverOptions) -> Result<ExitCode, Failure> {
     for (number, case) in (1..).zip(&observing::CASES) {
         if options.case.is_none_or(|only| only == number) {
             println!("{}", observing::line(&plan, case)?);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares the cost of statements that show rows.
+fn showing_rows(options: &RowsOptions) -> Result<ExitCode, Failure> {
+    let time = Duration::from_millis(options.time);
+    let plan = RowsPlan { pairs: options.pairs, time, server_bin: options.server_bin.clone() };
+    if let Some(warning) = table::load_warning(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default())
+    {
+        println!("{warning}");
+    }
+    println!("{}", rows::heading());
+    for (number, case) in (1..).zip(&rows::CASES) {
+        if options.case.is_none_or(|only| only == number) {
+            println!("{}", rows::line(&plan, case)?);
         }
     }
     Ok(ExitCode::SUCCESS)

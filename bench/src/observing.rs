@@ -42,7 +42,7 @@ pub const CASES: [ObservedCase; 3] = [
 
 /// The settings of the server: commits don't wait for the disk, so that the CPU is the bottleneck,
 /// and there is no irregular background activity.
-const SETTINGS: [(&str, &str); 5] = [
+pub(crate) const SETTINGS: [(&str, &str); 5] = [
     ("max_connections", "100"),
     ("synchronous_commit", "off"),
     ("autovacuum", "off"),
@@ -92,7 +92,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     observer.end();
     options.options = Some(format!("-cdefault_transaction_isolation={}", case.level.replace(' ', "\\ ")));
     let connect = |_| Connection::open(&options).map(|connection| (connection, ()));
-    let job = job(case, &database)?;
+    let job = classified(case, workload(case)?, &database);
     let own = own_process(&options)?;
     let (mut fleet, _) = Fleet::open(&job, &connect)?;
     let mut interval = |observed: bool| -> Result<Interval, Failure> {
@@ -171,7 +171,7 @@ fn cpu_of(process: &Process) -> f64 {
     process.schedstat().map_or(0.0, |stat| stat.sum_exec_runtime as f64 / 1e9)
 }
 
-fn shown(ratio: Ratio) -> String {
+pub(crate) fn shown(ratio: Ratio) -> String {
     match ratio.low.zip(ratio.high) {
         Some((low, high)) => format!("{:.4} ({low:.4}..{high:.4})", ratio.mean),
         None => format!("{:.4}", ratio.mean),
@@ -191,7 +191,8 @@ fn observer(plan: &ObservingPlan, options: &ConnectOptions, database: &Database)
     Observer::start(connect, database, None, &settings)
 }
 
-fn job(case: &ObservedCase, database: &Database) -> Result<Job, Failure> {
+/// The script of a case, with its variables.
+pub(crate) fn workload(case: &ObservedCase) -> Result<RunWorkload, Failure> {
     let mut symbols = Symbols::new();
     let builtin = find_builtin(case.script)?;
     let script = parse(builtin.description, builtin.text, &mut symbols)?;
@@ -199,7 +200,11 @@ fn job(case: &ObservedCase, database: &Database) -> Result<Job, Failure> {
     let scale = symbols.intern("scale");
     let mut variables = Variables::new(&symbols);
     variables.set(scale, Value::Int(case.scale.into()));
-    let workload = RunWorkload { mix, symbols, variables };
+    Ok(RunWorkload { mix, symbols, variables })
+}
+
+/// The job of a case, with the conflicts of the product.
+pub(crate) fn classified(case: &ObservedCase, workload: RunWorkload, database: &Database) -> Job {
     let spec = RunSpec {
         clients: case.clients,
         protocol: Protocol::Prepared,
@@ -215,5 +220,5 @@ fn job(case: &ObservedCase, database: &Database) -> Result<Job, Failure> {
             object: conflict.object,
         })
     };
-    Ok(Job::new(spec, workload, Box::new(classify)))
+    Job::new(spec, workload, Box::new(classify))
 }

@@ -42,6 +42,8 @@ pub enum Tool {
     /// Compares a server that is observed (waits and locks, ten times a second) with one that
     /// isn't.
     Observer(ObserverOptions),
+    /// Compares statements that show rows, and are recorded, with statements as written.
+    Rows(RowsOptions),
 }
 
 /// Options of the comparison.
@@ -178,6 +180,23 @@ pub struct ObserverOptions {
     pub every: u64,
     /// Only the case with this number (1 to 3).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
+    pub case: Option<u8>,
+    /// Folder with initdb and postgres for the embedded server [default: the newest installed].
+    #[arg(long, value_name = "FOLDER")]
+    pub server_bin: Option<PathBuf>,
+}
+
+/// Options of the comparison with statements that show rows.
+#[derive(Debug, Args)]
+pub struct RowsOptions {
+    /// Pairs of slices, one with rows shown, one as written.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub pairs: u32,
+    /// Milliseconds of each slice.
+    #[arg(long, value_name = "MS", default_value_t = 250, value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
+    pub time: u64,
+    /// Only the case with this number (1 to 4).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub case: Option<u8>,
     /// Folder with initdb and postgres for the embedded server [default: the newest installed].
     #[arg(long, value_name = "FOLDER")]
