@@ -146,49 +146,13 @@ fn examine(
     ranges
         .into_iter()
         .map(|range| {
-            let written = written(sql, &text, &range);
+            let written = text.named(&range);
             if let Some(obstacle) = obstacle {
                 return unknown(&written, obstacle.clone());
             }
             (written, Examiner::new(catalog, surroundings, &text, range).examine())
         })
         .collect()
-}
-
-/// A statement's text with the names of variables, on one line.
-fn written(sql: &Sql, text: &Text<'_>, range: &std::ops::Range<usize>) -> String {
-    let own = text.written(range);
-    let mut named = String::with_capacity(own.len());
-    let mut rest = own;
-    // From the last parameter on, `$12` before `$1`.
-    let names: Vec<String> = sql
-        .pieces
-        .iter()
-        .filter_map(|piece| match piece {
-            isobench_script::Piece::Variable { written, .. } => Some(written.clone()),
-            isobench_script::Piece::Text(_) => None,
-        })
-        .collect();
-    while let Some(at) = rest.find('$') {
-        named.push_str(&rest[..at]);
-        let digits = rest[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
-        let known = rest[at + 1..=at + digits]
-            .parse::<usize>()
-            .ok()
-            .and_then(|number| names.get(number.wrapping_sub(1)));
-        match known {
-            Some(name) => {
-                named.push_str(name);
-                rest = &rest[at + 1 + digits..];
-            }
-            None => {
-                named.push('$');
-                rest = &rest[at + 1..];
-            }
-        }
-    }
-    named.push_str(rest);
-    named.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Numbers the tables of which rows are shown, and collects the columns that searches mention.

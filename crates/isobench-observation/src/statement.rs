@@ -135,6 +135,8 @@ pub(crate) struct Examiner<'a> {
     pub found: Finding,
     /// The tables whose rows were dealt with, by the first tokens of their names.
     handled: BTreeSet<usize>,
+    /// All rows that some list of output columns could show.
+    offered: Vec<Shown>,
     /// The first tokens of names where a subquery's or CTE's name may stand alone.
     known_names: BTreeSet<usize>,
 }
@@ -168,6 +170,7 @@ impl<'a> Examiner<'a> {
             found: Finding::default(),
             handled: BTreeSet::new(),
             known_names: BTreeSet::new(),
+            offered: Vec::new(),
         }
     }
 
@@ -204,17 +207,37 @@ impl<'a> Examiner<'a> {
             _ => return Err(NotUnderstood),
         }
         self.remaining_tables(&statement);
+        self.not_passed();
         Ok(())
     }
 
     fn parse(&self) -> Understood<Statement> {
-        let mut tokens: Vec<TokenWithSpan> =
-            self.text.tokens[self.range.clone()].iter().map(|placed| placed.token.clone()).collect();
+        let mut tokens: Vec<TokenWithSpan> = self
+            .range
+            .clone()
+            .filter(|place| !self.is_lock_detail(*place))
+            .map(|place| self.text.tokens[place].token.clone())
+            .collect();
         tokens.push(TokenWithSpan::new(Token::EOF, Span::empty()));
         let dialect = PostgreSqlDialect {};
         let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
         let statement = parser.parse_statement().map_err(|_| NotUnderstood)?;
         if parser.peek_token_ref().token == Token::EOF { Ok(statement) } else { Err(NotUnderstood) }
+    }
+
+    /// True for the words `NO KEY` in `FOR NO KEY UPDATE`, and `KEY` in `FOR KEY SHARE`, which the parser
+    /// doesn't know: the strength of a lock doesn't matter here.
+    fn is_lock_detail(&self, place: usize) -> bool {
+        let word = |at: usize, keyword: &str| {
+            self.range.contains(&at) && self.text.tokens[at].is(keyword)
+        };
+        let sequence = |first: usize, words: &[&str]| {
+            words.iter().enumerate().all(|(offset, keyword)| word(first + offset, keyword))
+        };
+        let at = |back: usize| place.checked_sub(back);
+        at(1).is_some_and(|first| sequence(first, &["for", "no", "key", "update"]))
+            || at(2).is_some_and(|first| sequence(first, &["for", "no", "key", "update"]))
+            || at(1).is_some_and(|first| sequence(first, &["for", "key", "share"]))
     }
 
     /// The statement's own query, perhaps with data-modifying statements.

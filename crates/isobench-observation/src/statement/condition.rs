@@ -3,9 +3,11 @@
 
 use isobench_isolation::observed::Comparison;
 use isobench_script::SearchValue;
-use sqlparser::ast::{BinaryOperator, DataType, Expr, Ident, Spanned, UnaryOperator, Value, ValueWithSpan};
+use sqlparser::ast::{BinaryOperator, DataType, Expr, Ident, UnaryOperator, Value, ValueWithSpan};
+use sqlparser::tokenizer::Token;
 
 use super::from::Item;
+use super::query::LIST_ENDS;
 use super::{Condition, Examiner, ident};
 use crate::catalog::{ColumnType, Relation, RelationId};
 
@@ -42,7 +44,10 @@ impl Examiner<'_> {
         conjuncts(condition, &mut parts);
         let mut conditions: Vec<Condition> = Vec::with_capacity(parts.len());
         for part in parts {
-            conditions.push(table.condition(part)?);
+            let condition = table.condition(part)?;
+            if condition != Condition::True {
+                conditions.push(condition);
+            }
         }
         let key = if root.has_children() { None } else { take_key(root, &mut conditions) };
         let rest = match conditions.len() {
@@ -53,17 +58,26 @@ impl Examiner<'_> {
         Some((key, rest))
     }
 
-    /// A condition as written, with the names of variables.
-    pub(super) fn condition_text(&self, condition: &Expr) -> String {
-        let span = condition.span();
-        let start = self.text.at(span.start);
+    /// The condition of a statement with one table, as written.
+    pub(super) fn condition_text(&self) -> String {
         let tokens = &self.text.tokens;
-        // The parser's spans end at the end of the last token, or don't know.
-        let end = (self.range.clone()).find(|place| tokens[*place].token.span.end == span.end);
-        match (start, end) {
-            (Some(start), Some(end)) if start <= end => self.text.written(&(start..end + 1)).to_owned(),
-            _ => condition.to_string(),
+        let (mut depth, mut start, mut end) = (0_usize, None, self.range.end);
+        for place in self.range.clone() {
+            let token = &tokens[place];
+            match token.token.token {
+                Token::LParen => depth += 1,
+                // The parenthesis around a whole statement.
+                Token::RParen if depth == 0 => end = end.min(place),
+                Token::RParen => depth -= 1,
+                _ if depth > 0 => {}
+                _ if start.is_none() && token.is("where") => start = Some(place + 1),
+                _ if start.is_some() && (token.is("returning") || LIST_ENDS.iter().any(|word| token.is(word))) => {
+                    end = end.min(place);
+                }
+                _ => {}
+            }
         }
+        start.map(|start| self.text.named(&(start..end))).unwrap_or_default()
     }
 }
 
@@ -137,6 +151,9 @@ impl Table<'_, '_> {
             }
             Expr::Like { negated, any: false, expr, pattern, escape_char: None } => {
                 Some(negated_if(*negated, self.like(expr, pattern)?))
+            }
+            Expr::Value(ValueWithSpan { value: Value::Boolean(truth), .. }) => {
+                Some(if *truth { Condition::True } else { not(Condition::True) })
             }
             Expr::IsNull(expr) => self.null(expr),
             Expr::IsNotNull(expr) => Some(not(self.null(expr)?)),
@@ -224,6 +241,8 @@ impl Table<'_, '_> {
     fn is_table(&self, qualifier: &[Ident]) -> bool {
         match qualifier {
             [name] => ident(name) == self.item.name,
+            // With an alias, the server would refuse it.
+            [schema, name] => ident(schema) == self.relation.schema && ident(name) == self.item.name,
             _ => false,
         }
     }

@@ -186,7 +186,7 @@ impl Examiner<'_> {
             match &item.source {
                 Source::Table { relation, .. } => {
                     let level = Level { at, before, qualifier: item.qualifier.clone() };
-                    found.push(Shown {
+                    let rows = Shown {
                         table: self.catalog.root(*relation),
                         role: Role::Read,
                         levels: vec![level],
@@ -194,7 +194,9 @@ impl Examiner<'_> {
                         nullable: item.nullable,
                         old: None,
                         transaction: false,
-                    });
+                    };
+                    self.offered.push(rows.clone());
+                    found.push(rows);
                 }
                 Source::Passed { shown, .. } => {
                     for rows in shown {
@@ -215,7 +217,9 @@ impl Examiner<'_> {
         for item in &items.list {
             let tables = match &item.source {
                 Source::Table { relation, .. } => vec![self.catalog.root(*relation)],
-                Source::Passed { shown, .. } => shown.iter().map(|rows| rows.table).collect(),
+                Source::Passed { shown, .. } => {
+                    shown.iter().filter(|rows| rows.role == Role::Read).map(|rows| rows.table).collect()
+                }
                 Source::Nothing => Vec::new(),
             };
             for table in tables {

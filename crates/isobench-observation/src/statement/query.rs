@@ -26,6 +26,12 @@ struct Shape {
     skips: bool,
 }
 
+/// The words that end a list of output columns of a SELECT without FROM, or a condition.
+pub(super) const LIST_ENDS: [&str; 12] = [
+    "where", "group", "having", "window", "order", "limit", "offset", "fetch", "for", "union", "intersect",
+    "except",
+];
+
 impl Examiner<'_> {
     /// The rows that a query can show in its output columns, which are extended after those that it
     /// has. `end` is the token after it. The statement's own query is `main`: its rows may be packed.
@@ -49,7 +55,8 @@ impl Examiner<'_> {
             SetExpr::Query(inner) if is_plain(query) => return self.query(inner, end, &scope, main),
             // Tables in there are noted as those of subqueries are, but with the clause.
             SetExpr::SetOperation { .. } => Clause::SetOperation,
-            _ => Clause::Table,
+            SetExpr::Values(_) | SetExpr::Table(_) => Clause::Table,
+            _ => return Err(NotUnderstood),
         };
         self.lost_writes(&scope);
         self.hide_tables(&query.body, passed, &scope)?;
@@ -73,6 +80,7 @@ impl Examiner<'_> {
                 let scope = self.with(query, scope)?;
                 self.hide_tables(&query.body, clause, &scope)
             }
+            // `TABLE t`: the table is noted as one of a subquery is.
             SetExpr::Values(_) | SetExpr::Table(_) => Ok(()),
             _ => Err(NotUnderstood),
         }
@@ -163,20 +171,6 @@ impl Examiner<'_> {
 
     /// The place after the last output column.
     fn list_end(&self, select: &Select) -> Understood<usize> {
-        const ENDS: [&str; 12] = [
-            "where",
-            "group",
-            "having",
-            "window",
-            "order",
-            "limit",
-            "offset",
-            "fetch",
-            "for",
-            "union",
-            "intersect",
-            "except",
-        ];
         let start = self.token(select.select_token.0.span)?;
         let tokens = &self.text.tokens;
         let mut depth = 0_usize;
@@ -196,7 +190,7 @@ impl Examiner<'_> {
             if token.is("from") && !(before.is("distinct") && place >= 2 && follows_is(tokens, place - 1)) {
                 return if select.from.is_empty() { Err(NotUnderstood) } else { Ok(before.range.end) };
             }
-            if ENDS.iter().any(|word| token.is(word)) {
+            if LIST_ENDS.iter().any(|word| token.is(word)) {
                 return if select.from.is_empty() { Ok(before.range.end) } else { Err(NotUnderstood) };
             }
         }
@@ -236,8 +230,16 @@ impl Examiner<'_> {
         let follows = |place: usize| (place + 1 < self.range.end).then(|| &tokens[place + 1].token.token);
         self.range.clone().filter(|place| is_name(*place)).any(|place| match follows(place) {
             Some(Token::Period) => matches!(follows(place + 1), Some(Token::Mul)),
-            _ => !self.known_names.contains(&place),
+            _ => !self.known_names.contains(&place) && !self.is_item(place),
         })
+    }
+
+    /// True if a name directly follows FROM or JOIN, as in a subquery that wasn't examined.
+    fn is_item(&self, place: usize) -> bool {
+        let word = |back: usize, keyword: &str| {
+            place.checked_sub(back).is_some_and(|before| self.text.tokens[before].is(keyword))
+        };
+        word(1, "join") || word(1, "from") && !word(2, "distinct")
     }
 
     /// What the SELECT searched for, if it has one table.
@@ -292,7 +294,7 @@ impl Examiner<'_> {
             Some((key, condition)) => self.found.searches.push(Search { shown, key, condition }),
             None => {
                 let table = self.catalog.relations[self.catalog.root(relation)].qualified();
-                let condition = condition.map(|condition| self.condition_text(condition)).unwrap_or_default();
+                let condition = self.condition_text();
                 self.note(Dark::Search { table, condition });
             }
         }
@@ -410,6 +412,23 @@ impl Examiner<'_> {
         let lost: Vec<Shown> =
             scope.ctes.values().filter(|cte| cte.writes).flat_map(|cte| cte.passes.clone()).collect();
         self.lose(&lost, Clause::With);
+    }
+
+    /// Notes the rows that no list of output columns passes on to the statement's own: writes must never
+    /// be forgotten.
+    pub(super) fn not_passed(&mut self) {
+        for rows in std::mem::take(&mut self.offered) {
+            if self.found.shown.iter().any(|shown| same_place(shown, &rows)) {
+                continue;
+            }
+            let table = self.catalog.relations[rows.table].qualified();
+            if rows.role != Role::Read {
+                self.found.unseen.insert(rows.table);
+                self.note(Dark::Unshown { table, reason: Unshown::With });
+            } else if !self.found.dark.iter().any(|dark| matches!(dark, Dark::Hidden { table: known, .. } if *known == table)) {
+                self.note(Dark::Hidden { table, clause: Clause::With });
+            }
+        }
     }
 
     /// Notes the writes among the items of a query that doesn't pass them on.

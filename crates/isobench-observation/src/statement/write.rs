@@ -368,7 +368,7 @@ impl Examiner<'_> {
         let level =
             Level { at: returning.at, before: returning.before, qualifier: target.item.qualifier.clone() };
         let replaces = matches!(role, Role::Updated | Role::Upserted | Role::Merged);
-        Some(Shown {
+        let rows = Shown {
             table: root,
             role,
             levels: vec![level],
@@ -376,7 +376,9 @@ impl Examiner<'_> {
             nullable: false,
             old: returning.old.filter(|_| replaces),
             transaction: routed,
-        })
+        };
+        self.offered.push(rows.clone());
+        Some(rows)
     }
 
     fn unshown(&mut self, target: &Target, reason: Unshown) {
