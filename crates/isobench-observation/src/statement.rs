@@ -228,9 +228,7 @@ impl<'a> Examiner<'a> {
     /// True for the words `NO KEY` in `FOR NO KEY UPDATE`, and `KEY` in `FOR KEY SHARE`, which the parser
     /// doesn't know: the strength of a lock doesn't matter here.
     fn is_lock_detail(&self, place: usize) -> bool {
-        let word = |at: usize, keyword: &str| {
-            self.range.contains(&at) && self.text.tokens[at].is(keyword)
-        };
+        let word = |at: usize, keyword: &str| self.range.contains(&at) && self.text.tokens[at].is(keyword);
         let sequence = |first: usize, words: &[&str]| {
             words.iter().enumerate().all(|(offset, keyword)| word(first + offset, keyword))
         };

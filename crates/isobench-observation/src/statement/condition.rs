@@ -71,7 +71,9 @@ impl Examiner<'_> {
                 Token::RParen => depth -= 1,
                 _ if depth > 0 => {}
                 _ if start.is_none() && token.is("where") => start = Some(place + 1),
-                _ if start.is_some() && (token.is("returning") || LIST_ENDS.iter().any(|word| token.is(word))) => {
+                _ if start.is_some()
+                    && (token.is("returning") || LIST_ENDS.iter().any(|word| token.is(word))) =>
+                {
                     end = end.min(place);
                 }
                 _ => {}

@@ -28,7 +28,17 @@ struct Shape {
 
 /// The words that end a list of output columns of a SELECT without FROM, or a condition.
 pub(super) const LIST_ENDS: [&str; 12] = [
-    "where", "group", "having", "window", "order", "limit", "offset", "fetch", "for", "union", "intersect",
+    "where",
+    "group",
+    "having",
+    "window",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+    "union",
+    "intersect",
     "except",
 ];
 
@@ -425,7 +435,12 @@ impl Examiner<'_> {
             if rows.role != Role::Read {
                 self.found.unseen.insert(rows.table);
                 self.note(Dark::Unshown { table, reason: Unshown::With });
-            } else if !self.found.dark.iter().any(|dark| matches!(dark, Dark::Hidden { table: known, .. } if *known == table)) {
+            } else if !self
+                .found
+                .dark
+                .iter()
+                .any(|dark| matches!(dark, Dark::Hidden { table: known, .. } if *known == table))
+            {
                 self.note(Dark::Hidden { table, clause: Clause::With });
             }
         }

@@ -192,7 +192,7 @@ UPDATE t SET v = bump(1) WHERE id = 1;
 UPDATE absent SET v = 1;
 UPDATE uniq SET v = 5 WHERE k = 1;
 -- INSERT
-INSERT INTO t (id, v) VALUES (:id, :v);
+INSERT INTO t (id, v) VALUES (:id + 50, :v);
 INSERT INTO t VALUES (7, 7), (8, 8) RETURNING id;
 INSERT INTO t AS x (id) VALUES (7) RETURNING x.id, x.v;
 INSERT INTO t (id, v) VALUES (1, 5) ON CONFLICT DO NOTHING;
@@ -247,7 +247,7 @@ SELECT bump(1);
 SELECT peek(1);
 SELECT id FROM t WHERE peek(id) = 10;
 SELECT t.marked FROM t WHERE id = 1;
-SELECT now(), random() > 2, pg_advisory_xact_lock(:id) IS NULL, nextval('numbers') > 0;
+SELECT now() IS NULL, random() > 2, pg_advisory_xact_lock(:id) IS NULL, nextval('numbers') > 0;
 SELECT pg_sleep(0);
 SELECT query_to_xml('SELECT * FROM t WHERE false', true, false, '') IS NULL;
 CALL absent();

@@ -48,6 +48,7 @@ pub fn catalog(version: u32) -> Catalog {
 
 /// What becomes of one command.
 pub struct Seen {
+    pub symbols: Symbols,
     pub original: Sql,
     pub sql: Sql,
     pub observed: Observed,
@@ -55,14 +56,15 @@ pub struct Seen {
 
 /// Observes a script with one SQL command.
 pub fn see(text: &str, catalog: &Catalog) -> Seen {
-    let mut script = parse("corpus.sql", text, &mut Symbols::new()).unwrap();
+    let mut symbols = Symbols::new();
+    let mut script = parse("corpus.sql", text, &mut symbols).unwrap();
     let first = |script: &isobench_script::Script| match &script.commands[0].kind {
         CommandKind::Sql(sql) => sql.clone(),
         _ => panic!("not SQL: {text}"),
     };
     let original = first(&script);
     let observed = observe([&mut script], catalog);
-    Seen { original, sql: first(&script), observed }
+    Seen { symbols, original, sql: first(&script), observed }
 }
 
 /// A catalog as text, without the system's own tables and functions. The schema of temporary tables
