@@ -162,12 +162,11 @@ fn number_tables(examined: &[Examined]) -> Tables {
         for shown in &finding.shown {
             tables.number(shown.table);
         }
-        for search in &finding.searches {
-            let Some(shown) = finding.shown.get(search.shown) else { continue };
+        for (place, search) in finding.searches() {
             let mut columns = Vec::new();
             mentioned(&search.condition, &mut columns);
             for column in columns {
-                tables.keep(shown.table, &column);
+                tables.keep(finding.shown[place].table, &column);
             }
         }
     }
@@ -198,7 +197,7 @@ fn extend(sql: &mut Sql, command: &Examined, renderer: &mut Renderer<'_>) -> BTr
             rewritten.insert(place);
         }
         insertions.extend(own);
-        if observed.appended > 0 || !observed.unseen.is_empty() {
+        if observed.appended > 0 || !observed.unseen.is_empty() || !observed.unseen_if_empty.is_empty() {
             sql.observed.push(observed);
         }
     }
@@ -208,7 +207,7 @@ fn extend(sql: &mut Sql, command: &Examined, renderer: &mut Renderer<'_>) -> BTr
 
 fn seen_tables(finding: &Finding, catalog: &Catalog) -> Vec<SeenTable> {
     let mut seen: Vec<SeenTable> = Vec::new();
-    for (place, shown) in finding.shown.iter().enumerate() {
+    for shown in &finding.shown {
         let relation = &catalog.relations[shown.table];
         let (access, order) = match (shown.role, catalog.shows_old()) {
             (Role::Read, _) => (Access::Reads, VersionOrder::None),
@@ -220,7 +219,7 @@ fn seen_tables(finding: &Finding, catalog: &Catalog) -> Vec<SeenTable> {
             key: key_text(relation),
             access,
             order,
-            searched: finding.searches.iter().any(|search| search.shown == place),
+            searched: shown.search.is_some(),
         };
         if !seen.contains(&entry) {
             seen.push(entry);

@@ -37,10 +37,11 @@ pub(crate) struct Surroundings {
 #[derive(Debug, Default)]
 pub(crate) struct Finding {
     pub shown: Vec<Shown>,
-    pub searches: Vec<Search>,
     pub dark: Vec<Dark>,
     /// The tables that are written without being shown.
     pub unseen: BTreeSet<RelationId>,
+    /// The tables that are written without being shown if the result has no row.
+    pub unseen_if_empty: BTreeSet<RelationId>,
     /// True if any table may be written.
     pub writes_anything: bool,
     /// Texts that the shown rows need elsewhere: `WITH (OLD AS …)`.
@@ -63,6 +64,8 @@ pub(crate) struct Shown {
     pub old: Option<&'static str>,
     /// The writer's number where the row has no `xmin`.
     pub transaction: bool,
+    /// What the rows were searched by, if all others of the table didn't match.
+    pub search: Option<Search>,
 }
 
 /// How rows come into the statement's own list of output columns.
@@ -74,6 +77,8 @@ pub(crate) enum Packing {
     Aggregate,
     /// An array of records, by a subquery.
     Subquery,
+    /// The same, in the first of the result's rows alone.
+    SubqueryInFirst,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,8 +105,6 @@ pub(crate) struct Level {
 /// What a statement searched for.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
-    /// The entry of [`Finding::shown`] with what was found.
-    pub shown: usize,
     pub key: Option<Vec<SearchValue>>,
     pub condition: Condition,
 }
@@ -117,6 +120,13 @@ pub(crate) enum Condition {
     Not(Box<Condition>),
     And(Vec<Condition>),
     Or(Vec<Condition>),
+}
+
+impl Finding {
+    /// The searches, each with the entry of `shown` that has what was found.
+    pub(crate) fn searches(&self) -> impl Iterator<Item = (usize, &Search)> {
+        self.shown.iter().enumerate().filter_map(|(place, shown)| Some((place, shown.search.as_ref()?)))
+    }
 }
 
 /// The statement can't be understood, so it must not be extended.

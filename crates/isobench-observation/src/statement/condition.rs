@@ -3,12 +3,12 @@
 
 use isobench_isolation::observed::Comparison;
 use isobench_script::SearchValue;
-use sqlparser::ast::{BinaryOperator, DataType, Expr, Ident, UnaryOperator, Value, ValueWithSpan};
+use sqlparser::ast::{BinaryOperator, DataType, Expr, Ident, Spanned, UnaryOperator, Value, ValueWithSpan};
 use sqlparser::tokenizer::Token;
 
 use super::from::Item;
 use super::query::LIST_ENDS;
-use super::{Condition, Examiner, ident};
+use super::{Condition, Examiner, Search, ident};
 use crate::catalog::{ColumnType, Relation, RelationId};
 
 /// Words that are values or functions without parentheses, not columns, unless they are quoted.
@@ -36,10 +36,12 @@ impl Examiner<'_> {
         relation: RelationId,
         item: &Item,
         condition: Option<&Expr>,
-    ) -> Option<(Key, Condition)> {
+    ) -> Option<Search> {
         let root = &self.catalog.relations[self.catalog.root(relation)];
         let table = Table { examiner: self, relation: root, item };
-        let Some(condition) = condition else { return Some((None, Condition::True)) };
+        let Some(condition) = condition else {
+            return Some(Search { key: None, condition: Condition::True });
+        };
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
         let mut conditions: Vec<Condition> = Vec::with_capacity(parts.len());
@@ -55,31 +57,30 @@ impl Examiner<'_> {
             1 => conditions.remove(0),
             _ => Condition::And(conditions),
         };
-        Some((key, rest))
+        Some(Search { key, condition: rest })
     }
 
-    /// The condition of a statement with one table, as written.
-    pub(super) fn condition_text(&self) -> String {
+    /// A condition as written, as far as its place is known: after the WHERE before its first token, up
+    /// to the end of the clause.
+    pub(super) fn condition_text(&self, condition: &Expr) -> String {
         let tokens = &self.text.tokens;
-        let (mut depth, mut start, mut end) = (0_usize, None, self.range.end);
-        for place in self.range.clone() {
-            let token = &tokens[place];
+        let inside = self.text.at(condition.span().start).unwrap_or(self.range.end);
+        let upto = inside.min(self.range.end);
+        let Some(start) = (self.range.start..upto).rev().find(|place| tokens[*place].is("where")) else {
+            return condition.to_string();
+        };
+        let mut depth = 0_usize;
+        let end = (start + 1..self.range.end).find(|place| {
+            let token = &tokens[*place];
             match token.token.token {
                 Token::LParen => depth += 1,
-                // The parenthesis around a whole statement.
-                Token::RParen if depth == 0 => end = end.min(place),
+                Token::RParen if depth == 0 => return true,
                 Token::RParen => depth -= 1,
-                _ if depth > 0 => {}
-                _ if start.is_none() && token.is("where") => start = Some(place + 1),
-                _ if start.is_some()
-                    && (token.is("returning") || LIST_ENDS.iter().any(|word| token.is(word))) =>
-                {
-                    end = end.min(place);
-                }
                 _ => {}
             }
-        }
-        start.map(|start| self.text.named(&(start..end))).unwrap_or_default()
+            depth == 0 && (token.is("returning") || LIST_ENDS.iter().any(|word| token.is(word)))
+        });
+        self.text.named(&(start + 1..end.unwrap_or(self.range.end)))
     }
 }
 

@@ -194,6 +194,7 @@ impl Examiner<'_> {
                         nullable: item.nullable,
                         old: None,
                         transaction: false,
+                        search: None,
                     };
                     self.offered.push(rows.clone());
                     found.push(rows);
@@ -203,6 +204,8 @@ impl Examiner<'_> {
                         let mut rows = rows.clone();
                         rows.levels.push(Level { at, before, qualifier: item.qualifier.clone() });
                         rows.nullable |= item.nullable;
+                        // Whether this query passes on all rows is for it to say.
+                        rows.search = None;
                         found.push(rows);
                     }
                 }

@@ -7,8 +7,9 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Token;
 
 use super::aggregates::Calls;
-use super::from::{Items, Source};
+use super::from::{Item, Items, Source};
 use super::{Cte, Examiner, Level, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood, ident};
+use crate::catalog::RelationId;
 use crate::dark::{Clause, Dark, Unshown};
 
 /// What decides how a SELECT's rows can be shown.
@@ -130,9 +131,13 @@ impl Examiner<'_> {
                 rows.packed = Packing::Aggregate;
             }
         }
+        if let Some(search) = self.search_of_select(select, scope, &items, &shape)
+            && let [rows] = shown.as_mut_slice()
+        {
+            rows.search = Some(search);
+        }
         if main {
             self.written_in_ctes(query, select, scope, &shape, &items, &mut shown);
-            self.search_of_select(query, select, &items, &shape);
         } else {
             self.lost_writes(scope);
         }
@@ -252,16 +257,22 @@ impl Examiner<'_> {
         word(1, "join") || word(1, "from") && !word(2, "distinct")
     }
 
-    /// What the SELECT searched for, if it has one table.
-    fn search_of_select(&mut self, query: &Query, select: &Select, items: &Items, shape: &Shape) {
+    /// What the SELECT searched for, if it has one table, or one subquery that searched.
+    fn search_of_select(
+        &mut self,
+        select: &Select,
+        scope: &Scope,
+        items: &Items,
+        shape: &Shape,
+    ) -> Option<Search> {
         let [item] = items.list.as_slice() else {
-            return self.unsearched(items, Clause::Join);
+            self.unsearched(items, Clause::Join);
+            return None;
         };
-        let Source::Table { relation, part } = item.source else {
-            return self.unsearched(items, Clause::Derived);
-        };
+        let part = matches!(item.source, Source::Table { part: true, .. });
         let obstacle = [
-            (query.with.is_some(), Clause::With),
+            // The statement would search among what it writes itself.
+            (scope.ctes.values().any(|cte| cte.writes), Clause::With),
             (part, Clause::Part),
             (shape.limited, Clause::Limit),
             (shape.skips, Clause::SkipLocked),
@@ -271,9 +282,20 @@ impl Examiner<'_> {
             (matches!(select.distinct, Some(Distinct::On(_))), Clause::Distinct),
         ];
         if let Some((_, clause)) = obstacle.iter().find(|(present, _)| *present) {
-            return self.unsearched(items, *clause);
+            self.unsearched(items, *clause);
+            return None;
         }
-        self.search(relation, item, select.selection.as_ref(), self.found.shown.len());
+        match &item.source {
+            Source::Table { relation, .. } => self.search(*relation, item, select.selection.as_ref()),
+            Source::Passed { shown, .. } => match shown.as_slice() {
+                [Shown { search: Some(search), .. }] if select.selection.is_none() => Some(search.clone()),
+                _ => {
+                    self.unsearched(items, Clause::Derived);
+                    None
+                }
+            },
+            Source::Nothing => None,
+        }
     }
 
     /// Notes that rows which weren't found aren't known.
@@ -292,22 +314,20 @@ impl Examiner<'_> {
         }
     }
 
-    /// Adds a search whose rows will be the entry `shown` of the statement's.
+    /// The search of a statement that reads or writes all rows of a table that match.
     pub(super) fn search(
         &mut self,
-        relation: usize,
-        item: &super::from::Item,
+        relation: RelationId,
+        item: &Item,
         condition: Option<&Expr>,
-        shown: usize,
-    ) {
-        match self.condition(relation, item, condition) {
-            Some((key, condition)) => self.found.searches.push(Search { shown, key, condition }),
-            None => {
-                let table = self.catalog.relations[self.catalog.root(relation)].qualified();
-                let condition = self.condition_text();
-                self.note(Dark::Search { table, condition });
-            }
+    ) -> Option<Search> {
+        let found = self.condition(relation, item, condition);
+        if found.is_none() {
+            let table = self.catalog.relations[self.catalog.root(relation)].qualified();
+            let condition = condition.map(|condition| self.condition_text(condition)).unwrap_or_default();
+            self.note(Dark::Search { table, condition });
         }
+        found
     }
 
     /// The common table expressions of a query, added to those around it.
@@ -365,35 +385,52 @@ impl Examiner<'_> {
         items: &Items,
         shown: &mut Vec<Shown>,
     ) {
-        let plain = !shape.limited && !shape.set && !shape.skips && select.having.is_none();
-        let no_condition = select.selection.is_none() && !matches!(select.distinct, Some(Distinct::On(_)));
+        let all_rows = !shape.limited && !shape.set && !matches!(select.distinct, Some(Distinct::On(_)));
+        let each_row = all_rows
+            && !shape.skips
+            && select.having.is_none()
+            && select.selection.is_none()
+            && !shape.grouping_sets;
         // Whatever the tables hold, the result has a row.
-        let always_a_row = plain
-            && !shape.grouped
-            && (shape.aggregated || (select.from.is_empty() && select.selection.is_none()));
-        for (name, cte) in scope.ctes.iter().filter(|(_, cte)| cte.writes) {
-            let alone = match items.list.as_slice() {
-                [item] => {
-                    matches!(&item.source, Source::Passed { writes: true, shown, .. } if !shown.is_empty())
-                        && is_cte(select, name)
-                }
+        let always = each_row && !shape.grouped && (shape.aggregated || select.from.is_empty());
+        // In the order in which the server executes statements that nothing refers to: the last one first.
+        let names =
+            query.with.iter().flat_map(|with| &with.cte_tables).map(|cte| ident(&cte.alias.name)).rev();
+        for (name, cte) in
+            names.filter_map(|name| scope.ctes.get_key_value(&name)).filter(|(_, cte)| cte.writes)
+        {
+            let passed = |source: &Source| match source {
+                Source::Passed { writes, shown } => *writes && !shown.is_empty(),
                 _ => false,
             };
-            if alone && plain && no_condition && !shape.grouping_sets && !self.starred() {
+            let alone =
+                matches!(items.list.as_slice(), [item] if passed(&item.source) && is_cte(select, name));
+            let visible = self.starred() || self.whole_row(name);
+            if alone && each_row && !visible {
                 continue;
             }
-            let passed = |rows: &Shown| cte.passes.iter().any(|own| same_place(own, rows));
-            shown.retain(|rows| !passed(rows));
-            if always_a_row && !self.whole_row(name) && !self.starred() {
-                for rows in &cte.passes {
-                    let mut rows = rows.clone();
-                    let qualifier = self.cte_name(query, name);
-                    rows.levels.push(Level { at: shape.at, before: shape.before, qualifier });
-                    rows.packed = Packing::Subquery;
-                    shown.push(rows);
-                }
-            } else {
+            shown.retain(|rows| !cte.passes.iter().any(|own| same_place(own, rows)));
+            // A window function can't be computed over rows that are locked.
+            let packed = match (always, all_rows && query.locks.is_empty()) {
+                _ if visible => None,
+                (true, _) => Some(Packing::Subquery),
+                (false, true) => Some(Packing::SubqueryInFirst),
+                (false, false) => None,
+            };
+            let Some(packed) = packed else {
                 self.lose(&cte.passes, Clause::With);
+                continue;
+            };
+            for rows in &cte.passes {
+                let mut rows = rows.clone();
+                let qualifier = self.cte_name(query, name);
+                rows.levels.push(Level { at: shape.at, before: shape.before, qualifier });
+                rows.packed = packed;
+                rows.search = None;
+                if packed == Packing::SubqueryInFirst && rows.role != Role::Read {
+                    self.found.unseen_if_empty.insert(rows.table);
+                }
+                shown.push(rows);
             }
         }
     }

@@ -67,9 +67,9 @@ impl Examiner<'_> {
         let set = assigned(&update.assignments)?;
         self.effects(&target, Events { update: true, ..Events::default() }, &set);
         let returning = self.returning(end, update.returning.is_some(), &[&target], &items)?;
-        let shown = self.target_rows(&target, Role::Updated, &set, &returning);
+        let mut shown = self.target_rows(&target, Role::Updated, &set, &returning);
         let searched = alone && from.is_empty();
-        self.search_of_write(&target, &items, searched, update.selection.as_ref(), shown.is_some());
+        self.search_of_write(&target, &items, searched, update.selection.as_ref(), shown.as_mut());
         Ok(self.with_reads(shown, items, &returning))
     }
 
@@ -90,9 +90,9 @@ impl Examiner<'_> {
         let items = self.items(using, scope)?;
         self.effects(&target, Events { delete: true, ..Events::default() }, &BTreeSet::new());
         let returning = self.returning(end, delete.returning.is_some(), &[&target], &items)?;
-        let shown = self.target_rows(&target, Role::Deleted, &BTreeSet::new(), &returning);
+        let mut shown = self.target_rows(&target, Role::Deleted, &BTreeSet::new(), &returning);
         let searched = alone && using.is_empty();
-        self.search_of_write(&target, &items, searched, delete.selection.as_ref(), shown.is_some());
+        self.search_of_write(&target, &items, searched, delete.selection.as_ref(), shown.as_mut());
         Ok(self.with_reads(shown, items, &returning))
     }
 
@@ -104,17 +104,20 @@ impl Examiner<'_> {
         let alias = insert.table_alias.as_ref().map(|alias| &alias.alias);
         let target = self.target(name, alias)?;
         self.source(insert.source.as_deref(), scope)?;
-        let (role, set) = match &insert.on {
-            None => (Role::Inserted, BTreeSet::new()),
+        // A row that is neither inserted nor updated isn't shown.
+        let (role, set, skips) = match &insert.on {
+            None => (Role::Inserted, BTreeSet::new(), false),
             Some(OnInsert::OnConflict(conflict)) => match &conflict.action {
-                OnConflictAction::DoNothing => (Role::Inserted, BTreeSet::new()),
-                OnConflictAction::DoUpdate(update) => (Role::Upserted, assigned(&update.assignments)?),
+                OnConflictAction::DoNothing => (Role::Inserted, BTreeSet::new(), true),
+                OnConflictAction::DoUpdate(update) => {
+                    (Role::Upserted, assigned(&update.assignments)?, update.selection.is_some())
+                }
             },
             Some(_) => return Err(NotUnderstood),
         };
         let events = Events { insert: true, update: role == Role::Upserted, delete: false };
         self.effects(&target, events, &set);
-        if let (Some(_), Some(relation)) = (&insert.on, target.relation) {
+        if let (true, Some(relation)) = (skips, target.relation) {
             let table = self.catalog.relations[self.catalog.root(relation)].qualified();
             self.note(Dark::Conflict { table });
         }
@@ -376,6 +379,7 @@ impl Examiner<'_> {
             nullable: false,
             old: returning.old.filter(|_| replaces),
             transaction: routed,
+            search: None,
         };
         self.offered.push(rows.clone());
         Some(rows)
@@ -414,7 +418,7 @@ impl Examiner<'_> {
         items: &Items,
         searched: bool,
         condition: Option<&Expr>,
-        shown: bool,
+        shown: Option<&mut Shown>,
     ) {
         let Some(relation) = target.relation else { return };
         let root = self.catalog.root(relation);
@@ -436,8 +440,11 @@ impl Examiner<'_> {
                 self.note(Dark::SearchBy { table, clause });
                 self.unsearched(items, clause);
             }
-            None if shown => self.search(relation, &target.item, condition, self.found.shown.len()),
-            None => {}
+            None => {
+                if let Some(shown) = shown {
+                    shown.search = self.search(relation, &target.item, condition);
+                }
+            }
         }
     }
 }

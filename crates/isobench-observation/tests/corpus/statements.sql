@@ -279,3 +279,18 @@ SELECT id FROM t WHERE id = 1; SELECT 1
 SELECT v[1] FROM (SELECT ARRAY[id] AS v FROM t) d ORDER BY 1;
 SELECT t.id, (t.v) FROM t ORDER BY t.id FOR UPDATE;
 SELECT id FROM t WHERE id = 1 \; UPDATE s SET amount = 1 WHERE id = :id \; \; SELECT 2;
+-- the built-in workloads' own
+WITH product AS ( UPDATE t SET v = v - 1 WHERE id = :id RETURNING id, v, price), shop AS ( UPDATE s SET amount = amount + product.v FROM product WHERE s.id = :id RETURNING s.id, s.amount ) SELECT product.id, shop.id, shop.amount FROM product, shop;
+WITH u_accounts AS (UPDATE pgbench_accounts SET abalance = abalance + :v WHERE aid = :id RETURNING abalance), u_tellers AS (UPDATE pgbench_tellers SET tbalance = tbalance + :v WHERE tid = :id RETURNING tid), i_history AS ( INSERT INTO pgbench_history (tid, bid, aid, delta) VALUES (:id, :id, :id, :v) RETURNING tid ) SELECT abalance FROM u_accounts;
+WITH u AS (UPDATE t SET v = v + 1 WHERE id < 3 RETURNING id) SELECT s.id FROM s JOIN u ON u.id = s.id ORDER BY 1 FOR UPDATE OF s;
+WITH u AS (UPDATE t SET v = v + 1 WHERE id < 3 RETURNING id) SELECT s.id FROM s, u ORDER BY u.id, s.id LIMIT 1;
+WITH u AS (UPDATE t SET v = v + 1 WHERE id < 3 RETURNING id) SELECT active, count(*) FROM t, u GROUP BY active HAVING count(*) > 1;
+WITH u AS (UPDATE t SET v = v + 1 WHERE false RETURNING id) SELECT s.id FROM s, u;
+SELECT id, sum(v) OVER () AS below FROM ( SELECT id, v FROM t WHERE id <= 2 ORDER BY id ) AS lower_half;
+SELECT id, sum(v) OVER () > 5 AS below FROM ( SELECT id, v FROM t WHERE id BETWEEN 1 AND :v ORDER BY id FOR UPDATE ) AS lower_half;
+SELECT count(v) FROM (SELECT v FROM t WHERE id <= :v ORDER BY id) AS found;
+SELECT count(v) FROM (SELECT v FROM t WHERE id <= :v ORDER BY id) AS found WHERE v > 3;
+SELECT id FROM t ORDER BY v ASC LIMIT 1;
+SELECT pg_advisory_lock(7000000000000000000 + :id) FROM pg_advisory_unlock_all();
+INSERT INTO s (id, amount) SELECT nextval('numbers') + 500, count(*) FROM t WHERE v = :v;
+INSERT INTO pair (a, b, v) VALUES (1, CAST(:id AS text), 1) ON CONFLICT (a, b) DO UPDATE SET v = pair.v + excluded.v;

@@ -321,8 +321,10 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         )
         .unwrap();
     }
-    if !statement.unseen.is_empty() {
-        let unseen: Vec<&str> = statement.unseen.iter().map(|number| table(*number)).collect();
-        writeln!(text, "    unseen: {}", unseen.join(", ")).unwrap();
+    for (unseen, when) in [(&statement.unseen, ""), (&statement.unseen_if_empty, " if there is no row")] {
+        if !unseen.is_empty() {
+            let unseen: Vec<&str> = unseen.iter().map(|number| table(*number)).collect();
+            writeln!(text, "    unseen{when}: {}", unseen.join(", ")).unwrap();
+        }
     }
 }
