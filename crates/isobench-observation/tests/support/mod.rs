@@ -121,7 +121,8 @@ fn write_all(catalog: &Catalog) -> String {
         .unwrap();
     }
     for (name, facts) in catalog.functions.iter().filter(|(name, facts)| kept(name, **facts)) {
-        writeln!(text, "function|{name}|{}|{}|{}|{}", facts.aggregate, facts.set, facts.writes, facts.reads)
+        let FunctionFacts { aggregate, set, writes, reads, plain } = facts;
+        writeln!(text, "function|{name}|{aggregate}|{set}|{writes}|{reads}|{plain}")
             .unwrap();
     }
     text
@@ -170,8 +171,13 @@ fn read(text: &str) -> Catalog {
             }),
             _ => {
                 let truth = |place: usize| fields[place] == "true";
-                let facts =
-                    FunctionFacts { aggregate: truth(2), set: truth(3), writes: truth(4), reads: truth(5) };
+                let facts = FunctionFacts {
+                    aggregate: truth(2),
+                    set: truth(3),
+                    writes: truth(4),
+                    reads: truth(5),
+                    plain: truth(6),
+                };
                 catalog.functions.insert(fields[1].to_owned(), facts);
             }
         }
@@ -204,6 +210,7 @@ fn read_relation(fields: &[&str]) -> Relation {
             "View" => RelationKind::View,
             "Materialized" => RelationKind::Materialized,
             "Foreign" => RelationKind::Foreign,
+            "Stored" => RelationKind::Stored,
             "System" => RelationKind::System,
             _ => RelationKind::Other,
         },
