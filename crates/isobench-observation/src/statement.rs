@@ -235,8 +235,9 @@ impl<'a> Examiner<'a> {
         if parser.peek_token_ref().token == Token::EOF { Ok(statement) } else { Err(NotUnderstood) }
     }
 
-    /// True for the words `NO KEY` in `FOR NO KEY UPDATE`, and `KEY` in `FOR KEY SHARE`, which the parser
-    /// doesn't know: the strength of a lock doesn't matter here.
+    /// True for what the parser doesn't know of locks, whose strength and tables don't matter here: the
+    /// words `NO KEY` in `FOR NO KEY UPDATE`, `KEY` in `FOR KEY SHARE`, and all but the first table of
+    /// `OF`.
     fn is_lock_detail(&self, place: usize) -> bool {
         let word = |at: usize, keyword: &str| self.range.contains(&at) && self.text.tokens[at].is(keyword);
         let sequence = |first: usize, words: &[&str]| {
@@ -246,6 +247,22 @@ impl<'a> Examiner<'a> {
         at(1).is_some_and(|first| sequence(first, &["for", "no", "key", "update"]))
             || at(2).is_some_and(|first| sequence(first, &["for", "no", "key", "update"]))
             || at(1).is_some_and(|first| sequence(first, &["for", "key", "share"]))
+            || self.is_further_name(place)
+    }
+
+    /// True for what follows the first name in `FOR UPDATE OF a, b`.
+    fn is_further_name(&self, place: usize) -> bool {
+        let tokens = &self.text.tokens;
+        let comma = |at: usize| tokens[at].token.token == Token::Comma;
+        let mut at = if comma(place) { place } else { place.saturating_sub(1) };
+        // Back over pairs of a comma and a name, to `OF`.
+        while at >= self.range.start + 3 && comma(at) && tokens[at - 1].name().is_some() {
+            if tokens[at - 2].is("of") {
+                return tokens[at - 3].is("update") || tokens[at - 3].is("share");
+            }
+            at -= 2;
+        }
+        false
     }
 
     /// The statement's own query, perhaps with data-modifying statements.

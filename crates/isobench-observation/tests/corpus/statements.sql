@@ -342,3 +342,4 @@ INSERT INTO app.t AS a VALUES (9, 9) RETURNING a.id;
 INSERT INTO uniq VALUES (5, 5, 5);
 MERGE INTO old USING t ON old.id = t.id WHEN MATCHED THEN UPDATE SET v = t.v WHEN NOT MATCHED THEN INSERT VALUES (t.id, t.v);
 MERGE INTO t USING old ON t.id = old.id WHEN MATCHED THEN UPDATE SET id = 99;
+SELECT a.id FROM t a, t b, s c WHERE a.id = b.id AND c.id = a.id ORDER BY 1 FOR UPDATE OF a, b, "c" NOWAIT;

@@ -120,10 +120,12 @@ fn write_all(catalog: &Catalog) -> String {
         )
         .unwrap();
     }
+    for name in &catalog.writing_operators {
+        writeln!(text, "operator|{name}").unwrap();
+    }
     for (name, facts) in catalog.functions.iter().filter(|(name, facts)| kept(name, **facts)) {
         let FunctionFacts { aggregate, set, writes, reads, plain } = facts;
-        writeln!(text, "function|{name}|{aggregate}|{set}|{writes}|{reads}|{plain}")
-            .unwrap();
+        writeln!(text, "function|{name}|{aggregate}|{set}|{writes}|{reads}|{plain}").unwrap();
     }
     text
 }
@@ -169,6 +171,9 @@ fn read(text: &str) -> Catalog {
                 on_delete: on_change(fields[7]),
                 on_update: on_change(fields[8]),
             }),
+            "operator" => {
+                catalog.writing_operators.insert(fields[1].to_owned());
+            }
             _ => {
                 let truth = |place: usize| fields[place] == "true";
                 let facts = FunctionFacts {
