@@ -59,7 +59,9 @@ pub(crate) fn mentioned(condition: &Condition, columns: &mut Vec<String>) {
         }
         Condition::Not(inner) => mentioned(inner, columns),
         Condition::And(parts) | Condition::Or(parts) => {
-            parts.iter().for_each(|part| mentioned(part, columns))
+            for part in parts {
+                mentioned(part, columns);
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod condition;
 mod from;
 mod functions;
 mod query;
+mod with;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -279,7 +280,7 @@ impl<'a> Examiner<'a> {
                 self.found.shown.extend(shown);
             }
             _ => {
-                let shown = self.query(query, end, &Scope::default(), true)?;
+                let shown = self.query(query, &Scope::default(), true)?;
                 self.found.shown.extend(shown);
             }
         }

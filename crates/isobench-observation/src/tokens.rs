@@ -45,7 +45,8 @@ pub(crate) fn folded(name: &str, quoted: bool) -> String {
 
 /// The text of a command, as tokens.
 pub(crate) struct Text<'a> {
-    pub text: &'a str,
+    /// The text as it is sent, with `$1`, `$2`, …
+    pub source: &'a str,
     pub tokens: Vec<Placed>,
     /// The token at a place as the parser tells it.
     by_location: HashMap<(u64, u64), usize>,
@@ -79,7 +80,7 @@ impl<'a> Text<'a> {
             placed.push(Placed { token, range });
         }
         let mut scanned = Text {
-            text,
+            source: text,
             tokens: placed,
             by_location,
             params: sql.params.clone(),
@@ -119,7 +120,7 @@ impl<'a> Text<'a> {
         let placeholders =
             self.tokens.iter().filter(|token| matches!(token.token.token, Token::Placeholder(_))).count();
         // A `$1` of the script's author would be mistaken for a variable.
-        (placeholders == parameters && at == self.text.len()).then_some(())
+        (placeholders == parameters && at == self.source.len()).then_some(())
     }
 
     /// The token that starts at a place.
@@ -180,7 +181,7 @@ impl<'a> Text<'a> {
     pub(crate) fn written(&self, range: &Range<usize>) -> &'a str {
         match (self.tokens.get(range.start), self.tokens.get(range.end.wrapping_sub(1))) {
             (Some(first), Some(last)) if range.start < range.end => {
-                &self.text[first.range.start..last.range.end]
+                &self.source[first.range.start..last.range.end]
             }
             _ => "",
         }

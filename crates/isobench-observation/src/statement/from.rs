@@ -105,7 +105,7 @@ impl Examiner<'_> {
                 Ok(())
             }
             TableFactor::Derived { subquery, alias, sample: None, .. } => {
-                let passed = self.query(subquery, self.range.end, scope, false)?;
+                let passed = self.query(subquery, scope, false)?;
                 let (name, qualifier) = match alias {
                     Some(alias) => {
                         let place = self.token(alias.name.span)?;
@@ -128,7 +128,7 @@ impl Examiner<'_> {
     /// The text of a name as written.
     pub(super) fn written(&self, name: &Ident) -> Understood<String> {
         let place = self.token(name.span)?;
-        Ok(self.text.text[self.text.tokens[place].range.clone()].to_owned())
+        Ok(self.text.source[self.text.tokens[place].range.clone()].to_owned())
     }
 
     fn table(

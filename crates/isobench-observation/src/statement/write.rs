@@ -221,12 +221,11 @@ impl Examiner<'_> {
         };
         self.handled.insert(start);
         let relation = self.relation(name, false);
-        let source = match relation {
-            Some(relation) => Source::Table { relation, part: self.is_part(relation) },
-            None => {
-                self.unknown_effects(name);
-                Source::Nothing
-            }
+        let source = if let Some(relation) = relation {
+            Source::Table { relation, part: self.is_part(relation) }
+        } else {
+            self.unknown_effects(name);
+            Source::Nothing
         };
         Ok(Target { item: Item { name: name_known, qualifier, source, nullable: false }, relation })
     }

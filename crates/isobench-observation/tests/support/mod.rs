@@ -25,7 +25,7 @@ pub fn statements() -> Vec<(String, String)> {
     let mut open = false;
     for line in text.lines() {
         if let Some(title) = line.strip_prefix("-- ") {
-            section = title.to_owned();
+            title.clone_into(&mut section);
             open = false;
         } else if open && (line.starts_with("FROM") || line == ";") {
             let last = &mut found.last_mut().unwrap().1;
