@@ -226,7 +226,7 @@ impl<'a> Examiner<'a> {
         let mut tokens: Vec<TokenWithSpan> = self
             .range
             .clone()
-            .filter(|place| !self.is_lock_detail(*place))
+            .filter(|place| !self.is_dropped(*place))
             .map(|place| self.text.tokens[place].token.clone())
             .collect();
         tokens.push(TokenWithSpan::new(Token::EOF, Span::empty()));
@@ -236,10 +236,10 @@ impl<'a> Examiner<'a> {
         if parser.peek_token_ref().token == Token::EOF { Ok(statement) } else { Err(NotUnderstood) }
     }
 
-    /// True for what the parser doesn't know of locks, whose strength and tables don't matter here: the
-    /// words `NO KEY` in `FOR NO KEY UPDATE`, `KEY` in `FOR KEY SHARE`, and all but the first table of
+    /// True for what the parser doesn't know: `ONLY` before a table, which is looked for where tables are
+    /// resolved; and of locks, whose strength and tables don't matter here, the words `NO KEY` in `FOR NO KEY UPDATE`, `KEY` in `FOR KEY SHARE`, and all but the first table of
     /// `OF`.
-    fn is_lock_detail(&self, place: usize) -> bool {
+    fn is_dropped(&self, place: usize) -> bool {
         let word = |at: usize, keyword: &str| self.range.contains(&at) && self.text.tokens[at].is(keyword);
         let sequence = |first: usize, words: &[&str]| {
             words.iter().enumerate().all(|(offset, keyword)| word(first + offset, keyword))
@@ -249,6 +249,19 @@ impl<'a> Examiner<'a> {
             || at(2).is_some_and(|first| sequence(first, &["for", "no", "key", "update"]))
             || at(1).is_some_and(|first| sequence(first, &["for", "key", "share"]))
             || self.is_further_name(place)
+            || self.is_only(place)
+    }
+
+    /// True for the word `ONLY` before a table's name.
+    pub(super) fn is_only(&self, place: usize) -> bool {
+        let tokens = &self.text.tokens;
+        let inside =
+            self.range.contains(&place) && self.range.contains(&(place + 1)) && place > self.range.start;
+        inside && tokens[place].is("only") && tokens[place + 1].name().is_some() && {
+            let before = &tokens[place - 1];
+            let words = ["from", "join", "update", "using", "into"];
+            before.token.token == Token::Comma || words.iter().any(|word| before.is(word))
+        }
     }
 
     /// True for what follows the first name in `FOR UPDATE OF a, b`.

@@ -171,7 +171,9 @@ impl Examiner<'_> {
             self.note(Dark::Hidden { table, clause: Clause::Renamed });
             return Ok(item(Source::Nothing));
         }
+        let only = start.checked_sub(1).is_some_and(|before| self.is_only(before));
         let part = sample
+            || only
             || matches!(
                 self.catalog.relations[relation].inheritance,
                 Inheritance::Partition { .. } | Inheritance::Child { .. }

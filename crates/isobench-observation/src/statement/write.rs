@@ -222,7 +222,8 @@ impl Examiner<'_> {
         self.handled.insert(start);
         let relation = self.relation(name, false);
         let source = if let Some(relation) = relation {
-            Source::Table { relation, part: self.is_part(relation) }
+            let only = start.checked_sub(1).is_some_and(|before| self.is_only(before));
+            Source::Table { relation, part: only || self.is_part(relation) }
         } else {
             self.unknown_effects(name);
             Source::Nothing
@@ -427,7 +428,7 @@ impl Examiner<'_> {
             Some(Clause::Join)
         } else if !searched {
             Some(Clause::With)
-        } else if self.is_part(relation) {
+        } else if matches!(target.item.source, Source::Table { part: true, .. }) {
             Some(Clause::Part)
         } else if before.update || before.delete {
             Some(Clause::Trigger)
