@@ -109,7 +109,12 @@ fn surroundings(scripts: &[&mut Script], catalog: &Catalog) -> (Surroundings, Op
         CommandKind::Sql(sql) => Some(sql),
         _ => None,
     }) {
-        let Some(text) = Text::scan(sql) else { continue };
+        let Some(text) = Text::scan(sql) else {
+            if let Some(by) = may_change_names(sql) {
+                obstacle = Some(Dark::NamesChange { by });
+            }
+            continue;
+        };
         for range in text.statements() {
             found.changed.extend(changed_names(&text, &range));
             found.savepoints |= sets_savepoint(&text, &range);
@@ -124,6 +129,15 @@ fn surroundings(scripts: &[&mut Script], catalog: &Catalog) -> (Surroundings, Op
         obstacle = Some(Dark::Session { setting: "search_path" });
     }
     (found, obstacle)
+}
+
+/// The word by which a command that can't be split into tokens may change what names mean.
+fn may_change_names(sql: &Sql) -> Option<String> {
+    const LEADING: [&str; 6] = ["alter", "create", "discard", "drop", "reset", "set"];
+    const ANYWHERE: [&str; 4] = ["authorization", "role", "search_path", "set_config"];
+    let first = sql.parameterized.split(|c: char| !c.is_ascii_alphabetic()).find(|word| !word.is_empty());
+    let leading = first.filter(|first| LEADING.iter().any(|word| word.eq_ignore_ascii_case(first)));
+    leading.or_else(|| sql.keyword(&ANYWHERE)).map(str::to_owned)
 }
 
 /// The findings of each statement of a command.

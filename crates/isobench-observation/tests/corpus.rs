@@ -4,7 +4,8 @@ mod support;
 
 use std::fmt::Write;
 
-use isobench_observation::Catalog;
+use isobench_observation::{Catalog, observe};
+use isobench_script::{Symbols, parse};
 use isobench_testkit::golden::expect;
 use proptest::prelude::*;
 use support::Seen;
@@ -33,6 +34,52 @@ fn statements_on_postgresql_15() {
 #[test]
 fn statements_on_postgresql_18() {
     corpus(180_004, "18.txt");
+}
+
+/// What several scripts do together is known to each of them.
+#[test]
+fn scripts_are_looked_at_together() {
+    let mut catalog = support::catalog(150_018);
+    let dark = |others: &str, catalog: &Catalog| {
+        let mut symbols = Symbols::new();
+        let texts = ["SELECT v FROM t WHERE id = 1; INSERT INTO parted VALUES (5, 1, 1);", others];
+        let mut scripts = texts.map(|text| parse("test.sql", text, &mut symbols).unwrap());
+        let observed = observe(&mut scripts, catalog);
+        let dark = observed.statements[..2].iter().flat_map(|statement| &statement.dark);
+        let open =
+            observed.tables.iter().filter(|table| !table.closed).map(|table| format!("open: {}", table.name));
+        dark.map(ToString::to_string).chain(open).collect::<Vec<_>>().join("; ")
+    };
+    let names = |by: &str| {
+        let one = format!("not observed: {by} may change what names and values mean");
+        format!("{one}; {one}")
+    };
+    let savepoint = "rows of parted that it writes: INSERT into a partitioned table doesn't show xmin, and the scripts set savepoints";
+    let changed = "table t isn't observed: a script creates, alters or drops it; open: parted";
+    for (others, expected) in [
+        ("SELECT 1;", ""),
+        ("SET LOCAL work_mem = 4; SET CONSTRAINTS ALL DEFERRED; BEGIN; COMMIT;", ""),
+        ("SET search_path = app;", &names("SET search_path")),
+        ("set local time zone 'UTC';", &names("set local time")),
+        ("SELECT set_config('search_path', 'app', true);", &names("set_config()")),
+        ("DISCARD ALL;", &names("DISCARD ALL")),
+        ("SET search_path = app_:x;", &names("SET")),
+        ("BEGIN\\; SET search_path = app_:x;", &names("search_path")),
+        ("SAVEPOINT a;", savepoint),
+        ("CREATE TEMP TABLE t (id int);", changed),
+        ("SELECT bump(1);", "open: t; open: parted"),
+        ("UPDATE audited SET v = 1;", "open: t; open: parted; open: audited"),
+        ("UPDATE t SET id = 5;", "open: t"),
+        ("DELETE FROM t_:x;", "open: t; open: parted"),
+    ] {
+        assert_eq!(dark(others, &catalog), expected, "{others}");
+    }
+    catalog.search_path = vec!["public".to_owned(), "pg_catalog".to_owned()];
+    let unusual = "not observed: search_path has an unusual value";
+    assert_eq!(dark("SELECT 1;", &catalog), format!("{unusual}; {unusual}"));
+    catalog.standard_strings = false;
+    let unusual = "not observed: standard_conforming_strings has an unusual value";
+    assert_eq!(dark("SELECT 1;", &catalog), format!("{unusual}; {unusual}"));
 }
 
 /// True if `written` is `sent` without some of its characters.

@@ -124,7 +124,7 @@ pub(crate) fn changes_names(text: &Text<'_>, range: &std::ops::Range<usize>) -> 
     let sets = match first.as_str() {
         "set" | "reset" => tokens.iter().take(5).any(|token| {
             token.word().is_some_and(|word| SETTINGS.iter().any(|name| word.eq_ignore_ascii_case(name)))
-                || token.is("all")
+                || first == "reset" && token.is("all")
         }),
         "discard" => true,
         _ => false,
