@@ -18,8 +18,9 @@
 //!
 //! - The catalog was read in a session like those of the scripts: the same database, user and
 //!   `search_path`. The schema doesn't change during the run.
-//! - In the simple protocol a variable's value is SQL text. A value that is anything but a number,
-//!   `true`, `false` or NULL may change what a statement means; it isn't an operand of a search.
+//! - In the simple protocol a variable's value is SQL text. A value that is anything but a number, a
+//!   literal, `true`, `false` or NULL may change what a statement means; who reads the values must not
+//!   take it for an operand of a search.
 
 mod catalog;
 mod dark;
