@@ -44,6 +44,8 @@ pub struct FunctionFacts {
     pub writes: bool,
     /// One of them may read tables: it isn't the system's own.
     pub reads: bool,
+    /// One of them is neither an aggregate nor a window function.
+    pub plain: bool,
 }
 
 /// Functions of the system that execute SQL given as text or by a table's name.
@@ -131,18 +133,21 @@ impl Catalog {
         if root.key.is_empty() {
             return Some(Unobservable::NoKey);
         }
-        let family = self.relations.iter().filter(|other| match &other.inheritance {
-            Inheritance::Child { root: name } => (&name.0, &name.1) == (&root.schema, &root.name),
-            _ => false,
-        });
         let own_names = root.key_names();
-        for child in family {
-            // Otherwise two rows of the child may have the same key.
-            if child.key_names() != own_names {
-                return Some(Unobservable::ChildKey { child: child.qualified() });
+        self.relations.iter().find_map(|member| match &member.inheritance {
+            Inheritance::Child { root: name } | Inheritance::Partition { root: name }
+                if (&name.0, &name.1) == (&root.schema, &root.name) =>
+            {
+                if !matches!(member.kind, RelationKind::Table | RelationKind::Partitioned) {
+                    return Some(Unobservable::Member { member: member.qualified() });
+                }
+                // Otherwise two rows of the child may have the same key.
+                let child = matches!(member.inheritance, Inheritance::Child { .. });
+                let differs = child && member.key_names() != own_names;
+                differs.then(|| Unobservable::ChildKey { child: member.qualified() })
             }
-        }
-        None
+            _ => None,
+        })
     }
 
     /// The tables in which rows change when rows of `relation` are deleted, or when its `columns` are

@@ -83,7 +83,7 @@ impl fmt::Display for VersionOrder {
 pub enum Dark {
     /// The command isn't SQL as it is understood here.
     NotUnderstood,
-    /// A script changes what names mean.
+    /// A script changes what names mean, or how values are printed.
     NamesChange {
         /// The statement's leading words.
         by: String,
@@ -281,7 +281,7 @@ impl fmt::Display for Dark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotUnderstood => f.write_str("not observed: the statement isn't understood"),
-            Self::NamesChange { by } => write!(f, "not observed: {by} may change what names mean"),
+            Self::NamesChange { by } => write!(f, "not observed: {by} may change what names and values mean"),
             Self::Session { setting } => write!(f, "not observed: {setting} has an unusual value"),
             Self::UnknownTable { name } => write!(f, "not observed: there is no table {name}"),
             Self::Table { table, reason } => write!(f, "table {table} isn't observed: {reason}"),

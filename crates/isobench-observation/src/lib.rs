@@ -18,8 +18,9 @@
 //!
 //! - The catalog was read in a session like those of the scripts: the same database, user and
 //!   `search_path`. The schema doesn't change during the run.
-//! - In the simple protocol a variable's value is SQL text. A value that is anything but a number,
-//!   `true`, `false` or NULL may change what a statement means; it isn't an operand of a search.
+//! - In the simple protocol a variable's value is SQL text. A value that is anything but a number, a
+//!   literal, `true`, `false` or NULL may change what a statement means; who reads the values must not
+//!   take it for an operand of a search.
 
 mod catalog;
 mod dark;
@@ -109,7 +110,12 @@ fn surroundings(scripts: &[&mut Script], catalog: &Catalog) -> (Surroundings, Op
         CommandKind::Sql(sql) => Some(sql),
         _ => None,
     }) {
-        let Some(text) = Text::scan(sql) else { continue };
+        let Some(text) = Text::scan(sql) else {
+            if let Some(by) = may_change_names(sql) {
+                obstacle = Some(Dark::NamesChange { by });
+            }
+            continue;
+        };
         for range in text.statements() {
             found.changed.extend(changed_names(&text, &range));
             found.savepoints |= sets_savepoint(&text, &range);
@@ -124,6 +130,15 @@ fn surroundings(scripts: &[&mut Script], catalog: &Catalog) -> (Surroundings, Op
         obstacle = Some(Dark::Session { setting: "search_path" });
     }
     (found, obstacle)
+}
+
+/// The word by which a command that can't be split into tokens may change what names mean.
+fn may_change_names(sql: &Sql) -> Option<String> {
+    const LEADING: [&str; 6] = ["alter", "create", "discard", "drop", "reset", "set"];
+    const ANYWHERE: [&str; 4] = ["authorization", "role", "search_path", "set_config"];
+    let first = sql.parameterized.split(|c: char| !c.is_ascii_alphabetic()).find(|word| !word.is_empty());
+    let leading = first.filter(|first| LEADING.iter().any(|word| word.eq_ignore_ascii_case(first)));
+    leading.or_else(|| sql.keyword(&ANYWHERE)).map(str::to_owned)
 }
 
 /// The findings of each statement of a command.
@@ -146,49 +161,13 @@ fn examine(
     ranges
         .into_iter()
         .map(|range| {
-            let written = written(sql, &text, &range);
+            let written = text.named(&range);
             if let Some(obstacle) = obstacle {
                 return unknown(&written, obstacle.clone());
             }
             (written, Examiner::new(catalog, surroundings, &text, range).examine())
         })
         .collect()
-}
-
-/// A statement's text with the names of variables, on one line.
-fn written(sql: &Sql, text: &Text<'_>, range: &std::ops::Range<usize>) -> String {
-    let own = text.written(range);
-    let mut named = String::with_capacity(own.len());
-    let mut rest = own;
-    // From the last parameter on, `$12` before `$1`.
-    let names: Vec<String> = sql
-        .pieces
-        .iter()
-        .filter_map(|piece| match piece {
-            isobench_script::Piece::Variable { written, .. } => Some(written.clone()),
-            isobench_script::Piece::Text(_) => None,
-        })
-        .collect();
-    while let Some(at) = rest.find('$') {
-        named.push_str(&rest[..at]);
-        let digits = rest[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
-        let known = rest[at + 1..=at + digits]
-            .parse::<usize>()
-            .ok()
-            .and_then(|number| names.get(number.wrapping_sub(1)));
-        match known {
-            Some(name) => {
-                named.push_str(name);
-                rest = &rest[at + 1 + digits..];
-            }
-            None => {
-                named.push('$');
-                rest = &rest[at + 1..];
-            }
-        }
-    }
-    named.push_str(rest);
-    named.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Numbers the tables of which rows are shown, and collects the columns that searches mention.
@@ -198,12 +177,11 @@ fn number_tables(examined: &[Examined]) -> Tables {
         for shown in &finding.shown {
             tables.number(shown.table);
         }
-        for search in &finding.searches {
-            let Some(shown) = finding.shown.get(search.shown) else { continue };
+        for (place, search) in finding.searches() {
             let mut columns = Vec::new();
             mentioned(&search.condition, &mut columns);
             for column in columns {
-                tables.keep(shown.table, &column);
+                tables.keep(finding.shown[place].table, &column);
             }
         }
     }
@@ -234,7 +212,7 @@ fn extend(sql: &mut Sql, command: &Examined, renderer: &mut Renderer<'_>) -> BTr
             rewritten.insert(place);
         }
         insertions.extend(own);
-        if observed.appended > 0 || !observed.unseen.is_empty() {
+        if observed.appended > 0 || !observed.unseen.is_empty() || !observed.unseen_if_empty.is_empty() {
             sql.observed.push(observed);
         }
     }
@@ -244,7 +222,7 @@ fn extend(sql: &mut Sql, command: &Examined, renderer: &mut Renderer<'_>) -> BTr
 
 fn seen_tables(finding: &Finding, catalog: &Catalog) -> Vec<SeenTable> {
     let mut seen: Vec<SeenTable> = Vec::new();
-    for (place, shown) in finding.shown.iter().enumerate() {
+    for shown in &finding.shown {
         let relation = &catalog.relations[shown.table];
         let (access, order) = match (shown.role, catalog.shows_old()) {
             (Role::Read, _) => (Access::Reads, VersionOrder::None),
@@ -256,7 +234,7 @@ fn seen_tables(finding: &Finding, catalog: &Catalog) -> Vec<SeenTable> {
             key: key_text(relation),
             access,
             order,
-            searched: finding.searches.iter().any(|search| search.shown == place),
+            searched: shown.search.is_some(),
         };
         if !seen.contains(&entry) {
             seen.push(entry);

@@ -1,6 +1,6 @@
 //! Writes the output columns that show rows, and tells the runner where they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_isolation::observed::Predicate;
 use isobench_script::{
@@ -8,7 +8,7 @@ use isobench_script::{
 };
 
 use crate::catalog::{Catalog, Relation, RelationId};
-use crate::statement::{Condition, Finding, Packing, Role, Shown};
+use crate::statement::{Condition, Finding, Packing, Role, Search, Shown};
 
 /// The observed tables, by number, and the columns that are kept of each.
 #[derive(Debug, Default)]
@@ -59,7 +59,9 @@ pub(crate) fn mentioned(condition: &Condition, columns: &mut Vec<String>) {
         }
         Condition::Not(inner) => mentioned(inner, columns),
         Condition::And(parts) | Condition::Or(parts) => {
-            parts.iter().for_each(|part| mentioned(part, columns))
+            for part in parts {
+                mentioned(part, columns);
+            }
         }
     }
 }
@@ -103,10 +105,13 @@ impl Renderer<'_> {
         }
         insertions.extend(fresh);
         insertions.sort_by_key(|(at, _)| *at);
-        let searches = finding.searches.iter().map(|search| self.search(finding, search)).collect();
-        let unseen =
-            finding.unseen.iter().filter_map(|table| self.tables.numbers.get(table).copied()).collect();
-        (insertions, ObservedStatement { statement, appended, rows, searches, unseen })
+        let searches =
+            finding.searches().map(|(place, search)| self.search(finding, place, search)).collect();
+        let numbers = |tables: &BTreeSet<RelationId>| {
+            tables.iter().filter_map(|table| self.tables.numbers.get(table).copied()).collect()
+        };
+        let (unseen, unseen_if_empty) = (numbers(&finding.unseen), numbers(&finding.unseen_if_empty));
+        (insertions, ObservedStatement { statement, appended, rows, searches, unseen, unseen_if_empty })
     }
 
     fn layout(&mut self, shown: &Shown) -> Layout {
@@ -159,15 +164,15 @@ impl Renderer<'_> {
         Layout { values, rows }
     }
 
-    fn search(&mut self, finding: &Finding, search: &crate::statement::Search) -> ObservedSearch {
-        let table = finding.shown.get(search.shown).map_or(0, |shown| shown.table);
+    fn search(&mut self, finding: &Finding, place: usize, search: &Search) -> ObservedSearch {
+        let table = finding.shown.get(place).map_or(0, |shown| shown.table);
         let mut operands = Vec::new();
         let predicate = self.predicate(table, &search.condition, &mut operands);
         let number = self.predicates.iter().position(|known| *known == predicate).unwrap_or_else(|| {
             self.predicates.push(predicate);
             self.predicates.len() - 1
         });
-        ObservedSearch { rows: search.shown, predicate: field(number), key: search.key.clone(), operands }
+        ObservedSearch { rows: place, predicate: field(number), key: search.key.clone(), operands }
     }
 
     fn predicate(
@@ -267,6 +272,11 @@ fn outer_columns(
     *appended += 1;
     let text = match shown.packed {
         Packing::Subquery => format!("(SELECT {record} FROM {}) AS isobench_{appended}", own.qualifier),
+        // Once, for it may be long.
+        Packing::SubqueryInFirst => format!(
+            "CASE WHEN pg_catalog.row_number() OVER () = 1 THEN (SELECT {record} FROM {}) END AS isobench_{appended}",
+            own.qualifier
+        ),
         _ if shown.nullable => {
             format!("{record} FILTER (WHERE {version} IS NOT NULL) AS isobench_{appended}")
         }

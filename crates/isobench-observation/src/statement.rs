@@ -6,6 +6,7 @@ mod condition;
 mod from;
 mod functions;
 mod query;
+mod with;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,10 +38,11 @@ pub(crate) struct Surroundings {
 #[derive(Debug, Default)]
 pub(crate) struct Finding {
     pub shown: Vec<Shown>,
-    pub searches: Vec<Search>,
     pub dark: Vec<Dark>,
     /// The tables that are written without being shown.
     pub unseen: BTreeSet<RelationId>,
+    /// The tables that are written without being shown if the result has no row.
+    pub unseen_if_empty: BTreeSet<RelationId>,
     /// True if any table may be written.
     pub writes_anything: bool,
     /// Texts that the shown rows need elsewhere: `WITH (OLD AS …)`.
@@ -63,6 +65,8 @@ pub(crate) struct Shown {
     pub old: Option<&'static str>,
     /// The writer's number where the row has no `xmin`.
     pub transaction: bool,
+    /// What the rows were searched by, if all others of the table didn't match.
+    pub search: Option<Search>,
 }
 
 /// How rows come into the statement's own list of output columns.
@@ -74,6 +78,8 @@ pub(crate) enum Packing {
     Aggregate,
     /// An array of records, by a subquery.
     Subquery,
+    /// The same, in the first of the result's rows alone.
+    SubqueryInFirst,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,8 +106,6 @@ pub(crate) struct Level {
 /// What a statement searched for.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
-    /// The entry of [`Finding::shown`] with what was found.
-    pub shown: usize,
     pub key: Option<Vec<SearchValue>>,
     pub condition: Condition,
 }
@@ -117,6 +121,13 @@ pub(crate) enum Condition {
     Not(Box<Condition>),
     And(Vec<Condition>),
     Or(Vec<Condition>),
+}
+
+impl Finding {
+    /// The searches, each with the entry of `shown` that has what was found.
+    pub(crate) fn searches(&self) -> impl Iterator<Item = (usize, &Search)> {
+        self.shown.iter().enumerate().filter_map(|(place, shown)| Some((place, shown.search.as_ref()?)))
+    }
 }
 
 /// The statement can't be understood, so it must not be extended.
@@ -135,6 +146,8 @@ pub(crate) struct Examiner<'a> {
     pub found: Finding,
     /// The tables whose rows were dealt with, by the first tokens of their names.
     handled: BTreeSet<usize>,
+    /// All rows that some list of output columns could show.
+    offered: Vec<Shown>,
     /// The first tokens of names where a subquery's or CTE's name may stand alone.
     known_names: BTreeSet<usize>,
 }
@@ -168,6 +181,7 @@ impl<'a> Examiner<'a> {
             found: Finding::default(),
             handled: BTreeSet::new(),
             known_names: BTreeSet::new(),
+            offered: Vec::new(),
         }
     }
 
@@ -204,17 +218,65 @@ impl<'a> Examiner<'a> {
             _ => return Err(NotUnderstood),
         }
         self.remaining_tables(&statement);
+        self.not_passed();
         Ok(())
     }
 
     fn parse(&self) -> Understood<Statement> {
-        let mut tokens: Vec<TokenWithSpan> =
-            self.text.tokens[self.range.clone()].iter().map(|placed| placed.token.clone()).collect();
+        let mut tokens: Vec<TokenWithSpan> = self
+            .range
+            .clone()
+            .filter(|place| !self.is_dropped(*place))
+            .map(|place| self.text.tokens[place].token.clone())
+            .collect();
         tokens.push(TokenWithSpan::new(Token::EOF, Span::empty()));
         let dialect = PostgreSqlDialect {};
         let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
         let statement = parser.parse_statement().map_err(|_| NotUnderstood)?;
         if parser.peek_token_ref().token == Token::EOF { Ok(statement) } else { Err(NotUnderstood) }
+    }
+
+    /// True for what the parser doesn't know: `ONLY` before a table, which is looked for where tables are
+    /// resolved; and of locks, whose strength and tables don't matter here, the words `NO KEY` in `FOR NO KEY UPDATE`, `KEY` in `FOR KEY SHARE`, and all but the first table of
+    /// `OF`.
+    fn is_dropped(&self, place: usize) -> bool {
+        let word = |at: usize, keyword: &str| self.range.contains(&at) && self.text.tokens[at].is(keyword);
+        let sequence = |first: usize, words: &[&str]| {
+            words.iter().enumerate().all(|(offset, keyword)| word(first + offset, keyword))
+        };
+        let at = |back: usize| place.checked_sub(back);
+        at(1).is_some_and(|first| sequence(first, &["for", "no", "key", "update"]))
+            || at(2).is_some_and(|first| sequence(first, &["for", "no", "key", "update"]))
+            || at(1).is_some_and(|first| sequence(first, &["for", "key", "share"]))
+            || self.is_further_name(place)
+            || self.is_only(place)
+    }
+
+    /// True for the word `ONLY` before a table's name.
+    pub(super) fn is_only(&self, place: usize) -> bool {
+        let tokens = &self.text.tokens;
+        let inside =
+            self.range.contains(&place) && self.range.contains(&(place + 1)) && place > self.range.start;
+        inside && tokens[place].is("only") && tokens[place + 1].name().is_some() && {
+            let before = &tokens[place - 1];
+            let words = ["from", "join", "update", "using", "into"];
+            before.token.token == Token::Comma || words.iter().any(|word| before.is(word))
+        }
+    }
+
+    /// True for what follows the first name in `FOR UPDATE OF a, b`.
+    fn is_further_name(&self, place: usize) -> bool {
+        let tokens = &self.text.tokens;
+        let comma = |at: usize| tokens[at].token.token == Token::Comma;
+        let mut at = if comma(place) { place } else { place.saturating_sub(1) };
+        // Back over pairs of a comma and a name, to `OF`.
+        while at >= self.range.start + 3 && comma(at) && tokens[at - 1].name().is_some() {
+            if tokens[at - 2].is("of") {
+                return tokens[at - 3].is("update") || tokens[at - 3].is("share");
+            }
+            at -= 2;
+        }
+        false
     }
 
     /// The statement's own query, perhaps with data-modifying statements.
@@ -231,7 +293,7 @@ impl<'a> Examiner<'a> {
                 self.found.shown.extend(shown);
             }
             _ => {
-                let shown = self.query(query, end, &Scope::default(), true)?;
+                let shown = self.query(query, &Scope::default(), true)?;
                 self.found.shown.extend(shown);
             }
         }

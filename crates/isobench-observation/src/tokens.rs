@@ -45,12 +45,15 @@ pub(crate) fn folded(name: &str, quoted: bool) -> String {
 
 /// The text of a command, as tokens.
 pub(crate) struct Text<'a> {
-    pub text: &'a str,
+    /// The text as it is sent, with `$1`, `$2`, …
+    pub source: &'a str,
     pub tokens: Vec<Placed>,
     /// The token at a place as the parser tells it.
     by_location: HashMap<(u64, u64), usize>,
     /// The variables of `$1`, `$2`, …
     params: Vec<Slot>,
+    /// The variables as written.
+    names: Vec<String>,
     /// The literals that variables are substituted in, by the places of their tokens.
     partly_variable: BTreeSet<(u64, u64)>,
 }
@@ -77,10 +80,11 @@ impl<'a> Text<'a> {
             placed.push(Placed { token, range });
         }
         let mut scanned = Text {
-            text,
+            source: text,
             tokens: placed,
             by_location,
             params: sql.params.clone(),
+            names: sql.pieces.iter().filter_map(variable_name).collect(),
             partly_variable: BTreeSet::new(),
         };
         scanned.place_variables(sql)?;
@@ -116,7 +120,7 @@ impl<'a> Text<'a> {
         let placeholders =
             self.tokens.iter().filter(|token| matches!(token.token.token, Token::Placeholder(_))).count();
         // A `$1` of the script's author would be mistaken for a variable.
-        (placeholders == parameters && at == self.text.len()).then_some(())
+        (placeholders == parameters && at == self.source.len()).then_some(())
     }
 
     /// The token that starts at a place.
@@ -155,14 +159,39 @@ impl<'a> Text<'a> {
         found
     }
 
+    /// The text of a range of tokens with the names of variables, on one line.
+    pub(crate) fn named(&self, range: &Range<usize>) -> String {
+        let mut named = String::new();
+        let mut rest = self.written(range);
+        while let Some(at) = rest.find('$') {
+            named.push_str(&rest[..at]);
+            let digits = rest[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+            let number = rest[at + 1..=at + digits].parse::<usize>().ok();
+            match number.and_then(|number| self.names.get(number.checked_sub(1)?)) {
+                Some(name) => named.push_str(name),
+                None => named.push_str(&rest[at..=at + digits]),
+            }
+            rest = &rest[at + 1 + digits..];
+        }
+        named.push_str(rest);
+        named.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// The text of a range of tokens, as written.
     pub(crate) fn written(&self, range: &Range<usize>) -> &'a str {
         match (self.tokens.get(range.start), self.tokens.get(range.end.wrapping_sub(1))) {
             (Some(first), Some(last)) if range.start < range.end => {
-                &self.text[first.range.start..last.range.end]
+                &self.source[first.range.start..last.range.end]
             }
             _ => "",
         }
+    }
+}
+
+fn variable_name(piece: &Piece) -> Option<String> {
+    match piece {
+        Piece::Variable { written, .. } => Some(written.clone()),
+        Piece::Text(_) => None,
     }
 }
 

@@ -42,7 +42,8 @@ WITH RECURSIVE ancestor (relid, root, depth) AS (
     WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'
 )
 SELECT n.nspname, c.relname,
-       CASE WHEN n.nspname IN ('pg_catalog', 'information_schema') THEN '*' ELSE c.relkind END,
+       CASE WHEN n.nspname IN ('pg_catalog', 'information_schema') THEN '*'
+            WHEN c.relkind = 'r' AND m.amname <> 'heap' THEN '?' ELSE c.relkind END,
        c.relpersistence = 't', c.relispartition, c.relrowsecurity,
        EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid AND r.rulename <> '_RETURN'),
        (SELECT pg_catalog.bit_or(t.type) FROM triggers t WHERE t.relid = c.oid AND NOT t.own),
@@ -53,6 +54,7 @@ SELECT n.nspname, c.relname,
        EXISTS (SELECT FROM calls WHERE calls.relid = c.oid)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
 LEFT JOIN LATERAL (SELECT a.root FROM ancestor a WHERE a.relid = c.oid ORDER BY a.depth DESC LIMIT 1) r ON true
 LEFT JOIN pg_catalog.pg_class rc ON rc.oid = r.root
 LEFT JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace
@@ -73,7 +75,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdro
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
 ORDER BY c.oid, a.attnum";
 
-/// The columns of the indexes that tell rows apart, the best index of a table first: the primary
+/// The columns of the indexes that tell rows apart and change only where an UPDATE sets them, the best index of a table first: the primary
 /// key, then those with the fewest columns.
 const KEYS: &str = "
 SELECT n.nspname, c.relname, i.indexrelid, a.attname
@@ -86,7 +88,7 @@ WHERE i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AN
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
   AND NOT EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) AS o(place)
                   JOIN pg_catalog.pg_attribute b ON b.attrelid = c.oid AND b.attnum = i.indkey[o.place]
-                  WHERE NOT b.attnotnull)
+                  WHERE NOT b.attnotnull OR b.attgenerated <> '')
 ORDER BY c.oid, i.indisprimary DESC, i.indnkeyatts, i.indexrelid, g.place";
 
 /// The foreign keys that change rows, a row for each column.
@@ -103,7 +105,7 @@ JOIN pg_catalog.pg_attribute ra ON ra.attrelid = f.confrelid AND ra.attnum = k.o
 WHERE f.contype = 'f' AND (f.confdeltype IN ('c', 'n', 'd') OR f.confupdtype IN ('c', 'n', 'd'))
 ORDER BY f.oid, k.own";
 
-/// The functions by name: aggregate, set, writes, reads. Functions of the extensions listed here
+/// The functions by name: aggregate, set, writes, reads, plain. Functions of the extensions listed here
 /// compute values: they neither write nor read tables.
 const FUNCTIONS: &str = "
 WITH pure (oid) AS (
@@ -122,7 +124,8 @@ WITH pure (oid) AS (
     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 )
 SELECT name, pg_catalog.bool_or(kind = 'a'), pg_catalog.bool_or(set),
-       pg_catalog.bool_or(volatile AND NOT system), pg_catalog.bool_or(NOT system)
+       pg_catalog.bool_or(volatile AND NOT system), pg_catalog.bool_or(NOT system),
+       pg_catalog.bool_or(kind NOT IN ('a', 'w'))
 FROM functions WHERE NOT system OR kind = 'a' OR set GROUP BY name";
 
 /// The operators of users whose functions are volatile.
@@ -160,6 +163,7 @@ impl Catalog {
                 set: truth(&row, 2),
                 writes: truth(&row, 3),
                 reads: truth(&row, 4),
+                plain: truth(&row, 5),
             };
             catalog.functions.insert(text(&row, 0), facts);
         }
@@ -188,6 +192,7 @@ fn relation(row: &[Option<String>]) -> Relation {
         "m" => RelationKind::Materialized,
         "f" => RelationKind::Foreign,
         "*" => RelationKind::System,
+        "?" => RelationKind::Stored,
         _ => RelationKind::Other,
     };
     let root = (text(row, 11), text(row, 12));

@@ -46,6 +46,8 @@ pub enum RelationKind {
     Materialized,
     /// A foreign table.
     Foreign,
+    /// A table that isn't stored as a heap.
+    Stored,
     /// A catalog, or a view of catalogs, of the system.
     System,
     /// A sequence, or anything else.
@@ -145,6 +147,11 @@ pub enum Unobservable {
     Temporary,
     /// No key tells its rows apart.
     NoKey,
+    /// A partition, or a table that inherits from it, isn't observable.
+    Member {
+        /// The partition or table.
+        member: String,
+    },
     /// A table that inherits from it lacks its key.
     ChildKey {
         /// The table that inherits.
@@ -164,6 +171,9 @@ impl fmt::Display for Unobservable {
             Self::Kind(RelationKind::View) => f.write_str("it is a view"),
             Self::Kind(RelationKind::Materialized) => f.write_str("it is a materialized view"),
             Self::Kind(RelationKind::Foreign) => f.write_str("it is a foreign table"),
+            Self::Kind(RelationKind::Stored) => {
+                f.write_str("it isn't stored as a heap, so its rows may not show their writers")
+            }
             Self::Kind(RelationKind::System) => f.write_str("it is a catalog of the system"),
             Self::Kind(_) => f.write_str("it isn't a table"),
             Self::Temporary => f.write_str("it is a temporary table"),
@@ -171,6 +181,7 @@ impl fmt::Display for Unobservable {
                 f.write_str("it has no primary key, nor another unique index of columns that are NOT NULL")
             }
             Self::ChildKey { child } => write!(f, "table {child}, which inherits from it, lacks its key"),
+            Self::Member { member } => write!(f, "its part {member} can't be observed"),
             Self::SeveralParents => f.write_str("it inherits from several tables"),
             Self::RowSecurity => f.write_str("it has row-level security"),
             Self::Rules => f.write_str("it has rules"),

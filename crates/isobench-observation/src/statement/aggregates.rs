@@ -41,6 +41,8 @@ impl<'a> Calls<'a> {
         };
         let facts = self.catalog.function(&name);
         let aggregate = facts.aggregate && function.over.is_none();
+        // A name of both kinds doesn't tell which function is called.
+        self.doubtful |= aggregate && facts.plain;
         if self.depth == 0 {
             self.aggregate |= aggregate;
             self.set |= facts.set;

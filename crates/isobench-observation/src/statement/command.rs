@@ -100,16 +100,31 @@ fn word(tokens: &[Placed], place: usize) -> String {
     tokens.get(place).and_then(Placed::word).unwrap_or_default().to_ascii_lowercase()
 }
 
-/// The leading words of a statement that changes what names mean.
+/// The leading words of a statement that changes what names mean, how keys are printed, or which
+/// triggers fire.
 pub(crate) fn changes_names(text: &Text<'_>, range: &std::ops::Range<usize>) -> Option<String> {
-    const SETTINGS: [&str; 6] =
-        ["search_path", "schema", "role", "authorization", "standard_conforming_strings", "row_security"];
+    const SETTINGS: [&str; 14] = [
+        "authorization",
+        "bytea_output",
+        "datestyle",
+        "extra_float_digits",
+        "intervalstyle",
+        "lc_monetary",
+        "role",
+        "row_security",
+        "schema",
+        "search_path",
+        "session_replication_role",
+        "standard_conforming_strings",
+        "time",
+        "timezone",
+    ];
     let tokens = &text.tokens[range.clone()];
     let first = word(tokens, 0);
     let sets = match first.as_str() {
         "set" | "reset" => tokens.iter().take(5).any(|token| {
             token.word().is_some_and(|word| SETTINGS.iter().any(|name| word.eq_ignore_ascii_case(name)))
-                || token.is("all")
+                || first == "reset" && token.is("all")
         }),
         "discard" => true,
         _ => false,

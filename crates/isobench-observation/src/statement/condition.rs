@@ -4,9 +4,11 @@
 use isobench_isolation::observed::Comparison;
 use isobench_script::SearchValue;
 use sqlparser::ast::{BinaryOperator, DataType, Expr, Ident, Spanned, UnaryOperator, Value, ValueWithSpan};
+use sqlparser::tokenizer::Token;
 
 use super::from::Item;
-use super::{Condition, Examiner, ident};
+use super::query::LIST_ENDS;
+use super::{Condition, Examiner, Search, ident};
 use crate::catalog::{ColumnType, Relation, RelationId};
 
 /// Words that are values or functions without parentheses, not columns, unless they are quoted.
@@ -34,15 +36,20 @@ impl Examiner<'_> {
         relation: RelationId,
         item: &Item,
         condition: Option<&Expr>,
-    ) -> Option<(Key, Condition)> {
+    ) -> Option<Search> {
         let root = &self.catalog.relations[self.catalog.root(relation)];
         let table = Table { examiner: self, relation: root, item };
-        let Some(condition) = condition else { return Some((None, Condition::True)) };
+        let Some(condition) = condition else {
+            return Some(Search { key: None, condition: Condition::True });
+        };
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
         let mut conditions: Vec<Condition> = Vec::with_capacity(parts.len());
         for part in parts {
-            conditions.push(table.condition(part)?);
+            let condition = table.condition(part)?;
+            if condition != Condition::True {
+                conditions.push(condition);
+            }
         }
         let key = if root.has_children() { None } else { take_key(root, &mut conditions) };
         let rest = match conditions.len() {
@@ -50,20 +57,30 @@ impl Examiner<'_> {
             1 => conditions.remove(0),
             _ => Condition::And(conditions),
         };
-        Some((key, rest))
+        Some(Search { key, condition: rest })
     }
 
-    /// A condition as written, with the names of variables.
+    /// A condition as written, as far as its place is known: after the WHERE before its first token, up
+    /// to the end of the clause.
     pub(super) fn condition_text(&self, condition: &Expr) -> String {
-        let span = condition.span();
-        let start = self.text.at(span.start);
         let tokens = &self.text.tokens;
-        // The parser's spans end at the end of the last token, or don't know.
-        let end = (self.range.clone()).find(|place| tokens[*place].token.span.end == span.end);
-        match (start, end) {
-            (Some(start), Some(end)) if start <= end => self.text.written(&(start..end + 1)).to_owned(),
-            _ => condition.to_string(),
-        }
+        let inside = self.text.at(condition.span().start).unwrap_or(self.range.end);
+        let upto = inside.min(self.range.end);
+        let Some(start) = (self.range.start..upto).rev().find(|place| tokens[*place].is("where")) else {
+            return condition.to_string();
+        };
+        let mut depth = 0_usize;
+        let end = (start + 1..self.range.end).find(|place| {
+            let token = &tokens[*place];
+            match token.token.token {
+                Token::LParen => depth += 1,
+                Token::RParen if depth == 0 => return true,
+                Token::RParen => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && (token.is("returning") || LIST_ENDS.iter().any(|word| token.is(word)))
+        });
+        self.text.named(&(start + 1..end.unwrap_or(self.range.end)))
     }
 }
 
@@ -137,6 +154,9 @@ impl Table<'_, '_> {
             }
             Expr::Like { negated, any: false, expr, pattern, escape_char: None } => {
                 Some(negated_if(*negated, self.like(expr, pattern)?))
+            }
+            Expr::Value(ValueWithSpan { value: Value::Boolean(truth), .. }) => {
+                Some(if *truth { Condition::True } else { not(Condition::True) })
             }
             Expr::IsNull(expr) => self.null(expr),
             Expr::IsNotNull(expr) => Some(not(self.null(expr)?)),
@@ -224,6 +244,8 @@ impl Table<'_, '_> {
     fn is_table(&self, qualifier: &[Ident]) -> bool {
         match qualifier {
             [name] => ident(name) == self.item.name,
+            // With an alias, the server would refuse it.
+            [schema, name] => ident(schema) == self.relation.schema && ident(name) == self.item.name,
             _ => false,
         }
     }

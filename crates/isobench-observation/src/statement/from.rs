@@ -105,7 +105,7 @@ impl Examiner<'_> {
                 Ok(())
             }
             TableFactor::Derived { subquery, alias, sample: None, .. } => {
-                let passed = self.query(subquery, self.range.end, scope, false)?;
+                let passed = self.query(subquery, scope, false)?;
                 let (name, qualifier) = match alias {
                     Some(alias) => {
                         let place = self.token(alias.name.span)?;
@@ -128,7 +128,7 @@ impl Examiner<'_> {
     /// The text of a name as written.
     pub(super) fn written(&self, name: &Ident) -> Understood<String> {
         let place = self.token(name.span)?;
-        Ok(self.text.text[self.text.tokens[place].range.clone()].to_owned())
+        Ok(self.text.source[self.text.tokens[place].range.clone()].to_owned())
     }
 
     fn table(
@@ -171,7 +171,9 @@ impl Examiner<'_> {
             self.note(Dark::Hidden { table, clause: Clause::Renamed });
             return Ok(item(Source::Nothing));
         }
+        let only = start.checked_sub(1).is_some_and(|before| self.is_only(before));
         let part = sample
+            || only
             || matches!(
                 self.catalog.relations[relation].inheritance,
                 Inheritance::Partition { .. } | Inheritance::Child { .. }
@@ -186,7 +188,7 @@ impl Examiner<'_> {
             match &item.source {
                 Source::Table { relation, .. } => {
                     let level = Level { at, before, qualifier: item.qualifier.clone() };
-                    found.push(Shown {
+                    let rows = Shown {
                         table: self.catalog.root(*relation),
                         role: Role::Read,
                         levels: vec![level],
@@ -194,13 +196,18 @@ impl Examiner<'_> {
                         nullable: item.nullable,
                         old: None,
                         transaction: false,
-                    });
+                        search: None,
+                    };
+                    self.offered.push(rows.clone());
+                    found.push(rows);
                 }
                 Source::Passed { shown, .. } => {
                     for rows in shown {
                         let mut rows = rows.clone();
                         rows.levels.push(Level { at, before, qualifier: item.qualifier.clone() });
                         rows.nullable |= item.nullable;
+                        // Whether this query passes on all rows is for it to say.
+                        rows.search = None;
                         found.push(rows);
                     }
                 }
@@ -215,7 +222,9 @@ impl Examiner<'_> {
         for item in &items.list {
             let tables = match &item.source {
                 Source::Table { relation, .. } => vec![self.catalog.root(*relation)],
-                Source::Passed { shown, .. } => shown.iter().map(|rows| rows.table).collect(),
+                Source::Passed { shown, .. } => {
+                    shown.iter().filter(|rows| rows.role == Role::Read).map(|rows| rows.table).collect()
+                }
                 Source::Nothing => Vec::new(),
             };
             for table in tables {

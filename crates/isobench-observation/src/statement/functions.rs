@@ -15,14 +15,14 @@ impl Examiner<'_> {
     /// Notes the functions and operators that may read or write tables. By tokens, so that no place
     /// where SQL allows a call is forgotten.
     pub(super) fn calls(&mut self) {
+        let written = self.text.written(&self.range);
+        for operator in self.catalog.writing_operators.iter().filter(|name| written.contains(name.as_str())) {
+            self.found.dark.push(Dark::Operator { name: operator.clone() });
+            self.found.writes_anything = true;
+        }
         let mut seen = BTreeSet::new();
         for place in self.range.clone() {
             let token = &self.text.tokens[place];
-            let written = &self.text.text[token.range.clone()];
-            if self.catalog.writing_operators.contains(written) && seen.insert(written.to_owned()) {
-                self.found.dark.push(Dark::Operator { name: written.to_owned() });
-                self.found.writes_anything = true;
-            }
             let Some(name) = token.name() else { continue };
             let next = self.range.contains(&(place + 1)).then(|| &self.text.tokens[place + 1].token.token);
             let before = place.checked_sub(1).map(|place| &self.text.tokens[place]);

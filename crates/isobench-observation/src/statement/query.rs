@@ -2,40 +2,50 @@
 
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, LimitClause, NonBlock, OrderByKind, Query, Select, SelectItem, SetExpr,
-    TableFactor,
 };
 use sqlparser::tokenizer::Token;
 
 use super::aggregates::Calls;
-use super::from::{Items, Source};
-use super::{Cte, Examiner, Level, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood, ident};
+use super::from::{Item, Items, Source};
+use super::{Examiner, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood};
+use crate::catalog::RelationId;
 use crate::dark::{Clause, Dark, Unshown};
 
 /// What decides how a SELECT's rows can be shown.
 #[expect(clippy::struct_excessive_bools, reason = "independent properties of a query")]
-struct Shape {
+pub(super) struct Shape {
     /// A list place follows, not a first column.
-    before: &'static str,
+    pub before: &'static str,
     /// The place after the list of output columns.
-    at: usize,
-    grouped: bool,
-    aggregated: bool,
-    set: bool,
-    grouping_sets: bool,
-    limited: bool,
-    skips: bool,
+    pub at: usize,
+    pub grouped: bool,
+    pub aggregated: bool,
+    pub set: bool,
+    pub grouping_sets: bool,
+    pub limited: bool,
+    pub skips: bool,
 }
+
+/// The words that end a list of output columns of a SELECT without FROM, or a condition.
+pub(super) const LIST_ENDS: [&str; 12] = [
+    "where",
+    "group",
+    "having",
+    "window",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+    "union",
+    "intersect",
+    "except",
+];
 
 impl Examiner<'_> {
     /// The rows that a query can show in its output columns, which are extended after those that it
-    /// has. `end` is the token after it. The statement's own query is `main`: its rows may be packed.
-    pub(super) fn query(
-        &mut self,
-        query: &Query,
-        end: usize,
-        scope: &Scope,
-        main: bool,
-    ) -> Understood<Vec<Shown>> {
+    /// has. The statement's own query is `main`: its rows may be packed.
+    pub(super) fn query(&mut self, query: &Query, scope: &Scope, main: bool) -> Understood<Vec<Shown>> {
         if query.for_clause.is_some()
             || query.settings.is_some()
             || query.format_clause.is_some()
@@ -46,10 +56,11 @@ impl Examiner<'_> {
         let scope = self.with(query, scope)?;
         let passed = match &*query.body {
             SetExpr::Select(select) => return self.select(query, select, &scope, main),
-            SetExpr::Query(inner) if is_plain(query) => return self.query(inner, end, &scope, main),
+            SetExpr::Query(inner) if is_plain(query) => return self.query(inner, &scope, main),
             // Tables in there are noted as those of subqueries are, but with the clause.
             SetExpr::SetOperation { .. } => Clause::SetOperation,
-            _ => Clause::Table,
+            SetExpr::Values(_) | SetExpr::Table(_) => Clause::Table,
+            _ => return Err(NotUnderstood),
         };
         self.lost_writes(&scope);
         self.hide_tables(&query.body, passed, &scope)?;
@@ -73,6 +84,7 @@ impl Examiner<'_> {
                 let scope = self.with(query, scope)?;
                 self.hide_tables(&query.body, clause, &scope)
             }
+            // `TABLE t`: the table is noted as one of a subquery is.
             SetExpr::Values(_) | SetExpr::Table(_) => Ok(()),
             _ => Err(NotUnderstood),
         }
@@ -112,9 +124,13 @@ impl Examiner<'_> {
                 rows.packed = Packing::Aggregate;
             }
         }
+        if let Some(search) = self.search_of_select(select, scope, &items, &shape)
+            && let [rows] = shown.as_mut_slice()
+        {
+            rows.search = Some(search);
+        }
         if main {
             self.written_in_ctes(query, select, scope, &shape, &items, &mut shown);
-            self.search_of_select(query, select, &items, &shape);
         } else {
             self.lost_writes(scope);
         }
@@ -163,20 +179,6 @@ impl Examiner<'_> {
 
     /// The place after the last output column.
     fn list_end(&self, select: &Select) -> Understood<usize> {
-        const ENDS: [&str; 12] = [
-            "where",
-            "group",
-            "having",
-            "window",
-            "order",
-            "limit",
-            "offset",
-            "fetch",
-            "for",
-            "union",
-            "intersect",
-            "except",
-        ];
         let start = self.token(select.select_token.0.span)?;
         let tokens = &self.text.tokens;
         let mut depth = 0_usize;
@@ -196,7 +198,7 @@ impl Examiner<'_> {
             if token.is("from") && !(before.is("distinct") && place >= 2 && follows_is(tokens, place - 1)) {
                 return if select.from.is_empty() { Err(NotUnderstood) } else { Ok(before.range.end) };
             }
-            if ENDS.iter().any(|word| token.is(word)) {
+            if LIST_ENDS.iter().any(|word| token.is(word)) {
                 return if select.from.is_empty() { Ok(before.range.end) } else { Err(NotUnderstood) };
             }
         }
@@ -230,26 +232,40 @@ impl Examiner<'_> {
     }
 
     /// True if a name may stand for a whole row somewhere: it isn't followed by a column's name.
-    fn whole_row(&self, name: &str) -> bool {
+    pub(super) fn whole_row(&self, name: &str) -> bool {
         let tokens = &self.text.tokens;
         let is_name = |place: usize| tokens[place].name().is_some_and(|found| found == name);
         let follows = |place: usize| (place + 1 < self.range.end).then(|| &tokens[place + 1].token.token);
         self.range.clone().filter(|place| is_name(*place)).any(|place| match follows(place) {
             Some(Token::Period) => matches!(follows(place + 1), Some(Token::Mul)),
-            _ => !self.known_names.contains(&place),
+            _ => !self.known_names.contains(&place) && !self.is_item(place),
         })
     }
 
-    /// What the SELECT searched for, if it has one table.
-    fn search_of_select(&mut self, query: &Query, select: &Select, items: &Items, shape: &Shape) {
+    /// True if a name directly follows FROM or JOIN, as in a subquery that wasn't examined.
+    fn is_item(&self, place: usize) -> bool {
+        let word = |back: usize, keyword: &str| {
+            place.checked_sub(back).is_some_and(|before| self.text.tokens[before].is(keyword))
+        };
+        word(1, "join") || word(1, "from") && !word(2, "distinct")
+    }
+
+    /// What the SELECT searched for, if it has one table, or one subquery that searched.
+    fn search_of_select(
+        &mut self,
+        select: &Select,
+        scope: &Scope,
+        items: &Items,
+        shape: &Shape,
+    ) -> Option<Search> {
         let [item] = items.list.as_slice() else {
-            return self.unsearched(items, Clause::Join);
+            self.unsearched(items, Clause::Join);
+            return None;
         };
-        let Source::Table { relation, part } = item.source else {
-            return self.unsearched(items, Clause::Derived);
-        };
+        let part = matches!(item.source, Source::Table { part: true, .. });
         let obstacle = [
-            (query.with.is_some(), Clause::With),
+            // The statement would search among what it writes itself.
+            (scope.ctes.values().any(|cte| cte.writes), Clause::With),
             (part, Clause::Part),
             (shape.limited, Clause::Limit),
             (shape.skips, Clause::SkipLocked),
@@ -259,9 +275,20 @@ impl Examiner<'_> {
             (matches!(select.distinct, Some(Distinct::On(_))), Clause::Distinct),
         ];
         if let Some((_, clause)) = obstacle.iter().find(|(present, _)| *present) {
-            return self.unsearched(items, *clause);
+            self.unsearched(items, *clause);
+            return None;
         }
-        self.search(relation, item, select.selection.as_ref(), self.found.shown.len());
+        match &item.source {
+            Source::Table { relation, .. } => self.search(*relation, item, select.selection.as_ref()),
+            Source::Passed { shown, .. } => match shown.as_slice() {
+                [Shown { search: Some(search), .. }] if select.selection.is_none() => Some(search.clone()),
+                _ => {
+                    self.unsearched(items, Clause::Derived);
+                    None
+                }
+            },
+            Source::Nothing => None,
+        }
     }
 
     /// Notes that rows which weren't found aren't known.
@@ -280,178 +307,20 @@ impl Examiner<'_> {
         }
     }
 
-    /// Adds a search whose rows will be the entry `shown` of the statement's.
+    /// The search of a statement that reads or writes all rows of a table that match.
     pub(super) fn search(
         &mut self,
-        relation: usize,
-        item: &super::from::Item,
+        relation: RelationId,
+        item: &Item,
         condition: Option<&Expr>,
-        shown: usize,
-    ) {
-        match self.condition(relation, item, condition) {
-            Some((key, condition)) => self.found.searches.push(Search { shown, key, condition }),
-            None => {
-                let table = self.catalog.relations[self.catalog.root(relation)].qualified();
-                let condition = condition.map(|condition| self.condition_text(condition)).unwrap_or_default();
-                self.note(Dark::Search { table, condition });
-            }
+    ) -> Option<Search> {
+        let found = self.condition(relation, item, condition);
+        if found.is_none() {
+            let table = self.catalog.relations[self.catalog.root(relation)].qualified();
+            let condition = condition.map(|condition| self.condition_text(condition)).unwrap_or_default();
+            self.note(Dark::Search { table, condition });
         }
-    }
-
-    /// The common table expressions of a query, added to those around it.
-    pub(super) fn with(&mut self, query: &Query, scope: &Scope) -> Understood<Scope> {
-        let mut scope = scope.clone();
-        // What a data-modifying statement around the query wrote is dealt with there.
-        scope.ctes.values_mut().for_each(|cte| {
-            if cte.writes {
-                cte.passes.clear();
-                cte.writes = false;
-            }
-        });
-        let Some(with) = &query.with else { return Ok(scope) };
-        for cte in &with.cte_tables {
-            if cte.from.is_some() {
-                return Err(NotUnderstood);
-            }
-            let name = ident(&cte.alias.name);
-            let place = self.token(cte.alias.name.span)?;
-            self.known_names.insert(place);
-            let end = self.token(cte.closing_paren_token.0.span)?;
-            if with.recursive {
-                scope.ctes.insert(name.clone(), Cte { passes: Vec::new(), writes: false });
-            }
-            let writes = matches!(
-                &*cte.query.body,
-                SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
-            );
-            let mut passes = match &*cte.query.body {
-                SetExpr::Insert(statement)
-                | SetExpr::Update(statement)
-                | SetExpr::Delete(statement)
-                | SetExpr::Merge(statement) => {
-                    let inner = self.with(&cte.query, &scope)?;
-                    self.write(statement, end, &inner, false)?
-                }
-                _ => self.query(&cte.query, end, &scope, false)?,
-            };
-            if with.recursive {
-                self.lose(&passes, Clause::Recursive);
-                passes.clear();
-            }
-            scope.ctes.insert(name, Cte { passes, writes });
-        }
-        Ok(scope)
-    }
-
-    /// Shows, or gives up, the rows that data-modifying statements in WITH write.
-    fn written_in_ctes(
-        &mut self,
-        query: &Query,
-        select: &Select,
-        scope: &Scope,
-        shape: &Shape,
-        items: &Items,
-        shown: &mut Vec<Shown>,
-    ) {
-        let plain = !shape.limited && !shape.set && !shape.skips && select.having.is_none();
-        let no_condition = select.selection.is_none() && !matches!(select.distinct, Some(Distinct::On(_)));
-        // Whatever the tables hold, the result has a row.
-        let always_a_row = plain
-            && !shape.grouped
-            && (shape.aggregated || (select.from.is_empty() && select.selection.is_none()));
-        for (name, cte) in scope.ctes.iter().filter(|(_, cte)| cte.writes) {
-            let alone = match items.list.as_slice() {
-                [item] => {
-                    matches!(&item.source, Source::Passed { writes: true, shown, .. } if !shown.is_empty())
-                        && is_cte(select, name)
-                }
-                _ => false,
-            };
-            if alone && plain && no_condition && !shape.grouping_sets && !self.starred() {
-                continue;
-            }
-            let passed = |rows: &Shown| cte.passes.iter().any(|own| same_place(own, rows));
-            shown.retain(|rows| !passed(rows));
-            if always_a_row && !self.whole_row(name) && !self.starred() {
-                for rows in &cte.passes {
-                    let mut rows = rows.clone();
-                    let qualifier = self.cte_name(query, name);
-                    rows.levels.push(Level { at: shape.at, before: shape.before, qualifier });
-                    rows.packed = Packing::Subquery;
-                    shown.push(rows);
-                }
-            } else {
-                self.lose(&cte.passes, Clause::With);
-            }
-        }
-    }
-
-    /// True if `*` may show the columns of a CTE somewhere.
-    fn starred(&self) -> bool {
-        // A `*` after anything but the parenthesis of `count(*)`, a factor, or RETURNING.
-        let tokens = &self.text.tokens;
-        self.range.clone().skip(1).any(|place| {
-            let before = &tokens[place - 1];
-            let list = ["select", "all", "distinct"].iter().any(|word| before.is(word));
-            let sign = matches!(before.token.token, Token::Comma | Token::Period | Token::RParen);
-            tokens[place].token.token == Token::Mul && (list || sign)
-        })
-    }
-
-    /// The name of a CTE as written where it is defined.
-    fn cte_name(&self, query: &Query, name: &str) -> String {
-        let found =
-            query.with.iter().flat_map(|with| &with.cte_tables).find(|cte| ident(&cte.alias.name) == name);
-        found.and_then(|cte| self.written(&cte.alias.name).ok()).unwrap_or_else(|| name.to_owned())
-    }
-
-    /// Notes the writes of CTEs whose rows nothing passes on.
-    pub(super) fn lost_writes(&mut self, scope: &Scope) {
-        let lost: Vec<Shown> =
-            scope.ctes.values().filter(|cte| cte.writes).flat_map(|cte| cte.passes.clone()).collect();
-        self.lose(&lost, Clause::With);
-    }
-
-    /// Notes the writes among the items of a query that doesn't pass them on.
-    fn items_lost(&mut self, items: &Items) {
-        for item in &items.list {
-            if let Source::Passed { shown, writes: true, .. } = &item.source {
-                self.lose(&shown.clone(), Clause::With);
-            }
-        }
-    }
-
-    fn lose(&mut self, lost: &[Shown], clause: Clause) {
-        for rows in lost {
-            let table = self.catalog.relations[rows.table].qualified();
-            if rows.role == Role::Read {
-                self.note(Dark::Hidden { table, clause });
-            } else {
-                self.found.unseen.insert(rows.table);
-                self.note(Dark::Unshown { table, reason: Unshown::With });
-            }
-        }
-    }
-}
-
-/// True if the only table of FROM is that CTE.
-fn is_cte(select: &Select, name: &str) -> bool {
-    match select.from.as_slice() {
-        [table] if table.joins.is_empty() => match &table.relation {
-            TableFactor::Table { name: table, .. } => {
-                table.0.len() == 1 && table.0[0].as_ident().is_some_and(|found| ident(found) == name)
-            }
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// True if two entries show the rows of one place in the text.
-fn same_place(own: &Shown, other: &Shown) -> bool {
-    match (own.levels.first(), other.levels.first()) {
-        (Some(own), Some(other)) => own.at == other.at && own.qualifier == other.qualifier,
-        _ => false,
+        found
     }
 }
 

@@ -67,9 +67,9 @@ impl Examiner<'_> {
         let set = assigned(&update.assignments)?;
         self.effects(&target, Events { update: true, ..Events::default() }, &set);
         let returning = self.returning(end, update.returning.is_some(), &[&target], &items)?;
-        let shown = self.target_rows(&target, Role::Updated, &set, &returning);
+        let mut shown = self.target_rows(&target, Role::Updated, &set, &returning);
         let searched = alone && from.is_empty();
-        self.search_of_write(&target, &items, searched, update.selection.as_ref(), shown.is_some());
+        self.search_of_write(&target, &items, searched, update.selection.as_ref(), shown.as_mut());
         Ok(self.with_reads(shown, items, &returning))
     }
 
@@ -90,9 +90,9 @@ impl Examiner<'_> {
         let items = self.items(using, scope)?;
         self.effects(&target, Events { delete: true, ..Events::default() }, &BTreeSet::new());
         let returning = self.returning(end, delete.returning.is_some(), &[&target], &items)?;
-        let shown = self.target_rows(&target, Role::Deleted, &BTreeSet::new(), &returning);
+        let mut shown = self.target_rows(&target, Role::Deleted, &BTreeSet::new(), &returning);
         let searched = alone && using.is_empty();
-        self.search_of_write(&target, &items, searched, delete.selection.as_ref(), shown.is_some());
+        self.search_of_write(&target, &items, searched, delete.selection.as_ref(), shown.as_mut());
         Ok(self.with_reads(shown, items, &returning))
     }
 
@@ -104,17 +104,20 @@ impl Examiner<'_> {
         let alias = insert.table_alias.as_ref().map(|alias| &alias.alias);
         let target = self.target(name, alias)?;
         self.source(insert.source.as_deref(), scope)?;
-        let (role, set) = match &insert.on {
-            None => (Role::Inserted, BTreeSet::new()),
+        // A row that is neither inserted nor updated isn't shown.
+        let (role, set, skips) = match &insert.on {
+            None => (Role::Inserted, BTreeSet::new(), false),
             Some(OnInsert::OnConflict(conflict)) => match &conflict.action {
-                OnConflictAction::DoNothing => (Role::Inserted, BTreeSet::new()),
-                OnConflictAction::DoUpdate(update) => (Role::Upserted, assigned(&update.assignments)?),
+                OnConflictAction::DoNothing => (Role::Inserted, BTreeSet::new(), true),
+                OnConflictAction::DoUpdate(update) => {
+                    (Role::Upserted, assigned(&update.assignments)?, update.selection.is_some())
+                }
             },
             Some(_) => return Err(NotUnderstood),
         };
         let events = Events { insert: true, update: role == Role::Upserted, delete: false };
         self.effects(&target, events, &set);
-        if let (Some(_), Some(relation)) = (&insert.on, target.relation) {
+        if let (true, Some(relation)) = (skips, target.relation) {
             let table = self.catalog.relations[self.catalog.root(relation)].qualified();
             self.note(Dark::Conflict { table });
         }
@@ -218,12 +221,12 @@ impl Examiner<'_> {
         };
         self.handled.insert(start);
         let relation = self.relation(name, false);
-        let source = match relation {
-            Some(relation) => Source::Table { relation, part: self.is_part(relation) },
-            None => {
-                self.unknown_effects(name);
-                Source::Nothing
-            }
+        let source = if let Some(relation) = relation {
+            let only = start.checked_sub(1).is_some_and(|before| self.is_only(before));
+            Source::Table { relation, part: only || self.is_part(relation) }
+        } else {
+            self.unknown_effects(name);
+            Source::Nothing
         };
         Ok(Target { item: Item { name: name_known, qualifier, source, nullable: false }, relation })
     }
@@ -368,7 +371,7 @@ impl Examiner<'_> {
         let level =
             Level { at: returning.at, before: returning.before, qualifier: target.item.qualifier.clone() };
         let replaces = matches!(role, Role::Updated | Role::Upserted | Role::Merged);
-        Some(Shown {
+        let rows = Shown {
             table: root,
             role,
             levels: vec![level],
@@ -376,7 +379,10 @@ impl Examiner<'_> {
             nullable: false,
             old: returning.old.filter(|_| replaces),
             transaction: routed,
-        })
+            search: None,
+        };
+        self.offered.push(rows.clone());
+        Some(rows)
     }
 
     fn unshown(&mut self, target: &Target, reason: Unshown) {
@@ -412,7 +418,7 @@ impl Examiner<'_> {
         items: &Items,
         searched: bool,
         condition: Option<&Expr>,
-        shown: bool,
+        shown: Option<&mut Shown>,
     ) {
         let Some(relation) = target.relation else { return };
         let root = self.catalog.root(relation);
@@ -422,7 +428,7 @@ impl Examiner<'_> {
             Some(Clause::Join)
         } else if !searched {
             Some(Clause::With)
-        } else if self.is_part(relation) {
+        } else if matches!(target.item.source, Source::Table { part: true, .. }) {
             Some(Clause::Part)
         } else if before.update || before.delete {
             Some(Clause::Trigger)
@@ -434,8 +440,11 @@ impl Examiner<'_> {
                 self.note(Dark::SearchBy { table, clause });
                 self.unsearched(items, clause);
             }
-            None if shown => self.search(relation, &target.item, condition, self.found.shown.len()),
-            None => {}
+            None => {
+                if let Some(shown) = shown {
+                    shown.search = self.search(relation, &target.item, condition);
+                }
+            }
         }
     }
 }

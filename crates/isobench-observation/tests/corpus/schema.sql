@@ -38,6 +38,11 @@ CREATE FUNCTION bump(int) RETURNS int LANGUAGE sql AS 'UPDATE s SET amount = amo
 CREATE FUNCTION peek(int) RETURNS int LANGUAGE sql STABLE AS 'SELECT v FROM t WHERE id = $1';
 CREATE FUNCTION marked(t) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN $1.id; END';
 CREATE TABLE stamped (id int PRIMARY KEY, v int DEFAULT bump(1));
+CREATE TABLE derived (a int, b int GENERATED ALWAYS AS (a + 1) STORED NOT NULL UNIQUE);
+CREATE AGGREGATE total (int) (SFUNC = int4pl, STYPE = int, INITCOND = '0');
+CREATE FUNCTION total(text) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+CREATE FUNCTION differs(int, int) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN $1 <> $2; END';
+CREATE OPERATOR <=>= (LEFTARG = int, RIGHTARG = int, FUNCTION = differs);
 CREATE SCHEMA app;
 CREATE TABLE app.account (id uuid PRIMARY KEY, balance int);
 CREATE TABLE app.t (id int PRIMARY KEY, v int);

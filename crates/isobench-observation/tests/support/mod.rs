@@ -25,7 +25,7 @@ pub fn statements() -> Vec<(String, String)> {
     let mut open = false;
     for line in text.lines() {
         if let Some(title) = line.strip_prefix("-- ") {
-            section = title.to_owned();
+            title.clone_into(&mut section);
             open = false;
         } else if open && (line.starts_with("FROM") || line == ";") {
             let last = &mut found.last_mut().unwrap().1;
@@ -48,6 +48,7 @@ pub fn catalog(version: u32) -> Catalog {
 
 /// What becomes of one command.
 pub struct Seen {
+    pub symbols: Symbols,
     pub original: Sql,
     pub sql: Sql,
     pub observed: Observed,
@@ -55,14 +56,15 @@ pub struct Seen {
 
 /// Observes a script with one SQL command.
 pub fn see(text: &str, catalog: &Catalog) -> Seen {
-    let mut script = parse("corpus.sql", text, &mut Symbols::new()).unwrap();
+    let mut symbols = Symbols::new();
+    let mut script = parse("corpus.sql", text, &mut symbols).unwrap();
     let first = |script: &isobench_script::Script| match &script.commands[0].kind {
         CommandKind::Sql(sql) => sql.clone(),
         _ => panic!("not SQL: {text}"),
     };
     let original = first(&script);
     let observed = observe([&mut script], catalog);
-    Seen { original, sql: first(&script), observed }
+    Seen { symbols, original, sql: first(&script), observed }
 }
 
 /// A catalog as text, without the system's own tables and functions. The schema of temporary tables
@@ -118,9 +120,12 @@ fn write_all(catalog: &Catalog) -> String {
         )
         .unwrap();
     }
+    for name in &catalog.writing_operators {
+        writeln!(text, "operator|{name}").unwrap();
+    }
     for (name, facts) in catalog.functions.iter().filter(|(name, facts)| kept(name, **facts)) {
-        writeln!(text, "function|{name}|{}|{}|{}|{}", facts.aggregate, facts.set, facts.writes, facts.reads)
-            .unwrap();
+        let FunctionFacts { aggregate, set, writes, reads, plain } = facts;
+        writeln!(text, "function|{name}|{aggregate}|{set}|{writes}|{reads}|{plain}").unwrap();
     }
     text
 }
@@ -166,10 +171,18 @@ fn read(text: &str) -> Catalog {
                 on_delete: on_change(fields[7]),
                 on_update: on_change(fields[8]),
             }),
+            "operator" => {
+                catalog.writing_operators.insert(fields[1].to_owned());
+            }
             _ => {
                 let truth = |place: usize| fields[place] == "true";
-                let facts =
-                    FunctionFacts { aggregate: truth(2), set: truth(3), writes: truth(4), reads: truth(5) };
+                let facts = FunctionFacts {
+                    aggregate: truth(2),
+                    set: truth(3),
+                    writes: truth(4),
+                    reads: truth(5),
+                    plain: truth(6),
+                };
                 catalog.functions.insert(fields[1].to_owned(), facts);
             }
         }
@@ -202,6 +215,7 @@ fn read_relation(fields: &[&str]) -> Relation {
             "View" => RelationKind::View,
             "Materialized" => RelationKind::Materialized,
             "Foreign" => RelationKind::Foreign,
+            "Stored" => RelationKind::Stored,
             "System" => RelationKind::System,
             _ => RelationKind::Other,
         },
@@ -319,8 +333,10 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         )
         .unwrap();
     }
-    if !statement.unseen.is_empty() {
-        let unseen: Vec<&str> = statement.unseen.iter().map(|number| table(*number)).collect();
-        writeln!(text, "    unseen: {}", unseen.join(", ")).unwrap();
+    for (unseen, when) in [(&statement.unseen, ""), (&statement.unseen_if_empty, " if there is no row")] {
+        if !unseen.is_empty() {
+            let unseen: Vec<&str> = unseen.iter().map(|number| table(*number)).collect();
+            writeln!(text, "    unseen{when}: {}", unseen.join(", ")).unwrap();
+        }
     }
 }

@@ -147,7 +147,7 @@ impl Client {
                 .map_err(CommandProblem::Annotation)?;
         }
         if let (Some(rows), Some(recording)) = (&mut self.rows, &ctx.job.recording) {
-            rows.send(&request.seen, &self.variables, &mut ctx.chunk.numbers(recording));
+            rows.send(&request.seen, request.is_simple(), &self.variables, &mut ctx.chunk.numbers(recording));
         }
         ctx.trace(self.id, || ClientStep::Sending(request.label(&self.variables)));
         request.encode(&self.variables, sending, ctx.out);

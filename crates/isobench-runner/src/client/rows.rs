@@ -33,6 +33,8 @@ pub(super) struct ShownRows {
     pending: u32,
     /// For each entry of the statement that is being answered, the keys found.
     found: Vec<Vec<i64>>,
+    /// True if the result of the statement that is being answered has a row.
+    has_row: bool,
     /// Rows were written since the last mark of an instant.
     wrote: bool,
     /// The rows shown by the statement that is being answered, for annotations to agree with.
@@ -69,20 +71,24 @@ impl ShownRows {
         self.noted.clear();
         self.pending = 0;
         self.found.iter_mut().for_each(Vec::clear);
+        self.has_row = false;
     }
 
-    /// Called before a command is sent.
+    /// Called before a command is sent; `simple` if variables are SQL text in it.
     pub(super) fn send(
         &mut self,
         seen: &[SeenStatement],
+        simple: bool,
         variables: &Variables,
         numbers: &mut TextNumbers<'_>,
     ) {
         for statement in seen {
             for noted in &statement.noted {
                 let value = match noted {
-                    NotedValue::Operand(value, form) => self.operand(value, *form, variables, numbers),
-                    NotedValue::Key(values, form) => self.key_of(values, *form, variables, numbers),
+                    NotedValue::Operand(value, form) => {
+                        self.operand(value, *form, simple, variables, numbers)
+                    }
+                    NotedValue::Key(values, form) => self.key_of(values, *form, simple, variables, numbers),
                 };
                 self.noted.push_back(value);
             }
@@ -94,12 +100,16 @@ impl ShownRows {
         &mut self,
         value: &SearchValue,
         form: ValueForm,
+        simple: bool,
         variables: &Variables,
         numbers: &mut TextNumbers<'_>,
     ) -> Option<i64> {
         self.text.clear();
         if !write_value(value, variables, &mut self.text) {
             return Some(NULL);
+        }
+        if simple && form == ValueForm::Text && matches!(value, SearchValue::Variable(_)) {
+            unquote(&mut self.text)?;
         }
         value_of(&self.text, form, numbers)
     }
@@ -108,6 +118,7 @@ impl ShownRows {
         &mut self,
         values: &[SearchValue],
         form: KeyForm,
+        simple: bool,
         variables: &Variables,
         numbers: &mut TextNumbers<'_>,
     ) -> Option<i64> {
@@ -116,6 +127,13 @@ impl ShownRows {
             self.part.clear();
             if !write_value(value, variables, &mut self.part) {
                 return None;
+            }
+            if form == KeyForm::Numbered && matches!(value, SearchValue::Variable(_)) {
+                if simple && integer(&self.part).is_none() {
+                    unquote(&mut self.part)?;
+                } else if is_other_integer(&self.part) {
+                    return None;
+                }
             }
             write_part(&self.part, (place, values.len()), &mut self.text);
         }
@@ -134,6 +152,7 @@ impl ShownRows {
         numbers: &mut TextNumbers<'_>,
     ) {
         self.compared = compared;
+        self.has_row = true;
         let appended = usize::from(statement.what.appended);
         let Some(own) = row.len().checked_sub(appended) else {
             return self.fail("a row has fewer columns than were appended");
@@ -266,7 +285,9 @@ impl ShownRows {
         }
         drop(noted);
         self.found.iter_mut().for_each(Vec::clear);
-        for table in &statement.what.unseen {
+        let empty = !std::mem::take(&mut self.has_row);
+        let if_empty = statement.what.unseen_if_empty.iter().filter(|_| empty);
+        for table in statement.what.unseen.iter().chain(if_empty) {
             self.draft.push(ObservedOperation::Unseen { table: *table }, statement.number);
         }
     }
@@ -330,6 +351,25 @@ fn write_value(value: &SearchValue, variables: &Variables, into: &mut Vec<u8>) -
     }
 }
 
+/// Takes the quotes off a literal. `None` if the text isn't a plain literal: in the simple protocol a
+/// variable may hold any SQL.
+fn unquote(text: &mut Vec<u8>) -> Option<()> {
+    let inner = text.strip_prefix(b"'")?.strip_suffix(b"'")?;
+    if inner.iter().any(|byte| matches!(byte, b'\'' | b'\\')) {
+        return None;
+    }
+    text.pop();
+    text.remove(0);
+    Some(())
+}
+
+/// True if a text is an integer that the server prints in another way, such as 007. In a column of
+/// texts it may be meant as it is, so it isn't known which key it denotes.
+fn is_other_integer(text: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(text) else { return false };
+    text.trim().parse::<i64>().is_ok_and(|number| number.to_string() != text)
+}
+
 /// The number of a value in the log; `None` if it isn't of the form.
 fn value_of(text: &[u8], form: ValueForm, numbers: &mut TextNumbers<'_>) -> Option<i64> {
     match form {
@@ -346,4 +386,41 @@ fn value_of(text: &[u8], form: ValueForm, numbers: &mut TextNumbers<'_>) -> Opti
 /// The number of a (sub)transaction.
 fn transaction(text: &[u8]) -> Option<u32> {
     integer(text).and_then(|number| u32::try_from(number).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_other_integer, unquote};
+
+    #[test]
+    fn only_plain_literals_lose_their_quotes() {
+        for (text, expected) in [
+            ("'x'", Some("x")),
+            ("''", Some("")),
+            ("'x''y'", None),
+            ("'x\\'", None),
+            ("x", None),
+            ("'", None),
+            ("'x' OR true", None),
+        ] {
+            let mut found = text.as_bytes().to_vec();
+            let told = unquote(&mut found).map(|()| String::from_utf8(found).unwrap());
+            assert_eq!(told.as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn integers_in_another_form_are_told() {
+        for (text, expected) in [
+            ("7", false),
+            ("-7", false),
+            ("007", true),
+            ("+7", true),
+            (" 7", true),
+            ("-0", true),
+            ("x7", false),
+        ] {
+            assert_eq!(is_other_integer(text.as_bytes()), expected, "{text}");
+        }
+    }
 }
