@@ -5,7 +5,7 @@
 
 use std::collections::hash_map::Entry;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::committed::CommitOrder;
 use super::log::{Chunk, ObservedOperation, Replaced};
@@ -50,6 +50,10 @@ impl Written {
     }
 }
 
+/// For each row that an attempt has written so far, by position in [`Resolution::writes`], the first
+/// of the latest writes that look alike to others.
+pub(super) type OwnWrites = FxHashMap<u32, usize>;
+
 /// What is known of a row that was written.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
@@ -71,7 +75,8 @@ pub(super) struct Resolution {
     pub(super) rows: Vec<Row>,
     pub(super) writes: Vec<Written>,
     pub(super) columns: Vec<i64>,
-    /// The writes, by row and (sub)transaction; of several, the first.
+    /// The writes, by row and (sub)transaction; of several, the first, or of those of a committed
+    /// transaction the one that others can see.
     by_writer: FxHashMap<(u32, u32), u32>,
     /// The attempt that each (sub)transaction belongs to.
     owners: FxHashMap<u32, u32>,
@@ -320,6 +325,7 @@ impl Resolution {
             counter += u64::from(tied);
             for writer in &writers[*start..end] {
                 let runs = self.runs(&of[&writer.attempt]);
+                self.leave_last(&runs);
                 let skipped = if tied { runs.len() - 1 } else { 0 };
                 for &(first, last) in &runs[skipped..] {
                     counter += u64::from(!tied);
@@ -331,6 +337,17 @@ impl Resolution {
             }
         }
         (ordered, contradictory)
+    }
+
+    /// Lets the last write of each (sub)transaction be the one that others can see: a transaction may
+    /// write a row again after a subtransaction of its own.
+    fn leave_last(&mut self, runs: &[(u32, u32)]) {
+        for (first, _) in runs {
+            let Written { row, writer, .. } = self.writes[*first as usize];
+            if let Some(known) = self.by_writer.get_mut(&(row, writer)) {
+                *known = *first;
+            }
+        }
     }
 
     /// The first and the last of the successive writes of a transaction that look alike to others,
@@ -402,7 +419,7 @@ impl Resolution {
         let mut chunk = Chunk::new(chunk);
         let mut draft = Draft::new();
         let mut next_write = self.writes[..self.shown].partition_point(|write| write.attempt < *number);
-        let mut own: FxHashSet<u32> = FxHashSet::default();
+        let mut own = OwnWrites::default();
         while let Some((transaction, operations)) = chunk.attempt()? {
             draft.clear();
             own.clear();
@@ -411,22 +428,17 @@ impl Resolution {
                 let (operation, statement) = chunk.operation()?;
                 match operation {
                     ObservedOperation::Read { key, writer, .. } => {
-                        self.emit_unseen(&mut unseen, Some(writer), &mut draft);
-                        match self.read(key, writer, *number) {
-                            Some(version) => {
-                                let key = self.name(key);
-                                draft.push_by(Operation::Read { key, version }, statement);
-                            }
-                            None => self.reads_left += 1,
+                        self.emit_unseen(&mut unseen, Some(writer), &mut own, &mut draft);
+                        if let Some(version) = self.read_of(key, writer, *number, &own) {
+                            let key = self.name(key);
+                            draft.push_by(Operation::Read { key, version }, statement);
                         }
                     }
                     ObservedOperation::Write { key, .. } | ObservedOperation::Delete { key, .. } => {
                         let write = self.writes[next_write];
+                        self.add_own(&mut own, next_write);
                         next_write += 1;
-                        own.insert(write.row);
-                        // What another transaction must never read needs only its writer.
-                        let shown = write.counter.is_some() || !self.commits(*number) && !write.is_deletion();
-                        if shown {
+                        if self.is_shown(&write) {
                             let (key, version) = (self.name(key), write.version());
                             draft.push_by(Operation::Write { key, version }, statement);
                         }
@@ -445,7 +457,7 @@ impl Resolution {
                     ObservedOperation::Answered { .. } | ObservedOperation::Unseen { .. } => {}
                 }
             }
-            self.emit_unseen(&mut unseen, None, &mut draft);
+            self.emit_unseen(&mut unseen, None, &mut own, &mut draft);
             history.push(transaction, &draft);
             *number += 1;
         }
@@ -454,16 +466,52 @@ impl Resolution {
 
     /// Adds writes that no statement showed: those of this (sub)transaction, whose version is about
     /// to be read, or all.
-    fn emit_unseen(&mut self, unseen: &mut Vec<u32>, before: Option<u32>, draft: &mut Draft) {
+    fn emit_unseen(
+        &mut self,
+        unseen: &mut Vec<u32>,
+        before: Option<u32>,
+        own: &mut OwnWrites,
+        draft: &mut Draft,
+    ) {
         unseen.retain(|index| {
             let write = self.writes[*index as usize];
             let due = before.is_none_or(|writer| writer == write.writer);
+            if due {
+                self.add_own(own, *index as usize);
+            }
             if due && write.counter.is_some() {
                 let (key, version) = (self.name(self.rows[write.row as usize].key), write.version());
                 draft.push(Operation::Write { key, version });
             }
             !due
         });
+    }
+
+    /// Adds a write to those of its attempt.
+    fn add_own(&self, own: &mut OwnWrites, index: usize) {
+        let Written { row, writer, .. } = self.writes[index];
+        let latest = own.entry(row).or_insert(index);
+        if self.writes[*latest].writer != writer {
+            *latest = index;
+        }
+    }
+
+    /// The version that an attempt read after its own writes; `None` if nothing follows from the
+    /// read.
+    fn read_of(&mut self, key: Key, writer: u32, attempt: u32, own: &OwnWrites) -> Option<Version> {
+        let latest = self.row(key).and_then(|row| own.get(&row)).map(|latest| self.writes[*latest]);
+        if let Some(latest) = latest.filter(|latest| latest.writer == writer) {
+            return self.is_shown(&latest).then(|| latest.version());
+        }
+        let version = self.read(key, writer, attempt);
+        self.reads_left += u64::from(version.is_none());
+        version
+    }
+
+    /// True if a write becomes part of the history. What another transaction must never read needs
+    /// only its writer.
+    fn is_shown(&self, write: &Written) -> bool {
+        write.counter.is_some() || !self.commits(write.attempt) && !write.is_deletion()
     }
 
     /// The key in the history.

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::log::Replaced;
 use super::predicate::{Comparison, Predicate};
-use super::resolve::{Resolution, Row, Written};
+use super::resolve::{OwnWrites, Resolution, Row, Written};
 use crate::history::Key;
 
 /// The most versions that are compared with conditions.
@@ -66,7 +66,7 @@ impl Searches {
         &mut self,
         resolution: &Resolution,
         search: &Search<'_>,
-        own: &rustc_hash::FxHashSet<u32>,
+        own: &OwnWrites,
     ) -> Vec<(Key, Between)> {
         let description = &resolution.description;
         let closed = description.tables.get(usize::from(search.table)).is_some_and(|table| table.closed);
@@ -84,7 +84,7 @@ impl Searches {
         let mut missed = Vec::new();
         for number in rows {
             let row = &resolution.rows[number as usize];
-            if row.doubtful || own.contains(&number) || found.binary_search(&row.key.id).is_ok() {
+            if row.doubtful || own.contains_key(&number) || found.binary_search(&row.key.id).is_ok() {
                 continue;
             }
             self.effort = self.effort.saturating_sub(row.writes.len() as u64);

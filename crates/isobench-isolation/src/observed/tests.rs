@@ -204,3 +204,39 @@ fn several_writes_of_one_transaction_are_one_version() {
     );
     assert_eq!(kept(&history), Some(true));
 }
+
+#[test]
+fn a_row_written_again_after_a_subtransaction_is_read_from_its_last_write() {
+    // 101, a savepoint with 102, released, and 101 again: others see 101.
+    let mut log = LogWriter::new();
+    let writes = [update(1, 101), update(1, 102), read(1, 102), update(1, 101), read(1, 101)];
+    log.commit(0, 20, &[writes[0], writes[1], writes[2], writes[3], writes[4], answered(10)]);
+    log.commit(30, 40, &[read(1, 101)]);
+    let history = log.history();
+    assert_eq!(
+        told(&history),
+        "T1 client=1 0..20: w t 1 = v1/101 @0, w t 1 = v2/102 @0, r t 1 = v2/102 @0, w t 1 = v3/101 @0, \
+         r t 1 = v3/101 @0\n\
+         T2 client=2 30..40: r t 1 = v3/101 @0"
+    );
+    assert_eq!(kept(&history), Some(true));
+    // What it overwrote itself must not be seen by others.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[writes[0], writes[1], writes[3], answered(10)]);
+    log.commit(30, 40, &[read(1, 102)]);
+    assert_eq!(kept(&log.history()), Some(false));
+}
+
+#[test]
+fn own_reads_of_writes_that_are_left_out_prove_nothing() {
+    // Nothing proves which of the two came first, so only the last write of each is kept.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[update(1, 101), read(1, 101), update(1, 102), read(1, 102)]);
+    log.commit(5, 25, &[update(1, 103)]);
+    let history = log.history();
+    assert_eq!(
+        told(&history),
+        "T1 client=1 0..20: w t 1 = v1/102 @0, r t 1 = v1/102 @0\nT2 client=2 5..25: w t 1 = v1/103 @0"
+    );
+    assert_eq!(kept(&history), Some(true));
+}
