@@ -50,9 +50,18 @@ impl Written {
     }
 }
 
-/// For each row that an attempt has written so far, by position in [`Resolution::writes`], the first
-/// of the latest writes that look alike to others.
-pub(super) type OwnWrites = FxHashMap<u32, usize>;
+/// The rows that an attempt has written so far.
+pub(super) type OwnWrites = FxHashMap<u32, OwnWrite>;
+
+/// An attempt's writes of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnWrite {
+    /// The first of the latest writes that look alike to others, by position in
+    /// [`Resolution::writes`].
+    latest: usize,
+    /// True if one of the writes inserted the row.
+    inserts: bool,
+}
 
 /// What is known of a row that was written.
 #[derive(Debug, Clone)]
@@ -65,6 +74,9 @@ pub(super) struct Row {
     pub(super) doubtful: bool,
     /// The position of the columns' values of the initial version, if they were seen.
     pub(super) initial: Option<u32>,
+    /// True if the first known write may be an insertion. If the row existed before the run, its
+    /// deletion wasn't seen.
+    inserted: bool,
 }
 
 /// The writes of a log, and what they prove.
@@ -165,7 +177,7 @@ impl Resolution {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
-            self.rows.push(Row { key, writes: Vec::new(), doubtful: false, initial: None });
+            self.rows.push(Row { key, writes: Vec::new(), doubtful: false, initial: None, inserted: false });
         }
         number
     }
@@ -285,8 +297,8 @@ impl Resolution {
         self.unwritten = FxHashMap::default();
     }
 
-    /// Assigns counters to the committed writes of a row, which are in the order of the log. Returns
-    /// those that got one, in their order, and whether the evidence is contradictory.
+    /// Orders the committed writes of a row, which are in the order of the log. Returns those that
+    /// got a counter, in their order, and whether the evidence is contradictory.
     fn order_row(&mut self, number: usize, writes: &[u32]) -> (Vec<u32>, bool) {
         let mut of: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         let mut writers = Vec::new();
@@ -318,25 +330,51 @@ impl Resolution {
             Some(groups) if !contradictory => groups,
             _ => together(),
         };
+        (self.count(number, &writers, &of, &groups), contradictory)
+    }
+
+    /// Assigns counters to the writes of a row, in their order: `of` has those of each writer.
+    ///
+    /// A counter is left out before a row that is inserted again, since that is another object with
+    /// the same key (Adya 1999, §4.1.2): snapshot isolation doesn't keep a transaction from inserting
+    /// a key that another one has deleted meanwhile, and serializable snapshot isolation doesn't take
+    /// it for a dependency.
+    fn count(
+        &mut self,
+        number: usize,
+        writers: &[Writer],
+        of: &FxHashMap<u32, Vec<u32>>,
+        groups: &[usize],
+    ) -> Vec<u32> {
         let (mut counter, mut ordered) = (0, Vec::new());
+        let mut next = |row: &mut Row, inserts: bool| {
+            row.inserted |= inserts && counter == 0;
+            counter += 1 + u64::from(inserts && counter > 0);
+            counter
+        };
         for (place, start) in groups.iter().enumerate() {
             let end = groups.get(place + 1).copied().unwrap_or(writers.len());
-            let tied = end - start > 1;
-            counter += u64::from(tied);
-            for writer in &writers[*start..end] {
+            let members = &writers[*start..end];
+            let inserts = |write: &u32| self.writes[*write as usize].replaced == Replaced::Nothing;
+            let tied = (members.len() > 1).then(|| {
+                let inserts = members.iter().flat_map(|writer| &of[&writer.attempt]).any(inserts);
+                next(&mut self.rows[number], inserts)
+            });
+            for writer in members {
                 let runs = self.runs(&of[&writer.attempt]);
                 self.leave_last(&runs);
-                let skipped = if tied { runs.len() - 1 } else { 0 };
+                let skipped = if tied.is_some() { runs.len() - 1 } else { 0 };
                 for &(first, last) in &runs[skipped..] {
-                    counter += u64::from(!tied);
                     let columns = self.writes[last as usize].columns;
                     let write = &mut self.writes[first as usize];
+                    let inserts = write.replaced == Replaced::Nothing;
+                    let counter = tied.unwrap_or_else(|| next(&mut self.rows[number], inserts));
                     (write.counter, write.columns) = (Some(counter), columns);
                     ordered.push(first);
                 }
             }
         }
-        (ordered, contradictory)
+        ordered
     }
 
     /// Lets the last write of each (sub)transaction be the one that others can see: a transaction may
@@ -379,10 +417,13 @@ impl Resolution {
         let mut chunk = Chunk::new(chunk);
         while let Some((_, operations)) = chunk.attempt()? {
             for _ in 0..operations {
-                if let (ObservedOperation::Read { key, writer, .. }, _) = chunk.operation()?
-                    && self.read(key, writer, *number).is_none()
-                    && let Some(table) = self.description.tables.get_mut(usize::from(key.table))
-                {
+                let (ObservedOperation::Read { key, writer, .. }, _) = chunk.operation()? else { continue };
+                let version = self.read(key, writer, *number);
+                let explained = version.is_some_and(|version| {
+                    let doubtful = self.row(key).is_some_and(|row| self.rows[row as usize].doubtful);
+                    doubtful || !self.deleted_unseen(key, version)
+                });
+                if !explained && let Some(table) = self.description.tables.get_mut(usize::from(key.table)) {
                     table.closed = false;
                 }
             }
@@ -402,6 +443,12 @@ impl Resolution {
             .then(|| written.version());
         }
         (!self.owners.contains_key(&writer) && self.is_initial(writer)).then_some(Version::INITIAL)
+    }
+
+    /// True if a version existed before the run, but the first known write of the row inserts it.
+    fn deleted_unseen(&self, key: Key, version: Version) -> bool {
+        let row = self.row(key).map(|row| &self.rows[row as usize]);
+        version == Version::INITIAL && row.is_some_and(|row| row.inserted)
     }
 
     fn commits(&self, attempt: u32) -> bool {
@@ -489,23 +536,28 @@ impl Resolution {
 
     /// Adds a write to those of its attempt.
     fn add_own(&self, own: &mut OwnWrites, index: usize) {
-        let Written { row, writer, .. } = self.writes[index];
-        let latest = own.entry(row).or_insert(index);
-        if self.writes[*latest].writer != writer {
-            *latest = index;
+        let Written { row, writer, replaced, .. } = self.writes[index];
+        let own = own.entry(row).or_insert(OwnWrite { latest: index, inserts: false });
+        if self.writes[own.latest].writer != writer {
+            own.latest = index;
         }
+        own.inserts |= replaced == Replaced::Nothing;
     }
 
     /// The version that an attempt read after its own writes; `None` if nothing follows from the
     /// read.
     fn read_of(&mut self, key: Key, writer: u32, attempt: u32, own: &OwnWrites) -> Option<Version> {
-        let latest = self.row(key).and_then(|row| own.get(&row)).map(|latest| self.writes[*latest]);
+        let own = self.row(key).and_then(|row| own.get(&row));
+        let latest = own.map(|own| self.writes[own.latest]);
         if let Some(latest) = latest.filter(|latest| latest.writer == writer) {
             return self.is_shown(&latest).then(|| latest.version());
         }
         let version = self.read(key, writer, attempt);
         self.reads_left += u64::from(version.is_none());
-        version
+        // A snapshot can have the row that another transaction has deleted beside the one that its
+        // own transaction inserted.
+        let beside = own.is_some_and(|own| own.inserts);
+        version.filter(|version| !beside && !self.deleted_unseen(key, *version))
     }
 
     /// True if a write becomes part of the history. What another transaction must never read needs

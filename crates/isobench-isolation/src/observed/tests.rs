@@ -240,3 +240,59 @@ fn own_reads_of_writes_that_are_left_out_prove_nothing() {
     );
     assert_eq!(kept(&history), Some(true));
 }
+
+/// A write, its writer, and the row that it replaced or didn't.
+fn delete(id: i64, deleted: u32) -> ObservedOperation<'static> {
+    ObservedOperation::Delete { key: key(id), deleted }
+}
+
+fn kept_at(history: &History, model: Model) -> Option<bool> {
+    let promised = Some(Guarantee::of(model));
+    check(history, &Options { promised, vouched: false, ..Options::default() }).verdict.kept
+}
+
+#[test]
+fn a_key_that_is_inserted_again_is_another_row() {
+    // Both have the same snapshot; the second inserts the key once the first has deleted it, and
+    // then sees two rows. PostgreSQL's repeatable read allows that.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[read(1, 7), delete(1, 7), answered(10)]);
+    let late = [read(1, 7), answered(5), insert(1, 102, &[5]), answered(30), read(1, 7), read(1, 102)];
+    log.commit(1, 40, &late);
+    log.commit(50, 60, &[read(1, 102), update(1, 103), answered(55)]);
+    let history = log.history();
+    assert_eq!(
+        told(&history),
+        "T1 client=1 0..20: r t 1 = init @0, w t 1 = v1 @0\n\
+         T2 client=2 1..40: r t 1 = init @0, w t 1 = v3/102 @0, r t 1 = v3/102 @0\n\
+         T3 client=3 50..60: r t 1 = v3/102 @0, w t 1 = v4/103 @0"
+    );
+    let report = check(&history, &Options { vouched: false, ..Options::default() });
+    assert_eq!(report.findings, []);
+    assert_eq!(kept(&history), Some(true));
+    // But a row that was updated meanwhile is the same one.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[read(1, 7), update(1, 101), answered(10)]);
+    log.commit(1, 40, &[read(1, 7), answered(5), update(1, 102), answered(30)]);
+    assert_eq!(kept_at(&log.history(), Model::SnapshotIsolation), Some(false));
+}
+
+#[test]
+fn a_row_that_was_deleted_unseen_is_not_the_one_that_was_inserted() {
+    // Somebody deleted the row that the first one read, and the second one inserted the key again.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[read(1, 7), update(2, 101), answered(10)]);
+    log.commit(1, 30, &[read(2, 7), insert(1, 102, &[5]), answered(25)]);
+    log.commit(40, 50, &[search(&[5], &[])]);
+    let history = log.history();
+    assert_eq!(kept(&history), Some(true), "{}", told(&history));
+    let provenance = history.provenance().expect("observed");
+    assert_eq!((provenance.searches, provenance.searches_left), (0, 1), "the table isn't closed");
+    // The same in the middle of a row's versions.
+    let mut log = LogWriter::new();
+    log.commit(0, 5, &[insert(1, 100, &[5]), answered(3)]);
+    log.commit(6, 20, &[read(1, 100), update(2, 101), answered(10)]);
+    log.commit(7, 30, &[read(2, 7), insert(1, 102, &[5]), answered(25)]);
+    let history = log.history();
+    assert_eq!(kept(&history), Some(true), "{}", told(&history));
+}
