@@ -437,7 +437,13 @@ impl<S: Sink> Examination<'_, '_, S> {
             let first = self.versions.at_or_after(counter);
             let group =
                 self.versions.chain[first..].iter().take_while(|written| written.counter() == counter);
-            if let Some(index) = group.clone().position(|written| alike(written.version, version)) {
+            // Where versions are observed they are wholly known; one without a value is a deletion,
+            // which nobody reads.
+            let observed = self.context.observed;
+            let is_it = |written: &Written| {
+                if observed { written.version == version } else { alike(written.version, version) }
+            };
+            if let Some(index) = group.clone().position(is_it) {
                 return Some(Seen::Chain(first + index));
             }
         }

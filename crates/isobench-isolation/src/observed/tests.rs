@@ -228,6 +228,18 @@ fn a_row_written_again_after_a_subtransaction_is_read_from_its_last_write() {
 }
 
 #[test]
+fn what_is_read_is_not_a_deletion_that_may_be_as_old() {
+    // Two single statements that overlap; the second reads what the first wrote, and deletes it.
+    let mut log = LogWriter::new();
+    log.commit(5, 25, &[read(1, 101), update(1, 103), delete(1, 103)]);
+    log.commit(0, 20, &[update(1, 101)]);
+    log.commit(0, 30, &[update(1, 102)]);
+    let history = log.history();
+    assert!(told(&history).starts_with("T1 client=1 5..25: r t 1 = v1/101 @0, w t 1 = v1 @0"));
+    assert_eq!(kept(&history), Some(true));
+}
+
+#[test]
 fn own_reads_of_writes_that_are_left_out_prove_nothing() {
     // Nothing proves which of the two came first, so only the last write of each is kept.
     let mut log = LogWriter::new();
