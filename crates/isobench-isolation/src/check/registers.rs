@@ -439,7 +439,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                 self.versions.chain[first..].iter().take_while(|written| written.counter() == counter);
             // Where versions are observed they are wholly known; one without a value is a deletion,
             // which nobody reads.
-            let observed = self.context.observed;
+            let observed = self.context.observed();
             let is_it = |written: &Written| {
                 if observed { written.version == version } else { alike(written.version, version) }
             };

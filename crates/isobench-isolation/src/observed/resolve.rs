@@ -37,6 +37,8 @@ pub(super) struct Written {
     /// Its place in the proved order; `None` if its transaction isn't known to be committed, or
     /// another write of its own transaction stands for it.
     pub(super) counter: Option<u64>,
+    /// True if earlier writes of the row by its transaction got no counter.
+    pub(super) partial: bool,
 }
 
 impl Written {
@@ -76,7 +78,22 @@ pub(super) struct Row {
     pub(super) initial: Option<u32>,
     /// True if the first known write may be an insertion. If the row existed before the run, its
     /// deletion wasn't seen.
-    inserted: bool,
+    pub(super) inserted: bool,
+    /// True if the row was inserted in the run, and a transaction of unknown outcome wrote it: it may
+    /// have deleted it, too, and isn't known to be of the same object as the others.
+    unsettled: bool,
+}
+
+/// The origin of a version that was read.
+enum Origin {
+    /// This version of the history.
+    Known(Version),
+    /// A version that is known, but left out of the history.
+    LeftOut,
+    /// It existed before the run, but the first known write of the row inserts it.
+    Deleted,
+    /// Nobody is known to have written it.
+    Unseen,
 }
 
 /// The writes of a log, and what they prove.
@@ -127,9 +144,8 @@ where
         resolution.commits = CommitOrder::of(&mut resolution, &committed);
     }
     resolution.order();
-    let mut number = 0;
     for chunk in chunks()? {
-        resolution.inspect(chunk?.as_ref(), &mut number).map_err(damaged)?;
+        resolution.inspect(chunk?.as_ref()).map_err(damaged)?;
     }
     let mut history = History::new(resolution.description.names());
     history.set_dropped(resolution.description.dropped);
@@ -177,7 +193,14 @@ impl Resolution {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
-            self.rows.push(Row { key, writes: Vec::new(), doubtful: false, initial: None, inserted: false });
+            self.rows.push(Row {
+                key,
+                writes: Vec::new(),
+                doubtful: false,
+                initial: None,
+                inserted: false,
+                unsettled: false,
+            });
         }
         number
     }
@@ -243,7 +266,16 @@ impl Resolution {
         let row = self.row_to_write(key);
         let columns = self.keep(columns);
         let index = u32::try_from(self.writes.len()).unwrap_or(u32::MAX);
-        self.writes.push(Written { row, attempt, writer, replaced, answered: 0, columns, counter: None });
+        self.writes.push(Written {
+            row,
+            attempt,
+            writer,
+            replaced,
+            answered: 0,
+            columns,
+            counter: None,
+            partial: false,
+        });
         self.rows[row as usize].writes.push(index);
         if writer == 0 {
             return;
@@ -260,7 +292,9 @@ impl Resolution {
 
     /// The committed attempt that a transaction of the server is.
     pub(super) fn committed_attempt(&self, transaction: u32) -> Option<u32> {
-        self.owners.get(&transaction).copied().filter(|attempt| self.commits(*attempt))
+        let committed =
+            |attempt: &u32| self.attempts[*attempt as usize].outcome == TransactionOutcome::Committed;
+        self.owners.get(&transaction).copied().filter(committed)
     }
 
     /// Adds a write that is known from the second source only.
@@ -278,6 +312,8 @@ impl Resolution {
     fn order(&mut self) {
         for number in 0..self.rows.len() {
             let all = std::mem::take(&mut self.rows[number].writes);
+            let inserts = |write: &u32| self.writes[*write as usize].replaced == Replaced::Nothing;
+            self.rows[number].unsettled = self.rows[number].doubtful && all.iter().any(inserts);
             let committed = |write: &u32| {
                 let attempt = self.writes[*write as usize].attempt;
                 self.attempts[attempt as usize].outcome == TransactionOutcome::Committed
@@ -369,7 +405,7 @@ impl Resolution {
                     let write = &mut self.writes[first as usize];
                     let inserts = write.replaced == Replaced::Nothing;
                     let counter = tied.unwrap_or_else(|| next(&mut self.rows[number], inserts));
-                    (write.counter, write.columns) = (Some(counter), columns);
+                    (write.counter, write.columns, write.partial) = (Some(counter), columns, skipped > 0);
                     ordered.push(first);
                 }
             }
@@ -413,46 +449,37 @@ impl Resolution {
 
     /// Reads a chunk for versions whose writers weren't seen: then others write to the table, or a
     /// statement wrote more than it showed.
-    fn inspect(&mut self, chunk: &[u8], number: &mut u32) -> Result<(), &'static str> {
+    fn inspect(&mut self, chunk: &[u8]) -> Result<(), &'static str> {
         let mut chunk = Chunk::new(chunk);
         while let Some((_, operations)) = chunk.attempt()? {
             for _ in 0..operations {
                 let (ObservedOperation::Read { key, writer, .. }, _) = chunk.operation()? else { continue };
-                let version = self.read(key, writer, *number);
-                let explained = version.is_some_and(|version| {
-                    let doubtful = self.row(key).is_some_and(|row| self.rows[row as usize].doubtful);
-                    doubtful || !self.deleted_unseen(key, version)
-                });
+                let doubtful = || self.row(key).is_some_and(|row| self.rows[row as usize].doubtful);
+                let explained = match self.origin(key, writer) {
+                    Origin::Known(_) | Origin::LeftOut => true,
+                    Origin::Deleted => doubtful(),
+                    Origin::Unseen => false,
+                };
                 if !explained && let Some(table) = self.description.tables.get_mut(usize::from(key.table)) {
                     table.closed = false;
                 }
             }
-            *number += 1;
         }
         Ok(())
     }
 
-    /// The version that an attempt read.
-    fn read(&self, key: Key, writer: u32, attempt: u32) -> Option<Version> {
-        let written = self.row(key).and_then(|row| self.by_writer.get(&(row, writer)));
-        if let Some(written) = written {
+    /// The origin of a version that was read.
+    fn origin(&self, key: Key, writer: u32) -> Origin {
+        let row = self.row(key);
+        if let Some(written) = row.and_then(|row| self.by_writer.get(&(row, writer))) {
             let written = &self.writes[*written as usize];
-            return (written.attempt == attempt
-                || written.counter.is_some()
-                || !self.commits(written.attempt))
-            .then(|| written.version());
+            return if self.is_shown(written) { Origin::Known(written.version()) } else { Origin::LeftOut };
         }
-        (!self.owners.contains_key(&writer) && self.is_initial(writer)).then_some(Version::INITIAL)
-    }
-
-    /// True if a version existed before the run, but the first known write of the row inserts it.
-    fn deleted_unseen(&self, key: Key, version: Version) -> bool {
-        let row = self.row(key).map(|row| &self.rows[row as usize]);
-        version == Version::INITIAL && row.is_some_and(|row| row.inserted)
-    }
-
-    fn commits(&self, attempt: u32) -> bool {
-        self.attempts[attempt as usize].outcome == TransactionOutcome::Committed
+        if self.owners.contains_key(&writer) || !self.is_initial(writer) {
+            return Origin::Unseen;
+        }
+        let inserted = row.is_some_and(|row| self.rows[row as usize].inserted);
+        if inserted { Origin::Deleted } else { Origin::Known(Version::INITIAL) }
     }
 
     /// Reads a chunk and adds its attempts to the history.
@@ -476,7 +503,7 @@ impl Resolution {
                 match operation {
                     ObservedOperation::Read { key, writer, .. } => {
                         self.emit_unseen(&mut unseen, Some(writer), &mut own, &mut draft);
-                        if let Some(version) = self.read_of(key, writer, *number, &own) {
+                        if let Some(version) = self.read_of(key, writer, &own) {
                             let key = self.name(key);
                             draft.push_by(Operation::Read { key, version }, statement);
                         }
@@ -546,24 +573,32 @@ impl Resolution {
 
     /// The version that an attempt read after its own writes; `None` if nothing follows from the
     /// read.
-    fn read_of(&mut self, key: Key, writer: u32, attempt: u32, own: &OwnWrites) -> Option<Version> {
+    fn read_of(&mut self, key: Key, writer: u32, own: &OwnWrites) -> Option<Version> {
         let own = self.row(key).and_then(|row| own.get(&row));
         let latest = own.map(|own| self.writes[own.latest]);
         if let Some(latest) = latest.filter(|latest| latest.writer == writer) {
             return self.is_shown(&latest).then(|| latest.version());
         }
-        let version = self.read(key, writer, attempt);
-        self.reads_left += u64::from(version.is_none());
-        // A snapshot can have the row that another transaction has deleted beside the one that its
-        // own transaction inserted.
-        let beside = own.is_some_and(|own| own.inserts);
-        version.filter(|version| !beside && !self.deleted_unseen(key, *version))
+        match self.origin(key, writer) {
+            // A snapshot can have the row that another transaction has deleted beside the one that
+            // its own transaction inserted.
+            Origin::Known(version) => (!own.is_some_and(|own| own.inserts)).then_some(version),
+            Origin::Unseen => {
+                self.reads_left += 1;
+                None
+            }
+            Origin::LeftOut | Origin::Deleted => None,
+        }
     }
 
     /// True if a write becomes part of the history. What another transaction must never read needs
     /// only its writer.
     fn is_shown(&self, write: &Written) -> bool {
-        write.counter.is_some() || !self.commits(write.attempt) && !write.is_deletion()
+        match self.attempts[write.attempt as usize].outcome {
+            TransactionOutcome::Committed => write.counter.is_some(),
+            TransactionOutcome::Aborted => !write.is_deletion(),
+            TransactionOutcome::Unknown => !write.is_deletion() && !self.rows[write.row as usize].unsettled,
+        }
     }
 
     /// The key in the history.

@@ -10,7 +10,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::log::Replaced;
 use super::predicate::{Comparison, Predicate};
 use super::resolve::{OwnWrites, Resolution, Row, Written};
 use crate::history::Key;
@@ -167,9 +166,8 @@ impl Matching<'_> {
             row.writes.iter().map(|write| &self.resolution.writes[*write as usize]).collect();
         let groups: Vec<&[&Written]> = writes.chunk_by(|a, b| a.counter == b.counter).collect();
         let misses = |group: &[&Written]| !group.iter().all(|write| self.written(row, write));
-        let first = groups.first()?;
-        let existed = first.iter().all(|write| write.replaced != Replaced::Nothing);
-        let initial_misses = !(existed && self.matches(row, row.initial));
+        groups.first()?;
+        let initial_misses = row.inserted || !self.matches(row, row.initial);
         let last_miss = groups.iter().rposition(|group| misses(group));
         if last_miss.is_none() && !initial_misses {
             // It should have been found. Whatever that means, it orders nothing.
@@ -189,9 +187,11 @@ impl Matching<'_> {
         (after.is_some() || before.is_some()).then_some((after, before))
     }
 
-    /// True if a version is known to match.
+    /// True if a version is known to match, and those of the same transaction that were left out
+    /// aren't of interest. (PostgreSQL at read committed: an UPDATE that waits for a transaction which
+    /// deletes the row and inserts it again doesn't find it.)
     fn written(&self, row: &Row, write: &Written) -> bool {
-        !write.is_deletion() && self.matches(row, write.columns)
+        !write.is_deletion() && !write.partial && self.matches(row, write.columns)
     }
 
     fn matches(&self, row: &Row, columns: Option<u32>) -> bool {
