@@ -503,7 +503,7 @@ impl Resolution {
                 match operation {
                     ObservedOperation::Read { key, writer, .. } => {
                         self.emit_unseen(&mut unseen, Some(writer), &mut own, &mut draft);
-                        if let Some(version) = self.read_of(key, writer, &own) {
+                        if let Some(version) = self.read_of(key, writer, *number, &own) {
                             let key = self.name(key);
                             draft.push_by(Operation::Read { key, version }, statement);
                         }
@@ -573,11 +573,16 @@ impl Resolution {
 
     /// The version that an attempt read after its own writes; `None` if nothing follows from the
     /// read.
-    fn read_of(&mut self, key: Key, writer: u32, own: &OwnWrites) -> Option<Version> {
+    fn read_of(&mut self, key: Key, writer: u32, attempt: u32, own: &OwnWrites) -> Option<Version> {
         let own = self.row(key).and_then(|row| own.get(&row));
         let latest = own.map(|own| self.writes[own.latest]);
         if let Some(latest) = latest.filter(|latest| latest.writer == writer) {
             return self.is_shown(&latest).then(|| latest.version());
+        }
+        let written = self.row(key).and_then(|row| self.by_writer.get(&(row, writer)));
+        if written.is_some_and(|written| self.writes[*written as usize].attempt == attempt) {
+            // Its own, of before or after a write that wasn't seen.
+            return None;
         }
         match self.origin(key, writer) {
             // A snapshot can have the row that another transaction has deleted beside the one that

@@ -355,3 +355,14 @@ fn a_deletion_that_is_left_out_may_have_been_looked_at() {
     let history = log.history();
     assert_eq!(kept_at(&history, Model::ReadCommitted), Some(true));
 }
+
+#[test]
+fn own_writes_that_are_not_seen_are_not_other_writes() {
+    // A function updates the row, then the script reads it, and updates it itself.
+    let mut log = LogWriter::new();
+    let unseen = ObservedOperation::Unseen { table: 0 };
+    log.commit(0, 20, &[unseen, read(1, 101), update(1, 101), read(1, 101), answered(10)]);
+    let history = log.history();
+    assert_eq!(told(&history), "T1 client=1 0..20: w t 1 = v1/101 @0, r t 1 = v1/101 @0");
+    assert_eq!(kept(&history), Some(true));
+}
