@@ -90,7 +90,7 @@ fn never_accused(level: Level) -> Vec<(Style, Power)> {
     let mut powers = Style::ALL.map(|style| (style, Power::default()));
     let mut all = Decided::default();
     for seed in seeds(3500) {
-        let settings = RunSettings { level, defect: None, seed, blocks: seed % 5 == 0 };
+        let settings = RunSettings { level, defect: None, seed, blocks: seed % 5 == 0, style: None };
         let run = clients::run(settings);
         let history = run.log.resolve();
         let report = examine(&history);
@@ -160,8 +160,13 @@ fn planted_defects_are_found() {
     for case in &CASES {
         let (mut shown, mut found) = (0, 0);
         for seed in seeds(case.runs) {
-            let settings =
-                RunSettings { level: case.level, defect: Some(case.defect), seed, blocks: seed % 2 == 0 };
+            let settings = RunSettings {
+                level: case.level,
+                defect: Some(case.defect),
+                seed,
+                blocks: seed % 2 == 0,
+                style: Some(case.style),
+            };
             let run = clients::run(settings);
             if run.database.shows_defect() {
                 let report = examine(&run.log.resolve());
@@ -170,7 +175,10 @@ fn planted_defects_are_found() {
                 found += u64::from(contradicts(&report, Guarantee::of(strongest.model)));
             }
         }
-        println!("{:?} at {:?}: shows in {shown} runs, found in {found}", case.defect, case.level);
+        println!(
+            "{:?} at {:?} {:?}: shows in {shown} runs, found in {found}",
+            case.defect, case.level, case.style
+        );
         assert!(shown >= 50, "{:?} at {:?} shows in {shown} runs only", case.defect, case.level);
         assert!(found * 100 >= shown * case.least, "{:?}: {found} of {shown}", case.defect);
     }
@@ -184,7 +192,7 @@ fn omissions_accuse_nobody() {
         let mut weaker = 0;
         for seed in seeds(900) {
             let level = Level::ALL[usize::try_from(seed % 3).expect("below 3")];
-            let settings = RunSettings { level, defect: None, seed, blocks: false };
+            let settings = RunSettings { level, defect: None, seed, blocks: false, style: None };
             let run = clients::run(settings);
             let whole = examine(&run.log.resolve());
             let mut random = fastrand::Rng::with_seed(seed);

@@ -27,6 +27,8 @@ pub struct RunSettings {
     pub seed: u64,
     /// True if all scripts are blocks of separate statements, and every COMMIT is answered.
     pub blocks: bool,
+    /// What the scripts do; `None`: anything, at random.
+    pub style: Option<Style>,
 }
 
 /// A run, and what really happened.
@@ -100,7 +102,8 @@ struct Simulation {
 /// Runs a random workload.
 pub fn run(settings: RunSettings) -> Run {
     let mut random = fastrand::Rng::with_seed(settings.seed);
-    let style = *random.choice(&Style::ALL).unwrap_or(&Style::Anything);
+    let any = Style::ALL[random.usize(0..Style::ALL.len())];
+    let style = settings.style.unwrap_or(any);
     // Often just before the numbers start again.
     let first = if random.bool() { u32::MAX - random.u32(0..40) } else { random.u32(100..1_000_000) };
     let mut database = Database::new(settings.level, settings.defect, first, random.fork());

@@ -1,6 +1,7 @@
 //! Defects of the simulated database that are planted, and their effects.
 
 use super::database::{Database, Level, State};
+use super::scripts::Style;
 
 /// A defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,26 +71,27 @@ impl Database {
     }
 }
 
-/// A defect at the level whose promise it breaks, and the least percentage of the runs in which it
-/// took effect that must be accused.
+/// A defect at the level whose promise it breaks, the scripts that notice it, and the least
+/// percentage of the runs in which it took effect that must be accused.
 pub struct PlantedCase {
     pub defect: Defect,
     pub level: Level,
+    pub style: Style,
     pub least: u64,
     pub runs: u64,
 }
 
-const fn case(defect: Defect, level: Level, least: u64, runs: u64) -> PlantedCase {
-    PlantedCase { defect, level, least, runs }
+const fn case(defect: Defect, level: Level, style: Style, least: u64, runs: u64) -> PlantedCase {
+    PlantedCase { defect, level, style, least, runs }
 }
 
 pub const CASES: [PlantedCase; 8] = [
-    case(Defect::StaleRead, Level::RepeatableRead, 1, 600),
-    case(Defect::DroppedWrite, Level::RepeatableRead, 1, 600),
-    case(Defect::SwappedVersions, Level::RepeatableRead, 1, 600),
-    case(Defect::DirtyRead, Level::ReadCommitted, 1, 1500),
-    case(Defect::MissedRow, Level::Serializable, 1, 600),
-    case(Defect::LockNotHeld, Level::RepeatableRead, 1, 600),
-    case(Defect::LockNotHeld, Level::ReadCommitted, 1, 600),
-    case(Defect::LastUpdaterWins, Level::RepeatableRead, 1, 600),
+    case(Defect::StaleRead, Level::RepeatableRead, Style::OneRow, 40, 600),
+    case(Defect::DroppedWrite, Level::RepeatableRead, Style::ReadThenWrite, 38, 600),
+    case(Defect::SwappedVersions, Level::RepeatableRead, Style::ReadThenWrite, 38, 600),
+    case(Defect::DirtyRead, Level::ReadCommitted, Style::OneRow, 55, 1500),
+    case(Defect::MissedRow, Level::Serializable, Style::SearchThenWrite, 10, 600),
+    case(Defect::LockNotHeld, Level::RepeatableRead, Style::ReadThenWrite, 55, 600),
+    case(Defect::LockNotHeld, Level::ReadCommitted, Style::OneRow, 8, 600),
+    case(Defect::LastUpdaterWins, Level::RepeatableRead, Style::TwoRows, 85, 600),
 ];
