@@ -364,7 +364,8 @@ pub struct History {
 /// The origin of a history that was observed ([`crate::observed`]), and the limits of what was seen.
 ///
 /// In such a history the counters are proved, not read: two versions with the same counter are those
-/// of which nothing proves which came first.
+/// of which nothing proves which came first, and a counter is left out before a row that is inserted
+/// again, which is another object with the same key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// The SQL statements, each with file and line.

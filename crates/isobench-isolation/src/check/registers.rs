@@ -195,12 +195,16 @@ impl<S: Sink> Examination<'_, '_, S> {
     }
 
     /// Adds write-write dependencies between versions whose counters are proved: each is followed by
-    /// all those with the next counter.
+    /// all those with the next counter, unless it is left out.
     fn proved_order(&mut self) {
         let mut start = 0;
         while start < self.versions.chain.len() {
             let middle = self.versions.group_end(start);
             let end = self.versions.group_end(middle);
+            if !self.versions.same_object(middle..end) {
+                start = middle;
+                continue;
+            }
             let targets: Vec<OperationRef> =
                 self.versions.chain[middle..end].iter().map(|written| written.place).collect();
             let count = targets.len();
@@ -396,13 +400,15 @@ impl<S: Sink> Examination<'_, '_, S> {
         let context = self.context;
         let end = self.versions.group_end(next);
         let group = &self.versions.chain[next..end];
-        if group.iter().any(|written| written.place.transaction == place.transaction) {
+        let own = group.iter().any(|written| written.place.transaction == place.transaction);
+        if own || !self.versions.same_object(next..end) {
             return;
         }
         let mut label = Label::ReadWrite;
         if let (Some((write, Version { counter: Some(counter), .. })), Some(first)) =
             (first_write, group.first())
             && first.counter() < counter
+            && self.versions.same_object(next..self.versions.at_or_after(counter) + 1)
         {
             label = Label::Lost;
             if !*lost {
@@ -431,7 +437,13 @@ impl<S: Sink> Examination<'_, '_, S> {
             let first = self.versions.at_or_after(counter);
             let group =
                 self.versions.chain[first..].iter().take_while(|written| written.counter() == counter);
-            if let Some(index) = group.clone().position(|written| alike(written.version, version)) {
+            // Where versions are observed they are wholly known; one without a value is a deletion,
+            // which nobody reads.
+            let observed = self.context.observed();
+            let is_it = |written: &Written| {
+                if observed { written.version == version } else { alike(written.version, version) }
+            };
+            if let Some(index) = group.clone().position(is_it) {
                 return Some(Seen::Chain(first + index));
             }
         }

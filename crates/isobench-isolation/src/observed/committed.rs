@@ -114,8 +114,16 @@ impl CommitOrder {
             CommittedChange::Updated | CommittedChange::Deleted => Replaced::Unknown,
         };
         let writer = if deleted { 0 } else { transaction };
-        let write =
-            Written { row, attempt, writer, replaced, answered: u64::MAX, columns: None, counter: None };
+        let write = Written {
+            row,
+            attempt,
+            writer,
+            replaced,
+            answered: u64::MAX,
+            columns: None,
+            counter: None,
+            partial: false,
+        };
         let index = resolution.add_unseen(write);
         self.unseen.entry(attempt).or_default().push(index);
     }

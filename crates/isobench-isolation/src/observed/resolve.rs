@@ -1,18 +1,22 @@
 //! From a log to a history: versions get the counters that their order proves.
 //!
 //! The log is read three times: for the writes, for the reads whose writers weren't seen, and for
-//! the history. So memory is needed for writes, not for reads.
+//! the history (`emit`). So memory is needed for writes, not for reads.
+
+mod counters;
+mod emit;
 
 use std::collections::hash_map::Entry;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
+use super::ObservedDescription;
 use super::committed::CommitOrder;
 use super::log::{Chunk, ObservedOperation, Replaced};
-use super::order::{Writer, prove};
-use super::search::{Search, Searches};
-use super::{KeyForm, ObservedDescription};
-use crate::history::{Draft, FormatError, History, Key, Operation, Provenance, TransactionOutcome, Version};
+use super::search::Searches;
+use crate::history::{FormatError, History, Key, TransactionOutcome, Version};
+
+pub(super) use emit::OwnWrites;
 
 /// An attempt, by its position in the log.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +41,8 @@ pub(super) struct Written {
     /// Its place in the proved order; `None` if its transaction isn't known to be committed, or
     /// another write of its own transaction stands for it.
     pub(super) counter: Option<u64>,
+    /// True if earlier writes of the row by its transaction got no counter.
+    pub(super) partial: bool,
 }
 
 impl Written {
@@ -61,6 +67,12 @@ pub(super) struct Row {
     pub(super) doubtful: bool,
     /// The position of the columns' values of the initial version, if they were seen.
     pub(super) initial: Option<u32>,
+    /// True if the first known write may be an insertion. If the row existed before the run, its
+    /// deletion wasn't seen.
+    pub(super) inserted: bool,
+    /// True if the row was inserted in the run, and a transaction of unknown outcome wrote it: it may
+    /// have deleted it, too, and isn't known to be of the same object as the others.
+    unsettled: bool,
 }
 
 /// The writes of a log, and what they prove.
@@ -71,7 +83,8 @@ pub(super) struct Resolution {
     pub(super) rows: Vec<Row>,
     pub(super) writes: Vec<Written>,
     pub(super) columns: Vec<i64>,
-    /// The writes, by row and (sub)transaction; of several, the first.
+    /// The writes, by row and (sub)transaction; of several, the first, or of those of a committed
+    /// transaction the one that others can see.
     by_writer: FxHashMap<(u32, u32), u32>,
     /// The attempt that each (sub)transaction belongs to.
     owners: FxHashMap<u32, u32>,
@@ -110,9 +123,8 @@ where
         resolution.commits = CommitOrder::of(&mut resolution, &committed);
     }
     resolution.order();
-    let mut number = 0;
     for chunk in chunks()? {
-        resolution.inspect(chunk?.as_ref(), &mut number).map_err(damaged)?;
+        resolution.inspect(chunk?.as_ref()).map_err(damaged)?;
     }
     let mut history = History::new(resolution.description.names());
     history.set_dropped(resolution.description.dropped);
@@ -160,7 +172,14 @@ impl Resolution {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
-            self.rows.push(Row { key, writes: Vec::new(), doubtful: false, initial: None });
+            self.rows.push(Row {
+                key,
+                writes: Vec::new(),
+                doubtful: false,
+                initial: None,
+                inserted: false,
+                unsettled: false,
+            });
         }
         number
     }
@@ -226,7 +245,16 @@ impl Resolution {
         let row = self.row_to_write(key);
         let columns = self.keep(columns);
         let index = u32::try_from(self.writes.len()).unwrap_or(u32::MAX);
-        self.writes.push(Written { row, attempt, writer, replaced, answered: 0, columns, counter: None });
+        self.writes.push(Written {
+            row,
+            attempt,
+            writer,
+            replaced,
+            answered: 0,
+            columns,
+            counter: None,
+            partial: false,
+        });
         self.rows[row as usize].writes.push(index);
         if writer == 0 {
             return;
@@ -243,7 +271,9 @@ impl Resolution {
 
     /// The committed attempt that a transaction of the server is.
     pub(super) fn committed_attempt(&self, transaction: u32) -> Option<u32> {
-        self.owners.get(&transaction).copied().filter(|attempt| self.commits(*attempt))
+        let committed =
+            |attempt: &u32| self.attempts[*attempt as usize].outcome == TransactionOutcome::Committed;
+        self.owners.get(&transaction).copied().filter(committed)
     }
 
     /// Adds a write that is known from the second source only.
@@ -261,6 +291,8 @@ impl Resolution {
     fn order(&mut self) {
         for number in 0..self.rows.len() {
             let all = std::mem::take(&mut self.rows[number].writes);
+            let inserts = |write: &u32| self.writes[*write as usize].replaced == Replaced::Nothing;
+            self.rows[number].unsettled = self.rows[number].doubtful && all.iter().any(inserts);
             let committed = |write: &u32| {
                 let attempt = self.writes[*write as usize].attempt;
                 self.attempts[attempt as usize].outcome == TransactionOutcome::Committed
@@ -280,219 +312,10 @@ impl Resolution {
         self.unwritten = FxHashMap::default();
     }
 
-    /// Assigns counters to the committed writes of a row, which are in the order of the log. Returns
-    /// those that got one, in their order, and whether the evidence is contradictory.
-    fn order_row(&mut self, number: usize, writes: &[u32]) -> (Vec<u32>, bool) {
-        let mut of: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-        let mut writers = Vec::new();
-        for &index in writes {
-            let write = self.writes[index as usize];
-            let own = of.entry(write.attempt).or_default();
-            if own.is_empty() {
-                let replaced = match write.replaced {
-                    Replaced::By(writer) => self.by_writer.get(&(write.row, writer)),
-                    Replaced::Unknown | Replaced::Nothing => None,
-                };
-                let replaced = replaced.map(|before| self.writes[*before as usize].attempt);
-                let sent = self.attempts[write.attempt as usize].sent;
-                let committed =
-                    |attempt: &u32| self.attempts[*attempt as usize].outcome == TransactionOutcome::Committed;
-                let replaced = replaced.filter(|attempt| *attempt != write.attempt).filter(committed);
-                writers.push(Writer { attempt: write.attempt, acquired: write.answered, sent, replaced });
-            }
-            own.push(index);
-        }
-        let proved = prove(&mut writers);
-        let before = self.commits.differ;
-        let row = u32::try_from(number).unwrap_or(u32::MAX);
-        let decided = self.commits.sort(row, &mut writers, proved.as_deref());
-        let contradictory = proved.is_none() || self.commits.differ > before;
-        let together = || (!writers.is_empty()).then_some(0).into_iter().collect();
-        let groups = match proved {
-            _ if decided => (0..writers.len()).collect(),
-            Some(groups) if !contradictory => groups,
-            _ => together(),
-        };
-        let (mut counter, mut ordered) = (0, Vec::new());
-        for (place, start) in groups.iter().enumerate() {
-            let end = groups.get(place + 1).copied().unwrap_or(writers.len());
-            let tied = end - start > 1;
-            counter += u64::from(tied);
-            for writer in &writers[*start..end] {
-                let runs = self.runs(&of[&writer.attempt]);
-                let skipped = if tied { runs.len() - 1 } else { 0 };
-                for &(first, last) in &runs[skipped..] {
-                    counter += u64::from(!tied);
-                    let columns = self.writes[last as usize].columns;
-                    let write = &mut self.writes[first as usize];
-                    (write.counter, write.columns) = (Some(counter), columns);
-                    ordered.push(first);
-                }
-            }
-        }
-        (ordered, contradictory)
-    }
-
-    /// The first and the last of the successive writes of a transaction that look alike to others,
-    /// because one (sub)transaction made them. The first stands for all of them.
-    fn runs(&self, own: &[u32]) -> Vec<(u32, u32)> {
-        let mut runs: Vec<(u32, u32)> = Vec::new();
-        for &index in own {
-            match runs.last_mut() {
-                Some((first, last))
-                    if self.writes[*first as usize].writer == self.writes[index as usize].writer =>
-                {
-                    *last = index;
-                }
-                _ => runs.push((index, index)),
-            }
-        }
-        runs
-    }
-
     /// True if a (sub)transaction had begun before the run. Numbers are compared as PostgreSQL does,
     /// modulo 2^32; those below 3 are permanent (PostgreSQL manual, "Transactions and Identifiers").
     fn is_initial(&self, writer: u32) -> bool {
         writer < 3 || (writer.wrapping_sub(self.description.horizon)).cast_signed() < 0
-    }
-
-    /// Reads a chunk for versions whose writers weren't seen: then others write to the table, or a
-    /// statement wrote more than it showed.
-    fn inspect(&mut self, chunk: &[u8], number: &mut u32) -> Result<(), &'static str> {
-        let mut chunk = Chunk::new(chunk);
-        while let Some((_, operations)) = chunk.attempt()? {
-            for _ in 0..operations {
-                if let (ObservedOperation::Read { key, writer, .. }, _) = chunk.operation()?
-                    && self.read(key, writer, *number).is_none()
-                    && let Some(table) = self.description.tables.get_mut(usize::from(key.table))
-                {
-                    table.closed = false;
-                }
-            }
-            *number += 1;
-        }
-        Ok(())
-    }
-
-    /// The version that an attempt read.
-    fn read(&self, key: Key, writer: u32, attempt: u32) -> Option<Version> {
-        let written = self.row(key).and_then(|row| self.by_writer.get(&(row, writer)));
-        if let Some(written) = written {
-            let written = &self.writes[*written as usize];
-            return (written.attempt == attempt
-                || written.counter.is_some()
-                || !self.commits(written.attempt))
-            .then(|| written.version());
-        }
-        (!self.owners.contains_key(&writer) && self.is_initial(writer)).then_some(Version::INITIAL)
-    }
-
-    fn commits(&self, attempt: u32) -> bool {
-        self.attempts[attempt as usize].outcome == TransactionOutcome::Committed
-    }
-
-    /// Reads a chunk and adds its attempts to the history.
-    fn emit(
-        &mut self,
-        chunk: &[u8],
-        number: &mut u32,
-        searches: &mut Searches,
-        history: &mut History,
-    ) -> Result<(), &'static str> {
-        let mut chunk = Chunk::new(chunk);
-        let mut draft = Draft::new();
-        let mut next_write = self.writes[..self.shown].partition_point(|write| write.attempt < *number);
-        let mut own: FxHashSet<u32> = FxHashSet::default();
-        while let Some((transaction, operations)) = chunk.attempt()? {
-            draft.clear();
-            own.clear();
-            let mut unseen = self.commits.unseen.remove(number).unwrap_or_default();
-            for _ in 0..operations {
-                let (operation, statement) = chunk.operation()?;
-                match operation {
-                    ObservedOperation::Read { key, writer, .. } => {
-                        self.emit_unseen(&mut unseen, Some(writer), &mut draft);
-                        match self.read(key, writer, *number) {
-                            Some(version) => {
-                                let key = self.name(key);
-                                draft.push_by(Operation::Read { key, version }, statement);
-                            }
-                            None => self.reads_left += 1,
-                        }
-                    }
-                    ObservedOperation::Write { key, .. } | ObservedOperation::Delete { key, .. } => {
-                        let write = self.writes[next_write];
-                        next_write += 1;
-                        own.insert(write.row);
-                        // What another transaction must never read needs only its writer.
-                        let shown = write.counter.is_some() || !self.commits(*number) && !write.is_deletion();
-                        if shown {
-                            let (key, version) = (self.name(key), write.version());
-                            draft.push_by(Operation::Write { key, version }, statement);
-                        }
-                    }
-                    ObservedOperation::Search { table, predicate, key, operands, found } => {
-                        if transaction.outcome == TransactionOutcome::Committed {
-                            let attempt = *number;
-                            let search = Search { table, predicate, key, operands, found, attempt };
-                            for (key, missed) in searches.missed(self, &search, &own) {
-                                let key = self.name(key);
-                                let (after, before) = missed;
-                                draft.push_by(Operation::Missed { key, after, before }, statement);
-                            }
-                        }
-                    }
-                    ObservedOperation::Answered { .. } | ObservedOperation::Unseen { .. } => {}
-                }
-            }
-            self.emit_unseen(&mut unseen, None, &mut draft);
-            history.push(transaction, &draft);
-            *number += 1;
-        }
-        Ok(())
-    }
-
-    /// Adds writes that no statement showed: those of this (sub)transaction, whose version is about
-    /// to be read, or all.
-    fn emit_unseen(&mut self, unseen: &mut Vec<u32>, before: Option<u32>, draft: &mut Draft) {
-        unseen.retain(|index| {
-            let write = self.writes[*index as usize];
-            let due = before.is_none_or(|writer| writer == write.writer);
-            if due && write.counter.is_some() {
-                let (key, version) = (self.name(self.rows[write.row as usize].key), write.version());
-                draft.push(Operation::Write { key, version });
-            }
-            !due
-        });
-    }
-
-    /// The key in the history.
-    fn name(&mut self, key: Key) -> Key {
-        let table = usize::from(key.table);
-        if self.description.tables.get(table).is_none_or(|table| table.key == KeyForm::Integer) {
-            return key;
-        }
-        let texts = &mut self.texts[table];
-        let known = &self.description.texts;
-        let id = *self.keys.entry((key.table, key.id)).or_insert_with(|| {
-            let text = usize::try_from(key.id).ok().and_then(|number| known.get(number));
-            texts.push(text.cloned().unwrap_or_default());
-            i64::try_from(texts.len() - 1).unwrap_or(i64::MAX)
-        });
-        Key { id, ..key }
-    }
-
-    fn provenance(self, searches: &Searches) -> Provenance {
-        let texts = (0_u16..).zip(self.texts).filter(|(_, texts)| !texts.is_empty());
-        Provenance {
-            statements: self.description.statements,
-            keys: texts.collect(),
-            searches: searches.done,
-            searches_left: searches.left,
-            reads_left: self.reads_left,
-            orders_agreed: self.commits.agreed,
-            orders_differ: self.commits.differ,
-        }
     }
 
     /// The values of a version's columns.

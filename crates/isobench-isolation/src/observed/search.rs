@@ -10,9 +10,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::log::Replaced;
 use super::predicate::{Comparison, Predicate};
-use super::resolve::{Resolution, Row, Written};
+use super::resolve::{OwnWrites, Resolution, Row, Written};
 use crate::history::Key;
 
 /// The most versions that are compared with conditions.
@@ -66,7 +65,7 @@ impl Searches {
         &mut self,
         resolution: &Resolution,
         search: &Search<'_>,
-        own: &rustc_hash::FxHashSet<u32>,
+        own: &OwnWrites,
     ) -> Vec<(Key, Between)> {
         let description = &resolution.description;
         let closed = description.tables.get(usize::from(search.table)).is_some_and(|table| table.closed);
@@ -84,7 +83,7 @@ impl Searches {
         let mut missed = Vec::new();
         for number in rows {
             let row = &resolution.rows[number as usize];
-            if row.doubtful || own.contains(&number) || found.binary_search(&row.key.id).is_ok() {
+            if row.doubtful || own.contains_key(&number) || found.binary_search(&row.key.id).is_ok() {
                 continue;
             }
             self.effort = self.effort.saturating_sub(row.writes.len() as u64);
@@ -167,9 +166,8 @@ impl Matching<'_> {
             row.writes.iter().map(|write| &self.resolution.writes[*write as usize]).collect();
         let groups: Vec<&[&Written]> = writes.chunk_by(|a, b| a.counter == b.counter).collect();
         let misses = |group: &[&Written]| !group.iter().all(|write| self.written(row, write));
-        let first = groups.first()?;
-        let existed = first.iter().all(|write| write.replaced != Replaced::Nothing);
-        let initial_misses = !(existed && self.matches(row, row.initial));
+        groups.first()?;
+        let initial_misses = row.inserted || !self.matches(row, row.initial);
         let last_miss = groups.iter().rposition(|group| misses(group));
         if last_miss.is_none() && !initial_misses {
             // It should have been found. Whatever that means, it orders nothing.
@@ -189,9 +187,11 @@ impl Matching<'_> {
         (after.is_some() || before.is_some()).then_some((after, before))
     }
 
-    /// True if a version is known to match.
+    /// True if a version is known to match, and those of the same transaction that were left out
+    /// aren't of interest. (PostgreSQL at read committed: an UPDATE that waits for a transaction which
+    /// deletes the row and inserts it again doesn't find it.)
     fn written(&self, row: &Row, write: &Written) -> bool {
-        !write.is_deletion() && self.matches(row, write.columns)
+        !write.is_deletion() && !write.partial && self.matches(row, write.columns)
     }
 
     fn matches(&self, row: &Row, columns: Option<u32>) -> bool {

@@ -204,3 +204,165 @@ fn several_writes_of_one_transaction_are_one_version() {
     );
     assert_eq!(kept(&history), Some(true));
 }
+
+#[test]
+fn a_row_written_again_after_a_subtransaction_is_read_from_its_last_write() {
+    // 101, a savepoint with 102, released, and 101 again: others see 101.
+    let mut log = LogWriter::new();
+    let writes = [update(1, 101), update(1, 102), read(1, 102), update(1, 101), read(1, 101)];
+    log.commit(0, 20, &[writes[0], writes[1], writes[2], writes[3], writes[4], answered(10)]);
+    log.commit(30, 40, &[read(1, 101)]);
+    let history = log.history();
+    assert_eq!(
+        told(&history),
+        "T1 client=1 0..20: w t 1 = v1/101 @0, w t 1 = v2/102 @0, r t 1 = v2/102 @0, w t 1 = v3/101 @0, \
+         r t 1 = v3/101 @0\n\
+         T2 client=2 30..40: r t 1 = v3/101 @0"
+    );
+    assert_eq!(kept(&history), Some(true));
+    // What it overwrote itself must not be seen by others.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[writes[0], writes[1], writes[3], answered(10)]);
+    log.commit(30, 40, &[read(1, 102)]);
+    assert_eq!(kept(&log.history()), Some(false));
+}
+
+#[test]
+fn what_is_read_is_not_a_deletion_that_may_be_as_old() {
+    // Two single statements that overlap; the second reads what the first wrote, and deletes it.
+    let mut log = LogWriter::new();
+    log.commit(5, 25, &[read(1, 101), update(1, 103), delete(1, 103)]);
+    log.commit(0, 20, &[update(1, 101)]);
+    log.commit(0, 30, &[update(1, 102)]);
+    let history = log.history();
+    assert!(told(&history).starts_with("T1 client=1 5..25: r t 1 = v1/101 @0, w t 1 = v1 @0"));
+    assert_eq!(kept(&history), Some(true));
+}
+
+#[test]
+fn own_reads_of_writes_that_are_left_out_prove_nothing() {
+    // Nothing proves which of the two came first, so only the last write of each is kept.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[update(1, 101), read(1, 101), update(1, 102), read(1, 102)]);
+    log.commit(5, 25, &[update(1, 103)]);
+    let history = log.history();
+    assert_eq!(
+        told(&history),
+        "T1 client=1 0..20: w t 1 = v1/102 @0, r t 1 = v1/102 @0\nT2 client=2 5..25: w t 1 = v1/103 @0"
+    );
+    assert_eq!(kept(&history), Some(true));
+}
+
+/// A write, its writer, and the row that it replaced or didn't.
+fn delete(id: i64, deleted: u32) -> ObservedOperation<'static> {
+    ObservedOperation::Delete { key: key(id), deleted }
+}
+
+fn kept_at(history: &History, model: Model) -> Option<bool> {
+    let promised = Some(Guarantee::of(model));
+    check(history, &Options { promised, vouched: false, ..Options::default() }).verdict.kept
+}
+
+#[test]
+fn a_key_that_is_inserted_again_is_another_row() {
+    // Both have the same snapshot; the second inserts the key once the first has deleted it, and
+    // then sees two rows. PostgreSQL's repeatable read allows that.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[read(1, 7), delete(1, 7), answered(10)]);
+    let late = [read(1, 7), answered(5), insert(1, 102, &[5]), answered(30), read(1, 7), read(1, 102)];
+    log.commit(1, 40, &late);
+    log.commit(50, 60, &[read(1, 102), update(1, 103), answered(55)]);
+    let history = log.history();
+    assert_eq!(
+        told(&history),
+        "T1 client=1 0..20: r t 1 = init @0, w t 1 = v1 @0\n\
+         T2 client=2 1..40: r t 1 = init @0, w t 1 = v3/102 @0, r t 1 = v3/102 @0\n\
+         T3 client=3 50..60: r t 1 = v3/102 @0, w t 1 = v4/103 @0"
+    );
+    let report = check(&history, &Options { vouched: false, ..Options::default() });
+    assert_eq!(report.findings, []);
+    assert_eq!(kept(&history), Some(true));
+    // But a row that was updated meanwhile is the same one.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[read(1, 7), update(1, 101), answered(10)]);
+    log.commit(1, 40, &[read(1, 7), answered(5), update(1, 102), answered(30)]);
+    assert_eq!(kept_at(&log.history(), Model::SnapshotIsolation), Some(false));
+}
+
+#[test]
+fn a_row_that_was_deleted_unseen_is_not_the_one_that_was_inserted() {
+    // Somebody deleted the row that the first one read, and the second one inserted the key again.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[read(1, 7), update(2, 101), answered(10)]);
+    log.commit(1, 30, &[read(2, 7), insert(1, 102, &[5]), answered(25)]);
+    log.commit(40, 50, &[search(&[5], &[])]);
+    let history = log.history();
+    assert_eq!(kept(&history), Some(true), "{}", told(&history));
+    let provenance = history.provenance().expect("observed");
+    assert_eq!((provenance.searches, provenance.searches_left), (0, 1), "the table isn't closed");
+    // The same in the middle of a row's versions.
+    let mut log = LogWriter::new();
+    log.commit(0, 5, &[insert(1, 100, &[5]), answered(3)]);
+    log.commit(6, 20, &[read(1, 100), update(2, 101), answered(10)]);
+    log.commit(7, 30, &[read(2, 7), insert(1, 102, &[5]), answered(25)]);
+    let history = log.history();
+    assert_eq!(kept(&history), Some(true), "{}", told(&history));
+}
+
+#[test]
+fn a_row_whose_insertion_is_left_out_did_not_exist_before() {
+    // One of two overlapping single statements inserts the row and writes it again in a
+    // subtransaction, so that only its last write is kept; then the row is deleted.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[search(&[5], &[]), insert(1, 101, &[5]), update(1, 102)]);
+    log.commit(5, 25, &[read(1, 102), update(1, 103)]);
+    log.commit(30, 40, &[delete(1, 103), answered(35)]);
+    let mut all = LogWriter::new();
+    all.encoder = log.encoder;
+    let everything =
+        ObservedOperation::Search { table: 0, predicate: 1, key: None, operands: &[], found: &[] };
+    all.commit(1, 3, &[everything]);
+    let history = all.history();
+    assert!(!told(&history).contains("after"), "{}", told(&history));
+    assert_eq!(kept(&history), Some(true));
+}
+
+#[test]
+fn an_unknown_outcome_tells_nothing_of_a_row_that_is_inserted() {
+    // The first one's update is read, so it was committed; then the second deletes the row, and the
+    // third, with the same snapshot, inserts it.
+    let mut log = LogWriter::new();
+    log.commit(0, 5, &[read(2, 7), insert(1, 101, &[5]), answered(3)]);
+    log.add(6, u64::MAX, TransactionOutcome::Unknown, &[read(1, 101), update(1, 102), answered(7)]);
+    log.commit(20, 30, &[read(1, 102), answered(21), update(1, 103), delete(1, 103), answered(25)]);
+    log.commit(20, 40, &[read(1, 102), answered(22), insert(1, 104, &[5]), answered(35)]);
+    let history = log.history();
+    assert_eq!(kept_at(&history, Model::SnapshotIsolation), Some(true), "{}", told(&history));
+    assert_eq!(history.provenance().map(|provenance| provenance.reads_left), Some(0));
+}
+
+#[test]
+fn a_deletion_that_is_left_out_may_have_been_looked_at() {
+    // The first one's statement waits for the second, which deletes the row and inserts it again;
+    // the first doesn't find it, then. Nothing proves the order of the first and the second.
+    let key = Some(1);
+    let by_key = ObservedOperation::Search { table: 0, predicate: 1, key, operands: &[], found: &[] };
+    let mut log = LogWriter::new();
+    log.commit(0, 9, &[update(1, 100), answered(5)]);
+    log.commit(10, 30, &[by_key, update(1, 103)]);
+    log.commit(10, 30, &[delete(1, 100), insert(1, 101, &[5])]);
+    log.commit(40, 50, &[read(1, 103), delete(1, 103), answered(45)]);
+    let history = log.history();
+    assert_eq!(kept_at(&history, Model::ReadCommitted), Some(true));
+}
+
+#[test]
+fn own_writes_that_are_not_seen_are_not_other_writes() {
+    // A function updates the row, then the script reads it, and updates it itself.
+    let mut log = LogWriter::new();
+    let unseen = ObservedOperation::Unseen { table: 0 };
+    log.commit(0, 20, &[unseen, read(1, 101), update(1, 101), read(1, 101), answered(10)]);
+    let history = log.history();
+    assert_eq!(told(&history), "T1 client=1 0..20: w t 1 = v1/101 @0, r t 1 = v1/101 @0");
+    assert_eq!(kept(&history), Some(true));
+}

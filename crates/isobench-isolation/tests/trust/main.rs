@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `oracle` | small random histories against brute force: `naive` (definitions) and `search` (orders of execution) |
 //! | `simulated` | a simulated database that implements each level is never accused; planted defects are caught |
+//! | `observed` | logs of what a simulated PostgreSQL's answers show prove nothing false; see the file |
 //! | `golden` | each anomaly in a history, and a similar one without it; the examples of the literature |
 //! | `published` | histories of the literature and of other checkers, with their labels |
 //! | `doubts` | the verdict is withheld if the history is more likely wrong than the database |
@@ -21,6 +22,7 @@ mod doubts;
 mod golden;
 mod mutated;
 mod naive;
+mod observed;
 mod oracle;
 mod published;
 mod random;

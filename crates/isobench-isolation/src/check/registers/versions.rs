@@ -1,5 +1,7 @@
 //! The versions of a row, for lookup by counter and by value.
 
+use std::ops::Range;
+
 use super::super::context::Context;
 use super::super::dependencies::{Node, OperationRef};
 use super::super::status::CommitStatus;
@@ -37,6 +39,9 @@ pub(super) struct Versions {
     pub(super) chain: Vec<Written>,
     /// The positions at which the chain's counters change; empty if all are different.
     pub(super) groups: Vec<usize>,
+    /// The positions in the chain before which a counter is left out. In an observed history the row
+    /// is inserted there again, as another object.
+    pub(super) reborn: Vec<usize>,
     /// For each counter from the lowest on, its first index in the chain; empty if there are large
     /// gaps.
     pub(super) dense: Vec<u32>,
@@ -145,6 +150,9 @@ impl Versions {
             });
             self.groups = std::iter::once(0).chain(ends).collect();
         }
+        let pairs = chain.windows(2).enumerate();
+        let left_out = pairs.filter(|(_, pair)| pair[1].counter() > pair[0].counter().saturating_add(1));
+        self.reborn = left_out.map(|(index, _)| index + 1).collect();
         let (Some(first), Some(last)) = (chain.first(), chain.last()) else { return };
         let base = first.counter();
         let span = last.counter() - base;
@@ -213,6 +221,12 @@ impl Versions {
         let Seen::Chain(index) = seen else { return false };
         let counter = self.chain[index].counter();
         !self.groups.is_empty() && self.at_or_after(counter) + 1 < self.group_end(index)
+    }
+
+    /// True if all these versions of the chain, and the one before them, are of one object.
+    pub(super) fn same_object(&self, versions: Range<usize>) -> bool {
+        let first = self.reborn.partition_point(|start| *start < versions.start);
+        self.reborn.get(first).is_none_or(|start| *start >= versions.end)
     }
 
     /// The number of pairs of versions in the chain with the same counter.

@@ -1,0 +1,225 @@
+//! The attempts of the history: the reads, each with the version that was read, the writes with their
+//! counters, and the rows that searches missed.
+
+use rustc_hash::FxHashMap;
+
+use super::super::KeyForm;
+use super::super::log::{Chunk, ObservedOperation, Replaced};
+use super::super::search::{Search, Searches};
+use super::{Resolution, Written};
+use crate::history::{Draft, History, Key, Operation, Provenance, TransactionOutcome, Version};
+
+/// The rows that an attempt has written so far.
+pub(in super::super) type OwnWrites = FxHashMap<u32, OwnWrite>;
+
+/// An attempt's writes of a row.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct OwnWrite {
+    /// The first of the latest writes that look alike to others, by position in
+    /// [`Resolution::writes`].
+    latest: usize,
+    /// True if one of the writes inserted the row.
+    inserts: bool,
+}
+
+/// The origin of a version that was read.
+enum Origin {
+    /// This version of the history.
+    Known(Version),
+    /// A version that is known, but left out of the history.
+    LeftOut,
+    /// It existed before the run, but the first known write of the row inserts it.
+    Deleted,
+    /// Nobody is known to have written it.
+    Unseen,
+}
+
+impl Resolution {
+    /// Reads a chunk for versions whose writers weren't seen: then others write to the table, or a
+    /// statement wrote more than it showed.
+    pub(super) fn inspect(&mut self, chunk: &[u8]) -> Result<(), &'static str> {
+        let mut chunk = Chunk::new(chunk);
+        while let Some((_, operations)) = chunk.attempt()? {
+            for _ in 0..operations {
+                let (ObservedOperation::Read { key, writer, .. }, _) = chunk.operation()? else { continue };
+                let doubtful = || self.row(key).is_some_and(|row| self.rows[row as usize].doubtful);
+                let explained = match self.origin(key, writer) {
+                    Origin::Known(_) | Origin::LeftOut => true,
+                    Origin::Deleted => doubtful(),
+                    Origin::Unseen => false,
+                };
+                if !explained && let Some(table) = self.description.tables.get_mut(usize::from(key.table)) {
+                    table.closed = false;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The origin of a version that was read.
+    fn origin(&self, key: Key, writer: u32) -> Origin {
+        let row = self.row(key);
+        if let Some(written) = row.and_then(|row| self.by_writer.get(&(row, writer))) {
+            let written = &self.writes[*written as usize];
+            return if self.is_shown(written) { Origin::Known(written.version()) } else { Origin::LeftOut };
+        }
+        if self.owners.contains_key(&writer) || !self.is_initial(writer) {
+            return Origin::Unseen;
+        }
+        let inserted = row.is_some_and(|row| self.rows[row as usize].inserted);
+        if inserted { Origin::Deleted } else { Origin::Known(Version::INITIAL) }
+    }
+
+    /// Reads a chunk and adds its attempts to the history.
+    pub(super) fn emit(
+        &mut self,
+        chunk: &[u8],
+        number: &mut u32,
+        searches: &mut Searches,
+        history: &mut History,
+    ) -> Result<(), &'static str> {
+        let mut chunk = Chunk::new(chunk);
+        let mut draft = Draft::new();
+        let mut next_write = self.writes[..self.shown].partition_point(|write| write.attempt < *number);
+        let mut own = OwnWrites::default();
+        while let Some((transaction, operations)) = chunk.attempt()? {
+            draft.clear();
+            own.clear();
+            let mut unseen = self.commits.unseen.remove(number).unwrap_or_default();
+            for _ in 0..operations {
+                let (operation, statement) = chunk.operation()?;
+                match operation {
+                    ObservedOperation::Read { key, writer, .. } => {
+                        self.emit_unseen(&mut unseen, Some(writer), &mut own, &mut draft);
+                        if let Some(version) = self.read_of(key, writer, *number, &own) {
+                            let key = self.name(key);
+                            draft.push_by(Operation::Read { key, version }, statement);
+                        }
+                    }
+                    ObservedOperation::Write { key, .. } | ObservedOperation::Delete { key, .. } => {
+                        let write = self.writes[next_write];
+                        self.add_own(&mut own, next_write);
+                        next_write += 1;
+                        if self.is_shown(&write) {
+                            let (key, version) = (self.name(key), write.version());
+                            draft.push_by(Operation::Write { key, version }, statement);
+                        }
+                    }
+                    ObservedOperation::Search { table, predicate, key, operands, found } => {
+                        if transaction.outcome == TransactionOutcome::Committed {
+                            let attempt = *number;
+                            let search = Search { table, predicate, key, operands, found, attempt };
+                            for (key, missed) in searches.missed(self, &search, &own) {
+                                let key = self.name(key);
+                                let (after, before) = missed;
+                                draft.push_by(Operation::Missed { key, after, before }, statement);
+                            }
+                        }
+                    }
+                    ObservedOperation::Answered { .. } | ObservedOperation::Unseen { .. } => {}
+                }
+            }
+            self.emit_unseen(&mut unseen, None, &mut own, &mut draft);
+            history.push(transaction, &draft);
+            *number += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds writes that no statement showed: those of this (sub)transaction, whose version is about
+    /// to be read, or all.
+    fn emit_unseen(
+        &mut self,
+        unseen: &mut Vec<u32>,
+        before: Option<u32>,
+        own: &mut OwnWrites,
+        draft: &mut Draft,
+    ) {
+        unseen.retain(|index| {
+            let write = self.writes[*index as usize];
+            let due = before.is_none_or(|writer| writer == write.writer);
+            if due {
+                self.add_own(own, *index as usize);
+            }
+            if due && write.counter.is_some() {
+                let (key, version) = (self.name(self.rows[write.row as usize].key), write.version());
+                draft.push(Operation::Write { key, version });
+            }
+            !due
+        });
+    }
+
+    /// Adds a write to those of its attempt.
+    fn add_own(&self, own: &mut OwnWrites, index: usize) {
+        let Written { row, writer, replaced, .. } = self.writes[index];
+        let own = own.entry(row).or_insert(OwnWrite { latest: index, inserts: false });
+        if self.writes[own.latest].writer != writer {
+            own.latest = index;
+        }
+        own.inserts |= replaced == Replaced::Nothing;
+    }
+
+    /// The version that an attempt read after its own writes; `None` if nothing follows from the
+    /// read.
+    fn read_of(&mut self, key: Key, writer: u32, attempt: u32, own: &OwnWrites) -> Option<Version> {
+        let own = self.row(key).and_then(|row| own.get(&row));
+        let latest = own.map(|own| self.writes[own.latest]);
+        if let Some(latest) = latest.filter(|latest| latest.writer == writer) {
+            return self.is_shown(&latest).then(|| latest.version());
+        }
+        let written = self.row(key).and_then(|row| self.by_writer.get(&(row, writer)));
+        if written.is_some_and(|written| self.writes[*written as usize].attempt == attempt) {
+            // Its own, of before or after a write that wasn't seen.
+            return None;
+        }
+        match self.origin(key, writer) {
+            // A snapshot can have the row that another transaction has deleted beside the one that
+            // its own transaction inserted.
+            Origin::Known(version) => (!own.is_some_and(|own| own.inserts)).then_some(version),
+            Origin::Unseen => {
+                self.reads_left += 1;
+                None
+            }
+            Origin::LeftOut | Origin::Deleted => None,
+        }
+    }
+
+    /// True if a write becomes part of the history. What another transaction must never read needs
+    /// only its writer.
+    fn is_shown(&self, write: &Written) -> bool {
+        match self.attempts[write.attempt as usize].outcome {
+            TransactionOutcome::Committed => write.counter.is_some(),
+            TransactionOutcome::Aborted => !write.is_deletion(),
+            TransactionOutcome::Unknown => !write.is_deletion() && !self.rows[write.row as usize].unsettled,
+        }
+    }
+
+    /// The key in the history.
+    fn name(&mut self, key: Key) -> Key {
+        let table = usize::from(key.table);
+        if self.description.tables.get(table).is_none_or(|table| table.key == KeyForm::Integer) {
+            return key;
+        }
+        let texts = &mut self.texts[table];
+        let known = &self.description.texts;
+        let id = *self.keys.entry((key.table, key.id)).or_insert_with(|| {
+            let text = usize::try_from(key.id).ok().and_then(|number| known.get(number));
+            texts.push(text.cloned().unwrap_or_default());
+            i64::try_from(texts.len() - 1).unwrap_or(i64::MAX)
+        });
+        Key { id, ..key }
+    }
+
+    pub(super) fn provenance(self, searches: &Searches) -> Provenance {
+        let texts = (0_u16..).zip(self.texts).filter(|(_, texts)| !texts.is_empty());
+        Provenance {
+            statements: self.description.statements,
+            keys: texts.collect(),
+            searches: searches.done,
+            searches_left: searches.left,
+            reads_left: self.reads_left,
+            orders_agreed: self.commits.agreed,
+            orders_differ: self.commits.differ,
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! A multi-version database like PostgreSQL: row versions with the numbers of the subtransactions
+//! that wrote and replaced them, snapshots, row locks held to the end.
+//!
+//! It implements three levels correctly, except for one planted defect, and remembers what it did:
+//! `dependencies` makes the true graph from that. It doesn't know clients, nor time except the order
+//! of commits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isobench_isolation::history::Key;
+
+use super::condition::{Columns, Condition};
+use super::defect::Defect;
+use super::dependencies::cyclic;
+
+/// The isolation level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// A snapshot for each statement; writes wait, and look at the newest version again.
+    ReadCommitted,
+    /// A snapshot for the transaction; the first updater wins.
+    RepeatableRead,
+    /// As before, and a commit that would close a cycle of dependencies fails.
+    Serializable,
+}
+
+impl Level {
+    pub const ALL: [Level; 3] = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Statement {
+    Select {
+        table: u16,
+        condition: Condition,
+        lock: bool,
+    },
+    Update {
+        table: u16,
+        condition: Condition,
+        column: usize,
+        value: i64,
+    },
+    Delete {
+        table: u16,
+        condition: Condition,
+    },
+    Insert {
+        table: u16,
+        columns: Columns,
+    },
+    /// `INSERT … ON CONFLICT DO UPDATE`; the inserted value of the column replaces the old one.
+    Upsert {
+        table: u16,
+        columns: Columns,
+        column: usize,
+    },
+    Savepoint,
+    Release,
+    RollbackTo,
+}
+
+impl Statement {
+    /// The table and the condition of what is searched.
+    pub fn search(&self) -> Option<(u16, &Condition)> {
+        match self {
+            Statement::Select { table, condition, .. }
+            | Statement::Update { table, condition, .. }
+            | Statement::Delete { table, condition } => Some((*table, condition)),
+            _ => None,
+        }
+    }
+
+    /// The table that is written.
+    pub fn written(&self) -> Option<u16> {
+        match self {
+            Statement::Update { table, .. }
+            | Statement::Delete { table, .. }
+            | Statement::Insert { table, .. }
+            | Statement::Upsert { table, .. } => Some(*table),
+            _ => None,
+        }
+    }
+}
+
+/// A row that a statement's result shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    Read {
+        key: Key,
+        xmin: u32,
+        columns: Columns,
+    },
+    /// `old` is the writer of the version replaced; `None` for an inserted row.
+    Wrote {
+        key: Key,
+        xmin: u32,
+        old: Option<u32>,
+        columns: Columns,
+    },
+    Deleted {
+        key: Key,
+        xmin: u32,
+    },
+}
+
+/// The result of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    Done(Vec<Shown>),
+    /// It waits for this transaction.
+    Wait(usize),
+    /// The transaction has failed.
+    Failed,
+}
+
+/// A version of a row.
+#[derive(Debug, Clone)]
+pub struct Tuple {
+    pub key: Key,
+    /// The same for all versions from an insertion to the deletion.
+    pub incarnation: usize,
+    pub columns: Columns,
+    /// The subtransaction that wrote it; `None` for an initial row.
+    pub writer: Option<usize>,
+    pub xmin: u32,
+    /// The subtransaction that replaced or deleted it.
+    pub ended_by: Option<usize>,
+    /// The version that replaced it.
+    pub next: Option<usize>,
+    /// The subtransaction that locked it.
+    pub locker: Option<usize>,
+}
+
+/// A transaction or subtransaction that has a number.
+#[derive(Debug, Clone, Copy)]
+pub struct Sub {
+    pub tx: usize,
+    pub xid: u32,
+    depth: usize,
+    pub rolled_back: bool,
+}
+
+/// A savepoint: the first subtransaction that can belong to it, and its own once it has written.
+#[derive(Debug, Clone, Copy)]
+struct Savepoint {
+    first: usize,
+    sub: Option<usize>,
+}
+
+/// The end of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Running,
+    /// The position of its commit, from 1.
+    Committed(u64),
+    Aborted,
+}
+
+/// A search as it really was.
+#[derive(Debug, Clone)]
+pub struct Searched {
+    pub statement: u16,
+    pub table: u16,
+    pub condition: Condition,
+    /// The number of commits that it saw.
+    pub snapshot: u64,
+    /// The number of commits that it saw of each incarnation whose newest version it looked at.
+    pub later: BTreeMap<usize, u64>,
+    /// The incarnations that its own transaction had written.
+    pub own: BTreeSet<usize>,
+}
+
+/// A transaction.
+#[derive(Debug, Clone)]
+pub struct Tx {
+    pub state: State,
+    snapshot: Option<u64>,
+    top: Option<usize>,
+    savepoints: Vec<Savepoint>,
+    current: Option<Current>,
+    /// The versions of others that it read.
+    pub reads: Vec<usize>,
+    pub searches: Vec<Searched>,
+}
+
+/// A statement in execution.
+#[derive(Debug, Clone)]
+struct Current {
+    number: u16,
+    snapshot: u64,
+    targets: Vec<usize>,
+    later: BTreeMap<usize, u64>,
+    shown: Vec<Shown>,
+}
+
+pub struct Database {
+    pub level: Level,
+    pub defect: Option<Defect>,
+    pub tuples: Vec<Tuple>,
+    pub subs: Vec<Sub>,
+    pub txs: Vec<Tx>,
+    /// The transactions in which the defect took effect.
+    pub affected: Vec<usize>,
+    pub commits: u64,
+    pub random: fastrand::Rng,
+    next_xid: u32,
+    incarnations: usize,
+}
+
+/// What a write finds.
+enum Found {
+    Free(usize),
+    Gone,
+    Wait(usize),
+    Failed,
+}
+
+impl Database {
+    /// An empty database whose next transaction number is given.
+    pub fn new(level: Level, defect: Option<Defect>, next_xid: u32, random: fastrand::Rng) -> Database {
+        Database {
+            level,
+            defect,
+            tuples: Vec::new(),
+            subs: Vec::new(),
+            txs: Vec::new(),
+            affected: Vec::new(),
+            commits: 0,
+            random,
+            next_xid,
+            incarnations: 0,
+        }
+    }
+
+    /// Adds a row that exists before the run.
+    pub fn add_initial(&mut self, table: u16, columns: Columns, xmin: u32) {
+        self.store(table, columns, None, None, xmin);
+    }
+
+    pub fn begin(&mut self) -> usize {
+        self.txs.push(Tx {
+            state: State::Running,
+            snapshot: None,
+            top: None,
+            savepoints: Vec::new(),
+            current: None,
+            reads: Vec::new(),
+            searches: Vec::new(),
+        });
+        self.txs.len() - 1
+    }
+
+    /// Executes a statement, or goes on with it after a wait.
+    pub fn execute(&mut self, tx: usize, number: u16, statement: &Statement) -> Answer {
+        match statement {
+            Statement::Savepoint => {
+                self.txs[tx].savepoints.push(Savepoint { first: self.subs.len(), sub: None });
+            }
+            Statement::Release => drop(self.txs[tx].savepoints.pop()),
+            Statement::RollbackTo => self.rollback_to(tx),
+            Statement::Insert { table, columns } => return self.insert(tx, *table, *columns, None),
+            Statement::Upsert { table, columns, column } => {
+                return self.insert(tx, *table, *columns, Some(*column));
+            }
+            _ => return self.search(tx, number, statement),
+        }
+        Answer::Done(Vec::new())
+    }
+
+    fn take_snapshot(&mut self, tx: usize) -> u64 {
+        let mut now = self.commits;
+        if self.level == Level::ReadCommitted {
+            return now;
+        }
+        if let Some(snapshot) = self.txs[tx].snapshot {
+            now = snapshot;
+        }
+        self.txs[tx].snapshot = Some(now);
+        now
+    }
+
+    /// Executes a statement with a condition.
+    fn search(&mut self, tx: usize, number: u16, statement: &Statement) -> Answer {
+        let Some((table, condition)) = statement.search() else { return Answer::Done(Vec::new()) };
+        let mut current = match self.txs[tx].current.take() {
+            Some(current) => current,
+            None => self.start(tx, number, table, condition, matches!(statement, Statement::Select { .. })),
+        };
+        if let Statement::Select { lock: false, .. } = statement {
+            for tuple in std::mem::take(&mut current.targets) {
+                self.read(tx, tuple, &mut current.shown);
+            }
+        }
+        while let Some(&target) = current.targets.last() {
+            let incarnation = self.tuples[target].incarnation;
+            match self.newest(tx, target) {
+                Found::Free(tuple) if condition.matches(self.tuples[tuple].columns) => {
+                    self.write(tx, tuple, statement, &mut current.shown);
+                }
+                Found::Free(_) | Found::Gone => {}
+                Found::Wait(other) => {
+                    self.txs[tx].current = Some(current);
+                    return Answer::Wait(other);
+                }
+                Found::Failed => return Answer::Failed,
+            }
+            current.later.insert(incarnation, self.commits);
+            current.targets.pop();
+        }
+        let Current { snapshot, later, shown, .. } = current;
+        let condition = condition.clone();
+        let own = self.own_incarnations(tx, &shown);
+        let searched = Searched { statement: number, table, condition, snapshot, later, own };
+        self.txs[tx].searches.push(searched);
+        Answer::Done(shown)
+    }
+
+    fn start(&mut self, tx: usize, number: u16, table: u16, condition: &Condition, select: bool) -> Current {
+        let snapshot = self.take_snapshot(tx);
+        let seen = if select { self.stale(tx, snapshot) } else { snapshot };
+        let mut targets: Vec<usize> = (0..self.tuples.len())
+            .filter(|index| {
+                let tuple = &self.tuples[*index];
+                tuple.key.table == table
+                    && condition.matches(tuple.columns)
+                    && self.visible(tx, tuple, seen, select)
+            })
+            .collect();
+        self.random.shuffle(&mut targets);
+        if select && !targets.is_empty() && self.errs(Defect::MissedRow) {
+            targets.pop();
+            self.affected.push(tx);
+        }
+        Current { number, snapshot, targets, later: BTreeMap::new(), shown: Vec::new() }
+    }
+
+    /// The incarnations that a transaction wrote before the statement that showed these rows.
+    fn own_incarnations(&self, tx: usize, shown: &[Shown]) -> BTreeSet<usize> {
+        let now = |tuple: &Tuple| {
+            shown.iter().any(|shown| match *shown {
+                Shown::Wrote { key, .. } | Shown::Deleted { key, .. } => key == tuple.key,
+                Shown::Read { .. } => false,
+            })
+        };
+        let by = |sub: Option<usize>| sub.is_some_and(|sub| self.mine(tx, sub));
+        let own = self.tuples.iter().filter(|tuple| by(tuple.writer) || by(tuple.ended_by));
+        own.filter(|tuple| !now(tuple)).map(|tuple| tuple.incarnation).collect()
+    }
+
+    fn read(&mut self, tx: usize, tuple: usize, shown: &mut Vec<Shown>) {
+        let Tuple { key, xmin, columns, writer, .. } = self.tuples[tuple];
+        shown.push(Shown::Read { key, xmin, columns });
+        if writer.is_none_or(|sub| self.subs[sub].tx != tx) {
+            self.txs[tx].reads.push(tuple);
+        }
+    }
+
+    /// True if a subtransaction belongs to this transaction and wasn't rolled back.
+    fn mine(&self, tx: usize, sub: usize) -> bool {
+        self.subs[sub].tx == tx && !self.subs[sub].rolled_back
+    }
+
+    /// True if the work of a subtransaction is visible.
+    fn sees(&self, tx: usize, sub: usize, snapshot: u64) -> bool {
+        let Sub { tx: writer, rolled_back, .. } = self.subs[sub];
+        let committed = matches!(self.txs[writer].state, State::Committed(at) if at <= snapshot);
+        !rolled_back && (writer == tx || committed)
+    }
+
+    fn visible(&self, tx: usize, tuple: &Tuple, snapshot: u64, select: bool) -> bool {
+        let created = tuple.writer.is_none_or(|sub| self.sees(tx, sub, snapshot));
+        let gone = tuple.ended_by.is_some_and(|sub| self.sees(tx, sub, snapshot));
+        let dirty = |sub: usize| self.txs[self.subs[sub].tx].state == State::Running;
+        if select && self.defect == Some(Defect::DirtyRead) && !self.subs.is_empty() {
+            let seen = |sub: usize| dirty(sub) && !self.subs[sub].rolled_back;
+            let (created_too, gone_too) = (tuple.writer.is_some_and(seen), tuple.ended_by.is_some_and(seen));
+            return (created || created_too) && !(gone || gone_too);
+        }
+        created && !gone
+    }
+
+    /// The transaction that holds a row by this subtransaction.
+    fn holder(&self, tx: usize, sub: Option<usize>) -> Option<usize> {
+        let Sub { tx: holder, rolled_back, .. } = self.subs[sub?];
+        let running = self.txs[holder].state == State::Running;
+        (!rolled_back && holder != tx && running).then_some(holder)
+    }
+
+    /// True if a subtransaction's work lasts.
+    fn lasts(&self, sub: usize) -> bool {
+        let Sub { tx, rolled_back, .. } = self.subs[sub];
+        !rolled_back && self.txs[tx].state != State::Aborted
+    }
+
+    /// The newest version of a row for a write, which begins at a visible version.
+    fn newest(&mut self, tx: usize, target: usize) -> Found {
+        let mut at = target;
+        loop {
+            let Tuple { ended_by, next, locker, .. } = self.tuples[at];
+            let Some(sub) = ended_by.filter(|sub| self.lasts(*sub)) else {
+                return self.holder(tx, locker).map_or(Found::Free(at), Found::Wait);
+            };
+            if let Some(holder) = self.holder(tx, Some(sub)) {
+                if !self.errs(Defect::LockNotHeld) {
+                    return Found::Wait(holder);
+                }
+                self.affected.push(tx);
+                return Found::Free(at);
+            }
+            if self.subs[sub].tx == tx {
+                return Found::Gone;
+            }
+            if self.level != Level::ReadCommitted {
+                if self.defect != Some(Defect::LastUpdaterWins) {
+                    return Found::Failed;
+                }
+                self.affected.push(tx);
+            }
+            let Some(next) = next else { return Found::Gone };
+            at = next;
+        }
+    }
+
+    fn write(&mut self, tx: usize, tuple: usize, statement: &Statement, shown: &mut Vec<Shown>) {
+        let Tuple { key, xmin, columns, .. } = self.tuples[tuple];
+        match statement {
+            Statement::Update { column, value, .. } => {
+                let mut columns = columns;
+                columns[*column] = *value;
+                self.replace(tx, tuple, columns, shown);
+            }
+            Statement::Delete { .. } => {
+                let sub = self.sub(tx);
+                let tuple = &mut self.tuples[tuple];
+                (tuple.ended_by, tuple.next) = (Some(sub), None);
+                shown.push(Shown::Deleted { key, xmin });
+            }
+            _ => {
+                let held = self.tuples[tuple].locker.is_some_and(|sub| self.mine(tx, sub));
+                if !held {
+                    self.tuples[tuple].locker = Some(self.sub(tx));
+                }
+                self.read(tx, tuple, shown);
+            }
+        }
+    }
+
+    fn replace(&mut self, tx: usize, tuple: usize, columns: Columns, shown: &mut Vec<Shown>) {
+        let Tuple { key, xmin: old, incarnation, .. } = self.tuples[tuple];
+        let sub = self.sub(tx);
+        let xmin = self.subs[sub].xid;
+        shown.push(Shown::Wrote { key, xmin, old: Some(old), columns });
+        if self.errs(Defect::DroppedWrite) {
+            self.affected.push(tx);
+            return;
+        }
+        let new = self.store(key.table, columns, Some(incarnation), Some(sub), xmin);
+        let tuple = &mut self.tuples[tuple];
+        (tuple.ended_by, tuple.next) = (Some(sub), Some(new));
+    }
+
+    fn store(
+        &mut self,
+        table: u16,
+        columns: Columns,
+        incarnation: Option<usize>,
+        writer: Option<usize>,
+        xmin: u32,
+    ) -> usize {
+        let incarnation = incarnation.unwrap_or(self.incarnations);
+        self.incarnations = self.incarnations.max(incarnation + 1);
+        self.tuples.push(Tuple {
+            key: Key { table, id: columns[0] },
+            incarnation,
+            columns,
+            writer,
+            xmin,
+            ended_by: None,
+            next: None,
+            locker: None,
+        });
+        self.tuples.len() - 1
+    }
+
+    /// Executes an INSERT. `conflict` is the column to update if the key exists.
+    fn insert(&mut self, tx: usize, table: u16, columns: Columns, conflict: Option<usize>) -> Answer {
+        let snapshot = self.take_snapshot(tx);
+        let key = Key { table, id: columns[0] };
+        for index in 0..self.tuples.len() {
+            let Tuple { key: other, writer, ended_by, columns: old, .. } = self.tuples[index];
+            if other != key || writer.is_some_and(|sub| !self.lasts(sub)) {
+                continue;
+            }
+            if let Some(holder) = self.holder(tx, writer) {
+                return Answer::Wait(holder);
+            }
+            let ended = ended_by.filter(|sub| self.lasts(*sub));
+            if let Some(holder) = self.holder(tx, ended) {
+                return Answer::Wait(holder);
+            }
+            if ended.is_some() {
+                continue;
+            }
+            let Some(column) = conflict else { return Answer::Failed };
+            let visible = writer.is_none_or(|sub| self.sees(tx, sub, snapshot));
+            if self.level != Level::ReadCommitted && !visible {
+                return Answer::Failed;
+            }
+            return match self.newest(tx, index) {
+                Found::Free(tuple) => {
+                    let (mut columns, mut shown, value) = (old, Vec::new(), columns[column]);
+                    columns[column] = value;
+                    self.replace(tx, tuple, columns, &mut shown);
+                    Answer::Done(shown)
+                }
+                Found::Wait(holder) => Answer::Wait(holder),
+                Found::Gone | Found::Failed => Answer::Failed,
+            };
+        }
+        let sub = self.sub(tx);
+        let xmin = self.subs[sub].xid;
+        self.store(table, columns, None, Some(sub), xmin);
+        Answer::Done(vec![Shown::Wrote { key, xmin, old: None, columns }])
+    }
+
+    /// The subtransaction that writes now; the transactions around it get numbers before it.
+    fn sub(&mut self, tx: usize) -> usize {
+        let mut sub = match self.txs[tx].top {
+            Some(sub) => sub,
+            None => self.number(tx, 0),
+        };
+        self.txs[tx].top = Some(sub);
+        for depth in 0..self.txs[tx].savepoints.len() {
+            sub = match self.txs[tx].savepoints[depth].sub {
+                Some(sub) => sub,
+                None => self.number(tx, depth + 1),
+            };
+            self.txs[tx].savepoints[depth].sub = Some(sub);
+        }
+        sub
+    }
+
+    fn number(&mut self, tx: usize, depth: usize) -> usize {
+        let xid = self.next_xid;
+        // The numbers below 3 have other meanings.
+        self.next_xid = if xid == u32::MAX { 3 } else { xid + 1 };
+        self.subs.push(Sub { tx, xid, depth, rolled_back: false });
+        self.subs.len() - 1
+    }
+
+    fn rollback_to(&mut self, tx: usize) {
+        let depth = self.txs[tx].savepoints.len();
+        let Some(savepoint) = self.txs[tx].savepoints.last_mut() else { return };
+        savepoint.sub = None;
+        for sub in &mut self.subs[savepoint.first..] {
+            sub.rolled_back |= sub.tx == tx && sub.depth >= depth;
+        }
+    }
+
+    /// Commits, unless that fails.
+    pub fn commit(&mut self, tx: usize) -> bool {
+        let at = self.commits + 1;
+        self.txs[tx].state = State::Committed(at);
+        if self.level == Level::Serializable && cyclic(self) {
+            self.txs[tx].state = State::Aborted;
+            return false;
+        }
+        self.commits = at;
+        self.swap(tx);
+        true
+    }
+
+    pub fn abort(&mut self, tx: usize) {
+        self.txs[tx].state = State::Aborted;
+    }
+}
