@@ -20,7 +20,7 @@ fn parse_golden() {
 
 /// Lines `--@`, which to pgbench are comments, so `oracle.rs` can't check them.
 #[test]
-fn observations_golden() {
+fn annotations_golden() {
     blocks::check("annotations.txt", |text| {
         let mut symbols = Symbols::new();
         match parse("x.sql", text, &mut symbols) {
