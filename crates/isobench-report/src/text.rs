@@ -8,6 +8,7 @@ pub mod header;
 mod judgement;
 pub mod layout;
 mod precision;
+mod seen;
 pub mod sentences;
 
 use std::fmt;
