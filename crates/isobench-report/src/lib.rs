@@ -91,7 +91,7 @@ pub use pair::{
 pub use require::{concerns, judge, requirement_lines};
 pub use summarise::{resolution, summarise};
 pub use text::layout::wrap;
-pub use text::{Terminal, Text, render};
+pub use text::{Terminal, Text, render, statements};
 pub use trend::{
     TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendCell, TrendError, TrendPoint, compare_series,
 };

@@ -387,7 +387,10 @@ mod tests {
         let read = "       a.sql:1: SELECT n FROM t WHERE id = :id";
         assert!(lines.contains(&read), "{text}");
         let written = lines.iter().find(|line| line.contains("UPDATE")).expect("both sides");
-        assert!(written.starts_with("       a.sql:2: UPDATE t SET n = xx") && written.ends_with("x…"), "{text}");
+        assert!(
+            written.starts_with("       a.sql:2: UPDATE t SET n = xx") && written.ends_with("x…"),
+            "{text}"
+        );
         assert_eq!(written.chars().count(), 7 + LONGEST_STATEMENT + 1);
     }
 }

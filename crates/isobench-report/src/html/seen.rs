@@ -18,7 +18,8 @@ const LONGEST: usize = 240;
 const NOTHING: &str = "–";
 
 /// The columns of the statements' table.
-const COLUMNS: [&str; 6] = ["statement", "sent", "rows seen", "order of versions", "rows not found", "not seen"];
+const COLUMNS: [&str; 6] =
+    ["statement", "sent", "rows seen", "order of versions", "rows not found", "not seen"];
 
 /// A part of the section on verdicts: a table for each workload; nothing if rows weren't to be
 /// observed.

@@ -53,8 +53,11 @@ fn seen(of: &[&Observation], name: &str, (most, longest): (usize, usize)) -> Opt
     if dark.len() > most {
         told.push(format!("{} more in the report", count((dark.len() - most) as u64)));
     }
-    let unseen =
-        if told.is_empty() { "Nothing stayed dark".to_owned() } else { format!("Not seen: {}", told.join("; ")) };
+    let unseen = if told.is_empty() {
+        "Nothing stayed dark".to_owned()
+    } else {
+        format!("Not seen: {}", told.join("; "))
+    };
     Some(format!(
         "Sent differently{name}: {} of {}, with more output columns, which show the rows (--no-verdict sends every \
          byte as written). The verdict rests on the statements that were seen. {unseen}.",

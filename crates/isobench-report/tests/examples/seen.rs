@@ -88,8 +88,10 @@ pub fn seen() -> Document {
                          version 9 (by transaction 2533)"
                             .to_owned(),
                     ];
-                    anomaly.statements =
-                        vec![vec![read.clone(), take.clone()], vec![format!("orders.sql:8: {REPORT}"), take.clone()]];
+                    anomaly.statements = vec![
+                        vec![read.clone(), take.clone()],
+                        vec![format!("orders.sql:8: {REPORT}"), take.clone()],
+                    ];
                 } else {
                     anomaly.statements = vec![vec![take.clone(), take.clone()]];
                 }
