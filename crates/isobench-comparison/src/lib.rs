@@ -52,7 +52,9 @@ pub use failure::{Failure, Outcome};
 pub use judgement::Judging;
 pub use measurement::{Invariants, Measured, Measurement};
 pub use messages::Messages;
-pub use observed::{NOT_EMBEDDED, Recorded, SecondSource, SeenWorkload, catalog, recorded, statement};
+pub use observed::{
+    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded, statement,
+};
 pub use sessions::job;
 pub use tables::Tables;
 pub use target::{Target, enough_connections};

@@ -14,8 +14,9 @@ use isobench_observation::{Catalog, SeenStatement, observe};
 use isobench_plan::Observe;
 use isobench_report as report;
 use isobench_runner::{Job, Pacing, Restart, RunSpec, RunWorkload};
-use isobench_script::{Annotation, CommandKind, Mix};
+use isobench_script::{Annotation, CommandKind, Mix, Piece};
 
+use crate::design::Work;
 use crate::failure::{Failure, Outcome};
 use crate::target::Target;
 
@@ -226,6 +227,62 @@ impl SeenWorkload {
     pub fn report(&self) -> Vec<report::ObservedStatement> {
         self.statements.iter().map(statement).collect()
     }
+}
+
+/// What a comparison would see of a workload's statements.
+#[derive(Debug)]
+pub struct Preview {
+    /// What is seen of each statement.
+    pub observation: report::Observation,
+    /// For each statement, the text of its command as it would be sent, with the names of variables.
+    pub sent: Vec<String>,
+    /// How a comparison would record its transactions: "rows", "annotations" or "nothing".
+    pub recorded: &'static str,
+}
+
+/// Returns what a comparison would see of a work's statements. Its tables must be there; nothing is
+/// executed.
+///
+/// # Errors
+/// A script can't be adapted to the server.
+pub fn preview(work: &Work, seed: u64, target: &Target, catalog: &Catalog) -> Outcome<Preview> {
+    let mut workload = work.workload(seed, &target.database)?;
+    let mut mix = workload.mix.clone();
+    let observed = observe(mix.scripts_mut(), catalog);
+    let by = recorded(&mut workload, &RunSpec::default(), Observe::Rows, Some(catalog));
+    Ok(Preview {
+        observation: report::Observation {
+            workload: work.sources.name(),
+            strategy: work.strategy.clone(),
+            statements: observed.statements.iter().map(statement).collect(),
+            prevented: None,
+        },
+        sent: sent(&mix),
+        recorded: match by {
+            Recorded::Rows(_) => "rows",
+            Recorded::Annotations => "annotations",
+            Recorded::Nothing => "nothing",
+        },
+    })
+}
+
+/// The text of each statement's command, with the names of variables.
+fn sent(mix: &Mix) -> Vec<String> {
+    let commands = mix.scripts().iter().flat_map(|weighted| &weighted.script.commands);
+    let text = |piece: &Piece| match piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Variable { written, .. } => written.clone(),
+    };
+    commands
+        .filter_map(|command| match &command.kind {
+            CommandKind::Sql(sql) => Some(sql),
+            _ => None,
+        })
+        .flat_map(|sql| {
+            let whole: String = sql.pieces.iter().map(text).collect();
+            std::iter::repeat_n(whole, sql.statements.len())
+        })
+        .collect()
 }
 
 /// What is seen of a statement, for the result.

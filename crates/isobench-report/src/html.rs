@@ -21,6 +21,7 @@ mod part;
 mod pictures;
 mod requirements;
 mod scripts;
+mod seen;
 mod server_side;
 mod table;
 mod tradeoff;

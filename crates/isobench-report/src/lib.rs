@@ -19,6 +19,7 @@
 //! | `pair` | two results side by side, and what counts as a regression |
 //! | `require` | whether a result keeps the thresholds that were set for it |
 //! | `trend` | a series of results: how each cell went |
+//! | `seen` | what was seen of the transactions, and what stayed dark |
 //! | `words` | pieces of sentences that several renderings share |
 //! | `html` | the page: the answer, the pictures, everything behind them |
 //!
@@ -59,6 +60,7 @@ mod numbers;
 mod overhead;
 mod pair;
 mod require;
+mod seen;
 mod shape;
 mod summarise;
 mod text;
@@ -89,7 +91,7 @@ pub use pair::{
 pub use require::{concerns, judge, requirement_lines};
 pub use summarise::{resolution, summarise};
 pub use text::layout::wrap;
-pub use text::{Terminal, Text, render};
+pub use text::{Terminal, Text, render, statements};
 pub use trend::{
     TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendCell, TrendError, TrendPoint, compare_series,
 };

@@ -8,12 +8,15 @@ pub mod header;
 mod judgement;
 pub mod layout;
 mod precision;
+mod seen;
 pub mod sentences;
+mod statements;
 
 use std::fmt;
 
 pub use judgement::unproved;
 pub use precision::paragraphs as precision;
+pub use statements::statements;
 
 use crate::answer::answer;
 use crate::document::Document;

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod check;
 pub mod compare;
 pub mod init;
+pub mod observe;
 pub mod plans;
 pub mod probe;
 pub mod report;

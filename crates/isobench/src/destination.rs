@@ -15,6 +15,7 @@ use isobench_report::{FORMAT, PAIR_FORMAT, TREND_FORMAT, csv_titles};
 
 use isobench_comparison::{Failure, Outcome};
 
+use crate::commands::observe::FORMAT as PREVIEW_FORMAT;
 use crate::output::is_stream;
 
 /// The kind of a file, by which an earlier one is recognized.
@@ -32,6 +33,8 @@ pub enum Kind {
     PairLines,
     /// A series of results, CSV.
     TrendLines,
+    /// What would be seen of statements, JSON.
+    Preview,
     /// A recorded history, binary.
     History,
 }
@@ -175,6 +178,7 @@ impl Kind {
             Kind::Page => "report",
             Kind::Lines | Kind::PairLines | Kind::TrendLines => "table",
             Kind::Comparison => "comparison",
+            Kind::Preview => "preview",
             Kind::History => "history",
         }
     }
@@ -185,6 +189,7 @@ impl Kind {
         match self {
             Kind::Result => is_json(&text, FORMAT),
             Kind::Comparison => is_json(&text, PAIR_FORMAT) || is_json(&text, TREND_FORMAT),
+            Kind::Preview => is_json(&text, PREVIEW_FORMAT),
             Kind::Page => text.contains("name=\"generator\" content=\"isobench "),
             Kind::Lines => text.starts_with(&csv_titles(3)),
             Kind::PairLines => first_line(&text).contains(",a_tps,"),
@@ -223,6 +228,7 @@ mod tests {
             (Kind::Comparison, pair.to_json()),
             (Kind::PairLines, pair.to_csv()),
             (Kind::TrendLines, trend.to_csv()),
+            (Kind::Preview, format!("{{\n  \"format\": \"{PREVIEW_FORMAT}\",\n}}")),
         ];
         assert!(Kind::Comparison.recognises(trend.to_json().as_bytes()));
         assert!(

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => commands::compare::compare(&options),
         Command::Audit(options) => commands::audit::audit(options),
         Command::Probe(options) => commands::probe::probe(&options),
+        Command::Observe(options) => commands::observe::observe(&options),
         Command::Check(options) => commands::check::check(&options),
         Command::Report(options) => commands::report::report(&options),
         Command::Run(options) => commands::run::run(&options),

@@ -8,6 +8,7 @@ mod check;
 mod compare;
 mod connection;
 mod init;
+mod observe;
 mod plans;
 mod probe;
 mod report;
@@ -21,6 +22,7 @@ pub use check::{CheckOptions, Conversion, Found};
 pub use compare::CompareOptions;
 pub use connection::{ConnectionOptions, EmbeddedOptions};
 pub use init::{InitArguments, TableOptions};
+pub use observe::ObserveOptions;
 pub use plans::PlansOptions;
 pub use probe::ProbeOptions;
 pub use report::{ReportFormat, ReportOptions};
@@ -58,6 +60,9 @@ pub enum Command {
     Audit(AuditOptions),
     /// Find out which anomalies each isolation level of this server permits
     Probe(ProbeOptions),
+    /// Say what a verdict on scripts would see of each statement, and what would stay dark; runs none
+    #[command(disable_help_flag = true)]
+    Observe(ObserveOptions),
     /// Say what a recorded history proves about the isolation level
     Check(CheckOptions),
     /// Render a saved result again, compare two of them, or show a series

@@ -98,7 +98,7 @@ impl<'h> Context<'h> {
             },
             Some(Dependency::WriteWrite) => match second {
                 Operation::Write { key, version } if row_key(&first) == Some(key) => {
-                    format!("{a} {done}, and {b} wrote {} after it", version_name(version))
+                    format!("{a} {done}, and {b} wrote {} after it", version_name(self.history, version))
                 }
                 Operation::Append { element, .. } => {
                     format!("{a} {done}, and {b} appended {element} after it")
@@ -110,7 +110,7 @@ impl<'h> Context<'h> {
             }
             _ => match second {
                 Operation::Write { version, .. } => {
-                    format!("{a} {done}, and {b} wrote {}", version_name(version))
+                    format!("{a} {done}, and {b} wrote {}", version_name(self.history, version))
                 }
                 Operation::Append { element, .. } => format!("{a} {done}, and {b} appended {element} later"),
                 _ => format!("{a} {done}, and {b} {}", deed(self.history, &second)),
@@ -165,12 +165,17 @@ fn row_name(history: &History, key: Key) -> String {
     text.map_or_else(|| format!("{table} {}", key.id), |text| format!("{table} ({text})"))
 }
 
-/// A version's name: its counter and the value that identifies its writer.
-pub(super) fn version_name(version: Version) -> String {
+/// A version's name: its counter and the value that identifies its writer. In an observed history
+/// that is the number of the server's transaction.
+pub(super) fn version_name(history: &History, version: Version) -> String {
     match (version.counter, version.value) {
         (None, None) => "the initial version".to_owned(),
         (Some(counter), None) => format!("version {counter}"),
+        (None, Some(value)) if history.provenance().is_some() => format!("transaction {value}'s version"),
         (None, Some(value)) => format!("value {value}"),
+        (Some(counter), Some(value)) if history.provenance().is_some() => {
+            format!("version {counter} (by transaction {value})")
+        }
         (Some(counter), Some(value)) => format!("version {counter} (value {value})"),
     }
 }
@@ -178,13 +183,13 @@ pub(super) fn version_name(version: Version) -> String {
 fn deed(history: &History, operation: &Operation<'_>) -> String {
     match *operation {
         Operation::Read { key, version } => {
-            format!("read {} of {}", version_name(version), row_name(history, key))
+            format!("read {} of {}", version_name(history, version), row_name(history, key))
         }
         Operation::Write { key, version } if version == Version::INITIAL => {
             format!("wrote {}", row_name(history, key))
         }
         Operation::Write { key, version } => {
-            format!("wrote {} of {}", version_name(version), row_name(history, key))
+            format!("wrote {} of {}", version_name(history, version), row_name(history, key))
         }
         Operation::Insert { key, group } => format!("inserted {} into group {group}", row_name(history, key)),
         Operation::Append { key, element } => format!("appended {element} to {}", row_name(history, key)),

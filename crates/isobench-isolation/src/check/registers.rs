@@ -296,7 +296,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                 "{} {} after it had itself written {}",
                 context.name(transaction),
                 context.deed(place),
-                super::context::version_name(written)
+                super::context::version_name(context.history, written)
             );
             vec![fact(transaction, transaction, why)]
         });

@@ -188,6 +188,9 @@ fn per_million(found: u64, committed: u64) -> String {
 /// The number of steps shown of a long witness.
 const SHOWN: usize = 32;
 
+/// The number of letters shown of a long statement.
+const LONGEST_STATEMENT: usize = 400;
+
 fn proof(finding: &Finding) -> String {
     let cycle = finding.witness.steps.iter().any(|step| step.dependency.is_some());
     let kind = match (cycle, finding.witness.smallest) {
@@ -208,11 +211,22 @@ fn proof(finding: &Finding) -> String {
             .dependency
             .map_or_else(|| inferred.to_owned(), |dependency| format!(" [{}]", dependency.name()));
         let _ = writeln!(text, "  {}. {}{why}", number + 1, step.why);
+        for statement in &step.statements {
+            let _ = writeln!(text, "       {}", cut(statement));
+        }
     }
     if steps.len() > SHOWN {
         let _ = writeln!(text, "  … and {} more steps", grouped((steps.len() - SHOWN) as u64));
     }
     text
+}
+
+/// A statement, without its end if it is very long.
+fn cut(statement: &str) -> String {
+    match statement.char_indices().nth(LONGEST_STATEMENT) {
+        Some((end, _)) => format!("{}…", &statement[..end]),
+        None => statement.to_owned(),
+    }
 }
 
 fn examined(report: &Report) -> String {
@@ -352,5 +366,31 @@ mod tests {
         assert_eq!(report.findings[0].witness.steps.len(), 40);
         let text = render(&report);
         assert!(text.contains("\n  32. ") && text.contains("\n  … and 8 more steps\n"), "{text}");
+    }
+
+    #[test]
+    fn an_observed_step_shows_its_transactions_and_sql() {
+        let long = "x".repeat(500);
+        let history = format!(
+            "observed searches 0 left 0 reads left 0\n\
+             statement \"a.sql:1: SELECT n FROM t WHERE id = :id\"\n\
+             statement \"a.sql:2: UPDATE t SET n = {long}\"\n\
+             T1: r t 1 = init @0, w t 1 = v1/2533 @1\n\
+             T2: r t 1 = init @0, w t 1 = v2/2534 @1\n\
+             T3: r t 1 = v2/2534 @0"
+        );
+        let text = render(&check(&text::parse(&history).expect("a history"), &Options::default()));
+        assert!(text.contains(" wrote version 1 (by transaction 2533)"), "{text}");
+        assert!(!text.contains("(value"), "{text}");
+        let (_, step) = text.split_once("\n  1. ").expect("a step");
+        let lines: Vec<&str> = step.lines().skip(1).take(2).collect();
+        let read = "       a.sql:1: SELECT n FROM t WHERE id = :id";
+        assert!(lines.contains(&read), "{text}");
+        let written = lines.iter().find(|line| line.contains("UPDATE")).expect("both sides");
+        assert!(
+            written.starts_with("       a.sql:2: UPDATE t SET n = xx") && written.ends_with("x…"),
+            "{text}"
+        );
+        assert_eq!(written.chars().count(), 7 + LONGEST_STATEMENT + 1);
     }
 }

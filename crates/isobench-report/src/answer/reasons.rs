@@ -9,6 +9,7 @@ use super::evidence::{Candidate, Evidence, Safety, name};
 use super::words;
 use crate::document::{Cell, Conflict, Document, RatioToFirst, WaitShare};
 use crate::numbers::{percent, short};
+use crate::seen::way_out;
 use crate::summarise::{counted_ledger, counted_rounds, kept_share};
 use crate::view::Line;
 use crate::words::{capital, distinct};
@@ -173,10 +174,10 @@ pub fn caveats(document: &Document) -> Vec<Line> {
     let mut caveats = Vec::new();
     let measured = || document.cells.iter().filter(|cell| !cell.rounds.is_empty());
     if measured().all(|cell| cell.summary.verdict.is_none()) {
-        caveats.push(Line::plain(
-            "Unproved: no history was recorded, so nothing is known about anomalies; a checked workload tells more \
-             (isobench workloads).",
-        ));
+        caveats.push(Line::plain(format!(
+            "Unproved: no history was recorded, so nothing is known about anomalies: {}.",
+            way_out(document)
+        )));
     }
     let flagged: Vec<String> =
         measured().filter(|cell| !cell.summary.flags.is_empty()).map(|cell| name(document, cell)).collect();

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use super::part::measured;
 use crate::document::{Cell, Document};
 use crate::numbers::{counted, short};
+use crate::seen::way_out;
 use crate::words::capital;
 
 /// A limit: the sentence, if the document has it.
@@ -57,8 +58,11 @@ fn unproved(document: &Document) -> Option<String> {
     let none = measured(document).any(|cell| cell.summary.verdict.is_none());
     said(
         none && measured(document).next().is_some(),
-        "Nothing is known about anomalies where no history was recorded. A level may be faster \
-         there because it lets more through; a checked workload would tell (isobench workloads).",
+        format!(
+            "Nothing is known about anomalies where no history was recorded. A level may be faster there because it \
+             lets more through. {}.",
+            capital(&way_out(document))
+        ),
     )
 }
 

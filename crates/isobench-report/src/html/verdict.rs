@@ -8,8 +8,10 @@ use maud::{Markup, PreEscaped, html};
 
 use super::part::{cell_name, folded, measured, scrolling, table};
 use super::scripts::touching;
+use super::seen;
 use crate::document::{AnomalyFound, Cell, Document, Invariant, Verdict, VerdictSummary};
 use crate::numbers::{count, counted, of_unit, optional};
+use crate::seen::blind;
 use crate::view::{Entry, Heading, Table};
 use crate::words::{capital, distinct};
 
@@ -33,11 +35,12 @@ pub fn body(document: &Document) -> Option<Markup> {
                 (level(document, cell, summary, cells.len() > MANY_CELLS))
             }
         }
-        @let blind = blind(&cells);
+        (seen::body(document))
+        @let blind = blind(cells.iter().copied());
         @if !blind.is_empty() {
             div class="level" {
                 h3 { "What the check can't see here" }
-                ul { @for sentence in blind { li { (capital(sentence)) "." } } }
+                ul { @for sentence in &blind { li { (capital(sentence)) "." } } }
             }
         }
         @if !unproved.is_empty() {
@@ -220,8 +223,13 @@ fn witness(document: &Document, cell: &Cell, found: &AnomalyFound) -> Markup {
             summary { "An example of " (found.known_as) ", step by step" }
             div class="example" {
                 div class="steps" {
-                    ol { @for step in &found.witness { li { (capital(step)) "." } } }
-                    @let places = touching(document, cell, &found.witness);
+                    ol {
+                        @for (place, step) in found.witness.iter().enumerate() {
+                            li { (capital(step)) "." (seen::of_witness(found, place)) }
+                        }
+                    }
+                    @let observed = !found.statements.is_empty();
+                    @let places = if observed { Vec::new() } else { touching(document, cell, &found.witness) };
                     @if !places.is_empty() {
                         p { "The commands that read and write these rows:" }
                         dl class="places" {
@@ -235,11 +243,6 @@ fn witness(document: &Document, cell: &Cell, found: &AnomalyFound) -> Markup {
             }
         }
     }
-}
-
-fn blind<'a>(cells: &[&'a Cell]) -> Vec<&'a str> {
-    let verdicts = cells.iter().flat_map(|cell| &cell.rounds).filter_map(|round| round.verdict.as_ref());
-    distinct(verdicts.flat_map(|verdict| &verdict.blind).map(|sentence| sentence.trim_end_matches('.')))
 }
 
 /// The invariants of the tables, checked after each round.

@@ -8,6 +8,8 @@ use isobench_isolation::{Guarantee, Model, Order};
 
 use crate::document::{AnomalyCount, AnomalyFound, Cell, Document, VerdictSummary};
 use crate::numbers::{count, counted};
+use crate::seen::{cut, of_step, way_out};
+use crate::words::{capital, distinct};
 
 /// The evidence of the histories of a level's cells; `None` if none was recorded.
 pub fn verdict(cells: &[&Cell]) -> Option<String> {
@@ -76,13 +78,24 @@ pub fn broken(cells: &[&Cell]) -> Option<String> {
     let rounds = cells.iter().filter(|cell| cell.breaks_promise()).flat_map(|cell| &cell.rounds);
     let verdict = rounds.filter(|round| round.breaks_promise()).find_map(|round| round.verdict.as_ref())?;
     let anomaly: &AnomalyFound = verdict.anomalies.iter().find(|anomaly| anomaly.breaks_promise)?;
+    let statements = distinct(anomaly.statements.iter().flat_map(|step| of_step(step)));
+    let statements: Vec<String> =
+        statements.into_iter().map(|statement| cut(statement, LONGEST_STATEMENT)).collect();
+    let ran = if statements.is_empty() {
+        String::new()
+    } else {
+        format!(" The statements: {}.", statements.join("; "))
+    };
     Some(format!(
-        "PROMISE BROKEN: {} is promised, but there was {}: {}.",
+        "PROMISE BROKEN: {} is promised, but there was {}: {}.{ran}",
         verdict.promised.as_deref().unwrap_or("more"),
         title(&anomaly.known_as, &anomaly.name),
         anomaly.witness.join("; ").trim_end_matches('.')
     ))
 }
+
+/// The most letters of a statement that is named beside a proof.
+const LONGEST_STATEMENT: usize = 120;
 
 /// The common name of an anomaly, and its name in the literature where that is another.
 fn title(known_as: &str, name: &str) -> String {
@@ -95,16 +108,15 @@ pub fn unproved(document: &Document) -> Option<String> {
     let cell = document.cells.iter().find(unproved)?;
     let name = cell.workload.to_lowercase().replace(['-', ' ', '_'], "");
     let why = if name.contains("tpcb") {
-        "the TPC-B-like script can't lose an update at read committed, because it adds its amounts \
-         in SQL (balance = balance + :delta), so invariants that held there prove nothing about \
-         the level"
+        "no history was checked, and the TPC-B-like script can't lose an update at read committed, \
+         because it adds its amounts in SQL (balance = balance + :delta), so invariants that held \
+         there prove nothing about the level"
     } else {
-        "its scripts don't say what they read and write, so no history was checked; invariants, if \
-         any, say little about the level"
+        "no history was checked; invariants, if any, say little about the level"
     };
     let several = document.cells.iter().any(|other| other.workload != cell.workload);
     let whose = if several { format!("{}: ", cell.workload) } else { String::new() };
-    Some(format!("{whose}{why}. A checked workload proves more (isobench workloads)."))
+    Some(format!("{whose}{why}. {}.", capital(&way_out(document))))
 }
 
 #[cfg(test)]

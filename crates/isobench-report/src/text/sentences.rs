@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::layout::wrap;
-use super::{judgement, precision};
+use super::{judgement, precision, seen};
 use crate::answer::times;
 use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{FactorId, strategies_vary, varying};
@@ -25,7 +25,7 @@ pub fn lines(document: &Document, width: usize) -> Vec<String> {
             .collect::<Vec<_>>()
             .join(" ")
     });
-    wrapped(about.chain(of_all(document)), width)
+    wrapped(about.chain(of_all(document, seen::fully(document))), width)
 }
 
 /// What the table doesn't show: what is unusual of a level, and what must be known of the
@@ -36,15 +36,15 @@ pub fn remarks(document: &Document, width: usize) -> Vec<String> {
         let unusual = unusual(document, cells);
         (!unusual.is_empty()).then(|| format!("{}: {}", name(document, cells), unusual.join(" ")))
     });
-    wrapped(about.chain(of_all(document)), width)
+    wrapped(about.chain(of_all(document, seen::briefly(document))), width)
 }
 
 fn wrapped(paragraphs: impl Iterator<Item = String>, width: usize) -> Vec<String> {
     paragraphs.flat_map(|paragraph| wrap(&paragraph, width, 2)).collect()
 }
 
-/// What must be known of the comparison.
-fn of_all(document: &Document) -> Vec<String> {
+/// What must be known of the comparison; with what was seen of its transactions.
+fn of_all(document: &Document, seen: Vec<String>) -> Vec<String> {
     let mut paragraphs = Vec::new();
     if document.cells.iter().all(|cell| cell.summary.tps.low.is_none()) {
         let mut paragraph =
@@ -56,6 +56,7 @@ fn of_all(document: &Document) -> Vec<String> {
     }
     paragraphs.extend(round_trips(document));
     paragraphs.extend(precision::paragraphs(document));
+    paragraphs.extend(seen);
     paragraphs.extend(judgement::unproved(document).map(|why| format!("Unproved: {why}")));
     paragraphs
 }

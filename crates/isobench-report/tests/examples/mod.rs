@@ -4,6 +4,7 @@
 mod factors;
 mod kinds;
 mod observed;
+mod seen;
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -519,6 +520,7 @@ fn build() -> Vec<(&'static str, Document)> {
         ("checked-strategies", kinds::checked_strategies()),
         ("unsafe", kinds::unsafe_everywhere()),
         ("sweep", kinds::sweep()),
+        ("seen", seen::seen()),
         ("nothing", base()),
     ];
     for (_, document) in &mut examples {

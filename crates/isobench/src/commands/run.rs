@@ -19,8 +19,8 @@ use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
 use isobench_plan::{Observe, Plan, Setting};
 use isobench_report::{
-    CellLevel, Document, RequirementResult, Round, Server, Workload, judge, requirement_lines, summarise,
-    to_csv,
+    CellLevel, Document, Observation, RequirementResult, Round, Server, Workload, judge, requirement_lines,
+    summarise, to_csv,
 };
 use isobench_runner::{
     Control, Job, OnError, Pacing, Protocol, RunOutcome, RunWorkload, StopCondition, Watch,
@@ -141,6 +141,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let document = server.map(|server| {
         let mut document = document(options, settings, target, server, scale, effective, round);
         document.started_at = Some(started_at);
+        document.observations = seen(settings, &recorded).into_iter().collect();
         document.incomplete_reason = incomplete.as_ref().map(|(reason, _)| reason.clone());
         document.complete &= document.incomplete_reason.is_none();
         document.plan.require = Some(options.require.clone()).filter(|required| !required.is_empty());
@@ -179,6 +180,16 @@ fn how_recorded(
         ));
     }
     Ok(recorded)
+}
+
+/// What was seen of the statements, for the result; `None` if rows weren't observed.
+fn seen(settings: &RunSettings, recorded: &Recorded) -> Option<Observation> {
+    let Recorded::Rows(seen) = recorded else { return None };
+    Some(Observation {
+        workload: settings.sources.name(),
+        statements: seen.report(),
+        ..Observation::default()
+    })
 }
 
 /// pgbench's summary of a run, and the account of every attempt.
@@ -422,6 +433,7 @@ fn plan(options: &RunOptions, settings: &RunSettings, target: &Target, scale: u3
         backoff: Some(vec![spec.retry.backoff.to_string()]),
         protocol: Some(Protocol::name(spec.protocol).to_owned()),
         seed: Some(spec.seed),
+        observe: Some(options.observe),
         rate,
         think_time,
         latency_limit: spec.latency_limit.map(|limit| limit.as_secs_f64() * 1e3),

@@ -1,0 +1,215 @@
+//! What was seen of the transactions and what wasn't, taken together for every rendering.
+//!
+//! Not here: how it is said and laid out (`text/seen`, `html/seen`).
+
+use crate::document::{Cell, Document, Observation, ObservedStatement};
+use crate::words::distinct;
+use isobench_plan::Observe;
+
+/// Something that wasn't seen, and the statements that it is true of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dark {
+    /// What it is, without a full stop: "rows of stock that a subquery reads".
+    pub what: String,
+    /// The statements' places, each once: "orders.sql:12".
+    pub places: Vec<String>,
+}
+
+/// What stays dark of observed statements, by what it is, in the order of the statements.
+pub fn dark<'a>(observations: impl IntoIterator<Item = &'a Observation>) -> Vec<Dark> {
+    let mut found: Vec<Dark> = Vec::new();
+    for statement in observations.into_iter().flat_map(|observation| &observation.statements) {
+        for what in statement.dark.iter().map(|sentence| plain(sentence)) {
+            let place = place(statement);
+            match found.iter_mut().find(|dark| dark.what == what) {
+                Some(known) if known.places.contains(&place) => {}
+                Some(known) => known.places.push(place),
+                None => found.push(Dark { what: what.to_owned(), places: vec![place] }),
+            }
+        }
+    }
+    found
+}
+
+/// A sentence about what isn't seen, where that it isn't seen has been said.
+pub fn plain(sentence: &str) -> &str {
+    sentence.strip_prefix("not observed: ").unwrap_or(sentence).trim_end_matches('.')
+}
+
+/// The place of a statement: "orders.sql:12".
+pub fn place(statement: &ObservedStatement) -> String {
+    format!("{}:{}", statement.script, statement.line)
+}
+
+/// The workload of an observation, with its strategy; `None` if the document has a single one.
+pub fn name(document: &Document, observation: &Observation) -> Option<String> {
+    (document.observations.len() > 1).then(|| match &observation.strategy {
+        Some(strategy) => format!("{} with {strategy}", observation.workload),
+        None => observation.workload.clone(),
+    })
+}
+
+/// The reason why rows weren't observed, on one line; `None` if they were.
+pub fn prevented(observation: &Observation) -> Option<String> {
+    let why = observation.prevented.as_deref()?;
+    Some(why.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned())
+}
+
+/// Why no history shows what transactions did, and how to get one, in a clause.
+pub fn way_out(document: &Document) -> String {
+    const POSTGRESQL: &str = "PostgreSQL";
+    let product = document.server.product.as_str();
+    let prevented = document.observations.iter().find_map(prevented);
+    let paced = !document.plan.rates().is_empty() || document.plan.think_time.is_some();
+    match prevented {
+        Some(why) => format!(
+            "the statements failed with the columns that show their rows ({why}); lines --@ in the scripts can say \
+             what they read and write"
+        ),
+        None if !product.is_empty() && product != POSTGRESQL => format!(
+            "rows of {product} don't show who wrote them; a checked workload (isobench workloads), or lines --@ in \
+             the scripts, say what they read and write"
+        ),
+        None if document.plan.observe() == Observe::Annotations => {
+            "no lines --@ of the scripts say what they read and write; on PostgreSQL --observe rows needs none"
+                .to_owned()
+        }
+        None if paced => "a paced run is never changed to show its rows; leave out --rate and --think-time once, or \
+                          use a checked workload (isobench workloads)"
+            .to_owned(),
+        None => "either --no-verdict was given, or no statement shows its rows; isobench observe tells what would \
+                 be seen of each"
+            .to_owned(),
+    }
+}
+
+/// What checks of histories couldn't see, a sentence each, without full stops. Sentences of several
+/// rounds that differ in their numbers only are one, with the largest numbers.
+pub fn blind<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<String> {
+    let verdicts = cells.into_iter().flat_map(|cell| &cell.rounds).filter_map(|round| round.verdict.as_ref());
+    let sentences = verdicts.flat_map(|verdict| &verdict.blind);
+    let mut kinds: Vec<Blind<'_>> = Vec::new();
+    for sentence in sentences.map(|sentence| sentence.trim_end_matches('.')) {
+        let (form, largest) = form(sentence);
+        match kinds.iter_mut().find(|kind| kind.form == form) {
+            None => kinds.push(Blind { form, largest, sentence, rounds: 1, same: true }),
+            Some(kind) => {
+                kind.rounds += 1;
+                kind.same &= kind.sentence == sentence;
+                if largest > kind.largest {
+                    (kind.largest, kind.sentence) = (largest, sentence);
+                }
+            }
+        }
+    }
+    let said = |kind: &Blind<'_>| match kind.same {
+        true => kind.sentence.to_owned(),
+        false => format!("{} (the worst of {} rounds)", kind.sentence, kind.rounds),
+    };
+    kinds.iter().map(said).collect()
+}
+
+/// Sentences that differ in their numbers only.
+struct Blind<'a> {
+    form: Vec<&'a str>,
+    largest: u64,
+    sentence: &'a str,
+    rounds: u64,
+    same: bool,
+}
+
+/// A sentence without the digits in it, and the first number.
+fn form(sentence: &str) -> (Vec<&str>, u64) {
+    let digit = |letter: char| letter.is_ascii_digit() || letter == ',';
+    let first = sentence
+        .split(|letter| !digit(letter))
+        .find(|word| word.contains(|letter: char| letter.is_ascii_digit()))
+        .and_then(|word| word.replace(',', "").parse().ok());
+    let words = sentence.split_whitespace().filter(|word| !word.chars().all(digit));
+    (words.collect(), first.unwrap_or(0))
+}
+
+/// The statements of both sides of a step, each once.
+pub fn of_step(statements: &[String]) -> Vec<&str> {
+    distinct(statements.iter().map(String::as_str))
+}
+
+/// A text of this many letters at most.
+pub fn cut(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use isobench_isolation::EffectiveLevel;
+    use isobench_stats::{LatencyHistogram, Ledger};
+
+    use super::*;
+    use crate::document::{CellLevel, Round, Verdict};
+
+    fn statement(line: u32, dark: &[&str]) -> ObservedStatement {
+        ObservedStatement {
+            script: "a.sql".to_owned(),
+            line,
+            dark: dark.iter().map(|&sentence| sentence.to_owned()).collect(),
+            ..ObservedStatement::default()
+        }
+    }
+
+    #[test]
+    fn what_is_dark_is_said_once_with_its_places() {
+        let unclear = "not observed: the statement isn't understood";
+        let observation = Observation {
+            statements: vec![
+                statement(1, &["what LOCK reads"]),
+                statement(2, &[unclear]),
+                statement(2, &[unclear]),
+                statement(5, &["what LOCK reads", unclear]),
+            ],
+            ..Observation::default()
+        };
+        let expected = |what: &str, places: [&str; 2]| Dark {
+            what: what.to_owned(),
+            places: places.map(str::to_owned).into(),
+        };
+        assert_eq!(
+            dark([&observation]),
+            [
+                expected("what LOCK reads", ["a.sql:1", "a.sql:5"]),
+                expected("the statement isn't understood", ["a.sql:2", "a.sql:5"]),
+            ]
+        );
+    }
+
+    #[test]
+    fn blind_spots_of_several_rounds_are_one_sentence() {
+        let mut cell = Cell::new("w", CellLevel::new(None, EffectiveLevel::Unknown));
+        for pairs in ["9", "1,234", "1,100"] {
+            let blind = vec![
+                format!("The order of {pairs} pairs of versions of the same row is unknown."),
+                "The history has no instants".to_owned(),
+            ];
+            let (ledger, latencies) = (Ledger::default(), LatencyHistogram::new());
+            let round = Round::from_ledger(1, &ledger, &latencies, Duration::from_secs(1), Vec::new());
+            cell.rounds.push(Round { verdict: Some(Verdict { blind, ..Verdict::default() }), ..round });
+        }
+        assert_eq!(
+            blind([&cell]),
+            [
+                "The order of 1,234 pairs of versions of the same row is unknown (the worst of 3 rounds)",
+                "The history has no instants",
+            ]
+        );
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_letters() {
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("äöü x", 4), "äöü…");
+    }
+}

@@ -1,0 +1,87 @@
+//! What the verdict rests on, below the table: how many statements were sent so that they show their
+//! rows, and what stayed dark.
+//!
+//! Not here: the statements one by one (`html/seen`).
+
+use crate::document::{Document, Observation};
+use crate::numbers::{count, counted};
+use crate::seen::{Dark, blind, cut, dark, name, prevented};
+use crate::words::capital;
+
+/// The most kinds of dark spots in a terminal, and the most letters of each.
+const FEW: (usize, usize) = (2, 120);
+
+/// The most kinds of dark spots in the full text.
+const MANY: usize = 20;
+
+/// The most places of a dark spot.
+const PLACES: usize = 3;
+
+/// What was seen, in a paragraph or two for all workloads, not wrapped.
+pub fn briefly(document: &Document) -> Vec<String> {
+    let all: Vec<&Observation> = document.observations.iter().collect();
+    let mut paragraphs: Vec<String> = seen(&all, "", FEW).into_iter().collect();
+    paragraphs.extend(all.iter().filter_map(|observation| unseen(document, observation)));
+    paragraphs
+}
+
+/// What was seen, in a paragraph for each workload, and what the checks couldn't see, not wrapped.
+pub fn fully(document: &Document) -> Vec<String> {
+    let mut paragraphs = Vec::new();
+    for observation in &document.observations {
+        let of = name(document, observation).map_or_else(String::new, |name| format!(", {name}"));
+        paragraphs.extend(seen(&[observation], &of, (MANY, usize::MAX)));
+        paragraphs.extend(unseen(document, observation));
+    }
+    let blind: Vec<String> = blind(&document.cells).iter().map(|sentence| capital(sentence) + ".").collect();
+    if !blind.is_empty() {
+        paragraphs.push(format!("What the check couldn't see: {}", blind.join(" ")));
+    }
+    paragraphs
+}
+
+/// The share of the statements that were sent differently, and what stayed dark; `None` if no
+/// statement was observed.
+fn seen(of: &[&Observation], name: &str, (most, longest): (usize, usize)) -> Option<String> {
+    let statements: usize = of.iter().map(|observation| observation.statements.len()).sum();
+    let differently: usize = of.iter().map(|observation| observation.sent_differently()).sum();
+    if statements == 0 {
+        return None;
+    }
+    let dark = dark(of.iter().copied());
+    let mut told: Vec<String> = dark.iter().take(most).map(|dark| said(dark, longest)).collect();
+    if dark.len() > most {
+        told.push(format!("{} more in the report", count((dark.len() - most) as u64)));
+    }
+    let unseen = if told.is_empty() {
+        "Nothing stayed dark".to_owned()
+    } else {
+        format!("Not seen: {}", told.join("; "))
+    };
+    Some(format!(
+        "Sent differently{name}: {} of {}, with more output columns, which show the rows (--no-verdict sends every \
+         byte as written). The verdict rests on the statements that were seen. {unseen}.",
+        count(differently as u64),
+        counted(statements as u64, "statement")
+    ))
+}
+
+/// A dark spot with the statements that it is in.
+fn said(dark: &Dark, longest: usize) -> String {
+    let more = dark.places.len().saturating_sub(PLACES);
+    let mut places: Vec<String> = dark.places.iter().take(PLACES).cloned().collect();
+    if more > 0 {
+        places.push(format!("{} more", count(more as u64)));
+    }
+    format!("{} ({})", cut(&dark.what, longest), places.join(", "))
+}
+
+/// Why the rows of a workload weren't observed; `None` if they were.
+fn unseen(document: &Document, observation: &Observation) -> Option<String> {
+    let why = prevented(observation)?;
+    let of = name(document, observation).map_or_else(String::new, |name| format!(" of {name}"));
+    Some(format!(
+        "Not observed: the statements{of} were sent as written, because they failed with the columns that show \
+         their rows: {why}."
+    ))
+}

@@ -1,0 +1,169 @@
+//! `isobench observe`: what a verdict on scripts would see of each statement. The scripts aren't run.
+//!
+//! Not here: which columns show rows (`isobench_observation`), and the list (`isobench_report`).
+
+use isobench_comparison::{Design, Failure, Outcome, Preview, Target, catalog, preview};
+use isobench_database::InitOptions;
+use isobench_plan::Plan;
+use isobench_report::{ObservedStatement, statements, wrap};
+use isobench_runner::Control;
+use serde::Serialize;
+
+use crate::destination::{Kind, check_file};
+use crate::interrupt;
+use crate::options::ObserveOptions;
+use crate::output::{self, is_stream, say};
+use crate::servers::{find, names_server};
+
+/// The value of the member `format` of the JSON.
+pub const FORMAT: &str = "isobench/observe";
+
+/// Number of concurrent sessions: one that looks, and one that holds the schema.
+const SESSIONS: usize = 2;
+
+/// The widest list.
+const WIDEST: usize = 80;
+
+/// The narrowest list.
+const NARROWEST: usize = 40;
+
+/// Prints what would be seen of the statements of each workload.
+///
+/// # Errors
+/// Wrong options, an error in a script, no server, or one whose rows don't show their writers.
+pub fn observe(options: &ObserveOptions) -> Outcome {
+    let plan = options.plan().ok_or_else(|| {
+        Failure::setup("which scripts? Name them: --script FILE, -b NAME, or -w with a workload or a file")
+    })?;
+    if let Some(path) = &options.json {
+        check_file("--json", path, Kind::Preview)?;
+    }
+    let mut design = Design::resolve(&plan, None, Plan::default(), &InitOptions::default())?;
+    design.choose_server(names_server(&options.connection), options.embedded.chooses())?;
+    let (mut target, control) = find(&options.connection, None, &options.embedded, SESSIONS)?;
+    let looked = look(&mut design, &mut target, &control);
+    let looked = interrupt::blame(&control, looked).and_then(|previews| deliver(options, &target, &previews));
+    let closed = target.close(false);
+    looked.and(closed)
+}
+
+/// Makes the tables of each workload, unless they are there, and looks at its statements.
+fn look(design: &mut Design, target: &mut Target, control: &Control) -> Outcome<Vec<Preview>> {
+    if target.standby {
+        design.only_read(&target.place(), || target.scale())?;
+    } else if let Some(schema) = design.schema() {
+        target.use_schema(schema)?;
+    } else {
+        target.claim_namespace(&say)?;
+    }
+    let mut previews = Vec::new();
+    for work in &design.works {
+        if control.urgency() > isobench_runner::Urgency::None {
+            return Err(Failure::Incomplete("interrupted".to_owned()));
+        }
+        for note in work.tables.make(target)? {
+            eprintln!("note: {note}");
+        }
+        let catalog = catalog(target)?.ok_or_else(|| {
+            Failure::setup(format!(
+                "rows of {} {} don't show who wrote them, so statements are sent as written there; lines --@ in the \
+                 scripts say what they read and write",
+                target.database.product.name, target.database.version
+            ))
+        })?;
+        previews.push(preview(work, design.seed(), target, &catalog)?);
+    }
+    Ok(previews)
+}
+
+fn deliver(options: &ObserveOptions, target: &Target, previews: &[Preview]) -> Outcome {
+    let takes_stdout = options.json.as_deref().is_some_and(is_stream);
+    output::tell(&text(options, previews), takes_stdout)?;
+    if let Some(path) = &options.json {
+        let document = Document {
+            format: FORMAT,
+            format_version: 1,
+            product: target.database.product.name,
+            version: &target.database.version,
+            workloads: previews.iter().map(Workload::of).collect(),
+        };
+        let text =
+            serde_json::to_string_pretty(&document).map_err(|error| Failure::Output(error.to_string()))?;
+        output::save(path, &(text + "\n"))?;
+    }
+    Ok(())
+}
+
+fn text(options: &ObserveOptions, previews: &[Preview]) -> String {
+    let width = output::width().clamp(NARROWEST, WIDEST);
+    let mut blocks = Vec::new();
+    for preview in previews {
+        let sent = options.sent.then_some(preview.sent.as_slice());
+        let mut block = statements(&preview.observation, sent, width);
+        for line in wrap(recorded(preview), width, 0) {
+            block += &(line + "\n");
+        }
+        blocks.push(block);
+    }
+    let unknown = |statement: &ObservedStatement| {
+        statement.dark.iter().any(|sentence| sentence.contains("there is no table "))
+    };
+    let missing = previews.iter().flat_map(|preview| &preview.observation.statements).any(unknown);
+    if missing && options.schema.is_none() && options.setup.is_none() {
+        let hint = "Tables of your own: --setup FILE.sql makes them, or --schema NAME is where they are on a server \
+                    that is named.";
+        blocks.push(wrap(hint, width, 0).join("\n") + "\n");
+    }
+    blocks.join("\n")
+}
+
+/// How a comparison would record the workload, in a sentence.
+fn recorded(preview: &Preview) -> &'static str {
+    let any = preview.observation.statements.iter().any(|statement| !statement.tables.is_empty());
+    match (preview.recorded, any) {
+        ("rows", _) => "compare judges it by these rows.",
+        ("annotations", true) => {
+            "compare judges it by the lines --@ of its scripts and sends every statement as written, because they \
+             describe statements that show no rows."
+        }
+        ("annotations", false) => {
+            "compare judges it by the lines --@ of its scripts, because no statement shows rows."
+        }
+        _ => "compare gives no verdict on it, because no statement shows rows.",
+    }
+}
+
+/// The result as JSON.
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    format_version: u32,
+    product: &'static str,
+    version: &'a str,
+    workloads: Vec<Workload<'a>>,
+}
+
+#[derive(Serialize)]
+struct Workload<'a> {
+    workload: &'a str,
+    recorded: &'static str,
+    statements: Vec<Statement<'a>>,
+}
+
+#[derive(Serialize)]
+struct Statement<'a> {
+    #[serde(flatten)]
+    seen: &'a ObservedStatement,
+    sent: &'a str,
+}
+
+impl Workload<'_> {
+    fn of(preview: &Preview) -> Workload<'_> {
+        let statements = preview.observation.statements.iter().zip(&preview.sent);
+        Workload {
+            workload: &preview.observation.workload,
+            recorded: preview.recorded,
+            statements: statements.map(|(seen, sent)| Statement { seen, sent }).collect(),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Options of `isobench observe`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use isobench_plan::Plan;
+
+use super::{ConnectionOptions, EmbeddedOptions};
+
+/// The heading of options that name scripts and tables.
+const SCRIPTS: &str = "What to look at";
+
+/// Options of `isobench observe`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  isobench observe -w tpcb-like
+  isobench observe --script order.sql --setup tables.sql --sent
+  isobench observe --script order.sql --schema shop -h db.example -d shop")]
+pub struct ObserveOptions {
+    /// Script files, - for standard input (repeatable)
+    #[arg(long, short = 'f', visible_alias = "file", value_name = "FILE", num_args = 1.., help_heading = SCRIPTS)]
+    pub script: Option<Vec<String>>,
+    /// Built-in script, by its name or the beginning of it (repeatable)
+    #[arg(long, short = 'b', value_name = "NAME", help_heading = SCRIPTS)]
+    pub builtin: Option<Vec<String>>,
+    /// Checked workload, such as registers or write-skew+for-update, built-in script or script file,
+    /// each looked at by itself (repeatable)
+    #[arg(
+        long,
+        short = 'w',
+        value_name = "NAME|FILE",
+        help_heading = SCRIPTS,
+        conflicts_with_all = ["script", "builtin"]
+    )]
+    pub workload: Option<Vec<String>>,
+    /// SQL script that makes the tables of scripts of your own, instead of pgbench's
+    #[arg(long, value_name = "FILE.sql", help_heading = SCRIPTS)]
+    pub setup: Option<PathBuf>,
+    /// Schema with tables of your own, on a server that is named; only the catalogs are read there
+    #[arg(long, value_name = "NAME", help_heading = SCRIPTS, conflicts_with = "setup")]
+    pub schema: Option<String>,
+    /// Show the SQL that is sent in place of each statement
+    #[arg(long)]
+    pub sent: bool,
+    /// Write what would be seen to this file as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// The embedded server.
+    #[command(flatten)]
+    pub embedded: EmbeddedOptions,
+    /// The named server.
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+}
+
+impl ObserveOptions {
+    /// Returns a plan with these scripts and tables; `None` if no script is named.
+    pub fn plan(&self) -> Option<Plan> {
+        let named = self.script.is_some() || self.builtin.is_some() || self.workload.is_some();
+        named.then(|| Plan {
+            workload: self.workload.clone(),
+            file: self.script.clone(),
+            builtin: self.builtin.clone(),
+            setup: self.setup.clone(),
+            schema: self.schema.clone(),
+            // Nothing is executed, so all data are kept.
+            keep_data: self.schema.as_ref().map(|_| true),
+            ..Plan::default()
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! `isobench observe`: what is told of each statement, that nothing is run, and that nothing is left.
+
+use serde_json::Value;
+
+use crate::support::named::Database;
+use crate::support::scene::Scene;
+
+const SCRIPT: &str = "\\set i random(1, 2)\nBEGIN;\nSELECT n FROM stock\n  WHERE item = :i FOR UPDATE;\nUPDATE stock \
+    SET n = n - 1 WHERE item = :i;\nINSERT INTO audit VALUES (:i) \\; SELECT DISTINCT n FROM stock;\nEND;\n";
+const TABLES: &str = "CREATE TABLE stock (item int PRIMARY KEY, n int);\nCREATE TABLE audit (item int);\nINSERT INTO \
+    stock VALUES (1, 5), (2, 5);\n";
+
+#[test]
+fn a_built_in_script_is_described_within_80_columns() {
+    let Some(scene) = Scene::with_server("a_built_in_script_is_described_within_80_columns") else { return };
+    let finished = scene.run(&["observe", "-b", "tpcb"]).expect(0);
+    let finished = finished.prints(&[
+        "(sort of)>:9: UPDATE pgbench_branches SET bbalance",
+        "  writes    pgbench_branches, key (bid); versions in the order",
+        "  not seen  table pgbench_history isn't observed: it has no primary key",
+        "tpcb-like: 4 of 7 statements sent with more output columns",
+        "compare judges it by these rows.\n",
+    ]);
+    assert!(finished.stdout.lines().all(|line| line.chars().count() <= 80), "{}", finished.stdout);
+    assert!(!finished.stdout.contains("xmin"), "only --sent shows what is sent");
+    scene.assert_clean();
+}
+
+#[test]
+fn scripts_and_tables_of_ones_own_are_described_as_they_are_sent() {
+    let Some(scene) = Scene::with_server("scripts_and_tables_of_ones_own_are_described_as_they_are_sent") else {
+        return;
+    };
+    scene.write("a.sql", SCRIPT);
+    scene.write("tables.sql", TABLES);
+    let line = ["observe", "--script", "a.sql", "--setup", "tables.sql", "--sent", "--json", "seen.json"];
+    for _ in 0..2 {
+        // The second time its own file is overwritten.
+        let finished = scene.run(&line).expect(0);
+        let finished = finished.prints(&[
+            "a.sql:3: SELECT n FROM stock WHERE item = :i FOR UPDATE\n  reads     stock, key (item)",
+            "\n    SELECT n, stock.\"item\" AS ",
+            "\n      WHERE item = :i FOR UPDATE;\n",
+            "  not seen  rows of stock that it reads, hidden by DISTINCT\n",
+        ]);
+        assert_eq!(finished.stdout.matches("\n  sent      as written\n").count(), 3, "{}", finished.stdout);
+    }
+    let seen: Value = serde_json::from_str(&scene.read("seen.json")).expect("JSON");
+    assert_eq!((&seen["format"], &seen["workloads"][0]["recorded"]), (&"isobench/observe".into(), &"rows".into()));
+    let statements = seen["workloads"][0]["statements"].as_array().expect("statements");
+    assert_eq!(statements.len(), 6);
+    assert_eq!(statements[1]["tables"][0]["key"], "(item)");
+    assert!(statements[2]["sent"].as_str().expect("a text").contains("RETURNING stock."), "{}", statements[2]);
+    assert_eq!(statements[3]["sent"], statements[4]["sent"], "one message has both");
+    scene.write("theirs.json", "{\"name\": 1}");
+    let finished = scene.run(&["observe", "-b", "tpcb", "--json", "theirs.json"]).expect(1);
+    finished.says(&["--json: \"theirs.json\" exists and isn't a preview of isobench"]);
+    scene.assert_clean();
+}
+
+#[test]
+fn on_a_named_server_nothing_is_run_and_nothing_is_left() {
+    let Some(database) = Database::new("on_a_named_server_nothing_is_run_and_nothing_is_left") else { return };
+    let scene = Scene::new();
+    let sql = format!("create schema shop; set search_path = shop; {TABLES}");
+    database.connect().execute(&sql).expect("tables");
+    scene.write("a.sql", SCRIPT);
+    let rows = "select string_agg(s::text || xmin || xmax, ' ') from shop.stock s";
+    let before = (database.inventory(), database.value(rows));
+    let finished = database.run(&scene, &["observe", "-f", "a.sql", "--schema", "shop"]).expect(0);
+    let finished = finished.prints(&["  writes    shop.stock, key (item)"]);
+    assert!(!finished.stderr.contains("schema isobench"), "{}", finished.stderr);
+    database.run(&scene, &["observe", "-w", "registers", "-w", "tpcb-like"]).expect(0).prints(&[
+        "registers",
+        "tpcb-like: 4 of 7 statements",
+        "pgbench_accounts",
+    ]);
+    // Without their schema the user's tables aren't found, and the way to them is told.
+    let finished = database.run(&scene, &["observe", "-f", "a.sql"]).expect(0);
+    finished.prints(&["there is no table stock", "--schema NAME", "compare gives no verdict on it"]);
+    assert_eq!((database.inventory(), database.value(rows)), before);
+}
+
+#[test]
+fn wrong_options_and_scripts_are_errors_before_a_server_is_started() {
+    let scene = Scene::new();
+    scene.write("a.sql", SCRIPT);
+    scene.write("bad.sql", "\\sat x 1\n");
+    for (line, part) in [
+        ("observe", "which scripts? Name them: --script FILE"),
+        ("observe -f none.sql", "could not open file \"none.sql\""),
+        ("observe -f bad.sql", "bad.sql:1:"),
+        ("observe -w regsters", "did you mean"),
+        ("observe -b tpcb -w registers", "cannot be used with"),
+        ("observe -f a.sql --schema shop", "--schema: names tables of yours, but no server is named"),
+        ("observe -f a.sql --schema shop --setup a.sql", "cannot be used with"),
+        ("observe -f a.sql --json .", "is a folder"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let finished = scene.run(&words).expect(1);
+        assert!(!finished.stderr.contains("embedded PostgreSQL 1"), "{line}: {}", finished.stderr);
+        assert!(finished.stderr.contains(part), "{line}: {}", finished.stderr);
+    }
+}
