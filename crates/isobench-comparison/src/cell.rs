@@ -114,19 +114,24 @@ impl<'a> CellMeasurer<'a> {
         };
         self.control.patience().set_limited(true);
         let ready = ready?;
-        self.learn_catalog(cell)?;
+        self.learn_catalog(cell);
         Ok(ready)
     }
 
     /// Reads the catalogs for a work whose tables are ready, unless that was done.
-    fn learn_catalog(&mut self, cell: &CellPlan) -> Outcome {
+    fn learn_catalog(&mut self, cell: &CellPlan) {
         let place = (cell.server, cell.work);
         let wanted = self.judging.is_some() && self.design.plan.observe().shows_rows();
         if wanted && !self.catalogs.contains_key(&place) {
-            let catalog = catalog(&self.targets[cell.server])?;
+            let catalog = match catalog(&self.targets[cell.server]) {
+                Ok(catalog) => catalog,
+                Err(failure) => {
+                    self.prevent(cell, format!("the server's catalogs can't be read: {failure}"));
+                    None
+                }
+            };
             self.catalogs.insert(place, catalog);
         }
-        Ok(())
     }
 
     /// Decides how a cell's transactions are recorded, and prepares its scripts for it.

@@ -102,9 +102,12 @@ pub fn blind<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<String> {
             }
         }
     }
-    let said = |kind: &Blind<'_>| match kind.same {
-        true => kind.sentence.to_owned(),
-        false => format!("{} (the worst of {} rounds)", kind.sentence, kind.rounds),
+    let said = |kind: &Blind<'_>| {
+        if kind.same {
+            kind.sentence.to_owned()
+        } else {
+            format!("{} (the worst of {} rounds)", kind.sentence, kind.rounds)
+        }
     };
     kinds.iter().map(said).collect()
 }

@@ -13,7 +13,7 @@ use isobench_comparison::{
 };
 use isobench_database::InitOptions;
 use isobench_pgwire::SqlState;
-use isobench_plan::Plan;
+use isobench_plan::{Observe, Plan};
 use isobench_report::{Cell, Document};
 use isobench_runner::{Control, RunProgress, Urgency};
 use isobench_testkit::simulated::{Answer, Asked, Fault, ListeningServer, Truth, postgresql};
@@ -165,6 +165,7 @@ fn design(options: &str) -> Design {
         rounds: Some(1),
         transactions: Some(5),
         warmup: Some(0.0),
+        observe: Some(Observe::Annotations),
         no_server_side: Some(true),
         ..Plan::default()
     };

@@ -43,7 +43,7 @@ pub struct ObservedStatement {
 pub struct ObservedRows {
     /// The table.
     pub table: String,
-    /// The columns of its key, for example "(w_id, d_id)".
+    /// The columns of its key, for example `(w_id, d_id)`.
     pub key: String,
     /// "reads" or "writes".
     pub access: String,
