@@ -46,7 +46,8 @@ impl Resolution {
 
     /// Assigns counters to the writes of a row, in their order: `of` has those of each writer.
     ///
-    /// A counter is left out before a row that is inserted again, since that is another object with
+    /// A counter is left out before a row that is inserted again, and before several writers whose
+    /// order is unknown if one of them inserts it, since that is another object with
     /// the same key (Adya 1999, §4.1.2): snapshot isolation doesn't keep a transaction from inserting
     /// a key that another one has deleted meanwhile, and serializable snapshot isolation doesn't take
     /// it for a dependency.
@@ -58,9 +59,9 @@ impl Resolution {
         groups: &[usize],
     ) -> Vec<u32> {
         let (mut counter, mut ordered) = (0, Vec::new());
-        let mut next = |row: &mut Row, inserts: bool| {
+        let mut next = |row: &mut Row, inserts: bool, tied: bool| {
             row.inserted |= inserts && counter == 0;
-            counter += 1 + u64::from(inserts && counter > 0);
+            counter += 1 + u64::from(inserts && (tied || counter > 0));
             counter
         };
         for (place, start) in groups.iter().enumerate() {
@@ -69,7 +70,7 @@ impl Resolution {
             let inserts = |write: &u32| self.writes[*write as usize].replaced == Replaced::Nothing;
             let tied = (members.len() > 1).then(|| {
                 let inserts = members.iter().flat_map(|writer| &of[&writer.attempt]).any(inserts);
-                next(&mut self.rows[number], inserts)
+                next(&mut self.rows[number], inserts, true)
             });
             for writer in members {
                 let runs = self.runs(&of[&writer.attempt]);
@@ -79,7 +80,7 @@ impl Resolution {
                     let columns = self.writes[last as usize].columns;
                     let write = &mut self.writes[first as usize];
                     let inserts = write.replaced == Replaced::Nothing;
-                    let counter = tied.unwrap_or_else(|| next(&mut self.rows[number], inserts));
+                    let counter = tied.unwrap_or_else(|| next(&mut self.rows[number], inserts, false));
                     (write.counter, write.columns, write.partial) = (Some(counter), columns, skipped > 0);
                     ordered.push(first);
                 }
