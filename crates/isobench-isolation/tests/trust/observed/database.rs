@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_isolation::history::Key;
+use isobench_isolation::observed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 
 use super::condition::{Columns, Condition};
 use super::defect::Defect;
@@ -204,6 +205,8 @@ pub struct Database {
     /// The transactions in which the defect took effect.
     pub affected: Vec<usize>,
     pub commits: u64,
+    /// All writes: the subtransaction, the row, and what was done.
+    pub writes: Vec<(usize, Key, CommittedChange)>,
     pub random: fastrand::Rng,
     next_xid: u32,
     incarnations: usize,
@@ -228,6 +231,7 @@ impl Database {
             txs: Vec::new(),
             affected: Vec::new(),
             commits: 0,
+            writes: Vec::new(),
             random,
             next_xid,
             incarnations: 0,
@@ -435,6 +439,7 @@ impl Database {
                 let sub = self.sub(tx);
                 let tuple = &mut self.tuples[tuple];
                 (tuple.ended_by, tuple.next) = (Some(sub), None);
+                self.writes.push((sub, key, CommittedChange::Deleted));
                 shown.push(Shown::Deleted { key, xmin });
             }
             _ => {
@@ -456,6 +461,7 @@ impl Database {
             self.affected.push(tx);
             return;
         }
+        self.writes.push((sub, key, CommittedChange::Updated));
         let new = self.store(key.table, columns, Some(incarnation), Some(sub), xmin);
         let tuple = &mut self.tuples[tuple];
         (tuple.ended_by, tuple.next) = (Some(sub), Some(new));
@@ -522,6 +528,7 @@ impl Database {
         let sub = self.sub(tx);
         let xmin = self.subs[sub].xid;
         self.store(table, columns, None, Some(sub), xmin);
+        self.writes.push((sub, key, CommittedChange::Inserted));
         Answer::Done(vec![Shown::Wrote { key, xmin, old: None, columns }])
     }
 
@@ -574,5 +581,24 @@ impl Database {
 
     pub fn abort(&mut self, tx: usize) {
         self.txs[tx].state = State::Aborted;
+    }
+
+    /// The committed writes in the order of the commits, as the server's own log has them.
+    pub fn committed_writes(&self) -> CommittedWrites {
+        let mut transactions: Vec<(u64, CommittedTransaction)> = Vec::new();
+        for (index, tx) in self.txs.iter().enumerate() {
+            let (State::Committed(at), Some(top)) = (tx.state, tx.top) else { continue };
+            let own = self.writes.iter().filter(|(sub, ..)| self.mine(index, *sub));
+            let write = |(_, key, what): &(usize, Key, CommittedChange)| CommittedWrite {
+                table: key.table,
+                key: key.id.to_string(),
+                what: *what,
+            };
+            let writes = own.map(write).collect();
+            transactions.push((at, CommittedTransaction { transaction: self.subs[top].xid, writes }));
+        }
+        transactions.sort_by_key(|(at, _)| *at);
+        let transactions = transactions.into_iter().map(|(_, transaction)| transaction).collect();
+        CommittedWrites { tables: vec![0, 1], transactions }
     }
 }
