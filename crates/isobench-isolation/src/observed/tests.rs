@@ -421,3 +421,22 @@ fn a_row_of_which_a_part_of_the_writes_was_shown_is_not_searched() {
     assert!(told(&history(1)).contains("m t 1 before v1"), "{}", told(&history(1)));
     assert!(!told(&history(2)).contains("m t 1"), "{}", told(&history(2)));
 }
+
+#[test]
+fn what_follows_a_deletion_was_inserted() {
+    // As in the case of a key that is inserted again, but the insertion wasn't seen, only an update
+    // after it.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[read(1, 7), delete(1, 7), answered(10)]);
+    let unseen = ObservedOperation::Unseen { table: 0 };
+    let late = [read(1, 7), answered(5), unseen, update(1, 102), answered(30), read(1, 7), read(1, 102)];
+    log.commit(1, 40, &late);
+    let history = log.history();
+    assert_eq!(
+        told(&history),
+        "T1 client=1 0..20: r t 1 = init @0, w t 1 = v1 @0\n\
+         T2 client=2 1..40: r t 1 = init @0, w t 1 = v3/102 @0, r t 1 = v3/102 @0"
+    );
+    let report = check(&history, &Options { vouched: false, ..Options::default() });
+    assert_eq!(report.findings, []);
+}
