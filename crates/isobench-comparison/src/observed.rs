@@ -304,10 +304,10 @@ pub fn statement(seen: &SeenStatement) -> report::ObservedStatement {
     }
 }
 
-/// The number of the next transaction on the server, as far as rows store it (PostgreSQL manual,
-/// "Transactions and Identifiers": the lower 32 bits).
+/// The lowest number of a transaction on the server that hasn't ended, or of the next one, as far as
+/// rows store it (PostgreSQL manual, "Transactions and Identifiers": the lower 32 bits).
 fn horizon(target: &Target) -> Outcome<u32> {
-    const NEXT: &str = "SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())";
+    const NEXT: &str = "SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())";
     let mut connection = target.open().map_err(Failure::setup)?;
     let next = connection.value(NEXT).map_err(Failure::setup)?;
     connection.close();

@@ -118,7 +118,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     for row in 0..rows.len() {
         let pairs = examine_row(context, &rows, row, &mut found, &mut edges);
         undecided = undecided.saturating_add(pairs);
-        open.extend((pairs > 0).then_some(row));
+        open.extend((pairs > 0).then_some((row, pairs)));
     }
     let examined = examined(context, &edges, proved);
     let wanted = options.promised.map_or(options.order, |promised| promised.order.max(options.order));
@@ -144,7 +144,13 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
             Callbacks { explain: &explain, doubtful: &doubtful },
         );
     }
-    let open: Vec<_> = open.into_iter().map(|row| open_row(context, &rows, row)).collect();
+    let mut left = 0_u64;
+    let open = open.into_iter().filter_map(|(row, pairs)| {
+        let open = open_row(context, &rows, row);
+        left += if open.is_none() { pairs } else { 0 };
+        open
+    });
+    let open: Vec<_> = open.collect();
     let inference =
         Inference { context, rows: &rows, graph: &graph, open, most: order, effort: options.effort };
     let inferred = inference.run(&mut found);
@@ -153,7 +159,8 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     let anomalous = found.anomalous();
     let findings = found.into_findings();
     let verdict = verdict(&findings, order, options.promised);
-    let undecided = inferred.pairs(&verdict.not_contradicted).unwrap_or(undecided);
+    let inferred_pairs = inferred.pairs(&verdict.not_contradicted);
+    let undecided = inferred_pairs.map_or(undecided, |pairs| pairs.saturating_add(left));
     let left_out = examined.unknown - proved;
     let seen = history.provenance().cloned().unwrap_or_default();
     let sights = [

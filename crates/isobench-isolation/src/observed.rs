@@ -36,8 +36,9 @@ pub struct ObservedDescription {
     /// The texts, in the order of their numbers: those of keys, with a comma between columns, and
     /// those of values.
     pub texts: Vec<String>,
-    /// The number of a transaction that hadn't begun when the run began; all that had have lower
-    /// ones.
+    /// The lowest number of a transaction that hadn't ended when the run began, or of the next one.
+    /// A version with a lower number is an initial one. (One of a transaction that began before the
+    /// run and committed during it isn't.)
     pub horizon: u32,
     /// The number of attempts that were executed and aren't in the log, or not completely.
     pub dropped: u64,

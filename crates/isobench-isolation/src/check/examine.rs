@@ -28,11 +28,11 @@ pub(super) fn examine_row<S: Sink>(
 }
 
 /// What the inference needs of a row with unknown version orders.
-pub(super) fn open_row(context: Context<'_>, rows: &Rows, row: u32) -> OpenRow {
+pub(super) fn open_row(context: Context<'_>, rows: &Rows, row: u32) -> Option<OpenRow> {
     let places = rows.places(row);
     match rows.row(row).class {
         Class::Register => registers::open_row(context, places),
-        Class::List => lists::open_row(context, places),
-        Class::Group => OpenRow::default(),
+        Class::List => Some(lists::open_row(context, places)),
+        Class::Group => None,
     }
 }

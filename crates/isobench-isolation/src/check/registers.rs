@@ -37,15 +37,19 @@ pub(super) fn examine<S: Sink>(
     tied.saturating_add(row.loose_order())
 }
 
-/// The writers and readers of a row with an unknown version order.
-pub(super) fn open_row(context: Context<'_>, places: &[OperationRef]) -> OpenRow {
+/// The writers and readers of a row with an unknown version order; `None` if its versions may be of
+/// several objects, whose order isn't that of versions.
+pub(super) fn open_row(context: Context<'_>, places: &[OperationRef]) -> Option<OpenRow> {
     let (mut found, mut sink) = (Findings::default(), Ignored);
     let row = examined(context, places, &mut found, &mut sink);
     let versions = &row.versions;
+    if context.observed() && !versions.reborn.is_empty() {
+        return None;
+    }
     let last = |written: &&Written| written.last;
     let writers = versions.chain.iter().chain(&versions.loose).filter(last).map(|written| written.place);
     let read = |reader: &Reader| Some((versions.written(reader.seen)?.place.transaction, reader.place));
-    OpenRow::new(writers.collect(), row.readers.iter().filter_map(read))
+    Some(OpenRow::new(writers.collect(), row.readers.iter().filter_map(read)))
 }
 
 /// Examines a row, except for the order of its loose versions.

@@ -6,7 +6,7 @@
 //! functions, triggers and cascades wrote. It is compared with what was proved from the answers
 //! ([`super::order`]); where the two differ, nothing is claimed.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::KeyForm;
 use super::log::Replaced;
@@ -78,11 +78,14 @@ impl CommitOrder {
         }
         let texts = resolution.description.texts.iter().cloned();
         let mut numbers: FxHashMap<String, i64> = texts.zip(0..).collect();
-        let seen: FxHashSet<(u32, u32)> =
-            resolution.writes.iter().map(|write| (write.row, write.attempt)).collect();
+        let mut seen: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+        for write in &resolution.writes {
+            *seen.entry((write.row, write.attempt)).or_default() += 1;
+        }
         let mut order = CommitOrder::default();
         for (place, transaction) in (0_u64..).zip(&committed.transactions) {
             let attempt = resolution.committed_attempt(transaction.transaction);
+            let mut known: FxHashMap<(u32, u32), u64> = FxHashMap::default();
             for write in &transaction.writes {
                 let Some(id) = id(resolution, write, &mut numbers) else { continue };
                 let row = resolution.row_to_write(Key { table: write.table, id });
@@ -92,8 +95,16 @@ impl CommitOrder {
                     continue;
                 };
                 order.places.insert((row, attempt), place);
-                if !seen.contains(&(row, attempt)) {
+                *known.entry((row, attempt)).or_default() += 1;
+                if !seen.contains_key(&(row, attempt)) {
                     order.add(resolution, (row, attempt), transaction.transaction, write.what);
+                }
+            }
+            // If only a part of a transaction's writes of a row was shown, it isn't known what the
+            // row was like in the end.
+            for (place, writes) in known {
+                if seen.get(&place).is_some_and(|seen| *seen != writes) {
+                    resolution.rows[place.0 as usize].doubtful = true;
                 }
             }
         }

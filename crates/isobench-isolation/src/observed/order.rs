@@ -11,12 +11,14 @@
 //! COMMIT yet. If W2 came before W1, W2 had released the lock before W1 got it, so W2's COMMIT had
 //! been sent before W1's write was answered. Therefore
 //!
-//! > `W2.sent ≥ W1.acquired` proves that W1 came before W2.
+//! > `W2.sent > W1.acquired` proves that W1 came before W2.
 //!
 //! When each write of two transactions is answered before their COMMIT is sent, as in a block of
 //! separate statements, one of the two inequalities always holds, and not both. A statement that is
 //! its own transaction, or is sent together with its COMMIT, has `sent < acquired`; two of them that
 //! overlap in time can't be ordered in this way.
+//!
+//! (Equal instants would do, if the clock told all instants apart.)
 //!
 //! Assumptions: one clock for all clients, which never goes backward; locks are held until the end
 //! of the transaction, which PostgreSQL breaks only for a subtransaction that is rolled back; the
@@ -50,7 +52,7 @@ pub(super) fn prove(writers: &mut [Writer]) -> Option<Vec<usize>> {
     for index in 0..writers.len() {
         // All before come before all from here on, and not the other way round.
         let first = index == 0
-            || sent_from[index] >= writers[index - 1].acquired && sent_until < writers[index].acquired;
+            || sent_from[index] > writers[index - 1].acquired && sent_until <= writers[index].acquired;
         if first {
             starts.push(index);
         }
@@ -136,6 +138,14 @@ mod tests {
         writers[1].replaced = Some(1);
         assert_eq!(prove(&mut writers), Some(vec![0, 1, 2]));
         assert_eq!(order(&writers), [1, 2, 3]);
+    }
+
+    #[test]
+    fn equal_instants_prove_nothing() {
+        // A block that was answered, and whose COMMIT was sent, at 20, and a single statement that was
+        // answered in the same tick, and may have waited for it.
+        let mut writers = [writer(1, 20, 10), writer(2, 20, 20)];
+        assert_eq!(prove(&mut writers), Some(vec![0]));
     }
 
     #[test]

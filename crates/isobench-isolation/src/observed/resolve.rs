@@ -70,6 +70,8 @@ pub(super) struct Row {
     /// True if the first known write may be an insertion. If the row existed before the run, its
     /// deletion wasn't seen.
     pub(super) inserted: bool,
+    /// True if a transaction deleted it, which may have been rolled back.
+    deleted: bool,
     /// True if the row was inserted in the run, and a transaction of unknown outcome wrote it: it may
     /// have deleted it, too, and isn't known to be of the same object as the others.
     unsettled: bool,
@@ -178,6 +180,7 @@ impl Resolution {
                 doubtful: false,
                 initial: None,
                 inserted: false,
+                deleted: false,
                 unsettled: false,
             });
         }
@@ -257,6 +260,7 @@ impl Resolution {
         });
         self.rows[row as usize].writes.push(index);
         if writer == 0 {
+            self.rows[row as usize].deleted = true;
             return;
         }
         self.by_writer.entry((row, writer)).or_insert(index);
@@ -281,6 +285,7 @@ impl Resolution {
         let index = u32::try_from(self.writes.len()).unwrap_or(u32::MAX);
         self.writes.push(write);
         self.rows[write.row as usize].writes.push(index);
+        self.rows[write.row as usize].deleted |= write.is_deletion();
         if !write.is_deletion() {
             self.by_writer.entry((write.row, write.writer)).or_insert(index);
         }

@@ -63,7 +63,11 @@ impl LogWriter {
         self.add(begin, end, TransactionOutcome::Committed, operations);
     }
 
-    fn history(mut self) -> History {
+    fn history(self) -> History {
+        self.history_with(None)
+    }
+
+    fn history_with(mut self, committed: Option<CommittedWrites>) -> History {
         let class = ObservedColumn { name: "class".to_owned(), form: ValueForm::Integer };
         let table = ObservedTable {
             name: "t".to_owned(),
@@ -77,6 +81,7 @@ impl LogWriter {
             predicates: vec![equal, Predicate::True],
             statements: vec!["demo.sql:1: SELECT".to_owned()],
             horizon: HORIZON,
+            committed,
             ..ObservedDescription::default()
         };
         let chunk = self.encoder.take();
@@ -365,4 +370,73 @@ fn own_writes_that_are_not_seen_are_not_other_writes() {
     let history = log.history();
     assert_eq!(told(&history), "T1 client=1 0..20: w t 1 = v1/101 @0, r t 1 = v1/101 @0");
     assert_eq!(kept(&history), Some(true));
+}
+
+#[test]
+fn no_order_is_inferred_between_rows_with_the_same_key() {
+    // The third and the fourth read the same version; the third deletes the row, and the fourth
+    // inserts the key again. The order of the first two isn't known.
+    let mut log = LogWriter::new();
+    log.commit(0, 12, &[update(1, 101)]);
+    log.commit(5, 20, &[read(1, 101), update(1, 102)]);
+    log.commit(21, 40, &[read(1, 102), answered(25), delete(1, 102), answered(30)]);
+    log.commit(21, 60, &[read(1, 102), answered(25), insert(1, 104, &[5]), answered(50)]);
+    let history = log.history();
+    let report = check(&history, &Options { vouched: false, ..Options::default() });
+    assert_eq!(report.findings, [], "{}", told(&history));
+    assert!(report.blind.contains(&Blind::UndecidedOrder(1)), "{:?}", report.blind);
+    // The same where the order of the deletion and the insertion isn't known either.
+    let mut log = LogWriter::new();
+    log.commit(0, 40, &[read(1, 7), read(2, 7), delete(1, 7)]);
+    log.commit(0, 60, &[read(1, 7), insert(1, 104, &[5]), read(2, 7)]);
+    let history = log.history();
+    let report = check(&history, &Options { vouched: false, ..Options::default() });
+    assert_eq!(report.findings, [], "{}", told(&history));
+}
+
+#[test]
+fn a_row_of_which_a_part_of_the_writes_was_shown_is_not_searched() {
+    // A function writes the row again, so that it doesn't match any more; the second searches it
+    // before the third lets it match.
+    let committed = |transaction: u32, writes: usize| CommittedTransaction {
+        transaction,
+        writes: vec![
+            CommittedWrite { table: 0, key: "1".to_owned(), what: CommittedChange::Updated };
+            writes
+        ],
+    };
+    let written = |writer: u32, columns: &'static [i64]| ObservedOperation::Write {
+        key: key(1),
+        writer,
+        replaced: Replaced::Unknown,
+        columns,
+    };
+    let history = |writes: usize| {
+        let mut log = LogWriter::new();
+        log.commit(0, 10, &[written(101, &[5]), ObservedOperation::Unseen { table: 0 }, answered(5)]);
+        log.commit(11, 20, &[search(&[5], &[])]);
+        let transactions = vec![committed(101, writes)];
+        log.history_with(Some(CommittedWrites { tables: vec![0], transactions }))
+    };
+    assert!(told(&history(1)).contains("m t 1 before v1"), "{}", told(&history(1)));
+    assert!(!told(&history(2)).contains("m t 1"), "{}", told(&history(2)));
+}
+
+#[test]
+fn what_follows_a_deletion_was_inserted() {
+    // As in the case of a key that is inserted again, but the insertion wasn't seen, only an update
+    // after it.
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[read(1, 7), delete(1, 7), answered(10)]);
+    let unseen = ObservedOperation::Unseen { table: 0 };
+    let late = [read(1, 7), answered(5), unseen, update(1, 102), answered(30), read(1, 7), read(1, 102)];
+    log.commit(1, 40, &late);
+    let history = log.history();
+    assert_eq!(
+        told(&history),
+        "T1 client=1 0..20: r t 1 = init @0, w t 1 = v1 @0\n\
+         T2 client=2 1..40: r t 1 = init @0, w t 1 = v3/102 @0, r t 1 = v3/102 @0"
+    );
+    let report = check(&history, &Options { vouched: false, ..Options::default() });
+    assert_eq!(report.findings, []);
 }

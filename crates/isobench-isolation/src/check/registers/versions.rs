@@ -40,7 +40,8 @@ pub(super) struct Versions {
     /// The positions at which the chain's counters change; empty if all are different.
     pub(super) groups: Vec<usize>,
     /// The positions in the chain before which a counter is left out. In an observed history the row
-    /// is inserted there again, as another object.
+    /// is inserted there again, as another object. (The first counter is 1 otherwise, and in a
+    /// window of a history any other.)
     pub(super) reborn: Vec<usize>,
     /// For each counter from the lowest on, its first index in the chain; empty if there are large
     /// gaps.
@@ -152,7 +153,8 @@ impl Versions {
         }
         let pairs = chain.windows(2).enumerate();
         let left_out = pairs.filter(|(_, pair)| pair[1].counter() > pair[0].counter().saturating_add(1));
-        self.reborn = left_out.map(|(index, _)| index + 1).collect();
+        let first = chain.first().filter(|written| written.counter() == 2).map(|_| 0);
+        self.reborn = first.into_iter().chain(left_out.map(|(index, _)| index + 1)).collect();
         let (Some(first), Some(last)) = (chain.first(), chain.last()) else { return };
         let base = first.counter();
         let span = last.counter() - base;

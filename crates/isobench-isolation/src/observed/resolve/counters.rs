@@ -46,10 +46,11 @@ impl Resolution {
 
     /// Assigns counters to the writes of a row, in their order: `of` has those of each writer.
     ///
-    /// A counter is left out before a row that is inserted again, since that is another object with
-    /// the same key (Adya 1999, §4.1.2): snapshot isolation doesn't keep a transaction from inserting
-    /// a key that another one has deleted meanwhile, and serializable snapshot isolation doesn't take
-    /// it for a dependency.
+    /// A counter is left out between a row and the one that is inserted again, since that is another
+    /// object with the same key (Adya 1999, §4.1.2): snapshot isolation doesn't keep a transaction
+    /// from inserting a key that another one has deleted meanwhile, and serializable snapshot
+    /// isolation doesn't take it for a dependency. What follows a deletion is inserted, even if that
+    /// wasn't seen; of several writers whose order is unknown, each may be the first.
     fn count(
         &mut self,
         number: usize,
@@ -57,19 +58,25 @@ impl Resolution {
         of: &FxHashMap<u32, Vec<u32>>,
         groups: &[usize],
     ) -> Vec<u32> {
-        let (mut counter, mut ordered) = (0, Vec::new());
-        let mut next = |row: &mut Row, inserts: bool| {
+        let (mut counter, mut deleted, mut ordered) = (0, false, Vec::new());
+        let mut next = |row: &mut Row, writes: &mut dyn Iterator<Item = &Written>, tied: bool| {
+            let (mut inserts, mut deletes) = (deleted, false);
+            for write in writes {
+                inserts |= write.replaced == Replaced::Nothing;
+                deletes |= write.is_deletion();
+            }
             row.inserted |= inserts && counter == 0;
-            counter += 1 + u64::from(inserts && counter > 0);
+            counter += 1 + u64::from(inserts && (tied || counter > 0));
+            deleted = deletes;
             counter
         };
         for (place, start) in groups.iter().enumerate() {
             let end = groups.get(place + 1).copied().unwrap_or(writers.len());
             let members = &writers[*start..end];
-            let inserts = |write: &u32| self.writes[*write as usize].replaced == Replaced::Nothing;
             let tied = (members.len() > 1).then(|| {
-                let inserts = members.iter().flat_map(|writer| &of[&writer.attempt]).any(inserts);
-                next(&mut self.rows[number], inserts)
+                let all = members.iter().flat_map(|writer| &of[&writer.attempt]);
+                let mut writes = all.map(|write| &self.writes[*write as usize]);
+                next(&mut self.rows[number], &mut writes, true)
             });
             for writer in members {
                 let runs = self.runs(&of[&writer.attempt]);
@@ -78,8 +85,9 @@ impl Resolution {
                 for &(first, last) in &runs[skipped..] {
                     let columns = self.writes[last as usize].columns;
                     let write = &mut self.writes[first as usize];
-                    let inserts = write.replaced == Replaced::Nothing;
-                    let counter = tied.unwrap_or_else(|| next(&mut self.rows[number], inserts));
+                    let counter = tied.unwrap_or_else(|| {
+                        next(&mut self.rows[number], &mut std::iter::once(&*write), false)
+                    });
                     (write.counter, write.columns, write.partial) = (Some(counter), columns, skipped > 0);
                     ordered.push(first);
                 }

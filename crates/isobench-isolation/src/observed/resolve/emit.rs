@@ -173,15 +173,22 @@ impl Resolution {
             return None;
         }
         match self.origin(key, writer) {
-            // A snapshot can have the row that another transaction has deleted beside the one that
-            // its own transaction inserted.
-            Origin::Known(version) => (!own.is_some_and(|own| own.inserts)).then_some(version),
+            Origin::Known(version) => (!own.is_some_and(|own| self.beside(key, own))).then_some(version),
             Origin::Unseen => {
                 self.reads_left += 1;
                 None
             }
             Origin::LeftOut | Origin::Deleted => None,
         }
+    }
+
+    /// True if an attempt that has written a row may see another one with the same key: a snapshot
+    /// can have the row that another transaction has deleted beside the one that the attempt
+    /// inserted.
+    fn beside(&self, key: Key, own: &OwnWrite) -> bool {
+        let closed = self.description.tables.get(usize::from(key.table)).is_some_and(|table| table.closed);
+        let deleted = self.row(key).is_some_and(|row| self.rows[row as usize].deleted);
+        own.inserts || deleted || !closed
     }
 
     /// True if a write becomes part of the history. What another transaction must never read needs

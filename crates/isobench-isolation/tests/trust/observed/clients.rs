@@ -121,7 +121,13 @@ pub fn run(settings: RunSettings) -> Run {
     let scripts = (0..clients)
         .map(|_| (0..generator.random.usize(1..4)).map(|_| generator.script()).collect())
         .collect();
-    let log = Log { attempts: Vec::new(), predicates: Vec::new(), horizon: first, closed: [true; 2] };
+    let log = Log {
+        attempts: Vec::new(),
+        predicates: Vec::new(),
+        horizon: first,
+        closed: [true; 2],
+        committed: None,
+    };
     let mut simulation = Simulation {
         database,
         events: BinaryHeap::new(),
@@ -147,7 +153,9 @@ pub fn run(settings: RunSettings) -> Run {
         simulation.now = at;
         simulation.happen(event);
     }
-    let Simulation { log, database, shows_replaced, .. } = simulation;
+    let second_source = simulation.random.u8(0..4) == 0;
+    let Simulation { mut log, database, shows_replaced, .. } = simulation;
+    log.committed = second_source.then(|| database.committed_writes());
     Run { style, log, database, shows_replaced }
 }
 

@@ -46,7 +46,7 @@ impl Test {
     fn truth(&self, columns: Columns) -> Option<bool> {
         let compare = |column: usize, comparison: Comparison, right: i64| {
             let left = columns[column];
-            (left != NULL && right != NULL).then(|| match comparison {
+            (left != NULL && right != NULL).then_some(match comparison {
                 Comparison::Equal => left == right,
                 Comparison::NotEqual => left != right,
                 Comparison::Less => left < right,
@@ -64,9 +64,12 @@ impl Test {
         match self {
             Test::All => Some(true),
             Test::Compare(column, comparison, operand) => compare(*column, *comparison, *operand),
-            Test::In(column, operands) => operands.iter().fold(Some(false), |truth, operand| {
-                not(and(not(truth), not(compare(*column, Comparison::Equal, *operand))))
-            }),
+            Test::In(column, operands) => {
+                let equal = |operand: &i64| compare(*column, Comparison::Equal, *operand);
+                let known = !operands.iter().any(|operand| equal(operand).is_none());
+                let found = operands.iter().any(|operand| equal(operand) == Some(true));
+                (known || found).then_some(found)
+            }
             Test::Between(column, low, high) => and(
                 compare(*column, Comparison::GreaterOrEqual, *low),
                 compare(*column, Comparison::LessOrEqual, *high),

@@ -5,9 +5,13 @@
 //! `dependencies` makes the true graph from that. It doesn't know clients, nor time except the order
 //! of commits.
 
+mod rows;
+mod statements;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_isolation::history::Key;
+use isobench_isolation::observed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 
 use super::condition::{Columns, Condition};
 use super::defect::Defect;
@@ -188,7 +192,6 @@ pub struct Tx {
 /// A statement in execution.
 #[derive(Debug, Clone)]
 struct Current {
-    number: u16,
     snapshot: u64,
     targets: Vec<usize>,
     later: BTreeMap<usize, u64>,
@@ -204,17 +207,11 @@ pub struct Database {
     /// The transactions in which the defect took effect.
     pub affected: Vec<usize>,
     pub commits: u64,
+    /// All writes: the subtransaction, the row, and what was done.
+    pub writes: Vec<(usize, Key, CommittedChange)>,
     pub random: fastrand::Rng,
     next_xid: u32,
     incarnations: usize,
-}
-
-/// What a write finds.
-enum Found {
-    Free(usize),
-    Gone,
-    Wait(usize),
-    Failed,
 }
 
 impl Database {
@@ -228,6 +225,7 @@ impl Database {
             txs: Vec::new(),
             affected: Vec::new(),
             commits: 0,
+            writes: Vec::new(),
             random,
             next_xid,
             incarnations: 0,
@@ -281,186 +279,6 @@ impl Database {
         now
     }
 
-    /// Executes a statement with a condition.
-    fn search(&mut self, tx: usize, number: u16, statement: &Statement) -> Answer {
-        let Some((table, condition)) = statement.search() else { return Answer::Done(Vec::new()) };
-        let mut current = match self.txs[tx].current.take() {
-            Some(current) => current,
-            None => self.start(tx, number, table, condition, matches!(statement, Statement::Select { .. })),
-        };
-        if let Statement::Select { lock: false, .. } = statement {
-            for tuple in std::mem::take(&mut current.targets) {
-                self.read(tx, tuple, &mut current.shown);
-            }
-        }
-        while let Some(&target) = current.targets.last() {
-            let incarnation = self.tuples[target].incarnation;
-            match self.newest(tx, target) {
-                Found::Free(tuple) if condition.matches(self.tuples[tuple].columns) => {
-                    self.write(tx, tuple, statement, &mut current.shown);
-                }
-                Found::Free(_) | Found::Gone => {}
-                Found::Wait(other) => {
-                    self.txs[tx].current = Some(current);
-                    return Answer::Wait(other);
-                }
-                Found::Failed => return Answer::Failed,
-            }
-            current.later.insert(incarnation, self.commits);
-            current.targets.pop();
-        }
-        let Current { snapshot, later, shown, .. } = current;
-        let condition = condition.clone();
-        let own = self.own_incarnations(tx, &shown);
-        let searched = Searched { statement: number, table, condition, snapshot, later, own };
-        self.txs[tx].searches.push(searched);
-        Answer::Done(shown)
-    }
-
-    fn start(&mut self, tx: usize, number: u16, table: u16, condition: &Condition, select: bool) -> Current {
-        let snapshot = self.take_snapshot(tx);
-        let seen = if select { self.stale(tx, snapshot) } else { snapshot };
-        let mut targets: Vec<usize> = (0..self.tuples.len())
-            .filter(|index| {
-                let tuple = &self.tuples[*index];
-                tuple.key.table == table
-                    && condition.matches(tuple.columns)
-                    && self.visible(tx, tuple, seen, select)
-            })
-            .collect();
-        self.random.shuffle(&mut targets);
-        if select && !targets.is_empty() && self.errs(Defect::MissedRow) {
-            targets.pop();
-            self.affected.push(tx);
-        }
-        Current { number, snapshot, targets, later: BTreeMap::new(), shown: Vec::new() }
-    }
-
-    /// The incarnations that a transaction wrote before the statement that showed these rows.
-    fn own_incarnations(&self, tx: usize, shown: &[Shown]) -> BTreeSet<usize> {
-        let now = |tuple: &Tuple| {
-            shown.iter().any(|shown| match *shown {
-                Shown::Wrote { key, .. } | Shown::Deleted { key, .. } => key == tuple.key,
-                Shown::Read { .. } => false,
-            })
-        };
-        let by = |sub: Option<usize>| sub.is_some_and(|sub| self.mine(tx, sub));
-        let own = self.tuples.iter().filter(|tuple| by(tuple.writer) || by(tuple.ended_by));
-        own.filter(|tuple| !now(tuple)).map(|tuple| tuple.incarnation).collect()
-    }
-
-    fn read(&mut self, tx: usize, tuple: usize, shown: &mut Vec<Shown>) {
-        let Tuple { key, xmin, columns, writer, .. } = self.tuples[tuple];
-        shown.push(Shown::Read { key, xmin, columns });
-        if writer.is_none_or(|sub| self.subs[sub].tx != tx) {
-            self.txs[tx].reads.push(tuple);
-        }
-    }
-
-    /// True if a subtransaction belongs to this transaction and wasn't rolled back.
-    fn mine(&self, tx: usize, sub: usize) -> bool {
-        self.subs[sub].tx == tx && !self.subs[sub].rolled_back
-    }
-
-    /// True if the work of a subtransaction is visible.
-    fn sees(&self, tx: usize, sub: usize, snapshot: u64) -> bool {
-        let Sub { tx: writer, rolled_back, .. } = self.subs[sub];
-        let committed = matches!(self.txs[writer].state, State::Committed(at) if at <= snapshot);
-        !rolled_back && (writer == tx || committed)
-    }
-
-    fn visible(&self, tx: usize, tuple: &Tuple, snapshot: u64, select: bool) -> bool {
-        let created = tuple.writer.is_none_or(|sub| self.sees(tx, sub, snapshot));
-        let gone = tuple.ended_by.is_some_and(|sub| self.sees(tx, sub, snapshot));
-        let dirty = |sub: usize| self.txs[self.subs[sub].tx].state == State::Running;
-        if select && self.defect == Some(Defect::DirtyRead) && !self.subs.is_empty() {
-            let seen = |sub: usize| dirty(sub) && !self.subs[sub].rolled_back;
-            let (created_too, gone_too) = (tuple.writer.is_some_and(seen), tuple.ended_by.is_some_and(seen));
-            return (created || created_too) && !(gone || gone_too);
-        }
-        created && !gone
-    }
-
-    /// The transaction that holds a row by this subtransaction.
-    fn holder(&self, tx: usize, sub: Option<usize>) -> Option<usize> {
-        let Sub { tx: holder, rolled_back, .. } = self.subs[sub?];
-        let running = self.txs[holder].state == State::Running;
-        (!rolled_back && holder != tx && running).then_some(holder)
-    }
-
-    /// True if a subtransaction's work lasts.
-    fn lasts(&self, sub: usize) -> bool {
-        let Sub { tx, rolled_back, .. } = self.subs[sub];
-        !rolled_back && self.txs[tx].state != State::Aborted
-    }
-
-    /// The newest version of a row for a write, which begins at a visible version.
-    fn newest(&mut self, tx: usize, target: usize) -> Found {
-        let mut at = target;
-        loop {
-            let Tuple { ended_by, next, locker, .. } = self.tuples[at];
-            let Some(sub) = ended_by.filter(|sub| self.lasts(*sub)) else {
-                return self.holder(tx, locker).map_or(Found::Free(at), Found::Wait);
-            };
-            if let Some(holder) = self.holder(tx, Some(sub)) {
-                if !self.errs(Defect::LockNotHeld) {
-                    return Found::Wait(holder);
-                }
-                self.affected.push(tx);
-                return Found::Free(at);
-            }
-            if self.subs[sub].tx == tx {
-                return Found::Gone;
-            }
-            if self.level != Level::ReadCommitted {
-                if self.defect != Some(Defect::LastUpdaterWins) {
-                    return Found::Failed;
-                }
-                self.affected.push(tx);
-            }
-            let Some(next) = next else { return Found::Gone };
-            at = next;
-        }
-    }
-
-    fn write(&mut self, tx: usize, tuple: usize, statement: &Statement, shown: &mut Vec<Shown>) {
-        let Tuple { key, xmin, columns, .. } = self.tuples[tuple];
-        match statement {
-            Statement::Update { column, value, .. } => {
-                let mut columns = columns;
-                columns[*column] = *value;
-                self.replace(tx, tuple, columns, shown);
-            }
-            Statement::Delete { .. } => {
-                let sub = self.sub(tx);
-                let tuple = &mut self.tuples[tuple];
-                (tuple.ended_by, tuple.next) = (Some(sub), None);
-                shown.push(Shown::Deleted { key, xmin });
-            }
-            _ => {
-                let held = self.tuples[tuple].locker.is_some_and(|sub| self.mine(tx, sub));
-                if !held {
-                    self.tuples[tuple].locker = Some(self.sub(tx));
-                }
-                self.read(tx, tuple, shown);
-            }
-        }
-    }
-
-    fn replace(&mut self, tx: usize, tuple: usize, columns: Columns, shown: &mut Vec<Shown>) {
-        let Tuple { key, xmin: old, incarnation, .. } = self.tuples[tuple];
-        let sub = self.sub(tx);
-        let xmin = self.subs[sub].xid;
-        shown.push(Shown::Wrote { key, xmin, old: Some(old), columns });
-        if self.errs(Defect::DroppedWrite) {
-            self.affected.push(tx);
-            return;
-        }
-        let new = self.store(key.table, columns, Some(incarnation), Some(sub), xmin);
-        let tuple = &mut self.tuples[tuple];
-        (tuple.ended_by, tuple.next) = (Some(sub), Some(new));
-    }
-
     fn store(
         &mut self,
         table: u16,
@@ -482,47 +300,6 @@ impl Database {
             locker: None,
         });
         self.tuples.len() - 1
-    }
-
-    /// Executes an INSERT. `conflict` is the column to update if the key exists.
-    fn insert(&mut self, tx: usize, table: u16, columns: Columns, conflict: Option<usize>) -> Answer {
-        let snapshot = self.take_snapshot(tx);
-        let key = Key { table, id: columns[0] };
-        for index in 0..self.tuples.len() {
-            let Tuple { key: other, writer, ended_by, columns: old, .. } = self.tuples[index];
-            if other != key || writer.is_some_and(|sub| !self.lasts(sub)) {
-                continue;
-            }
-            if let Some(holder) = self.holder(tx, writer) {
-                return Answer::Wait(holder);
-            }
-            let ended = ended_by.filter(|sub| self.lasts(*sub));
-            if let Some(holder) = self.holder(tx, ended) {
-                return Answer::Wait(holder);
-            }
-            if ended.is_some() {
-                continue;
-            }
-            let Some(column) = conflict else { return Answer::Failed };
-            let visible = writer.is_none_or(|sub| self.sees(tx, sub, snapshot));
-            if self.level != Level::ReadCommitted && !visible {
-                return Answer::Failed;
-            }
-            return match self.newest(tx, index) {
-                Found::Free(tuple) => {
-                    let (mut columns, mut shown, value) = (old, Vec::new(), columns[column]);
-                    columns[column] = value;
-                    self.replace(tx, tuple, columns, &mut shown);
-                    Answer::Done(shown)
-                }
-                Found::Wait(holder) => Answer::Wait(holder),
-                Found::Gone | Found::Failed => Answer::Failed,
-            };
-        }
-        let sub = self.sub(tx);
-        let xmin = self.subs[sub].xid;
-        self.store(table, columns, None, Some(sub), xmin);
-        Answer::Done(vec![Shown::Wrote { key, xmin, old: None, columns }])
     }
 
     /// The subtransaction that writes now; the transactions around it get numbers before it.
@@ -574,5 +351,24 @@ impl Database {
 
     pub fn abort(&mut self, tx: usize) {
         self.txs[tx].state = State::Aborted;
+    }
+
+    /// The committed writes in the order of the commits, as the server's own log has them.
+    pub fn committed_writes(&self) -> CommittedWrites {
+        let mut transactions: Vec<(u64, CommittedTransaction)> = Vec::new();
+        for (index, tx) in self.txs.iter().enumerate() {
+            let (State::Committed(at), Some(top)) = (tx.state, tx.top) else { continue };
+            let own = self.writes.iter().filter(|(sub, ..)| self.mine(index, *sub));
+            let write = |(_, key, what): &(usize, Key, CommittedChange)| CommittedWrite {
+                table: key.table,
+                key: key.id.to_string(),
+                what: *what,
+            };
+            let writes = own.map(write).collect();
+            transactions.push((at, CommittedTransaction { transaction: self.subs[top].xid, writes }));
+        }
+        transactions.sort_by_key(|(at, _)| *at);
+        let transactions = transactions.into_iter().map(|(_, transaction)| transaction).collect();
+        CommittedWrites { tables: vec![0, 1], transactions }
     }
 }

@@ -3,8 +3,8 @@
 use isobench_isolation::History;
 use isobench_isolation::history::{Key, Transaction};
 use isobench_isolation::observed::{
-    KeyForm, ObservedColumn, ObservedDescription, ObservedDraft, ObservedEncoder, ObservedOperation,
-    ObservedTable, Predicate, Replaced, ValueForm, resolve,
+    CommittedWrites, KeyForm, ObservedColumn, ObservedDescription, ObservedDraft, ObservedEncoder,
+    ObservedOperation, ObservedTable, Predicate, Replaced, ValueForm, resolve,
 };
 
 /// An operation of the log.
@@ -58,6 +58,8 @@ pub struct Log {
     pub horizon: u32,
     /// For each table, true if all its writes are shown.
     pub closed: [bool; 2],
+    /// The server's own log, if it is read.
+    pub committed: Option<CommittedWrites>,
 }
 
 impl Log {
@@ -77,7 +79,7 @@ impl Log {
             texts: Vec::new(),
             horizon: self.horizon,
             dropped: 0,
-            committed: None,
+            committed: self.committed.clone(),
         }
     }
 
