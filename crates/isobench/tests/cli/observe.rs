@@ -28,7 +28,8 @@ fn a_built_in_script_is_described_within_80_columns() {
 
 #[test]
 fn scripts_and_tables_of_ones_own_are_described_as_they_are_sent() {
-    let Some(scene) = Scene::with_server("scripts_and_tables_of_ones_own_are_described_as_they_are_sent") else {
+    let Some(scene) = Scene::with_server("scripts_and_tables_of_ones_own_are_described_as_they_are_sent")
+    else {
         return;
     };
     scene.write("a.sql", SCRIPT);
@@ -46,11 +47,18 @@ fn scripts_and_tables_of_ones_own_are_described_as_they_are_sent() {
         assert_eq!(finished.stdout.matches("\n  sent      as written\n").count(), 3, "{}", finished.stdout);
     }
     let seen: Value = serde_json::from_str(&scene.read("seen.json")).expect("JSON");
-    assert_eq!((&seen["format"], &seen["workloads"][0]["recorded"]), (&"isobench/observe".into(), &"rows".into()));
+    assert_eq!(
+        (&seen["format"], &seen["workloads"][0]["recorded"]),
+        (&"isobench/observe".into(), &"rows".into())
+    );
     let statements = seen["workloads"][0]["statements"].as_array().expect("statements");
     assert_eq!(statements.len(), 6);
     assert_eq!(statements[1]["tables"][0]["key"], "(item)");
-    assert!(statements[2]["sent"].as_str().expect("a text").contains("RETURNING stock."), "{}", statements[2]);
+    assert!(
+        statements[2]["sent"].as_str().expect("a text").contains("RETURNING stock."),
+        "{}",
+        statements[2]
+    );
     assert_eq!(statements[3]["sent"], statements[4]["sent"], "one message has both");
     scene.write("theirs.json", "{\"name\": 1}");
     let finished = scene.run(&["observe", "-b", "tpcb", "--json", "theirs.json"]).expect(1);
@@ -60,7 +68,9 @@ fn scripts_and_tables_of_ones_own_are_described_as_they_are_sent() {
 
 #[test]
 fn on_a_named_server_nothing_is_run_and_nothing_is_left() {
-    let Some(database) = Database::new("on_a_named_server_nothing_is_run_and_nothing_is_left") else { return };
+    let Some(database) = Database::new("on_a_named_server_nothing_is_run_and_nothing_is_left") else {
+        return;
+    };
     let scene = Scene::new();
     let sql = format!("create schema shop; set search_path = shop; {TABLES}");
     database.connect().execute(&sql).expect("tables");
