@@ -70,6 +70,9 @@ pub fn way_out(document: &Document) -> String {
             "rows of {product} don't show who wrote them; a checked workload (isobench workloads), or lines --@ in \
              the scripts, say what they read and write"
         ),
+        None if document.plan.observe.is_none() => "the result was made by an isobench that saw only what lines --@ \
+                                                    of scripts say; measured again, statements show their rows"
+            .to_owned(),
         None if document.plan.observe() == Observe::Annotations => {
             "no lines --@ of the scripts say what they read and write; on PostgreSQL --observe rows needs none"
                 .to_owned()
@@ -134,7 +137,7 @@ fn form(sentence: &str) -> (Vec<&str>, u64) {
 
 /// The statements of both sides of a step, each once.
 pub fn of_step(statements: &[String]) -> Vec<&str> {
-    distinct(statements.iter().map(String::as_str))
+    distinct(statements.iter().map(|statement| statement.trim_end_matches(';')))
 }
 
 /// A text of this many letters at most.
@@ -153,7 +156,7 @@ mod tests {
     use isobench_stats::{LatencyHistogram, Ledger};
 
     use super::*;
-    use crate::document::{CellLevel, Round, Verdict};
+    use crate::document::{CellLevel, Client, Plan, Round, Server, Verdict};
 
     fn statement(line: u32, dark: &[&str]) -> ObservedStatement {
         ObservedStatement {
@@ -208,6 +211,31 @@ mod tests {
                 "The history has no instants",
             ]
         );
+    }
+
+    #[test]
+    fn the_way_to_a_verdict_fits_the_reason() {
+        let rows = Plan { observe: Some(Observe::Rows), ..Plan::default() };
+        let annotations = Plan { observe: Some(Observe::Annotations), ..Plan::default() };
+        let paced = Plan { rate: Some(vec![100.0]), ..rows.clone() };
+        let thinking = Plan { think_time: Some(5.0), ..rows.clone() };
+        let failed =
+            Observation { prevented: Some("a.sql:1\n  ERROR: no".to_owned()), ..Observation::default() };
+        for (product, plan, failed, way) in [
+            ("PostgreSQL", &rows, None, "isobench observe"),
+            ("PostgreSQL", &annotations, None, "--observe rows"),
+            ("PostgreSQL", &paced, None, "leave out --rate"),
+            ("PostgreSQL", &thinking, None, "leave out --rate"),
+            ("PostgreSQL", &Plan::default(), None, "measured again"),
+            ("CockroachDB", &rows, None, "rows of CockroachDB don't show"),
+            ("PostgreSQL", &rows, Some(failed), "(a.sql:1 ERROR: no); lines --@"),
+        ] {
+            let server = Server { product: product.to_owned(), ..Server::default() };
+            let mut document = Document::new(server, Client::default(), plan.clone());
+            document.observations.extend(failed);
+            let said = way_out(&document);
+            assert!(said.contains(way) && !said.ends_with('.'), "{said}");
+        }
     }
 
     #[test]

@@ -223,6 +223,7 @@ fn proof(finding: &Finding) -> String {
 
 /// A statement, without its end if it is very long.
 fn cut(statement: &str) -> String {
+    let statement = statement.trim_end_matches(';');
     match statement.char_indices().nth(LONGEST_STATEMENT) {
         Some((end, _)) => format!("{}…", &statement[..end]),
         None => statement.to_owned(),

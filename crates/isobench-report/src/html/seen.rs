@@ -142,7 +142,7 @@ fn sql(ran: Option<&str>, statement: &str) -> Markup {
 
 /// A statement in a line, or folded if it is long.
 fn shortened(statement: &str) -> Markup {
-    let line = one_line(statement);
+    let line = one_line(statement.trim_end_matches(';'));
     let beginning = cut(&line, LONGEST);
     html! {
         @if beginning == line {

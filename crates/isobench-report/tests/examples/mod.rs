@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use isobench_isolation::{EffectiveLevel, Level};
+use isobench_plan::Observe;
 use isobench_report::{
     AnomalyFound, Cell, CellLevel, Client, Conflict, Document, ExaminedHistory, Invariant, Plan,
     PlannedScript, Round, Server, Verdict, Warmup, Withheld, WitnessArrow, WitnessTransaction,
@@ -177,6 +178,7 @@ fn base() -> Document {
         backoff: Some(vec!["none".to_owned()]),
         protocol: Some("simple".to_owned()),
         seed: Some(42),
+        observe: Some(Observe::Rows),
         ..Plan::default()
     };
     let mut document = Document::new(server, client, plan);

@@ -12,7 +12,7 @@ use isobench_plan::Plan;
     disable_help_flag = true,
     after_help = "These are the usual options; --help-all lists every one.",
     after_long_help = "",
-    mut_arg("workload", |arg| arg.help("Checked workload (see isobench workloads), or annotated script file with \
+    mut_arg("workload", |arg| arg.help("Checked workload (see isobench workloads), built-in script, or script file with \
         --setup; several are audited in turn (repeatable) [default: registers]")),
     mut_arg("time", |arg| arg.help("Seconds at each level [default: 10]")),
     mut_arg("warmup", |arg| arg.help("Seconds run before; they are checked, too [default: 0]")),

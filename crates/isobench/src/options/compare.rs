@@ -65,14 +65,13 @@ pub struct CompareOptions {
     /// Write one line for each cell and round to this file as CSV; - as for --json
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, hide_short_help = true)]
     pub csv: Option<PathBuf>,
-    /// Write the recorded histories of a checked workload into this folder, a file for each cell
-    /// and round
+    /// Write the recorded histories into this folder, a file for each cell and round
     #[arg(long, value_name = "FOLDER", help_heading = OUTPUT)]
     pub history: Option<PathBuf>,
     /// Check the history in windows of this many transactions, so that memory stays bounded
     #[arg(long, value_name = "NUM", help_heading = EXPERT, hide_short_help = true)]
     pub window: Option<NonZeroUsize>,
-    /// Record and check no history, whatever the scripts say
+    /// Record and check no history, and send every statement as written
     #[arg(long, help_heading = EXPERT, hide_short_help = true, conflicts_with_all = ["history", "window"])]
     pub no_verdict: bool,
     /// On a server that isn't embedded: leave schema isobench behind

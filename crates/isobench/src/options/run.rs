@@ -59,10 +59,10 @@ pub struct RunOptions {
     /// How the reads and writes of transactions are observed, for the verdict
     #[arg(long, value_name = "HOW", default_value = "annotations")]
     pub observe: Observe,
-    /// Write the recorded history of a checked workload to this file
+    /// Write the recorded history to this file
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
-    /// Record and check no history, whatever the scripts say
+    /// Record and check no history, and send every statement as written
     #[arg(long, conflicts_with = "history")]
     pub no_verdict: bool,
 

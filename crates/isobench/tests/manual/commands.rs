@@ -9,8 +9,19 @@ use isobench_testkit::golden;
 use crate::markdown::{code, files, page, root};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 10] =
-    ["compare", "plans", "audit", "report", "run", "init", "workloads", "check", "probe", "server"];
+pub const COMMANDS: [&str; 11] = [
+    "compare",
+    "plans",
+    "audit",
+    "report",
+    "run",
+    "init",
+    "workloads",
+    "check",
+    "observe",
+    "probe",
+    "server",
+];
 
 /// The full help of a command, at a fixed width.
 pub fn help(command: &str) -> String {
