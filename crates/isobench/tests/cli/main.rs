@@ -18,6 +18,7 @@ mod levels;
 mod like_pgbench;
 mod live;
 mod named_server;
+mod observed;
 mod orders;
 mod ordinary_user;
 mod own_tables;
