@@ -19,6 +19,7 @@ mod like_pgbench;
 mod live;
 mod named_server;
 mod observed;
+mod observed_workloads;
 mod orders;
 mod ordinary_user;
 mod own_tables;
