@@ -19,6 +19,8 @@ mod like_pgbench;
 mod live;
 mod named_server;
 mod observe;
+mod observed;
+mod observed_workloads;
 mod orders;
 mod ordinary_user;
 mod own_tables;

@@ -1,0 +1,133 @@
+//! The checked workloads and pgbench's scripts, observed by the rows that their statements show, and
+//! by their lines `--@`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::compare::words;
+use crate::observed::{anomalies, assert_kept};
+use crate::support::document::{self, assert_invariants_held, cells, rounds};
+use crate::support::scene::Scene;
+
+/// The workloads, with parameters so small that transactions meet, and the anomaly that each is made
+/// for, with the level that permits it.
+const WORKLOADS: [(&str, &str, &str); 10] = [
+    ("registers:keys=8", "read committed", "P4"),
+    ("registers:keys=8", "repeatable read", "G2-item"),
+    ("list-append:lists=4", "read committed", "G-single"),
+    ("bank:accounts=8", "read committed", "P4"),
+    ("write-skew:shifts=2", "repeatable read", "G2-item"),
+    ("mytab:pairs=2", "repeatable read", "G2"),
+    ("long-fork:groups=1", "read committed", "G-nonadjacent"),
+    ("orders:products=5", "read committed", "P4"),
+    ("smallbank:customers=10,hotspot=5", "read committed", "P4"),
+    ("receipts:tills=1", "repeatable read", "G2"),
+];
+
+/// Workloads in which nothing goes wrong at any level.
+const HARMLESS: [&str; 2] = ["sibench", "scan:rows=10"];
+
+/// How often all are run until each anomaly was met. Once is nearly always enough: they are met
+/// dozens of times in a run.
+const TRIALS: usize = 4;
+
+/// Compares all workloads at three levels, and returns the anomalies with workload and level.
+fn found(scene: &Scene, observe: &str) -> BTreeSet<(String, String, String)> {
+    let names: BTreeSet<&str> = WORKLOADS.iter().map(|(name, ..)| *name).collect();
+    let names = names.into_iter().chain(HARMLESS);
+    let names: Vec<String> = names.map(|name| format!("-w {name}")).collect();
+    let line = format!(
+        "compare {} --observe {observe} --clients 8 --transactions 60 --warmup 0 --rounds 1 \
+         --server-setting fsync=off --json out.json",
+        names.join(" ")
+    );
+    scene.run(&words(&line)).expect(0);
+    let document = document::read(scene, "out.json");
+    let mut found = BTreeSet::new();
+    for cell in cells(&document) {
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let (workload, level) = (text(&cell["workload"]), text(&cell["level"]["requested"]));
+        // Nothing can be annotated in a scan.
+        if observe == "annotations" && workload.starts_with("scan") {
+            assert!(cell["rounds"][0].get("verdict").is_none_or(Value::is_null), "{cell:#}");
+            continue;
+        }
+        assert_kept(cell);
+        let names = anomalies(cell);
+        let harmless = level == "serializable" || HARMLESS.contains(&workload.as_str());
+        assert!(!harmless || names.is_empty(), "{workload} at {level}: {names:?}");
+        found.extend(names.into_iter().map(|name| (workload.clone(), level.clone(), name)));
+    }
+    found
+}
+
+/// Runs the workloads until each had the anomaly that it is made for.
+fn each_is_found(scene: &Scene, observe: &str) {
+    let mut all = BTreeSet::new();
+    for _ in 0..TRIALS {
+        all.extend(found(scene, observe));
+        let met = |(workload, level, name): &(&str, &str, &str)| {
+            all.contains(&((*workload).to_owned(), (*level).to_owned(), (*name).to_owned()))
+        };
+        if WORKLOADS.iter().all(met) {
+            return;
+        }
+    }
+    panic!("not found by {observe} in {TRIALS} runs: one of {WORKLOADS:?}; found: {all:?}");
+}
+
+#[test]
+fn workloads_are_judged_by_rows() {
+    let Some(scene) = Scene::with_server("workloads_are_judged_by_rows") else { return };
+    each_is_found(&scene, "rows");
+    assert_observed(&document::read(&scene, "out.json"));
+}
+
+#[test]
+fn workloads_are_judged_by_annotations() {
+    let Some(scene) = Scene::with_server("workloads_are_judged_by_annotations") else { return };
+    each_is_found(&scene, "annotations");
+    let document = document::read(&scene, "out.json");
+    assert!(document.get("observations").is_none_or(|seen| *seen == serde_json::json!([])));
+}
+
+/// Every workload has statements that show rows.
+fn assert_observed(document: &Value) {
+    let observations = document["observations"].as_array().expect("what was observed");
+    let seen: BTreeSet<&str> = observations.iter().filter_map(|seen| seen["workload"].as_str()).collect();
+    let names: BTreeSet<&str> = cells(document).iter().filter_map(|cell| cell["workload"].as_str()).collect();
+    assert_eq!(seen, names);
+    for observed in observations {
+        let statements = observed["statements"].as_array().expect("statements");
+        assert!(statements.iter().any(|statement| statement["sent_differently"] == true), "{observed:#}");
+    }
+}
+
+#[test]
+fn pgbenchs_scripts_are_serializable_at_every_level() {
+    let test = "pgbenchs_scripts_are_serializable_at_every_level";
+    let Some(scene) = Scene::with_server(test) else { return };
+    for version in ["15", "18"] {
+        let line = format!(
+            "compare -w tpcb-like -w simple-update -w select-only --vary server-version={version} \
+             --clients 8 --transactions 60 --warmup 0 --rounds 1 --server-setting fsync=off --json out.json"
+        );
+        scene.run(&words(&line)).expect(0).prints(&["serializable", "promise unbroken"]);
+        let document = document::read(&scene, "out.json");
+        assert_eq!(cells(&document).len(), 9);
+        assert_invariants_held(&document);
+        assert_observed(&document);
+        for cell in cells(&document) {
+            assert_kept(cell);
+            assert_eq!(anomalies(cell), [""; 0], "{cell:#}");
+        }
+        for round in rounds(&document) {
+            let verdict = &round["verdict"];
+            assert_eq!(verdict["not_contradicted"], serde_json::json!(["strict serializable"]), "{verdict}");
+        }
+        for cell in cells(&document).iter().filter(|cell| cell["workload"] == "tpcb-like") {
+            assert_eq!(cell["rounds"][0]["verdict"]["blind"], serde_json::json!([]), "{cell:#}");
+        }
+    }
+}
