@@ -88,6 +88,8 @@ pub enum Dark {
         /// The statement's leading words.
         by: String,
     },
+    /// A script prepares transactions, whose outcome isn't that of the statement.
+    Prepared,
     /// The system's functions come late in the search path, or literals are read in another way.
     Session {
         /// The setting.
@@ -282,6 +284,9 @@ impl fmt::Display for Dark {
         match self {
             Self::NotUnderstood => f.write_str("not observed: the statement isn't understood"),
             Self::NamesChange { by } => write!(f, "not observed: {by} may change what names and values mean"),
+            Self::Prepared => f.write_str(
+                "not observed: a script has PREPARE TRANSACTION, after which it isn't known what is committed",
+            ),
             Self::Session { setting } => write!(f, "not observed: {setting} has an unusual value"),
             Self::UnknownTable { name } => write!(f, "not observed: there is no table {name}"),
             Self::Table { table, reason } => write!(f, "table {table} isn't observed: {reason}"),

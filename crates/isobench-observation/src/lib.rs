@@ -39,7 +39,9 @@ pub use catalog::{
 };
 pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};
 use render::{Renderer, Tables, key_text, mentioned};
-use statement::{Examiner, Finding, Role, Surroundings, changed_names, changes_names, sets_savepoint};
+use statement::{
+    Examiner, Finding, Role, Surroundings, changed_names, changes_names, prepares_transaction, sets_savepoint,
+};
 use tokens::Text;
 
 /// What can be observed of scripts, which were changed to show it.
@@ -121,6 +123,9 @@ fn surroundings(scripts: &[&mut Script], catalog: &Catalog) -> (Surroundings, Op
             found.savepoints |= sets_savepoint(&text, &range);
             if let Some(by) = changes_names(&text, &range) {
                 obstacle = Some(Dark::NamesChange { by });
+            }
+            if prepares_transaction(&text, &range) {
+                obstacle = Some(Dark::Prepared);
             }
         }
     }

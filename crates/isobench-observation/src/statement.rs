@@ -23,7 +23,7 @@ use crate::catalog::{Catalog, RelationId};
 use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
-pub(crate) use command::{changed_names, changes_names, sets_savepoint};
+pub(crate) use command::{changed_names, changes_names, prepares_transaction, sets_savepoint};
 
 /// What all scripts of a run do to names and transactions.
 #[derive(Debug, Default)]

@@ -55,6 +55,9 @@ fn scripts_are_looked_at_together() {
         format!("{one}; {one}")
     };
     let savepoint = "rows of parted that it writes: INSERT into a partitioned table doesn't show xmin, and the scripts set savepoints";
+    let prepared =
+        "not observed: a script has PREPARE TRANSACTION, after which it isn't known what is committed";
+    let prepared = format!("{prepared}; {prepared}");
     let changed = "table t isn't observed: a script creates, alters or drops it; open: parted";
     for (others, expected) in [
         ("SELECT 1;", ""),
@@ -65,6 +68,7 @@ fn scripts_are_looked_at_together() {
         ("DISCARD ALL;", &names("DISCARD ALL")),
         ("SET search_path = app_:x;", &names("SET")),
         ("BEGIN\\; SET search_path = app_:x;", &names("search_path")),
+        ("BEGIN; PREPARE TRANSACTION 'x';", &prepared),
         ("SAVEPOINT a;", savepoint),
         ("CREATE TEMP TABLE t (id int);", changed),
         ("SELECT bump(1);", "open: t; open: parted"),

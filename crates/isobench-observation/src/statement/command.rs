@@ -145,6 +145,12 @@ pub(crate) fn changed_names(text: &Text<'_>, range: &std::ops::Range<usize>) -> 
     }
 }
 
+/// True if a statement leaves its transaction prepared, to be committed or rolled back by another.
+pub(crate) fn prepares_transaction(text: &Text<'_>, range: &std::ops::Range<usize>) -> bool {
+    let tokens = &text.tokens[range.clone()];
+    word(tokens, 0) == "prepare" && word(tokens, 1) == "transaction"
+}
+
 /// True if a statement sets a savepoint.
 pub(crate) fn sets_savepoint(text: &Text<'_>, range: &std::ops::Range<usize>) -> bool {
     word(&text.tokens[range.clone()], 0) == "savepoint"
