@@ -42,10 +42,10 @@ impl Resolution {
         while let Some((_, operations)) = chunk.attempt()? {
             for _ in 0..operations {
                 let (ObservedOperation::Read { key, writer, .. }, _) = chunk.operation()? else { continue };
-                let doubtful = || self.row(key).is_some_and(|row| self.rows[row as usize].doubtful);
+                let row = self.row(key).map(|row| &self.rows[row as usize]);
                 let explained = match self.origin(key, writer) {
                     Origin::Known(_) | Origin::LeftOut => true,
-                    Origin::Deleted => doubtful(),
+                    Origin::Deleted => row.is_some_and(|row| row.doubtful || row.deleted),
                     Origin::Unseen => false,
                 };
                 if !explained && let Some(table) = self.description.tables.get_mut(usize::from(key.table)) {

@@ -85,13 +85,12 @@ const fn case(defect: Defect, level: Level, style: Style, least: u64, runs: u64)
     PlantedCase { defect, level, style, least, runs }
 }
 
-pub const CASES: [PlantedCase; 8] = [
+pub const CASES: [PlantedCase; 7] = [
     case(Defect::StaleRead, Level::RepeatableRead, Style::OneRow, 40, 600),
     case(Defect::DroppedWrite, Level::RepeatableRead, Style::ReadThenWrite, 38, 600),
     case(Defect::SwappedVersions, Level::RepeatableRead, Style::ReadThenWrite, 38, 600),
     case(Defect::DirtyRead, Level::ReadCommitted, Style::OneRow, 55, 1500),
     case(Defect::MissedRow, Level::Serializable, Style::SearchThenWrite, 10, 600),
     case(Defect::LockNotHeld, Level::RepeatableRead, Style::ReadThenWrite, 55, 600),
-    case(Defect::LockNotHeld, Level::ReadCommitted, Style::OneRow, 8, 600),
     case(Defect::LastUpdaterWins, Level::RepeatableRead, Style::TwoRows, 85, 600),
 ];
