@@ -134,6 +134,7 @@ impl CommitOrder {
             columns: None,
             counter: None,
             partial: false,
+            superseded: false,
         };
         let index = resolution.add_unseen(write);
         self.unseen.entry(attempt).or_default().push(index);

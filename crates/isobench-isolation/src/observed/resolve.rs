@@ -43,6 +43,8 @@ pub(super) struct Written {
     pub(super) counter: Option<u64>,
     /// True if earlier writes of the row by its transaction got no counter.
     pub(super) partial: bool,
+    /// True if another write of the row by its own transaction came later.
+    pub(super) superseded: bool,
 }
 
 impl Written {
@@ -257,19 +259,33 @@ impl Resolution {
             columns,
             counter: None,
             partial: false,
+            superseded: false,
         });
+        self.supersede(row, attempt, writer);
         self.rows[row as usize].writes.push(index);
         if writer == 0 {
             self.rows[row as usize].deleted = true;
             return;
         }
         self.by_writer.entry((row, writer)).or_insert(index);
+        if let Some(first) = self.by_writer.get(&(row, writer)) {
+            self.writes[*first as usize].superseded = false;
+        }
         let owner = *self.owners.entry(writer).or_insert(attempt);
         if owner != attempt {
             // One transaction of the server would be two of ours: none of its versions can be
             // attributed.
             self.rows[row as usize].doubtful = true;
             self.by_writer.remove(&(row, writer));
+        }
+    }
+
+    /// Notes that an attempt writes a row again, if it has written it before.
+    fn supersede(&mut self, row: u32, attempt: u32, writer: u32) {
+        let before = self.rows[row as usize].writes.last().map(|before| self.writes[*before as usize]);
+        let own = before.filter(|before| before.attempt == attempt && before.writer != writer);
+        if let Some(first) = own.and_then(|own| self.by_writer.get(&(row, own.writer))) {
+            self.writes[*first as usize].superseded = true;
         }
     }
 

@@ -440,3 +440,16 @@ fn what_follows_a_deletion_was_inserted() {
     let report = check(&history, &Options { vouched: false, ..Options::default() });
     assert_eq!(report.findings, []);
 }
+
+#[test]
+fn a_subtransaction_may_have_written_again_unseen() {
+    let writes = [update(1, 101), update(1, 102), answered(10)];
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &writes);
+    log.commit(30, 40, &[read(1, 101)]);
+    assert_eq!(kept(&log.history()), Some(false));
+    let mut log = LogWriter::new();
+    log.commit(0, 20, &[writes[0], writes[1], ObservedOperation::Unseen { table: 0 }, writes[2]]);
+    log.commit(30, 40, &[read(1, 101)]);
+    assert_eq!(kept(&log.history()), Some(true));
+}

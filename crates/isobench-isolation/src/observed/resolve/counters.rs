@@ -99,8 +99,9 @@ impl Resolution {
     /// Lets the last write of each (sub)transaction be the one that others can see: a transaction may
     /// write a row again after a subtransaction of its own.
     fn leave_last(&mut self, runs: &[(u32, u32)]) {
-        for (first, _) in runs {
+        for (place, (first, _)) in runs.iter().enumerate() {
             let Written { row, writer, .. } = self.writes[*first as usize];
+            self.writes[*first as usize].superseded = place + 1 < runs.len();
             if let Some(known) = self.by_writer.get_mut(&(row, writer)) {
                 *known = *first;
             }

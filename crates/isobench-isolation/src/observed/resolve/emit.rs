@@ -61,7 +61,9 @@ impl Resolution {
         let row = self.row(key);
         if let Some(written) = row.and_then(|row| self.by_writer.get(&(row, writer))) {
             let written = &self.writes[*written as usize];
-            return if self.is_shown(written) { Origin::Known(written.version()) } else { Origin::LeftOut };
+            // Where writes may be unseen, the same subtransaction may have written the row again.
+            let known = self.is_shown(written) && (!written.superseded || self.closed(key));
+            return if known { Origin::Known(written.version()) } else { Origin::LeftOut };
         }
         if self.owners.contains_key(&writer) || !self.is_initial(writer) {
             return Origin::Unseen;
@@ -186,9 +188,13 @@ impl Resolution {
     /// can have the row that another transaction has deleted beside the one that the attempt
     /// inserted.
     fn beside(&self, key: Key, own: &OwnWrite) -> bool {
-        let closed = self.description.tables.get(usize::from(key.table)).is_some_and(|table| table.closed);
         let deleted = self.row(key).is_some_and(|row| self.rows[row as usize].deleted);
-        own.inserts || deleted || !closed
+        own.inserts || deleted || !self.closed(key)
+    }
+
+    /// True if all writes of a row's table are shown.
+    fn closed(&self, key: Key) -> bool {
+        self.description.tables.get(usize::from(key.table)).is_some_and(|table| table.closed)
     }
 
     /// True if a write becomes part of the history. What another transaction must never read needs
