@@ -453,3 +453,21 @@ fn a_subtransaction_may_have_written_again_unseen() {
     log.commit(30, 40, &[read(1, 101)]);
     assert_eq!(kept(&log.history()), Some(true));
 }
+
+#[test]
+fn unseen_writes_come_before_the_reads_of_their_own_rows_only() {
+    // A function updates rows 1 and 2, at different times.
+    let mut log = LogWriter::new();
+    let unseen = ObservedOperation::Unseen { table: 0 };
+    log.commit(0, 20, &[unseen, update(3, 101), read(1, 101), read(2, 7), unseen, answered(10)]);
+    let write = |key: &str| CommittedWrite { table: 0, key: key.to_owned(), what: CommittedChange::Updated };
+    let transactions =
+        vec![CommittedTransaction { transaction: 101, writes: ["3", "1", "2"].map(write).to_vec() }];
+    let history = log.history_with(Some(CommittedWrites { tables: vec![0], transactions }));
+    assert_eq!(
+        told(&history),
+        "T1 client=1 0..20: w t 3 = v1/101 @0, w t 1 = v1/101, r t 1 = v1/101 @0, r t 2 = init @0, \
+         w t 2 = v1/101"
+    );
+    assert_eq!(kept(&history), Some(true));
+}

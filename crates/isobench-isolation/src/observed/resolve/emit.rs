@@ -92,7 +92,7 @@ impl Resolution {
                 let (operation, statement) = chunk.operation()?;
                 match operation {
                     ObservedOperation::Read { key, writer, .. } => {
-                        self.emit_unseen(&mut unseen, Some(writer), &mut own, &mut draft);
+                        self.emit_unseen(&mut unseen, Some((key, writer)), &mut own, &mut draft);
                         if let Some(version) = self.read_of(key, writer, *number, &own) {
                             let key = self.name(key);
                             draft.push_by(Operation::Read { key, version }, statement);
@@ -128,23 +128,24 @@ impl Resolution {
         Ok(())
     }
 
-    /// Adds writes that no statement showed: those of this (sub)transaction, whose version is about
-    /// to be read, or all.
+    /// Adds writes that no statement showed: that of a row by this (sub)transaction, whose version is
+    /// about to be read, so that it came before; or all.
     fn emit_unseen(
         &mut self,
         unseen: &mut Vec<u32>,
-        before: Option<u32>,
+        before: Option<(Key, u32)>,
         own: &mut OwnWrites,
         draft: &mut Draft,
     ) {
         unseen.retain(|index| {
             let write = self.writes[*index as usize];
-            let due = before.is_none_or(|writer| writer == write.writer);
+            let row = self.rows[write.row as usize].key;
+            let due = before.is_none_or(|(key, writer)| writer == write.writer && key == row);
             if due {
                 self.add_own(own, *index as usize);
             }
             if due && write.counter.is_some() {
-                let (key, version) = (self.name(self.rows[write.row as usize].key), write.version());
+                let (key, version) = (self.name(row), write.version());
                 draft.push(Operation::Write { key, version });
             }
             !due
