@@ -144,13 +144,7 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
             Callbacks { explain: &explain, doubtful: &doubtful },
         );
     }
-    let mut left = 0_u64;
-    let open = open.into_iter().filter_map(|(row, pairs)| {
-        let open = open_row(context, &rows, row);
-        left += if open.is_none() { pairs } else { 0 };
-        open
-    });
-    let open: Vec<_> = open.collect();
+    let (open, left) = open_rows(context, &rows, open);
     let inference =
         Inference { context, rows: &rows, graph: &graph, open, most: order, effort: options.effort };
     let inferred = inference.run(&mut found);
@@ -179,6 +173,18 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     let assumed = assumed.map(|(rows, example)| Blind::AssumedInitial { rows, example });
     let blind = blind.chain(assumed).collect();
     (Report { examined, findings, anomalous, verdict, blind }, doubts, suspicions)
+}
+
+/// The rows, given with their numbers of pairs of versions in unknown order, in which the inference
+/// can look for it, and the number of pairs in the others.
+fn open_rows(context: Context<'_>, rows: &Rows, open: Vec<(u32, u64)>) -> (Vec<infer::OpenRow>, u64) {
+    let mut left = 0_u64;
+    let inferable = open.into_iter().filter_map(|(row, pairs)| {
+        let open = open_row(context, rows, row);
+        left = left.saturating_add(if open.is_none() { pairs } else { 0 });
+        open
+    });
+    (inferable.collect(), left)
 }
 
 /// The number of transactions that fit into the graph.

@@ -60,6 +60,7 @@ impl Written {
 
 /// What is known of a row that was written.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Row {
     pub(super) key: Key,
     /// The row's writes, by position in [`Resolution::writes`], in the proved order; only those with
