@@ -429,8 +429,8 @@ impl Client {
             if let Some(problem) = ctx.chunk.write_observed(recording, &transaction, rows.draft()) {
                 (ctx.report)(ClientEvent::Unrecorded(problem));
             }
-            rows.reset();
         }
+        rows.reset();
         self.rows_began = now;
     }
 

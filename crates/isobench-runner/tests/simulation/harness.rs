@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use isobench_isolation::History;
+use isobench_isolation::observed::ObservedDescription;
 use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
     AbortCause, ClientEvent, CommandPlace, Control, Detail, EndedTransaction, ErrorClass, FailedStatement,
     Job, Nanos, OnError, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, RunWorkload,
     Simulation, StopCondition, Storage, TransactionEnd, TransactionObserver, Urgency,
 };
-use isobench_script::{Mix, Symbols, Value, Variables, Weighted, parse};
+use isobench_script::{CommandKind, Mix, ObservedStatement, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
 use isobench_testkit::simulated::{Answer, Faults, SimulatedServer, SimulationSettings, Truth};
 
@@ -69,6 +70,8 @@ pub struct Case {
     pub interrupts: Vec<(Duration, Urgency)>,
     /// Where to keep the recording, if the case is recorded.
     pub storage: Option<Storage>,
+    /// What statements show, by command of the first script, and what it refers to.
+    pub shown: Option<(ObservedDescription, Vec<(usize, ObservedStatement)>)>,
     /// Some transactions are asked for their level.
     pub asks: bool,
 }
@@ -127,6 +130,7 @@ impl Case {
             variables: Vec::new(),
             interrupts: Vec::new(),
             storage: None,
+            shown: None,
             asks: false,
         }
     }
@@ -224,7 +228,12 @@ impl Case {
             script: parse("test.sql", text, &mut symbols).expect("a script"),
             weight: *weight,
         });
-        let mix = Mix::new(scripts.collect()).expect("a mix");
+        let mut mix = Mix::new(scripts.collect()).expect("a mix");
+        for (command, statement) in self.shown.iter().flat_map(|(_, shown)| shown) {
+            let script = mix.scripts_mut().next().expect("a script");
+            let CommandKind::Sql(sql) = &mut script.commands[*command].kind else { panic!("not SQL") };
+            sql.observed.push(statement.clone());
+        }
         let mut variables = Variables::new(&symbols);
         for (name, value) in &self.variables {
             variables.set(symbols.intern(name), Value::Int(*value));
@@ -235,6 +244,10 @@ impl Case {
         let job = Job::new(self.spec.clone(), workload, Box::new(classify)).reconnecting(Box::new(refuse));
         let job = match &self.storage {
             Some(storage) => job.recording(storage.clone()).expect("a recording"),
+            None => job,
+        };
+        let job = match &self.shown {
+            Some((description, _)) => job.observing(description.clone(), 1 << 20),
             None => job,
         };
         let job = if self.asks { job.asking_level(LEVEL_QUESTION) } else { job };
@@ -255,6 +268,17 @@ impl Case {
         let ran = stage.run(stop);
         let truth = stage.end(&[&ran]);
         RunResult { truth, ..ran }
+    }
+
+    /// Runs the case once, and returns what its statements showed: the history, and the reason why it
+    /// isn't complete.
+    pub fn run_shown(self) -> (RunResult, History, Option<String>) {
+        let stop = self.stop;
+        let mut stage = self.stage();
+        let ran = stage.run(stop);
+        let why = stage.recording().incomplete();
+        let (truth, history) = stage.end_recorded(&[&ran]);
+        (RunResult { truth, ..ran }, history, why)
     }
 
     /// Runs the case once, and returns the recording too.

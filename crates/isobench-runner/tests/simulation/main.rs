@@ -20,6 +20,7 @@ mod protocol;
 mod recording;
 mod reproducible;
 mod retries;
+mod rows;
 mod rules;
 mod savepoints;
 mod scripts;
