@@ -35,7 +35,7 @@ fn workloads() -> Vec<Chosen> {
 
 fn without_annotations(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("--@"));
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// A command as it is sent, in both forms, and what its results show.

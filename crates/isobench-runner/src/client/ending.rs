@@ -422,7 +422,9 @@ impl Client {
             recording.drop_for(why);
         }
         let now = ctx.clock.now();
-        if !rows.draft().is_empty() {
+        // Writes that were taken back, or couldn't be read, must not be told of as committed ones.
+        let misread = outcome != TransactionOutcome::Aborted && rows.is_misread();
+        if !rows.draft().is_empty() && !misread {
             let end = if unknown { u64::MAX } else { now.0 };
             let client = u32::try_from(self.id).unwrap_or(u32::MAX);
             let transaction = Transaction { id, client, begin: self.rows_began.0, end, outcome };

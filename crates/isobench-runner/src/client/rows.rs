@@ -310,6 +310,11 @@ impl ShownRows {
         self.incomplete.get_or_insert_with(|| why.to_owned());
     }
 
+    /// True if what was shown isn't what the transaction did.
+    pub(super) fn is_misread(&self) -> bool {
+        self.incomplete.is_some()
+    }
+
     /// The reason why rows are missing, if they are; `unknown` if the outcome is.
     pub(super) fn incomplete(&self, unknown: bool) -> Option<&str> {
         let unanswered = unknown && self.pending > 0;

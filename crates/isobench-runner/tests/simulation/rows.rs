@@ -46,6 +46,7 @@ fn shows(role: RowRole) -> ObservedStatement {
         rows: vec![rows],
         searches: Vec::new(),
         unseen: Vec::new(),
+        unseen_if_empty: Vec::new(),
     }
 }
 

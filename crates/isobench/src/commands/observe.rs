@@ -144,6 +144,7 @@ struct Document<'a> {
 }
 
 #[derive(Serialize)]
+#[expect(clippy::struct_field_names, reason = "names of the JSON")]
 struct Workload<'a> {
     workload: &'a str,
     recorded: &'static str,

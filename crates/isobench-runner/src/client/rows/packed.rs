@@ -102,31 +102,31 @@ impl Packed {
 mod tests {
     use super::*;
 
-    fn records(array: &str) -> Option<Vec<Vec<Option<String>>>> {
+    /// The records of an array, each as its fields with `|` between them; NULL is `∅`.
+    fn records(array: &str) -> Option<Vec<String>> {
         let mut all = Vec::new();
-        let text = |field: &Option<&[u8]>| field.map(|field| String::from_utf8(field.to_vec()).unwrap());
-        let understood =
-            Packed::default().each(array.as_bytes(), |fields| all.push(fields.iter().map(text).collect()));
+        let understood = Packed::default().each(array.as_bytes(), |fields| {
+            let texts = fields.iter().map(|field| field.map_or("∅".into(), String::from_utf8_lossy));
+            all.push(texts.collect::<Vec<_>>().join("|"));
+        });
         understood.then_some(all)
-    }
-
-    fn some(text: &str) -> Option<String> {
-        Some(text.to_owned())
     }
 
     #[test]
     fn texts_of_the_server_are_read() {
         // Printed by PostgreSQL 15.
-        assert_eq!(records("{}"), Some(vec![]));
-        assert_eq!(
-            records("{\"(1,2,733)\",\"(4,\\\"a b\\\",734)\"}"),
-            Some(vec![vec![some("1"), some("2"), some("733")], vec![some("4"), some("a b"), some("734")]])
-        );
-        assert_eq!(
-            records("{\"(,\\\"\\\",\\\"a\\\"\\\"b\\\\\\\\c,d\\\")\"}"),
-            Some(vec![vec![None, some(""), some("a\"b\\c,d")]])
-        );
-        assert_eq!(records("{(7),NULL}"), Some(vec![vec![some("7")]]));
+        for (array, expected) in [
+            ("{}", &[][..]),
+            ("{\"(1,2,733)\",\"(4,\\\"a b\\\",734)\"}", &["1|2|733", "4|a b|734"]),
+            ("{\"(,\\\"\\\",\\\"a\\\"\\\"b\\\\\\\\c,d\\\")\"}", &["∅||a\"b\\c,d"]),
+            ("{(7),NULL}", &["7"]),
+        ] {
+            assert_eq!(
+                records(array).as_deref(),
+                Some(expected.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>().as_slice()),
+                "{array}"
+            );
+        }
     }
 
     #[test]
