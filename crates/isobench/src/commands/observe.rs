@@ -85,7 +85,7 @@ fn deliver(options: &ObserveOptions, target: &Target, previews: &[Preview]) -> O
             format_version: 1,
             product: target.database.product.name,
             version: &target.database.version,
-            workloads: previews.iter().map(Workload::of).collect(),
+            workloads: previews.iter().map(Previewed::of).collect(),
         };
         let text =
             serde_json::to_string_pretty(&document).map_err(|error| Failure::Output(error.to_string()))?;
@@ -140,12 +140,11 @@ struct Document<'a> {
     format_version: u32,
     product: &'static str,
     version: &'a str,
-    workloads: Vec<Workload<'a>>,
+    workloads: Vec<Previewed<'a>>,
 }
 
 #[derive(Serialize)]
-#[expect(clippy::struct_field_names, reason = "names of the JSON")]
-struct Workload<'a> {
+struct Previewed<'a> {
     workload: &'a str,
     recorded: &'static str,
     statements: Vec<Statement<'a>>,
@@ -158,10 +157,10 @@ struct Statement<'a> {
     sent: &'a str,
 }
 
-impl Workload<'_> {
-    fn of(preview: &Preview) -> Workload<'_> {
+impl Previewed<'_> {
+    fn of(preview: &Preview) -> Previewed<'_> {
         let statements = preview.observation.statements.iter().zip(&preview.sent);
-        Workload {
+        Previewed {
             workload: &preview.observation.workload,
             recorded: preview.recorded,
             statements: statements.map(|(seen, sent)| Statement { seen, sent }).collect(),
