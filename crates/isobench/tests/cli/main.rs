@@ -27,6 +27,7 @@ mod own_tables;
 mod page_plan;
 mod passwords;
 mod plan_file;
+mod planted;
 mod poolers;
 mod probe;
 mod products;
