@@ -43,7 +43,10 @@ struct Planted {
 
 impl Planted {
     /// `None` after printing the reason if there is no server.
-    fn new(test: &str, planner: impl Fn(usize, &str) -> Option<Plan> + Send + Sync + 'static) -> Option<Planted> {
+    fn new(
+        test: &str,
+        planner: impl Fn(usize, &str) -> Option<Plan> + Send + Sync + 'static,
+    ) -> Option<Planted> {
         let database = Database::new(test)?;
         let scene = Scene::new();
         let folder = scene.folder().join("proxy");
@@ -121,7 +124,11 @@ fn a_proxy_that_changes_nothing_accuses_nobody() {
     };
     let Some(planted) = Planted::new(test, planner) else { return };
     let (_, verdict) = planted.verdict();
-    assert_eq!((&verdict["kept"], &verdict["anomalies"]), (&true.into(), &serde_json::json!([])), "{verdict:#}");
+    assert_eq!(
+        (&verdict["kept"], &verdict["anomalies"]),
+        (&true.into(), &serde_json::json!([])),
+        "{verdict:#}"
+    );
     let sent = |text: &str| seen.lock().expect("no panic").iter().filter(|sql| sql.contains(text)).count();
     assert!(sent("xmin") >= 1200, "three statements of each transaction show rows: {}", sent("xmin"));
     // Sent as written: without a verdict, paced, and as pgbench does.
