@@ -19,7 +19,7 @@ use crate::failure::Outcome;
 use crate::judgement::Judging;
 use crate::measurement::{Invariants, Measurement};
 use crate::messages::Messages;
-use crate::observed::{Recorded, SecondSource, catalog, recorded};
+use crate::observed::{Recorded, catalog, recorded};
 use crate::sessions;
 use crate::tables::{Loaded, Ready, Tables};
 use crate::target::Target;
@@ -205,13 +205,14 @@ impl<'a> CellMeasurer<'a> {
         let mut watch = Watch { every: WATCH_EVERY, show: watch };
         let second = recorded.second_source(design.plan.observe(), target)?;
         let mut measured = measurement.run(&job, number, &messages, &mut watch)?;
-        let committed = second.map(SecondSource::read).transpose()?;
-        let judgement = measurement.judge(job, committed, &mut measured);
+        let judgement = measurement.judge(job, second, &mut measured);
         measured.round.starting_state = ready.state;
+        let mut notes = ready.notes;
+        notes.append(&mut measured.notes);
         Ok(MeasuredCell {
             round: measured.round,
             effective: measured.effective,
-            notes: ready.notes,
+            notes,
             judgement,
             lost: measured.lost,
             observation: self.observation(cell, &recorded),

@@ -22,6 +22,16 @@ use crate::failure::{Failure, Outcome};
 use crate::workload::Sources;
 use hint::hint;
 
+/// What became of a history.
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// A report for people.
+    pub text: String,
+    /// The reason why the history isn't in its file, if that was wanted.
+    pub unwritten: Option<String>,
+}
+
 /// The settings for recording and checking histories, the same for all cells.
 #[derive(Debug, Clone, Default)]
 pub struct Judging {
@@ -62,7 +72,7 @@ impl Judging {
         promised: Option<Guarantee>,
         sources: &Sources,
         fresh_tables: bool,
-    ) -> (Verdict, String) {
+    ) -> Judged {
         let (problem, missing) = (recording.problem(), recording.dropped());
         let (shown, incomplete) = (recording.shows_rows(), recording.incomplete());
         let began = Instant::now();
@@ -72,14 +82,17 @@ impl Judging {
         let options = Options { promised, vouched, ..Options::default() };
         let looked_at = match self.window {
             Some(size) => in_windows(recording, file, size, &options),
-            None => whole(recording, file.filter(|_| shown), &options),
+            None => recording.into_history().map(|history| {
+                let report = check(&history, &options);
+                (history, report)
+            }),
         };
         let (history, mut report) = match looked_at {
             Ok(looked_at) => looked_at,
             Err(error) => {
                 let why = format!("nothing was checked: the recorded history can't be read: {error}");
                 let text = format!("VERDICT WITHHELD: {why}.\n");
-                return (Verdict::missing(promised, why), text);
+                return Judged { verdict: Verdict::missing(promised, why), text, unwritten: None };
             }
         };
         if let Some(problem) = problem {
@@ -98,23 +111,22 @@ impl Judging {
             }
             text = format!("{text}\nWhere to look: {hint}.\n");
         }
-        (verdict, text)
+        // What is annotated has been in its file from the start, and windows are read from it.
+        let file = file.filter(|_| shown && self.window.is_none());
+        let unwritten = file.and_then(|file| write(&history, file).err());
+        Judged { verdict, text, unwritten }
     }
 }
 
-/// Checks a recording as a whole. `file` is where its history is written, if it isn't kept there
-/// already.
-fn whole(
-    recording: Recording,
-    file: Option<&Path>,
-    options: &Options,
-) -> Result<(History, Report), FormatError> {
-    let history = recording.into_history()?;
-    if let Some(file) = file {
-        binary::write(&history, BufWriter::new(File::create(file)?))?;
-    }
-    let report = check(&history, options);
-    Ok((history, report))
+/// Writes a history. The error is a sentence for the user.
+fn write(history: &History, file: &Path) -> Result<(), String> {
+    let written = File::create(file).and_then(|output| binary::write(history, BufWriter::new(output)));
+    written.map_err(|error| {
+        format!(
+            "--history: could not write the file \"{}\": {error}; its verdict is not concerned",
+            file.display()
+        )
+    })
 }
 
 /// Checks a recording in windows, which requires a file.

@@ -8,7 +8,6 @@ mod warmup;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use isobench_isolation::observed::CommittedWrites;
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_observer::Observer;
 use isobench_pgbench::load::{LoadError, Loaded, load};
@@ -20,9 +19,9 @@ use crate::conditions::Conditions;
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
 use crate::invariants::{InvariantCheck, open_after};
-use crate::judgement::Judging;
+use crate::judgement::{Judged, Judging};
 use crate::messages::Messages;
-use crate::observed::Recorded;
+use crate::observed::{Recorded, SecondSource};
 use crate::round::{cpu_seconds, round};
 use crate::server_side::{OwnWork, server_side};
 use crate::sessions::{self, Opened};
@@ -91,6 +90,8 @@ pub struct Measured {
     pub connecting: Duration,
     /// A client lost its connection, so the server may have lost all unsaved state.
     pub lost: bool,
+    /// Notes for the user that came up since.
+    pub notes: Vec<String>,
     /// An error if the log files are incomplete.
     pub logged: Result<(), LogError>,
 }
@@ -175,25 +176,26 @@ impl Measurement<'_> {
             check.map_or_else(Vec::new, |check| check.end(&connector, database, &run, promised));
         let conditions = self.conditions.after(|| open_after(&connector, &run), promised);
         round.invariants.extend(conditions);
-        Ok(Measured { round, run, effective, connecting, lost: messages.has_lost_connections(), logged })
+        let lost = messages.has_lost_connections();
+        Ok(Measured { round, run, effective, connecting, lost, notes: Vec::new(), logged })
     }
 
     /// Checks the history that the job recorded, if any, and puts the verdict into the round.
-    /// `committed` are the writes that a second source saw. Returns a report.
-    pub fn judge(
-        &self,
-        job: Job,
-        committed: Option<CommittedWrites>,
-        measured: &mut Measured,
-    ) -> Option<String> {
+    /// `second` is read for the writes that no statement showed. Returns a report.
+    pub fn judge(&self, job: Job, second: Option<SecondSource>, measured: &mut Measured) -> Option<String> {
         let (judging, mut recording) = (self.judging?, job.into_recording()?);
-        if let Some(committed) = committed {
-            recording.set_committed(committed);
+        match second.map(SecondSource::read) {
+            None => {}
+            Some(Ok(committed)) => recording.set_committed(committed),
+            Some(Err(failure)) => {
+                measured.notes.push(format!("{failure}; the verdict rests on what statements showed"));
+            }
         }
         let promised = self.target.database.product.promises_effective(&measured.effective);
-        let (verdict, text) =
+        let Judged { verdict, text, unwritten } =
             judging.judge(recording, self.history.as_deref(), promised, self.sources, self.fresh_tables);
         measured.round.verdict = Some(verdict);
+        measured.notes.extend(unwritten);
         Some(text)
     }
 

@@ -66,6 +66,11 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     if names_server(&options.connection) && design.plan.observe() == Observe::Wal {
         return Err(Failure::setup(NOT_EMBEDDED));
     }
+    if let Some(folder) = options.history.as_deref().filter(|_| !options.no_verdict) {
+        check_folder(folder).map_err(|error| {
+            Failure::setup(format!("--history: could not make the folder \"{}\": {error}", folder.display()))
+        })?;
+    }
     for note in design.choose_server(names_server(&options.connection), options.embedded.chooses())? {
         eprintln!("note: {note}");
     }
@@ -163,11 +168,6 @@ fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Ou
             "{}: nothing shows what the scripts read and write, so there is no history to check or to write; leave out --observe annotations, a rate or think time on PostgreSQL, use a checked workload (isobench workloads), or annotate the scripts with lines --@",
             names.join(", ")
         )));
-    }
-    if let Some(folder) = options.history.as_deref().filter(|_| observed) {
-        check_folder(folder).map_err(|error| {
-            Failure::setup(format!("--history: could not make the folder \"{}\": {error}", folder.display()))
-        })?;
     }
     Ok(observed
         .then(|| Judging { folder: options.history.clone(), window: options.window.map(NonZeroUsize::get) }))

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use isobench_comparison::{
     Condition, Conditions, Failure, Invariants, Judging, Measured, Measurement, Messages, Outcome, Recorded,
-    SecondSource, Tables as WorkloadTables, Target, catalog, cell_entry, client, count, job, no_serializable,
-    now, recorded, refusal,
+    Tables as WorkloadTables, Target, catalog, cell_entry, client, count, job, no_serializable, now,
+    recorded, refusal,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
@@ -128,11 +128,13 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
         Watch { every, show: &mut |elapsed, progress| eprintln!("{}", lines.line(elapsed, &progress)) };
     let second = recorded.second_source(options.observe, target)?;
     let mut measured = measurement.run(&job, 1, &Messages::aloud(&say), &mut watch)?;
-    let committed = second.map(SecondSource::read).transpose()?;
     let mut text = summary(options, settings, &tables, &job, &measured);
-    if let Some(report) = measurement.judge(job, committed, &mut measured) {
+    if let Some(report) = measurement.judge(job, second, &mut measured) {
         text.push('\n');
         text += &report;
+    }
+    for note in &measured.notes {
+        eprintln!("isobench: warning: {note}");
     }
     let Measured { round, run, effective, logged, .. } = measured;
     let incomplete = incomplete(settings, &run, &round);

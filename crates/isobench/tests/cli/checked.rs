@@ -184,7 +184,7 @@ fn a_broken_promise_is_branded_and_is_status_3() {
     scene.write("aborted.sql", ABORTED);
     scene.write("reads.sql", READS_IT);
     scene.write("tables.sql", TABLE);
-    let options = format!("compare -f aborted.sql -f reads.sql {SHORTLY}");
+    let options = format!("compare -f aborted.sql -f reads.sql --observe annotations {SHORTLY}");
     let finished = database.run(&scene, &words(&options)).expect(3).says(&["did not give what it promises"]);
     finished.prints(&["PROMISE BROKEN", "promise BROKEN", "aborted read"]);
     let document = document::read(&scene, "out.json");
@@ -236,7 +236,7 @@ fn a_wrong_annotation_accuses_nobody() {
     scene.write("tables.sql", TABLE);
     for (name, script, what, place) in WRONG {
         scene.write(name, script);
-        let compare = format!("compare --workload {name} {SHORTLY}");
+        let compare = format!("compare --workload {name} --observe annotations {SHORTLY}");
         let finished = database.run(&scene, &words(&compare)).expect(1);
         assert!(!finished.stdout.contains("BROKEN"), "{name}: {}", finished.stdout);
         finished.prints(&["withheld"]).says(&[
@@ -270,7 +270,7 @@ fn an_initial_value_that_nobody_wrote_accuses_nobody() {
         "BEGIN;\n--@ read t key=1 value=$1\nSELECT value FROM t WHERE id = 1;\n\
          --@ write t key=1 value=:attempt_id\nUPDATE t SET value = :attempt_id WHERE id = 1;\nEND;\n",
     );
-    scene.run(&words(&format!("compare --workload values.sql {SHORTLY}"))).expect(0);
+    scene.run(&words(&format!("compare --workload values.sql --observe annotations {SHORTLY}"))).expect(0);
     let document = document::read(&scene, "out.json");
     for round in rounds(&document) {
         let blind = round["verdict"]["blind"].to_string();
@@ -290,7 +290,7 @@ fn a_history_that_cant_be_written_proves_nothing() {
     fs::create_dir(scene.file("small")).expect("a folder");
     let program = env!("CARGO_BIN_EXE_isobench");
     let options = "compare --workload registers:keys=16 --levels ser --clients 4 --rounds 1 --transactions 500 \
-        --warmup 0 --history small --json out.json";
+        --warmup 0 --observe annotations --history small --json out.json";
     let command = format!("mount -t tmpfs -o size=8k none small && exec {program} {options}");
     let mut shell = scene.program("unshare".as_ref(), &["--mount", "/bin/sh", "-c", &command]);
     let finished = Running::start(&mut shell).finish().expect(1);
@@ -342,11 +342,11 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
         ("compare -w bank+fast", &["no variant \"fast\"", "for-update"]),
         ("compare -w nothing", &["neither a built-in script (tpcb-like", "registers", "nor a file"]),
         ("compare -w bank --setup tables.sql", &["--setup", "makes its own tables"]),
-        ("compare -w tpcb-like --history h", &["tpcb-like", "don't say what they read and write"]),
-        ("audit -w tpcb-like", &["don't say what they read and write"]),
+        ("compare -w tpcb-like --observe annotations --history h", &["tpcb-like", "nothing shows what"]),
+        ("audit -w tpcb-like --observe annotations", &["nothing shows what"]),
         ("audit --no-verdict", &["--no-verdict"]),
         ("run -w bank -b tpcb-like", &["--workload", "--builtin"]),
-        ("run -S --history h", &["--history", "don't say"]),
+        ("run -S --history h", &["--history", "nothing shows what"]),
     ] {
         scene.run(&words(options)).expect(1).says(words_said);
     }
