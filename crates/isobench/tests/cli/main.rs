@@ -32,6 +32,7 @@ mod poolers;
 mod probe;
 mod products;
 mod published;
+mod random_workloads;
 mod report;
 mod retries;
 mod run_options;

@@ -154,7 +154,8 @@ fn stale_reads_are_found() {
     let known: Mutex<HashMap<(usize, String), Vec<Reply>>> = Mutex::default();
     let (known, counter) = (Arc::new(known), Arc::new(AtomicUsize::new(0)));
     let planner = move |connection, sql: &str| {
-        if !is(sql, "SELECT") {
+        // Of the row that is read before it is written: no trigger explains that.
+        if !is(sql, "SELECT") || sql.contains("BETWEEN") {
             return None;
         }
         let (known, counter) = (Arc::clone(&known), Arc::clone(&counter));
