@@ -107,6 +107,12 @@ impl ObservedDraft {
         self.operations == 0
     }
 
+    /// Moves all operations of another draft to the end of this one.
+    pub fn append(&mut self, other: &mut ObservedDraft) {
+        self.bytes.append(&mut other.bytes);
+        self.operations += std::mem::take(&mut other.operations);
+    }
+
     /// The size in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()

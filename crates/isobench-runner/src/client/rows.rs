@@ -26,6 +26,10 @@ type Fields<'a> = SmallVec<[Option<&'a [u8]>; 16]>;
 #[derive(Debug, Default)]
 pub(super) struct ShownRows {
     draft: ObservedDraft,
+    /// The writes of the statement that is being answered. All parts of a statement read what was
+    /// there before it, so they come after its reads (PostgreSQL manual, "Data-Modifying Statements in
+    /// WITH").
+    writes: ObservedDraft,
     /// Values of searches whose statements are unanswered, in the order of the requests. `None`: a
     /// value that can't be compared.
     noted: VecDeque<Option<i64>>,
@@ -60,6 +64,7 @@ impl ShownRows {
     /// Starts a new transaction.
     pub(super) fn reset(&mut self) {
         self.draft.clear();
+        self.writes.clear();
         self.wrote = false;
         self.incomplete = None;
         self.shown.clear();
@@ -221,7 +226,8 @@ impl ShownRows {
             },
         };
         let written = !matches!(rows.role, RowRole::Read);
-        self.draft.push(operation, statement.number);
+        let draft = if written { &mut self.writes } else { &mut self.draft };
+        draft.push(operation, statement.number);
         self.wrote |= written;
         if self.compared {
             self.shown.push(ShownRow { key, written });
@@ -259,6 +265,7 @@ impl ShownRows {
     /// Ends a statement that was answered.
     pub(super) fn answered(&mut self, statement: &SeenStatement) {
         self.pending = self.pending.saturating_sub(1);
+        self.draft.append(&mut self.writes);
         let mut noted = self.noted.drain(..statement.noted.len().min(self.noted.len()));
         for search in &statement.what.searches {
             let Some(rows) = statement.what.rows.get(search.rows) else { continue };
@@ -321,8 +328,9 @@ impl ShownRows {
         self.incomplete.as_deref().or(unanswered.then_some("a statement was not answered"))
     }
 
-    /// What was shown so far.
-    pub(super) fn draft(&self) -> &ObservedDraft {
+    /// What was shown so far, also by a statement that wasn't answered to its end.
+    pub(super) fn draft(&mut self) -> &ObservedDraft {
+        self.draft.append(&mut self.writes);
         &self.draft
     }
 }

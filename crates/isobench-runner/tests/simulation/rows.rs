@@ -145,6 +145,23 @@ fn statements_in_one_request_show_their_own_rows() {
     assert_eq!(shown(case).1, ["client=0: w t 3 = v1/800 @0, r t 4 = init @1"]);
 }
 
+#[test]
+fn a_statement_reads_what_was_there_before_it_writes() {
+    // UPDATE t … FROM t AS other: both are shown in each row of the result, the write first.
+    let mut statement = shows(RowRole::Updated);
+    statement.appended = 6;
+    let read = ObservedRows { role: RowRole::Read, key: vec![3], version: 4, columns: vec![5], ..statement.rows[0].clone() };
+    statement.rows.push(read);
+    let script = "UPDATE t RETURNING t.id, t.xmin, t.c, other.id, other.xmin, other.c;\n";
+    let mut case = case(script, vec![(0, statement)]);
+    let row = |values: [&'static str; 6]| values.into_iter().map(Some).collect::<Vec<_>>();
+    let rows = vec![row(["3", "800", "1", "3", "600", "0"]), row(["4", "800", "1", "4", "601", "0"])];
+    let columns = vec!["id", "xmin", "c", "id", "xmin", "c"];
+    case.settings.answers.push(("UPDATE t", Answer { columns, rows }));
+    let line = "client=0: r t 3 = init @0, r t 4 = init @0, w t 3 = v1/800 @0, w t 4 = v1/800 @0";
+    assert_eq!(shown(case).1, [line]);
+}
+
 /// Two clients update the same row. Without the pipeline the second begins when the first one's
 /// write has been answered; in the pipeline all answers come together.
 fn two_writers(pipeline: bool, replaced: bool) -> Vec<String> {

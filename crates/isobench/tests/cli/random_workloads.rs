@@ -136,8 +136,11 @@ impl Workload {
             .collect();
         let protocol = *choice(&mut rng, &["simple", "extended", "prepared"]);
         let scripts = (0..rng.usize(1..=4)).map(|_| (script(&mut rng, &tables, protocol), rng.u64(1..=4)));
+        let mut scripts: Vec<(String, u64)> = scripts.collect();
+        // If nothing is found to read or write, there is nothing to judge.
+        scripts.push(("SELECT count(*) FROM t0;\n".to_owned(), 1));
         Workload {
-            scripts: scripts.collect(),
+            scripts,
             setup: tables.iter().map(Table::create).collect::<String>() + "ANALYZE;\n",
             protocol,
             version: *choice(&mut rng, &["15", "18"]),
