@@ -148,7 +148,13 @@ fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubt
     let inference =
         Inference { context, rows: &rows, graph: &graph, open, most: order, effort: options.effort };
     let inferred = inference.run(&mut found);
-    let (doubts, suspicions) = (found.take_doubts(options.vouched), std::mem::take(&mut found.suspicions));
+    let (mut doubts, suspicions) =
+        (found.take_doubts(options.vouched), std::mem::take(&mut found.suspicions));
+    if let Some(odd) = history.provenance().map(|provenance| provenance.reads_odd).filter(|odd| *odd > 0) {
+        doubts.note(DoubtKind::Unexplained, odd, || {
+            "a row bears the number of a transaction of this run that did not write it".to_owned()
+        });
+    }
     let assumed = found.assumed.take();
     let anomalous = found.anomalous();
     let findings = found.into_findings();

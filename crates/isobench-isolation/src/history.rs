@@ -380,6 +380,9 @@ pub struct Provenance {
     /// The number of reads of versions that no transaction of the history wrote, as far as was seen,
     /// and that aren't the initial ones. They were left out.
     pub reads_left: u64,
+    /// The number of reads of rows that bear the number of a committed transaction of the history
+    /// which, as all its writes were seen, didn't write them. They withhold the verdict.
+    pub reads_odd: u64,
     /// The number of rows whose version order a second source confirmed.
     pub orders_agreed: u64,
     /// The number of rows whose version order two sources tell differently. Nothing is claimed of
@@ -389,18 +392,19 @@ pub struct Provenance {
 
 impl Provenance {
     /// The numbers, in the order of files.
-    fn numbers(&self) -> [u64; 5] {
-        [self.searches, self.searches_left, self.reads_left, self.orders_agreed, self.orders_differ]
+    fn numbers(&self) -> [u64; 6] {
+        let Provenance { searches, searches_left, reads_left, reads_odd, .. } = *self;
+        [searches, searches_left, reads_left, reads_odd, self.orders_agreed, self.orders_differ]
     }
 
     /// The provenance with these numbers, and nothing else.
-    fn of_numbers(
-        [searches, searches_left, reads_left, orders_agreed, orders_differ]: [u64; 5],
-    ) -> Provenance {
+    fn of_numbers(numbers: [u64; 6]) -> Provenance {
+        let [searches, searches_left, reads_left, reads_odd, orders_agreed, orders_differ] = numbers;
         Provenance {
             searches,
             searches_left,
             reads_left,
+            reads_odd,
             orders_agreed,
             orders_differ,
             ..Provenance::default()

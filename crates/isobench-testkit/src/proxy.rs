@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -100,7 +100,7 @@ pub fn serve(socket: &Path, server: &Path, planner: Arc<Planner>) -> io::Result<
         for (number, client) in listener.incoming().flatten().enumerate() {
             let (server, planner) = (server.clone(), Arc::clone(&planner));
             // A connection that breaks is no failure of the proxy.
-            thread::spawn(move || drop(connect(client, server, number, planner)));
+            thread::spawn(move || drop(connect(client, &server, number, &*planner)));
         }
     });
     Ok(())
@@ -113,7 +113,7 @@ fn locked(queue: &Queue) -> MutexGuard<'_, VecDeque<Option<Plan>>> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn connect(mut client: UnixStream, server: PathBuf, number: usize, planner: Arc<Planner>) -> io::Result<()> {
+fn connect(mut client: UnixStream, server: &Path, number: usize, planner: &Planner) -> io::Result<()> {
     let first = loop {
         let packet = first_packet(&mut client)?;
         let code = packet.get(4..8).and_then(|code| code.try_into().ok()).map(u32::from_be_bytes);
@@ -128,7 +128,7 @@ fn connect(mut client: UnixStream, server: PathBuf, number: usize, planner: Arc<
     let queue: Queue = Arc::new(Mutex::new(VecDeque::from([None])));
     let (back, from, theirs) = (client.try_clone()?, server.try_clone()?, Arc::clone(&queue));
     thread::spawn(move || drop(answers(from, back, &theirs)));
-    let ended = requests(&mut client, &mut server, number, &queue, &*planner);
+    let ended = requests(&mut client, &mut server, number, &queue, planner);
     let _ = server.shutdown(std::net::Shutdown::Write);
     ended
 }
@@ -199,7 +199,9 @@ fn answers(mut server: UnixStream, mut client: UnixStream, queue: &Queue) -> io:
                     Some(plan) if !failed => (plan.answer)(answer),
                     _ => answer,
                 };
-                answer.iter().for_each(|reply| reply.write(&mut out));
+                for reply in &answer {
+                    reply.write(&mut out);
+                }
                 reply.write(&mut out);
             } else if planned {
                 kept.push(reply);

@@ -373,7 +373,7 @@ mod tests {
     fn an_observed_step_shows_its_transactions_and_sql() {
         let long = "x".repeat(500);
         let history = format!(
-            "observed searches=0 searches-left=0 reads-left=0 orders-agreed=0 orders-differ=0\n\
+            "observed searches=0 searches-left=0 reads-left=0 reads-odd=0 orders-agreed=0 orders-differ=0\n\
              statement \"a.sql:1: SELECT n FROM t WHERE id = :id\"\n\
              statement \"a.sql:2: UPDATE t SET n = {long}\"\n\
              T1: r t 1 = init @0, w t 1 = v1/2533 @1\n\

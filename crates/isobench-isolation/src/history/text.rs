@@ -23,7 +23,8 @@ pub use parse::{parse, read};
 pub use print::{print, write};
 
 /// The numbers in a line `observed`, in the order of [`super::Provenance::numbers`].
-const OBSERVED: [&str; 5] = ["searches", "searches-left", "reads-left", "orders-agreed", "orders-differ"];
+const OBSERVED: [&str; 6] =
+    ["searches", "searches-left", "reads-left", "reads-odd", "orders-agreed", "orders-differ"];
 
 /// True if a table's name doesn't need quotes.
 fn is_bare(name: &str) -> bool {

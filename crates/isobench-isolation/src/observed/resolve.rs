@@ -97,6 +97,8 @@ pub(super) struct Resolution {
     /// are initial ones.
     unwritten: FxHashMap<Key, (u32, u32)>,
     reads_left: u64,
+    /// Reads of rows with a writer that can't have written them.
+    reads_odd: u64,
     /// Texts of keys, by table and number in the log, with the number in the history.
     keys: FxHashMap<(u16, i64), i64>,
     texts: Vec<Vec<String>>,
@@ -128,8 +130,9 @@ where
         resolution.commits = CommitOrder::of(&mut resolution, &committed);
     }
     resolution.order();
+    let closed: Vec<bool> = resolution.description.tables.iter().map(|table| table.closed).collect();
     for chunk in chunks()? {
-        resolution.inspect(chunk?.as_ref()).map_err(damaged)?;
+        resolution.inspect(chunk?.as_ref(), &closed).map_err(damaged)?;
     }
     let mut history = History::new(resolution.description.names());
     history.set_dropped(resolution.description.dropped);
@@ -161,6 +164,7 @@ impl Resolution {
             owners: FxHashMap::default(),
             unwritten: FxHashMap::default(),
             reads_left: 0,
+            reads_odd: 0,
             keys: FxHashMap::default(),
             texts,
             shown: 0,

@@ -150,7 +150,13 @@ fn a_statement_reads_what_was_there_before_it_writes() {
     // UPDATE t … FROM t AS other: both are shown in each row of the result, the write first.
     let mut statement = shows(RowRole::Updated);
     statement.appended = 6;
-    let read = ObservedRows { role: RowRole::Read, key: vec![3], version: 4, columns: vec![5], ..statement.rows[0].clone() };
+    let read = ObservedRows {
+        role: RowRole::Read,
+        key: vec![3],
+        version: 4,
+        columns: vec![5],
+        ..statement.rows[0].clone()
+    };
     statement.rows.push(read);
     let script = "UPDATE t RETURNING t.id, t.xmin, t.c, other.id, other.xmin, other.c;\n";
     let mut case = case(script, vec![(0, statement)]);

@@ -54,7 +54,8 @@ impl Table {
             Key::Composite => ("a int, b text", "i, 'b' || i % 3"),
             Key::Text => ("name text", "'k,' || i"),
         };
-        let index = if self.indexed { format!("CREATE INDEX ON {} (c);\n", self.name) } else { String::new() };
+        let index =
+            if self.indexed { format!("CREATE INDEX ON {} (c);\n", self.name) } else { String::new() };
         format!(
             "DROP TABLE IF EXISTS {name};\nCREATE TABLE {name} ({columns}, v int, c int, PRIMARY KEY ({key}));\n\
              INSERT INTO {name} SELECT {value}, 0, i % {CLASSES} FROM generate_series(1, {ROWS}) i;\n{index}",
@@ -228,10 +229,9 @@ fn statement(rng: &mut Rng, tables: &[Table]) -> String {
             other.name,
             table.condition(rng, "x")
         ),
-        7 => format!(
-            "SELECT coalesce(max(x.v), 0) AS v FROM {name} x WHERE {} \\gset",
-            table.by_key(rng, "x")
-        ),
+        7 => {
+            format!("SELECT coalesce(max(x.v), 0) AS v FROM {name} x WHERE {} \\gset", table.by_key(rng, "x"))
+        }
         8..=9 => format!("UPDATE {name} x SET v = :v + CAST(:n AS int) WHERE {}", table.by_key(rng, "x")),
         10 => format!("UPDATE {name} x SET v = (x.v + 1) % 100, c = :c WHERE {}", table.by_key(rng, "x")),
         11 => format!("UPDATE {name} x SET v = (x.v + 1) % 100 WHERE {}", table.by_condition(rng, "x")),
@@ -281,7 +281,8 @@ fn accuses_nobody(seed: u64) -> u64 {
     let line = workload.write(&scene, seed);
     let finished = scene.run(&words(&line));
     let told = || {
-        let scripts: String = workload.scripts.iter().map(|(text, _)| format!("\n-- script\n{text}")).collect();
+        let scripts: String =
+            workload.scripts.iter().map(|(text, _)| format!("\n-- script\n{text}")).collect();
         format!(
             "isobench {line}\n\n{}{scripts}\n\nrepeat it: ISOBENCH_SEED={seed} cargo test -p isobench --test cli \
              random_workloads\n\n{}\n{}",

@@ -223,7 +223,7 @@ fn texts(bytes: &mut Bytes<'_>) -> Result<Vec<String>, &'static str> {
 }
 
 fn provenance(bytes: &mut Bytes<'_>) -> Result<Provenance, &'static str> {
-    let mut numbers = [0; 5];
+    let mut numbers = [0; 6];
     for number in &mut numbers {
         *number = bytes.number()?;
     }

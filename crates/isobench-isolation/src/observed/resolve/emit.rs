@@ -37,7 +37,9 @@ enum Origin {
 impl Resolution {
     /// Reads a chunk for versions whose writers weren't seen: then others write to the table, or a
     /// statement wrote more than it showed.
-    pub(super) fn inspect(&mut self, chunk: &[u8]) -> Result<(), &'static str> {
+    ///
+    /// `closed` says of each table whether all of its writes are shown, as far as was known before.
+    pub(super) fn inspect(&mut self, chunk: &[u8], closed: &[bool]) -> Result<(), &'static str> {
         let mut chunk = Chunk::new(chunk);
         while let Some((_, operations)) = chunk.attempt()? {
             for _ in 0..operations {
@@ -48,12 +50,23 @@ impl Resolution {
                     Origin::Deleted => row.is_some_and(|row| row.doubtful || row.deleted),
                     Origin::Unseen => false,
                 };
+                self.reads_odd += u64::from(!explained && self.is_odd(key, writer, closed));
                 if !explained && let Some(table) = self.description.tables.get_mut(usize::from(key.table)) {
                     table.closed = false;
                 }
             }
         }
         Ok(())
+    }
+
+    /// True if a row can't have this writer: a committed transaction of the log all of whose writes
+    /// were shown, and it wasn't shown to write the row.
+    fn is_odd(&self, key: Key, writer: u32, closed: &[bool]) -> bool {
+        let owner = self.committed_attempt(writer).is_some();
+        let row = self.row(key);
+        let known = row.is_some_and(|row| self.by_writer.contains_key(&(row, writer)));
+        let closed = closed.get(usize::from(key.table)).copied().unwrap_or(false);
+        owner && !known && closed && self.description.dropped == 0
     }
 
     /// The origin of a version that was read.
@@ -232,6 +245,7 @@ impl Resolution {
             searches: searches.done,
             searches_left: searches.left,
             reads_left: self.reads_left,
+            reads_odd: self.reads_odd,
             orders_agreed: self.commits.agreed,
             orders_differ: self.commits.differ,
         }
