@@ -126,11 +126,12 @@ where
         resolution.collect(chunk?.as_ref()).map_err(damaged)?;
     }
     resolution.shown = resolution.writes.len();
+    // By what is shown only: the second source doesn't tell the writes of subtransactions apart.
+    let closed: Vec<bool> = resolution.description.tables.iter().map(|table| table.closed).collect();
     if let Some(committed) = resolution.description.committed.take() {
         resolution.commits = CommitOrder::of(&mut resolution, &committed);
     }
     resolution.order();
-    let closed: Vec<bool> = resolution.description.tables.iter().map(|table| table.closed).collect();
     for chunk in chunks()? {
         resolution.inspect(chunk?.as_ref(), &closed).map_err(damaged)?;
     }

@@ -177,6 +177,19 @@ fn a_row_that_is_deleted_can_be_missed_before_and_after() {
 }
 
 #[test]
+fn a_version_that_its_own_transaction_did_not_write_is_a_doubt() {
+    for (closed, expected) in [(true, None), (false, Some(true))] {
+        let mut log = LogWriter { closed, ..LogWriter::default() };
+        log.commit(0, 20, &[read(1, 7), update(1, 101), answered(10)]);
+        // The server shows the writer of row 1 with row 2. If all writes are shown, that can't be.
+        log.commit(30, 40, &[read(2, 101), update(2, 102), answered(35)]);
+        let history = log.history();
+        assert_eq!(kept(&history), expected, "{}", told(&history));
+        assert_eq!(history.provenance().map(|provenance| provenance.reads_left), Some(1));
+    }
+}
+
+#[test]
 fn what_others_may_write_unseen_is_not_searched() {
     let mut log = LogWriter::new();
     log.commit(0, 20, &[search(&[5], &[]), insert(1, 101, &[5]), answered(10)]);

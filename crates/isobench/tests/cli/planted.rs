@@ -100,8 +100,8 @@ fn rarely(counter: &AtomicUsize) -> bool {
 }
 
 /// Changes nothing that is sent, but the answer.
-fn answer(change: impl FnOnce(Vec<Reply>) -> Vec<Reply> + Send + 'static) -> Option<Plan> {
-    Some(Plan { send: None, answer: Box::new(change) })
+fn answer(change: impl FnOnce(Vec<Reply>) -> Vec<Reply> + Send + 'static) -> Plan {
+    Plan { send: None, answer: Box::new(change) }
 }
 
 /// The values of the rows of an answer.
@@ -120,7 +120,7 @@ fn a_proxy_that_changes_nothing_accuses_nobody() {
             heard.lock().expect("no panic").push(sql.to_owned());
         }
         // Kept until it is complete, and passed on.
-        answer(|answer| answer).filter(|_| its)
+        its.then(|| answer(|answer| answer))
     };
     let Some(planted) = Planted::new(test, planner) else { return };
     let (_, verdict) = planted.verdict();
@@ -160,14 +160,14 @@ fn stale_reads_are_found() {
         }
         let (known, counter) = (Arc::clone(&known), Arc::clone(&counter));
         let key = (connection, sql.to_owned());
-        answer(move |answer| {
+        Some(answer(move |answer| {
             let before = known.lock().expect("no panic").insert(key, answer.clone());
             // What the same session got before, if that was something else.
             match before {
                 Some(before) if rows(&before) != rows(&answer) && rarely(&counter) => before,
                 _ => answer,
             }
-        })
+        }))
     };
     let Some(planted) = Planted::new("stale_reads_are_found", planner) else { return };
     let verdict = planted.is_found();
@@ -199,7 +199,7 @@ fn versions_that_are_swapped_are_found() {
             return None;
         }
         let counter = Arc::clone(&counter);
-        answer(move |mut answer| {
+        Some(answer(move |mut answer| {
             let [one, other] = &rows(&answer)[..] else { return answer };
             if one[1..] == other[1..] || !rarely(&counter) {
                 return answer;
@@ -214,7 +214,7 @@ fn versions_that_are_swapped_are_found() {
                 *reply = Reply::row(&swapped.next().expect("two rows"));
             }
             answer
-        })
+        }))
     };
     let Some(planted) = Planted::new("versions_that_are_swapped_are_found", planner) else { return };
     planted.is_found();

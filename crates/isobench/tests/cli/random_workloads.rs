@@ -110,6 +110,42 @@ impl Table {
         }
     }
 
+    /// Inserts rows made of others.
+    fn copied(&self, rng: &mut Rng) -> String {
+        let key = match self.key {
+            Key::Integer => "x.id % 24 + 1",
+            Key::Composite => "x.a % 24 + 1, x.b",
+            Key::Text => "'k,' || length(x.name) + x.c",
+        };
+        format!(
+            "INSERT INTO {name} ({columns}, v, c) SELECT {key}, x.v, x.c FROM {name} x WHERE {} ON CONFLICT DO NOTHING",
+            self.by_condition(rng, "x"),
+            name = self.name,
+            columns = self.columns(),
+        )
+    }
+
+    /// Changes a key.
+    fn moved(&self, rng: &mut Rng) -> String {
+        let key = match self.key {
+            Key::Integer => "id = x.id % 24 + 1",
+            Key::Composite => "b = 'b' || x.a % 2",
+            Key::Text => "name = 'k,' || length(x.name)",
+        };
+        format!("UPDATE {} x SET {key} WHERE {}", self.name, self.by_key(rng, "x"))
+    }
+
+    fn merged(&self, rng: &mut Rng) -> String {
+        let name = &self.name;
+        if !matches!(self.key, Key::Integer) {
+            return format!("SELECT max(x.v) FROM {name} x WHERE {}", self.condition(rng, "x"));
+        }
+        format!(
+            "MERGE INTO {name} x USING (SELECT CAST(:k AS int) AS k) s ON x.id = s.k WHEN MATCHED AND x.v > 50 THEN \
+             DELETE WHEN MATCHED THEN UPDATE SET v = x.v + 7 WHEN NOT MATCHED THEN INSERT (id, v, c) VALUES (s.k, 1, 1)"
+        )
+    }
+
     fn condition(&self, rng: &mut Rng, alias: &str) -> String {
         if rng.bool() { self.by_key(rng, alias) } else { self.by_condition(rng, alias) }
     }
@@ -135,7 +171,7 @@ impl Workload {
                 indexed: rng.bool(),
             })
             .collect();
-        let protocol = *choice(&mut rng, &["simple", "extended", "prepared"]);
+        let protocol = word(&mut rng, &["simple", "extended", "prepared"]);
         let scripts = (0..rng.usize(1..=4)).map(|_| (script(&mut rng, &tables, protocol), rng.u64(1..=4)));
         let mut scripts: Vec<(String, u64)> = scripts.collect();
         // If nothing is found to read or write, there is nothing to judge.
@@ -144,8 +180,8 @@ impl Workload {
             scripts,
             setup: tables.iter().map(Table::create).collect::<String>() + "ANALYZE;\n",
             protocol,
-            version: *choice(&mut rng, &["15", "18"]),
-            observe: *choice(&mut rng, &["rows", "wal"]),
+            version: word(&mut rng, &["15", "18"]),
+            observe: word(&mut rng, &["rows", "wal"]),
             clients: rng.usize(2..=8),
         }
     }
@@ -169,6 +205,10 @@ impl Workload {
 
 fn choice<'a, T>(rng: &mut Rng, from: &'a [T]) -> &'a T {
     &from[rng.usize(..from.len())]
+}
+
+fn word(rng: &mut Rng, from: &[&'static str]) -> &'static str {
+    from[rng.usize(..from.len())]
 }
 
 /// A script: a block, a block in one request or pipeline, or single statements.
@@ -218,8 +258,16 @@ fn ended(statement: &str) -> String {
 
 fn statement(rng: &mut Rng, tables: &[Table]) -> String {
     let (table, other) = (choice(rng, tables), choice(rng, tables));
-    let (name, columns) = (&table.name, table.columns());
-    match rng.u8(0..20) {
+    match rng.u8(0..24) {
+        kind @ 0..=7 => reads(rng, kind, table, other),
+        kind @ (8..=12 | 16..=17) => updates(rng, kind, table, other),
+        kind => inserts_or_deletes(rng, kind, table, other),
+    }
+}
+
+fn reads(rng: &mut Rng, kind: u8, table: &Table, other: &Table) -> String {
+    let name = &table.name;
+    match kind {
         0..=2 => read(rng, table),
         3 => format!("SELECT x.v, x.c FROM {name} x WHERE {} FOR UPDATE", table.by_key(rng, "x")),
         4 => format!("SELECT count(*), sum(x.v) FROM {name} x WHERE {}", table.by_condition(rng, "x")),
@@ -229,9 +277,15 @@ fn statement(rng: &mut Rng, tables: &[Table]) -> String {
             other.name,
             table.condition(rng, "x")
         ),
-        7 => {
+        _ => {
             format!("SELECT coalesce(max(x.v), 0) AS v FROM {name} x WHERE {} \\gset", table.by_key(rng, "x"))
         }
+    }
+}
+
+fn updates(rng: &mut Rng, kind: u8, table: &Table, other: &Table) -> String {
+    let name = &table.name;
+    match kind {
         8..=9 => format!("UPDATE {name} x SET v = :v + CAST(:n AS int) WHERE {}", table.by_key(rng, "x")),
         10 => format!("UPDATE {name} x SET v = (x.v + 1) % 100, c = :c WHERE {}", table.by_key(rng, "x")),
         11 => format!("UPDATE {name} x SET v = (x.v + 1) % 100 WHERE {}", table.by_condition(rng, "x")),
@@ -240,17 +294,23 @@ fn statement(rng: &mut Rng, tables: &[Table]) -> String {
             other.name,
             table.by_key(rng, "x")
         ),
+        16 => format!("UPDATE {name} x SET c = NULL WHERE {}", table.by_key(rng, "x")),
+        _ => format!(
+            "WITH w AS (UPDATE {name} x SET v = (x.v + 1) % 100 WHERE {} RETURNING x.v) SELECT count(*) FROM w",
+            table.by_key(rng, "x")
+        ),
+    }
+}
+
+fn inserts_or_deletes(rng: &mut Rng, kind: u8, table: &Table, other: &Table) -> String {
+    let (name, columns) = (&table.name, table.columns());
+    match kind {
         13..=14 => format!(
             "INSERT INTO {name} AS x ({columns}, v, c) VALUES ({}, :n, :c) ON CONFLICT ({columns}) DO {}",
             table.values(rng),
             choice(rng, &["NOTHING", "UPDATE SET v = (x.v + excluded.v) % 100", "UPDATE SET c = excluded.c"])
         ),
         15 => format!("DELETE FROM {name} x WHERE {}", table.by_key(rng, "x")),
-        16 => format!("UPDATE {name} x SET c = NULL WHERE {}", table.by_key(rng, "x")),
-        17 => format!(
-            "WITH w AS (UPDATE {name} x SET v = (x.v + 1) % 100 WHERE {} RETURNING x.v) SELECT count(*) FROM w",
-            table.by_key(rng, "x")
-        ),
         18 => format!(
             "WITH w AS (DELETE FROM {name} x WHERE {} RETURNING x.*) INSERT INTO {} AS z ({}, v, c) SELECT {}, 1, 2 \
              FROM (SELECT count(*) FROM w) counted ON CONFLICT DO NOTHING",
@@ -259,7 +319,17 @@ fn statement(rng: &mut Rng, tables: &[Table]) -> String {
             other.columns(),
             other.values(rng)
         ),
-        _ => format!("DELETE FROM {name} x WHERE x.v > 40 AND {}", table.by_condition(rng, "x")),
+        19 => format!("DELETE FROM {name} x WHERE x.v > 40 AND {}", table.by_condition(rng, "x")),
+        20 => {
+            let values = table.values(rng);
+            format!(
+                "DELETE FROM {name} WHERE ({columns}) = ({values});\n\
+                 INSERT INTO {name} ({columns}, v, c) VALUES ({values}, 1, :c)"
+            )
+        }
+        21 => table.copied(rng),
+        22 => table.moved(rng),
+        _ => table.merged(rng),
     }
 }
 
@@ -281,10 +351,10 @@ fn accuses_nobody(seed: u64) -> u64 {
     let line = workload.write(&scene, seed);
     let finished = scene.run(&words(&line));
     let told = || {
-        let scripts: String =
-            workload.scripts.iter().map(|(text, _)| format!("\n-- script\n{text}")).collect();
+        let texts: Vec<&str> = workload.scripts.iter().map(|(text, _)| text.as_str()).collect();
+        let scripts = texts.join("\n-- script\n");
         format!(
-            "isobench {line}\n\n{}{scripts}\n\nrepeat it: ISOBENCH_SEED={seed} cargo test -p isobench --test cli \
+            "isobench {line}\n\n{}\n-- script\n{scripts}\n\nrepeat it: ISOBENCH_SEED={seed} cargo test -p isobench --test cli \
              random_workloads\n\n{}\n{}",
             workload.setup, finished.stdout, finished.stderr
         )
