@@ -174,7 +174,8 @@ impl Workload {
         let protocol = word(&mut rng, &["simple", "extended", "prepared"]);
         let scripts = (0..rng.usize(1..=4)).map(|_| (script(&mut rng, &tables, protocol), rng.u64(1..=4)));
         let mut scripts: Vec<(String, u64)> = scripts.collect();
-        // If nothing is found to read or write, there is nothing to judge.
+        // If nothing is found to read or write, there is nothing to judge; nor if a changed key exists
+        // already however often it is tried (--max-tries).
         scripts.push(("SELECT count(*) FROM t0;\n".to_owned(), 1));
         Workload {
             scripts,
@@ -196,7 +197,7 @@ impl Workload {
         }
         format!(
             "compare {files}--setup setup.sql -M {} --server-version {} --observe {} --clients {} --seed {seed} \
-             --levels rr,ser --time 1 --warmup 0 --rounds 1 --retry-sqlstate 23505 --server-setting fsync=off \
+             --levels rr,ser --time 1 --warmup 0 --rounds 1 --retry-sqlstate 23505 --max-tries 20 --server-setting fsync=off \
              --json out.json",
             self.protocol, self.version, self.observe, self.clients
         )
