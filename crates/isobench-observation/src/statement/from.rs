@@ -29,6 +29,18 @@ pub(super) enum Source {
     Nothing,
 }
 
+/// How a statement names a table.
+pub(super) struct Named {
+    /// The first token of the name.
+    pub start: usize,
+    /// The name, as SQL compares it, if no schema is written.
+    pub bare: Option<String>,
+    /// The name by which columns refer to it, as SQL compares it.
+    pub known: String,
+    /// That name as written, with its schema if columns need it.
+    pub qualifier: String,
+}
+
 /// The items of a FROM clause.
 #[derive(Default)]
 pub(super) struct Items {
@@ -138,24 +150,10 @@ impl Examiner<'_> {
         sample: bool,
         scope: &Scope,
     ) -> Understood<Item> {
-        let parts = self.parts(name)?;
-        let (Some((first, start)), Some((last, end))) = (parts.first().copied(), parts.last().copied())
-        else {
-            return Err(NotUnderstood);
-        };
-        // `FROM ONLY t` isn't a table "only" with an alias t.
-        if parts.len() == 1 && first.quote_style.is_none() && first.value.eq_ignore_ascii_case("only") {
-            return Err(NotUnderstood);
-        }
-        let (known, qualifier) = match alias {
-            Some(alias) => (ident(&alias.name), self.written(&alias.name)?),
-            None => (ident(last), self.text.written(&(start..end + 1)).to_owned()),
-        };
+        let Named { start, bare, known, qualifier } = self.named(name, alias.map(|alias| &alias.name))?;
         let item =
             |source| Item { name: known.clone(), qualifier: qualifier.clone(), source, nullable: false };
-        if parts.len() == 1
-            && let Some(cte) = scope.ctes.get(&ident(first))
-        {
+        if let Some(cte) = bare.and_then(|name| scope.ctes.get(&name)) {
             self.known_names.insert(start);
             if let Some(alias) = alias {
                 let place = self.token(alias.name.span)?;
@@ -171,14 +169,35 @@ impl Examiner<'_> {
             self.note(Dark::Hidden { table, clause: Clause::Renamed });
             return Ok(item(Source::Nothing));
         }
-        let only = start.checked_sub(1).is_some_and(|before| self.is_only(before));
-        let part = sample
-            || only
-            || matches!(
-                self.catalog.relations[relation].inheritance,
-                Inheritance::Partition { .. } | Inheritance::Child { .. }
-            );
+        let part = sample || self.is_part(relation, start);
         Ok(item(Source::Table { relation, part }))
+    }
+
+    /// Reads how a statement names a table.
+    pub(super) fn named(&self, name: &ObjectName, alias: Option<&Ident>) -> Understood<Named> {
+        let parts = self.parts(name)?;
+        let (Some((first, start)), Some((last, end))) = (parts.first().copied(), parts.last().copied())
+        else {
+            return Err(NotUnderstood);
+        };
+        let bare = parts.len() == 1;
+        // `FROM ONLY t` isn't a table "only" with an alias t.
+        if bare && first.quote_style.is_none() && first.value.eq_ignore_ascii_case("only") {
+            return Err(NotUnderstood);
+        }
+        let (known, qualifier) = match alias {
+            Some(alias) => (ident(alias), self.written(alias)?),
+            None => (ident(last), self.text.written(&(start..end + 1)).to_owned()),
+        };
+        Ok(Named { start, bare: bare.then(|| ident(first)), known, qualifier })
+    }
+
+    /// True if a table whose name starts at a token may not be all of its rows: after ONLY, or a
+    /// partition or child.
+    pub(super) fn is_part(&self, relation: RelationId, start: usize) -> bool {
+        let only = start.checked_sub(1).is_some_and(|before| self.is_only(before));
+        let inheritance = &self.catalog.relations[relation].inheritance;
+        only || matches!(inheritance, Inheritance::Partition { .. } | Inheritance::Child { .. })
     }
 
     /// The rows that a list of output columns over these items can show.
@@ -219,18 +238,32 @@ impl Examiner<'_> {
 
     /// Notes the rows of items as hidden by a clause.
     pub(super) fn hide(&mut self, items: &Items, clause: Clause) {
+        for table in self.read_by(items) {
+            self.note(Dark::Hidden { table: self.catalog.relations[table].qualified(), clause });
+        }
+    }
+
+    /// Notes that rows which items didn't find aren't known.
+    pub(super) fn unsearched(&mut self, items: &Items, clause: Clause) {
+        for table in self.read_by(items) {
+            self.note(Dark::SearchBy { table: self.catalog.relations[table].qualified(), clause });
+        }
+    }
+
+    /// The tables that items read rows of, in their order, repeated as often as they are read.
+    fn read_by(&self, items: &Items) -> Vec<RelationId> {
+        let mut found = Vec::new();
         for item in &items.list {
-            let tables = match &item.source {
-                Source::Table { relation, .. } => vec![self.catalog.root(*relation)],
+            match &item.source {
+                Source::Table { relation, .. } => found.push(self.catalog.root(*relation)),
                 Source::Passed { shown, .. } => {
-                    shown.iter().filter(|rows| rows.role == Role::Read).map(|rows| rows.table).collect()
+                    let read = shown.iter().filter(|rows| rows.role == Role::Read);
+                    found.extend(read.map(|rows| rows.table));
                 }
-                Source::Nothing => Vec::new(),
-            };
-            for table in tables {
-                self.note(Dark::Hidden { table: self.catalog.relations[table].qualified(), clause });
+                Source::Nothing => {}
             }
         }
+        found
     }
 }
 

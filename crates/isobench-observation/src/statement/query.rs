@@ -291,22 +291,6 @@ impl Examiner<'_> {
         }
     }
 
-    /// Notes that rows which weren't found aren't known.
-    pub(super) fn unsearched(&mut self, items: &Items, clause: Clause) {
-        for item in &items.list {
-            let tables = match &item.source {
-                Source::Table { relation, .. } => vec![self.catalog.root(*relation)],
-                Source::Passed { shown, .. } => {
-                    shown.iter().filter(|rows| rows.role == Role::Read).map(|rows| rows.table).collect()
-                }
-                Source::Nothing => Vec::new(),
-            };
-            for table in tables {
-                self.note(Dark::SearchBy { table: self.catalog.relations[table].qualified(), clause });
-            }
-        }
-    }
-
     /// The search of a statement that reads or writes all rows of a table that match.
     pub(super) fn search(
         &mut self,

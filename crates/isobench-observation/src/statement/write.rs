@@ -8,9 +8,9 @@ use sqlparser::ast::{
     Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind,
 };
 
-use super::from::{Item, Items, Source};
+use super::from::{Item, Items, Named, Source};
 use super::{Examiner, Level, NotUnderstood, Packing, Role, Scope, Shown, Understood, ident};
-use crate::catalog::{Events, Inheritance, RelationId, RelationKind};
+use crate::catalog::{Events, RelationId, RelationKind};
 use crate::dark::{Clause, Dark, Unshown};
 
 /// The table that a statement writes.
@@ -207,33 +207,16 @@ impl Examiner<'_> {
     }
 
     fn target(&mut self, name: &ObjectName, alias: Option<&Ident>) -> Understood<Target> {
-        let parts = self.parts(name)?;
-        let (Some((first, start)), Some((last, end))) = (parts.first().copied(), parts.last().copied())
-        else {
-            return Err(NotUnderstood);
-        };
-        if parts.len() == 1 && first.quote_style.is_none() && first.value.eq_ignore_ascii_case("only") {
-            return Err(NotUnderstood);
-        }
-        let (name_known, qualifier) = match alias {
-            Some(alias) => (ident(alias), self.written(alias)?),
-            None => (ident(last), self.text.written(&(start..end + 1)).to_owned()),
-        };
+        let Named { start, known, qualifier, .. } = self.named(name, alias)?;
         self.handled.insert(start);
         let relation = self.relation(name, false);
         let source = if let Some(relation) = relation {
-            let only = start.checked_sub(1).is_some_and(|before| self.is_only(before));
-            Source::Table { relation, part: only || self.is_part(relation) }
+            Source::Table { relation, part: self.is_part(relation, start) }
         } else {
             self.unknown_effects(name);
             Source::Nothing
         };
-        Ok(Target { item: Item { name: name_known, qualifier, source, nullable: false }, relation })
-    }
-
-    fn is_part(&self, relation: RelationId) -> bool {
-        let inheritance = &self.catalog.relations[relation].inheritance;
-        matches!(inheritance, Inheritance::Partition { .. } | Inheritance::Child { .. })
+        Ok(Target { item: Item { name: known, qualifier, source, nullable: false }, relation })
     }
 
     fn is_partitioned(&self, relation: RelationId) -> bool {
