@@ -10,7 +10,6 @@ use isobench_report::Invariant;
 use isobench_script::{CommandKind, Sql, Store, Symbols, parse};
 
 use crate::failure::{Failure, Outcome};
-use crate::setup::as_written;
 
 /// The option, and what the text is called in messages of the parser.
 const OPTION: &str = "--invariant";
@@ -87,7 +86,7 @@ impl Condition {
         if !is_single(sql) {
             return Err(wrong("there is more than one statement, or one that stores its result"));
         }
-        let sql = as_written(sql);
+        let sql = sql.as_written();
         let name = name.map_or_else(|| shortened(&sql, LONGEST_NAME), str::to_owned);
         Ok(Condition { name, sql })
     }

@@ -14,7 +14,7 @@ use isobench_observation::{Catalog, SeenStatement, observe};
 use isobench_plan::Observe;
 use isobench_report as report;
 use isobench_runner::{Job, Pacing, Restart, RunSpec, RunWorkload};
-use isobench_script::{Annotation, CommandKind, Mix, Piece};
+use isobench_script::{Annotation, Mix};
 
 use crate::design::Work;
 use crate::failure::{Failure, Outcome};
@@ -103,16 +103,10 @@ pub fn is_annotated(mix: &Mix) -> bool {
 
 /// True if a command with such lines shows no rows.
 fn annotates_the_dark(mix: &Mix) -> bool {
-    let commands = mix.scripts().iter().flat_map(|weighted| &weighted.script.commands);
     let rows = |line: &Annotation| line.what.is_recorded() && line.what.table().is_some();
-    commands
-        .filter_map(|command| match &command.kind {
-            CommandKind::Sql(sql) => Some(sql),
-            _ => None,
-        })
-        .any(|sql| {
-            sql.annotations.iter().any(rows) && sql.observed.iter().all(|statement| statement.rows.is_empty())
-        })
+    mix.scripts().iter().flat_map(|weighted| weighted.script.sql()).any(|sql| {
+        sql.annotations.iter().any(rows) && sql.observed.iter().all(|statement| statement.rows.is_empty())
+    })
 }
 
 impl Recorded {
@@ -268,21 +262,8 @@ pub fn preview(work: &Work, seed: u64, target: &Target, catalog: &Catalog) -> Ou
 
 /// The text of each statement's command, with the names of variables.
 fn sent(mix: &Mix) -> Vec<String> {
-    let commands = mix.scripts().iter().flat_map(|weighted| &weighted.script.commands);
-    let text = |piece: &Piece| match piece {
-        Piece::Text(text) => text.clone(),
-        Piece::Variable { written, .. } => written.clone(),
-    };
-    commands
-        .filter_map(|command| match &command.kind {
-            CommandKind::Sql(sql) => Some(sql),
-            _ => None,
-        })
-        .flat_map(|sql| {
-            let whole: String = sql.pieces.iter().map(text).collect();
-            std::iter::repeat_n(whole, sql.statements.len())
-        })
-        .collect()
+    let statements = mix.scripts().iter().flat_map(|weighted| weighted.script.sql());
+    statements.flat_map(|sql| std::iter::repeat_n(sql.as_written(), sql.statements.len())).collect()
 }
 
 /// What is seen of a statement, for the result.

@@ -129,14 +129,10 @@ fn is_one_transaction(script: &Script) -> bool {
 
 /// The statements of a script that start or end a block.
 fn bounds(script: &Script) -> Vec<Statement> {
-    let sql = script.commands.iter().filter_map(|command| match &command.kind {
-        CommandKind::Sql(sql) => Some(&sql.statements),
-        _ => None,
-    });
     let bound = |statement: &Statement| {
         matches!(statement, Statement::Begin | Statement::Commit | Statement::Rollback)
     };
-    sql.flatten().copied().filter(bound).collect()
+    script.sql().flat_map(|sql| &sql.statements).copied().filter(bound).collect()
 }
 
 /// Returns the server's side of a round. Counts aren't compared if a script isn't exactly one

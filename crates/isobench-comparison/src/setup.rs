@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use isobench_pgwire::Connection;
-use isobench_script::{CommandKind, Piece, Sql, Symbols, parse};
+use isobench_script::{CommandKind, Symbols, parse};
 
 use crate::failure::{Failure, Outcome};
 
@@ -33,7 +33,7 @@ impl Setup {
         let mut statements = Vec::new();
         for command in &script.commands {
             match &command.kind {
-                CommandKind::Sql(sql) => statements.push((command.line, as_written(sql))),
+                CommandKind::Sql(sql) => statements.push((command.line, sql.as_written())),
                 other => {
                     return Err(Failure::setup(format!(
                         "--{option}: {file}:{}: \\{} is not SQL; only SQL statements are run",
@@ -79,17 +79,6 @@ const EXISTS: [&str; 4] = ["42P07", "42723", "42710", "42P06"];
 /// Advice on such an error.
 const AGAIN: &str =
     "\n  the file is run anew before each cell: let it begin with DROP … IF EXISTS for whatever it makes";
-
-/// Returns the statement's text; variables aren't substituted here.
-pub fn as_written(sql: &Sql) -> String {
-    sql.pieces
-        .iter()
-        .map(|piece| match piece {
-            Piece::Text(text) => text.as_str(),
-            Piece::Variable { written, .. } => written,
-        })
-        .collect()
-}
 
 #[cfg(test)]
 mod tests {

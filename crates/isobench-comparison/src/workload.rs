@@ -21,7 +21,6 @@ use isobench_workloads::{Chosen, pgbench_strategy};
 use crate::failure::{Failure, Outcome};
 use crate::observed::is_annotated;
 use crate::round_trips::round_trips;
-use crate::setup::as_written;
 
 /// A script's text and origin.
 #[derive(Debug, Clone)]
@@ -380,16 +379,13 @@ impl Sources {
         if protocol == Protocol::Simple {
             return Ok(());
         }
-        for command in self.mix.scripts().iter().flat_map(|weighted| &weighted.script.commands) {
-            if let CommandKind::Sql(sql) = &command.kind
-                && sql.has_too_many_params()
-            {
-                return Err(Failure::setup(format!(
-                    "statement has too many arguments (maximum is {}): {}; use --protocol simple",
-                    Sql::MAX_PARAMS,
-                    sql.parameterized
-                )));
-            }
+        let mut sql = self.mix.scripts().iter().flat_map(|weighted| weighted.script.sql());
+        if let Some(sql) = sql.find(|sql| sql.has_too_many_params()) {
+            return Err(Failure::setup(format!(
+                "statement has too many arguments (maximum is {}): {}; use --protocol simple",
+                Sql::MAX_PARAMS,
+                sql.parameterized
+            )));
         }
         Ok(())
     }
@@ -429,10 +425,7 @@ impl Sources {
     /// no such statement is found; the bodies of functions aren't examined.
     pub fn writing(&self) -> Option<String> {
         self.mix.scripts().iter().zip(&self.scripts).find_map(|(weighted, source)| {
-            let keyword = weighted.script.commands.iter().find_map(|command| match &command.kind {
-                CommandKind::Sql(sql) => sql.keyword(&WRITING),
-                _ => None,
-            })?;
+            let keyword = weighted.script.sql().find_map(|sql| sql.keyword(&WRITING))?;
             Some(format!("script \"{}\" writes ({})", source.name, keyword.to_uppercase()))
         })
     }
@@ -458,7 +451,7 @@ impl Sources {
             let shown = |command: &Command| {
                 let CommandKind::Sql(sql) = &command.kind else { return None };
                 sql.keyword(&WRITING)?;
-                let text = as_written(sql).split_whitespace().collect::<Vec<_>>().join(" ");
+                let text = sql.as_written().split_whitespace().collect::<Vec<_>>().join(" ");
                 let text = text.trim_end_matches(';');
                 let cut: String = text.chars().take(LONGEST_STATEMENT).collect();
                 let more = if cut.len() < text.len() { "…" } else { "" };

@@ -108,10 +108,7 @@ pub fn observe<'s>(scripts: impl IntoIterator<Item = &'s mut Script>, catalog: &
 fn surroundings(scripts: &[&mut Script], catalog: &Catalog) -> (Surroundings, Option<Dark>) {
     let mut found = Surroundings::default();
     let mut obstacle = None;
-    for sql in scripts.iter().flat_map(|script| &script.commands).filter_map(|command| match &command.kind {
-        CommandKind::Sql(sql) => Some(sql),
-        _ => None,
-    }) {
+    for sql in scripts.iter().flat_map(|script| script.sql()) {
         let Some(text) = Text::scan(sql) else {
             if let Some(by) = may_change_names(sql) {
                 obstacle = Some(Dark::NamesChange { by });

@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 
 use isobench_runner::{Protocol, RunWorkload};
 use isobench_script::{
-    Builtin, CommandKind, Mix, MixError, Piece, Script, Sql, Symbols, Value, Variables, Weighted, builtins,
+    Builtin, CommandKind, Mix, MixError, Script, Sql, Symbols, Value, Variables, Weighted, builtins,
     find_builtin, parse, parse_as, split_weight,
 };
 
@@ -96,17 +96,13 @@ impl Scripts {
         if protocol == Protocol::Simple {
             return Ok(());
         }
-        let commands = self.weighted.iter().flat_map(|weighted| &weighted.script.commands);
-        for command in commands {
-            if let CommandKind::Sql(sql) = &command.kind
-                && sql.has_too_many_params()
-            {
-                return Err(Message::error(format_args!(
-                    "statement has too many arguments (maximum is {}): {}",
-                    Sql::MAX_PARAMS,
-                    written(sql)
-                )));
-            }
+        let mut statements = self.weighted.iter().flat_map(|weighted| weighted.script.sql());
+        if let Some(sql) = statements.find(|sql| sql.has_too_many_params()) {
+            return Err(Message::error(format_args!(
+                "statement has too many arguments (maximum is {}): {}",
+                Sql::MAX_PARAMS,
+                sql.as_written()
+            )));
         }
         Ok(())
     }
@@ -187,13 +183,4 @@ fn is_damaged(command: &isobench_script::Command) -> bool {
         _ => &command.text,
     };
     text.contains(char::REPLACEMENT_CHARACTER)
-}
-
-/// Returns the text of a command with its variables as written.
-fn written(sql: &Sql) -> String {
-    let pieces = sql.pieces.iter().map(|piece| match piece {
-        Piece::Text(text) => text.as_str(),
-        Piece::Variable { written, .. } => written.as_str(),
-    });
-    pieces.collect()
 }

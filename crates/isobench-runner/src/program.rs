@@ -361,11 +361,7 @@ fn forget_late_savepoints(script: &Script, requests: &mut [Option<SqlRequest>]) 
 pub fn commit_points(script: &Script) -> usize {
     let mut in_block = false;
     let mut points = 0;
-    let statements = script.commands.iter().filter_map(|command| match &command.kind {
-        CommandKind::Sql(sql) => Some(&sql.statements),
-        _ => None,
-    });
-    for statement in statements.flatten() {
+    for statement in script.sql().flat_map(|sql| &sql.statements) {
         match statement {
             Statement::Begin => in_block = true,
             Statement::Rollback => in_block = false,

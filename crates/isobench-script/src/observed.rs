@@ -177,9 +177,9 @@ fn push_text(pieces: &mut Vec<Piece>, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use crate::parse;
     use crate::script::{CommandKind, Sql};
     use crate::symbols::Symbols;
-    use crate::{Piece, parse};
 
     fn sql(text: &str) -> Sql {
         let mut script = parse("test.sql", text, &mut Symbols::new()).expect("a script");
@@ -187,15 +187,6 @@ mod tests {
             CommandKind::Sql(sql) => sql,
             _ => panic!("an SQL command"),
         }
-    }
-
-    /// The text of the simple form, with variables as written.
-    fn simple(sql: &Sql) -> String {
-        let text = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Variable { written, .. } => written.clone(),
-        };
-        sql.pieces.iter().map(text).collect()
     }
 
     #[test]
@@ -213,7 +204,7 @@ mod tests {
             let mut expected_parameterized = sql.parameterized.clone();
             expected_parameterized.insert_str(marker.len(), "<>");
             sql.insert(&[(marker.len(), "<>".to_owned())]);
-            assert_eq!(simple(&sql), expected);
+            assert_eq!(sql.as_written(), expected);
             assert_eq!(sql.parameterized, expected_parameterized);
             assert_eq!(sql.params.len(), 3);
         }
@@ -225,6 +216,6 @@ mod tests {
         let end = sql.parameterized.len();
         sql.insert(&[(7, "1, ".to_owned()), (7, "2, ".to_owned()), (end, " -- end".to_owned())]);
         assert_eq!(sql.parameterized, "SELECT 1, 2, $1; -- end");
-        assert_eq!(simple(&sql), "SELECT 1, 2, :a; -- end");
+        assert_eq!(sql.as_written(), "SELECT 1, 2, :a; -- end");
     }
 }

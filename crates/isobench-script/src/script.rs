@@ -20,12 +20,17 @@ pub struct Script {
 }
 
 impl Script {
+    /// The commands that send SQL, in order.
+    pub fn sql(&self) -> impl Iterator<Item = &Sql> {
+        self.commands.iter().filter_map(|command| match &command.kind {
+            CommandKind::Sql(sql) => Some(sql),
+            _ => None,
+        })
+    }
+
     /// The script's lines `--@`, in order.
     pub fn annotations(&self) -> impl Iterator<Item = &Annotation> {
-        self.commands.iter().flat_map(|command| match &command.kind {
-            CommandKind::Sql(sql) => &sql.annotations[..],
-            _ => &[],
-        })
+        self.sql().flat_map(|sql| &sql.annotations)
     }
 }
 
@@ -33,11 +38,7 @@ impl Command {
     /// True if the command is SQL that sets the isolation level of its transaction or session.
     pub fn sets_level(&self) -> bool {
         let CommandKind::Sql(sql) = &self.kind else { return false };
-        let pieces = sql.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => text,
-            Piece::Variable { written, .. } => written,
-        });
-        sets_level(&pieces.map(String::as_str).collect::<String>())
+        sets_level(&sql.as_written())
     }
 }
 
@@ -158,6 +159,15 @@ impl Sql {
     /// The maximum number of variable references per command in the extended and prepared
     /// protocols.
     pub const MAX_PARAMS: usize = 255;
+
+    /// The text for the simple protocol, with the names of its variables.
+    pub fn as_written(&self) -> String {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.as_str(),
+            Piece::Variable { written, .. } => written,
+        });
+        pieces.collect()
+    }
 
     /// True if pgbench refuses the command in these protocols (`statement has too many arguments
     /// (maximum is 255)`).

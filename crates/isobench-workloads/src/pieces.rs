@@ -4,7 +4,7 @@
 //! of the product), and is left out otherwise. So one file holds a script and its variants side by
 //! side.
 
-use isobench_script::{CommandKind, ParseError, Piece, Sql, Symbols, parse};
+use isobench_script::{ParseError, Sql, Symbols, parse};
 
 /// The text with the wanted pieces.
 pub fn select(text: &str, wanted: &[&str]) -> String {
@@ -55,18 +55,7 @@ pub fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
 /// If the text isn't a script.
 pub fn statements(text: &str) -> Result<Vec<String>, ParseError> {
     let script = parse("tables.sql", text, &mut Symbols::new())?;
-    let as_written = |sql: &Sql| -> String {
-        let pieces = sql.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => text.as_str(),
-            Piece::Variable { written, .. } => written,
-        });
-        pieces.collect()
-    };
-    let statements = script.commands.iter().filter_map(|command| match &command.kind {
-        CommandKind::Sql(sql) => Some(as_written(sql)),
-        _ => None,
-    });
-    Ok(statements.collect())
+    Ok(script.sql().map(Sql::as_written).collect())
 }
 
 #[cfg(test)]

@@ -67,12 +67,8 @@ fn every_script_is_one_transaction() {
     for chosen in every() {
         for script in chosen.scripts() {
             let parsed = parse(&script.name, &script.text, &mut Symbols::new()).unwrap();
-            let sql = parsed.commands.iter().filter_map(|command| match &command.kind {
-                CommandKind::Sql(sql) => Some(sql),
-                _ => None,
-            });
             let (mut blocks, mut statements, mut inside) = (0, 0, false);
-            for sql in sql {
+            for sql in parsed.sql() {
                 let locks = sql.parameterized.contains("pg_advisory");
                 for statement in &sql.statements {
                     match statement {
