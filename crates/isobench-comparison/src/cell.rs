@@ -1,31 +1,33 @@
 //! One cell of a comparison in one round: the reset of its tables, then a measurement.
 //!
-//! Not here: the measurement itself (`measurement.rs`), and the order of the cells
-//! (`comparison.rs`).
+//! Not here: the measurement itself (`measurement.rs`), cells that take turns (`block.rs`), and the
+//! order of the cells (`comparison.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use isobench_isolation::EffectiveLevel;
 use isobench_observation::Catalog;
 use isobench_observer::Observer;
-use isobench_report::{Observation, Round};
+use isobench_report::{Observation, RelationSize, Round};
 use isobench_runner::{Control, Job, RunProgress, RunSpec, RunWorkload, Watch};
 
 use crate::conditions::Conditions;
 use crate::design::{CellPlan, Design};
 use crate::environment::first_attempt;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
-use crate::measurement::{Invariants, Measurement};
+use crate::measurement::{Invariants, Measured, Measurement};
 use crate::messages::Messages;
 use crate::observed::{Recorded, catalog, recorded};
 use crate::sessions;
+use crate::site::Site;
 use crate::tables::{Loaded, Ready, Tables};
 use crate::target::Target;
 
 /// Interval at which the progress of a cell is shown.
-const WATCH_EVERY: Duration = Duration::from_millis(100);
+pub const WATCH_EVERY: Duration = Duration::from_millis(100);
 
 /// Measures cells of a design, one at a time.
 pub struct CellMeasurer<'a> {
@@ -41,17 +43,44 @@ pub struct CellMeasurer<'a> {
     pub say: &'a (dyn Fn(&str) + Sync),
     /// Requests to stop.
     pub control: &'a Control,
-    /// Tables that are loaded on each server.
-    loaded: Vec<Option<Loaded>>,
+    /// For each server, the place in which cells are measured one at a time, and then the rooms of
+    /// those that take turns.
+    seats: Vec<Vec<Seat>>,
     /// The servers and works whose tables have been made at least once, so that the time it takes
     /// is known.
     made: BTreeSet<(usize, usize)>,
     /// Tables on which scripts were tried, kept for a sole cell whose setup can't be repeated.
-    kept: Option<Ready>,
+    kept: Option<Prepared>,
     /// What the catalogs say, by server and work; `None` if rows aren't observed there.
     catalogs: BTreeMap<(usize, usize), Option<Catalog>>,
+    /// The size of the tables of each workload on each server, in bytes, and at which scale.
+    sizes: BTreeMap<(usize, usize), (u64, u32)>,
     /// Why rows of a work aren't observed, although they could be.
     prevented: BTreeMap<(usize, usize), String>,
+}
+
+/// A place for tables, and those that are loaded there.
+struct Seat {
+    site: Site,
+    loaded: Option<Loaded>,
+}
+
+/// A cell whose tables are ready.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Where they are.
+    pub site: Site,
+    /// Their state.
+    pub ready: Ready,
+}
+
+/// A cell whose tables are ready, and how its transactions are recorded.
+pub struct Entrant {
+    cell: CellPlan,
+    site: Site,
+    ready: Ready,
+    recorded: Recorded,
+    history: Option<PathBuf>,
 }
 
 /// A measured round of a cell.
@@ -80,7 +109,7 @@ impl<'a> CellMeasurer<'a> {
         say: &'a (dyn Fn(&str) + Sync),
         control: &'a Control,
     ) -> CellMeasurer<'a> {
-        let loaded = targets.iter().map(|_| None).collect();
+        let seats = targets.iter().map(|target| vec![Seat { site: target.site(), loaded: None }]).collect();
         CellMeasurer {
             design,
             targets,
@@ -88,42 +117,86 @@ impl<'a> CellMeasurer<'a> {
             observers,
             say,
             control,
-            loaded,
+            seats,
             made: BTreeSet::new(),
             kept: None,
             catalogs: BTreeMap::new(),
+            sizes: BTreeMap::new(),
             prevented: BTreeMap::new(),
         }
     }
 
-    /// Brings the tables of a cell into their starting state.
+    /// Brings the tables of a cell into their starting state: in the place for one cell at a time,
+    /// or in a room, by its number from 1.
     ///
     /// # Errors
     /// The server refuses or is gone.
-    pub fn prepare(&mut self, cell: &CellPlan) -> Outcome<Ready> {
+    pub fn prepare(&mut self, cell: &CellPlan, room: usize) -> Outcome<Prepared> {
         if let Some(ready) = self.kept.take() {
             return Ok(ready);
         }
-        let (target, work) = (&self.targets[cell.server], &self.design.works[cell.work]);
+        let work = &self.design.works[cell.work];
         let builtin = work.sources.writes().is_some();
         let known = !self.made.insert((cell.server, cell.work));
-        self.control.patience().set_limited(known);
-        let ready = match self.loaded.get_mut(cell.server) {
-            Some(loaded) => work.tables.prepare(target, builtin, loaded),
-            None => work.tables.prepare(target, builtin, &mut None),
+        let Some(seat) = self.seats[cell.server].get_mut(room) else {
+            return Err(Failure::setup("there is no room for another cell's tables"));
         };
+        self.control.patience().set_limited(known);
+        let ready = work.tables.prepare(&seat.site, builtin, &mut seat.loaded);
         self.control.patience().set_limited(true);
-        let ready = ready?;
-        self.learn_catalog(cell);
-        Ok(ready)
+        let prepared = Prepared { site: seat.site.clone(), ready: ready? };
+        self.learn_catalog(cell, &prepared.site);
+        Ok(prepared)
+    }
+
+    /// Makes a room for each of these cells, unless there are enough. Returns false where there
+    /// can't be any. Cells that make no tables need none.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn make_rooms_for(&mut self, cells: &[CellPlan]) -> Outcome<bool> {
+        let found = |cell: &&CellPlan| !matches!(self.design.works[cell.work].tables, Tables::Found);
+        let mut wanted = vec![0; self.targets.len()];
+        cells.iter().filter(found).for_each(|cell| wanted[cell.server] += 1);
+        for (server, wanted) in wanted.into_iter().enumerate() {
+            while self.seats[server].len() <= wanted {
+                match self.targets[server].room()? {
+                    Some(site) => self.seats[server].push(Seat { site, loaded: None }),
+                    None if wanted == 0 => break,
+                    None => return Ok(false),
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sizes of the tables and indexes of a cell; empty if unknown.
+    pub fn relations(&self, cell: &CellPlan) -> Vec<RelationSize> {
+        let sizes = self.seats[cell.server].iter().rev().map(|seat| seat.site.relations());
+        sizes.into_iter().find(|sizes| !sizes.is_empty()).unwrap_or_default()
+    }
+
+    /// Notes the size of a cell's tables, which are there in their starting state.
+    pub(crate) fn note_size(&mut self, cell: &CellPlan, site: &Site) {
+        let work = &self.design.works[cell.work];
+        let bytes = site.relations().iter().map(|relation| relation.bytes).sum::<u64>();
+        self.sizes.insert((cell.server, work.workload), (bytes, work.scale));
+    }
+
+    /// The size of the tables of a cell in their starting state, in bytes, which is proportional to
+    /// their scale; 0 if unknown.
+    pub fn size(&self, cell: &CellPlan) -> u64 {
+        let work = &self.design.works[cell.work];
+        let known = self.sizes.get(&(cell.server, work.workload));
+        known.map_or(0, |(bytes, scale)| bytes / u64::from((*scale).max(1)) * u64::from(work.scale))
     }
 
     /// Reads the catalogs for a work whose tables are ready, unless that was done.
-    fn learn_catalog(&mut self, cell: &CellPlan) {
+    fn learn_catalog(&mut self, cell: &CellPlan, site: &Site) {
         let place = (cell.server, cell.work);
         let wanted = self.judging.is_some() && self.design.plan.observe().shows_rows();
         if wanted && !self.catalogs.contains_key(&place) {
-            let catalog = match catalog(&self.targets[cell.server]) {
+            let catalog = match catalog(site) {
                 Ok(catalog) => catalog,
                 Err(failure) => {
                     self.prevent(cell, format!("the server's catalogs can't be read: {failure}"));
@@ -148,12 +221,11 @@ impl<'a> CellMeasurer<'a> {
     }
 
     /// Keeps tables for the next cell to be prepared, which must be the only one.
-    pub fn keep(&mut self, ready: Ready) {
-        self.kept = Some(ready);
+    pub fn keep(&mut self, prepared: Prepared) {
+        self.kept = Some(prepared);
     }
 
-    /// Measures one cell, whose tables are ready. `watch` receives the progress of warm-up and
-    /// measurement.
+    /// Measures one cell in one piece. `watch` receives the progress of warm-up and measurement.
     ///
     /// # Errors
     /// Nothing could be measured: a client couldn't connect, the level was refused.
@@ -161,19 +233,49 @@ impl<'a> CellMeasurer<'a> {
         &self,
         cell: &CellPlan,
         number: u32,
-        ready: Ready,
+        prepared: Prepared,
         watch: &mut dyn FnMut(Duration, RunProgress),
     ) -> Outcome<MeasuredCell> {
-        let (design, target, work) = (self.design, self.target(cell), &self.design.works[cell.work]);
-        let kept = matches!(work.tables, Tables::Kept(_));
-        let mut workload = work.workload(design.seed(), &target.database)?;
+        let (entrant, workload) = self.enter(cell, number, prepared)?;
+        let measurement = self.measurement(&entrant)?;
+        let job = self.measured_job(&measurement, cell, workload)?;
+        let messages = Messages::kept(self.say);
+        let mut watch = Watch { every: WATCH_EVERY, show: watch };
+        let second = entrant.recorded.second_source(self.design.plan.observe(), &entrant.site)?;
+        let mut measured = measurement.run(&job, number, &messages, &mut watch)?;
+        let judgement = measurement.judge(job, second, &mut measured);
+        drop(measurement);
+        Ok(self.conclude(entrant, measured, judgement))
+    }
+
+    /// Decides how the transactions of a cell are recorded. Also returns its workload.
+    pub(crate) fn enter(
+        &self,
+        cell: &CellPlan,
+        number: u32,
+        prepared: Prepared,
+    ) -> Outcome<(Entrant, RunWorkload)> {
+        let Prepared { site, ready } = prepared;
+        let design = self.design;
+        let mut workload = design.works[cell.work].workload(design.seed(), &site.database)?;
         let recorded = self.recorded(cell, &design.spec(cell), &mut workload);
         let judging = self.judging.filter(|_| !matches!(recorded, Recorded::Nothing));
         let history = judging.map(|judging| judging.file(&cell.file_name(design, number)));
-        let measurement = Measurement {
-            target,
+        let history = history.transpose()?.flatten();
+        Ok((Entrant { cell: *cell, site, ready, recorded, history }, workload))
+    }
+
+    /// The measurement of a cell.
+    ///
+    /// # Errors
+    /// The user's conditions can't be read.
+    pub(crate) fn measurement<'m>(&'m self, entrant: &'m Entrant) -> Outcome<Measurement<'m>> {
+        let (design, work) = (self.design, &self.design.works[entrant.cell.work]);
+        let kept = matches!(work.tables, Tables::Kept(_));
+        Ok(Measurement {
+            site: &entrant.site,
             sources: &work.sources,
-            level: Some(cell.level),
+            level: Some(entrant.cell.level),
             strict: design.plan.is_strict(),
             warmup: (design.warmup, design.max_warmup),
             stop: design.stop,
@@ -187,42 +289,56 @@ impl<'a> CellMeasurer<'a> {
                 Tables::Pgbench { .. } | Tables::Checked(_) => Invariants::Checked { own_tables: false },
             },
             conditions: if kept {
-                Conditions::before(&design.conditions, &target.connector())?
+                Conditions::before(&design.conditions, entrant.site.connector())?
             } else {
                 Conditions::holding(&design.conditions)
             },
-            judging,
-            recorded: &recorded,
-            history: history.transpose()?.flatten(),
-            observer: self.observer(cell),
+            judging: self.judging,
+            recorded: &entrant.recorded,
+            history: entrant.history.clone(),
+            observer: self.observer(&entrant.cell),
             control: self.control,
-        };
+        })
+    }
+
+    /// The job of a measurement's clients, which records what they do.
+    pub(crate) fn measured_job(
+        &self,
+        measurement: &Measurement<'_>,
+        cell: &CellPlan,
+        workload: RunWorkload,
+    ) -> Outcome<Job> {
         // Rows that stay have the numbers of those who wrote them.
+        let kept = !measurement.fresh_tables;
         let attempts_from = if kept { first_attempt() } else { RunSpec::default().attempts_from };
-        let job = self.job(cell, RunSpec { attempts_from, ..design.spec(cell) }, workload);
-        let job = measurement.job(job)?;
-        let messages = Messages::kept(self.say);
-        let mut watch = Watch { every: WATCH_EVERY, show: watch };
-        let second = recorded.second_source(design.plan.observe(), target)?;
-        let mut measured = measurement.run(&job, number, &messages, &mut watch)?;
-        let judgement = measurement.judge(job, second, &mut measured);
+        let spec = RunSpec { attempts_from, ..self.design.spec(cell) };
+        measurement.job(self.job(measurement.site, spec, workload))
+    }
+
+    /// The result of a cell whose measurement is over.
+    pub(crate) fn conclude(
+        &self,
+        entrant: Entrant,
+        mut measured: Measured,
+        judgement: Option<String>,
+    ) -> MeasuredCell {
+        let Entrant { cell, ready, recorded, .. } = entrant;
         measured.round.starting_state = ready.state;
         let mut notes = ready.notes;
         notes.append(&mut measured.notes);
-        Ok(MeasuredCell {
+        MeasuredCell {
             round: measured.round,
             effective: measured.effective,
             notes,
             judgement,
             lost: measured.lost,
-            observation: self.observation(cell, &recorded),
-        })
+            observation: self.observation(&cell, &recorded),
+        }
     }
 
     /// A job of a cell's clients.
-    pub(crate) fn job(&self, cell: &CellPlan, spec: RunSpec, workload: RunWorkload) -> Job {
-        let target = self.target(cell);
-        sessions::job(spec, workload, self.design.plan.retried(), &target.database, &target.connector())
+    pub(crate) fn job(&self, site: &Site, spec: RunSpec, workload: RunWorkload) -> Job {
+        sessions::job(spec, workload, self.design.plan.retried(), &site.database, site.connector())
     }
 
     /// What is seen of a cell's statements.

@@ -1,10 +1,12 @@
 //! A comparison: rounds of shuffled cells, until all are measured, the ratios are known to the
-//! requested precision, or the time limit is reached.
+//! requested precision, or the time limit is reached. In a round, cells that are compared with each
+//! other take turns if they can; others are measured one after the other.
 //!
-//! Not here: measuring a cell (`cell.rs`), the search for the highest rates
+//! Not here: measuring a cell (`cell.rs`), taking turns (`block.rs`), the search for the highest rates
 //! (`comparison/sweep.rs`), the display, and the place where the result is saved; the caller passes
 //! the last two in.
 
+mod fair;
 mod listener;
 mod sweep;
 
@@ -15,6 +17,7 @@ use isobench_plan::Share;
 use isobench_report::{Cell, CellLevel, Document, Observation, Round, resolution, summarise};
 use isobench_runner::{Control, Urgency};
 
+use crate::block::{Block, BlockStep, Played};
 use crate::cell::{CellMeasurer, MeasuredCell};
 use crate::design::{CellPlan, Design, count};
 use crate::environment::{client, now};
@@ -24,6 +27,7 @@ use crate::measurement::refusal;
 use crate::server_side::observer;
 use crate::sessions;
 use crate::target::Target;
+use fair::Capacity;
 
 pub use self::listener::Listener;
 
@@ -79,7 +83,8 @@ pub fn compare(
     listener.start(design);
     let measurer = CellMeasurer::new(design, targets, judging, &observers, say, control);
     let mut comparison = Comparison::new(measurer, document, listener, save);
-    if let Err(failure) = comparison.try_scripts().and_then(|()| comparison.rounds()) {
+    let prepared = comparison.try_scripts().and_then(|()| comparison.find_groups());
+    if let Err(failure) = prepared.and_then(|()| comparison.rounds()) {
         comparison.listener.close();
         return Err(failure);
     }
@@ -92,6 +97,8 @@ struct Comparison<'a> {
     measurer: CellMeasurer<'a>,
     save: Save<'a>,
     cells: Vec<CellPlan>,
+    /// The cells that take turns, together; those in no group are measured alone.
+    groups: Vec<Vec<usize>>,
     /// For each cell, the reason why it can't be measured; `None` if it can.
     unusable: Vec<Option<String>>,
     document: Document,
@@ -128,6 +135,7 @@ impl<'a> Comparison<'a> {
             unsaved: false,
             measurer,
             save,
+            groups: Vec::new(),
             cells,
             document,
             listener,
@@ -249,58 +257,174 @@ impl<'a> Comparison<'a> {
         !enough && in_time
     }
 
+    /// Finds the cells that take turns, and says why others don't.
+    ///
+    /// # Errors
+    /// The server refuses to make room for their tables, or is gone.
+    fn find_groups(&mut self) -> Outcome {
+        let design = self.measurer.design;
+        let usable = |group: &Vec<usize>| {
+            group.iter().copied().filter(|index| self.unusable[*index].is_none()).collect::<Vec<_>>()
+        };
+        let groups: Vec<Vec<usize>> = fair::alike(design).iter().map(usable).collect();
+        let several = groups.into_iter().filter(|group| group.len() > 1).collect::<Vec<_>>();
+        if design.slice.is_zero() || several.is_empty() || self.interrupted() {
+            return Ok(());
+        }
+        let capacity: Vec<Capacity> = std::iter::once(&self.document.server)
+            .chain(&self.document.other_servers)
+            .map(|server| Capacity::of(&server.settings))
+            .collect();
+        let general = fair::obstacle(design, self.measurer.targets);
+        let mut reasons: Vec<String> = Vec::new();
+        for group in several {
+            let cells: Vec<CellPlan> = group.iter().map(|index| self.cells[*index]).collect();
+            let sizes: Vec<u64> = cells.iter().map(|cell| self.measurer.size(cell)).collect();
+            let why = general.clone().or_else(|| fair::crowded(&cells, &sizes, &capacity));
+            let why = match why {
+                None if self.measurer.make_rooms_for(&cells)? => None,
+                None => Some("there is no place for the tables of more than one".to_owned()),
+                why => why,
+            };
+            match why {
+                None => self.groups.push(group),
+                Some(why) if reasons.contains(&why) => {}
+                Some(why) => reasons.push(why),
+            }
+        }
+        for why in reasons {
+            self.warn(&format!(
+                "cells that could take turns are measured one after the other, each in one piece: {why}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The cells that a round measures together, in shuffled order.
+    fn blocks(&self, number: u32) -> Vec<Vec<usize>> {
+        let in_turns: Vec<usize> = self.groups.iter().flatten().copied().collect();
+        let alone = (0..self.cells.len()).filter(|index| !in_turns.contains(index));
+        let mut blocks: Vec<Vec<usize>> = alone.map(|index| vec![index]).chain(self.groups.clone()).collect();
+        blocks.sort();
+        let order = self.measurer.design.shuffled(number, blocks.len());
+        order.into_iter().map(|block| blocks[block].clone()).collect()
+    }
+
     fn round(&mut self, number: u32) -> Outcome<Goes> {
-        for (place, index) in self.measurer.design.order(number).into_iter().enumerate() {
-            if self.interrupted() {
-                return Ok(Goes::NoFurther);
+        let mut place = 0;
+        for block in self.blocks(number) {
+            let usable: Vec<usize> =
+                block.iter().copied().filter(|index| self.unusable[*index].is_none()).collect();
+            let goes = match (block.len(), &usable[..]) {
+                _ if self.interrupted() => Goes::NoFurther,
+                (1, [index]) => {
+                    let measured = self.measure(&self.cells[*index].clone(), number);
+                    self.take(*index, place, number, measured)?
+                }
+                _ => self.measure_in_turns(&usable, place, number)?,
+            };
+            if goes == Goes::NoFurther {
+                return Ok(goes);
             }
-            if self.unusable[index].is_some() {
-                continue;
-            }
-            let cell = self.cells[index];
-            match self.measure(&cell, number) {
-                Ok(mut measured) => {
-                    self.judgements[index] = measured.judgement.take();
-                    let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
-                    let lost = measured.lost;
-                    self.note_observation(measured.observation.take());
-                    let reason = self.add(index, place, measured);
-                    self.listener.finished(self.measurer.design, &cell, number, tps, conflicts);
-                    if let Some(reason) = reason.filter(|_| self.measurer.control.urgency() == Urgency::None)
-                    {
-                        if lost || !self.measurer.answers(&cell) {
-                            self.document.incomplete_reason = Some(reason);
-                            return Ok(Goes::NoFurther);
-                        }
-                        self.leave_out(index, reason)?;
-                    }
-                }
-                Err(failure) if self.measurer.answers(&cell) => {
-                    self.leave_out(index, failure.to_string())?;
-                    continue;
-                }
-                // Without a single result there is only the error to report.
-                Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
-                    return Err(with_log(failure, self.measurer.target(&cell)));
-                }
-                Err(failure) => {
-                    if !self.interrupted() {
-                        self.document.incomplete_reason = Some(failure.to_string());
-                    }
-                    return Ok(Goes::NoFurther);
-                }
-            }
-            self.save_result();
+            place += block.len();
         }
         Ok(Goes::On)
     }
 
-    /// Measures a cell and shows its progress.
+    /// Takes what a cell's measurement gave.
+    fn take(
+        &mut self,
+        index: usize,
+        place: usize,
+        number: u32,
+        measured: Outcome<MeasuredCell>,
+    ) -> Outcome<Goes> {
+        let cell = self.cells[index];
+        match measured {
+            Ok(mut measured) => {
+                self.judgements[index] = measured.judgement.take();
+                let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
+                let lost = measured.lost;
+                self.note_observation(measured.observation.take());
+                let reason = self.add(index, place, measured);
+                self.listener.finished(self.measurer.design, &cell, number, tps, conflicts);
+                if let Some(reason) = reason.filter(|_| self.measurer.control.urgency() == Urgency::None) {
+                    if lost || !self.measurer.answers(&cell) {
+                        self.document.incomplete_reason = Some(reason);
+                        return Ok(Goes::NoFurther);
+                    }
+                    self.leave_out(index, reason)?;
+                }
+            }
+            Err(failure) if self.measurer.answers(&cell) => {
+                self.leave_out(index, failure.to_string())?;
+                return Ok(Goes::On);
+            }
+            // Without a single result there is only the error to report.
+            Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
+                return Err(with_log(failure, self.measurer.target(&cell)));
+            }
+            Err(failure) => {
+                if !self.interrupted() {
+                    self.document.incomplete_reason = Some(failure.to_string());
+                }
+                return Ok(Goes::NoFurther);
+            }
+        }
+        self.save_result();
+        Ok(Goes::On)
+    }
+
+    /// Measures cells in turns and shows their progress.
+    fn measure_in_turns(&mut self, group: &[usize], place: usize, number: u32) -> Outcome<Goes> {
+        let design = self.measurer.design;
+        let cells: Vec<CellPlan> = group.iter().map(|index| self.cells[*index]).collect();
+        let mut draws = 0;
+        let orders = fair::orders(cells.len(), |places| {
+            draws += 1;
+            design.shuffled(number.wrapping_mul(2).wrapping_add(draws), places)
+        });
+        let block = Block {
+            cells: &cells,
+            number,
+            time: design.time().unwrap_or_default(),
+            slice: design.slice,
+            orders: &orders,
+        };
+        let (listener, mut so_far) = (&mut *self.listener, vec![Default::default(); cells.len()]);
+        let observers = self.measurer.observers;
+        let Played { measured, in_one_piece } = self.measurer.measure_block(&block, &mut |step| match step {
+            BlockStep::Preparing(place) => listener.preparing(design, &cells[place], number),
+            BlockStep::Prepared(ready) => listener.prepared(ready.took, ready.again),
+            BlockStep::WarmingUp(place, elapsed, progress) => {
+                listener.running(design, &cells[place], number, elapsed, &progress, &[]);
+            }
+            BlockStep::Working(place, elapsed, progress) => {
+                so_far[place] = (elapsed, progress);
+                let observer = observers.get(cells[place].server).filter(|_| listener.shows_waits());
+                let waits = observer.map(crate::server_side::waits_now).unwrap_or_default();
+                listener.in_turns(design, &cells, number, &so_far, &waits);
+            }
+        });
+        if let Some(why) = in_one_piece {
+            self.warn(&why);
+        }
+        for (cell, (index, measured)) in group.iter().zip(measured).enumerate() {
+            let Some(measured) = measured else { continue };
+            let turn = orders[0].iter().position(|first| *first == cell).unwrap_or_default();
+            if self.take(*index, place + turn, number, measured)? == Goes::NoFurther {
+                return Ok(Goes::NoFurther);
+            }
+        }
+        Ok(if self.interrupted() { Goes::NoFurther } else { Goes::On })
+    }
+
+    /// Measures a cell in one piece and shows its progress.
     fn measure(&mut self, cell: &CellPlan, number: u32) -> Outcome<MeasuredCell> {
         let design = self.measurer.design;
         self.listener.preparing(design, cell, number);
-        let ready = self.measurer.prepare(cell)?;
-        self.listener.prepared(ready.took, ready.again);
+        let ready = self.measurer.prepare(cell, 0)?;
+        self.listener.prepared(ready.ready.took, ready.ready.again);
         let (listener, observer) = (&*self.listener, self.measurer.observer(cell));
         self.measurer.measure(cell, number, ready, &mut |elapsed, progress| {
             let waits = observer.filter(|_| listener.shows_waits()).map(crate::server_side::waits_now);
@@ -345,7 +469,7 @@ impl<'a> Comparison<'a> {
         if self.document.cells.iter().any(measured) {
             return;
         }
-        for relation in self.measurer.target(&self.cells[index]).relations() {
+        for relation in self.measurer.relations(&self.cells[index]) {
             let known = &mut self.document.server.relations;
             if known.iter().all(|one| one.name != relation.name) {
                 known.push(relation);

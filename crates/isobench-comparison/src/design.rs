@@ -66,6 +66,8 @@ pub struct Design {
     pub backoff: Vec<Backoff>,
     /// The end of a cell's measured part.
     pub stop: StopCondition,
+    /// The shortest slice of cells that take turns; zero: none do.
+    pub slice: Duration,
     /// Length of a step of the warm-up; zero: none.
     pub warmup: Duration,
     /// The longest warm-up.
@@ -206,6 +208,7 @@ impl Design {
             works,
             versions,
             stop,
+            slice: slice(&plan)?,
             warmup,
             max_warmup,
             time_limit: time_limit.map(|limit| seconds("time-limit", limit, 0.0)).transpose()?,
@@ -335,7 +338,7 @@ impl Design {
     /// The measured time of a cell; `None` if transactions are counted.
     pub fn time(&self) -> Option<Duration> {
         match self.stop {
-            StopCondition::Time(time) => Some(time),
+            StopCondition::Time(time) | StopCondition::Turn(time) => Some(time),
             StopCondition::Transactions(_) => None,
         }
     }
@@ -590,6 +593,14 @@ fn stop(plan: &Plan) -> Outcome<StopCondition> {
     match plan.transactions {
         Some(transactions) => Ok(StopCondition::Transactions(at_least_one("transactions", transactions)?)),
         None => Ok(StopCondition::Time(seconds("time", plan.time.unwrap_or_default(), 0.01)?)),
+    }
+}
+
+/// The shortest slice.
+fn slice(plan: &Plan) -> Outcome<Duration> {
+    match plan.slice.unwrap_or_default() {
+        0.0 => Ok(Duration::ZERO),
+        given => seconds("slice", given, 0.01),
     }
 }
 

@@ -11,7 +11,6 @@ use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{Round, ServerSide};
 
 use crate::sessions::agree;
-use crate::target::Target;
 
 /// Adds the answers of one run to those of others: number of transactions by level.
 pub fn add(sum: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
@@ -22,18 +21,19 @@ pub fn add(sum: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
 
 /// Returns the level that a round ran at: the answer of its sessions when they were opened, unless
 /// there is evidence against it, which is noted in the round. `left` has the sessions' answers at
-/// the end.
+/// the end; `alone` is true if nothing else has used the server meanwhile.
 pub fn weigh(
     opened: &EffectiveLevel,
     left: &[EffectiveLevel],
-    target: &Target,
+    product: &Product,
+    alone: bool,
     round: &mut Round,
 ) -> EffectiveLevel {
     let transactions = round.levels_named.keys().map(|name| EffectiveLevel::from_setting(name));
     let answers: Vec<EffectiveLevel> =
         std::iter::once(opened.clone()).chain(transactions).chain(left.iter().cloned()).collect();
     let said = agree(&answers);
-    round.contradictions = contradictions(target.database.product, opened, round, target.is_embedded());
+    round.contradictions = contradictions(product, opened, round, alone);
     if said != *opened {
         round.contradictions.insert(
             0,

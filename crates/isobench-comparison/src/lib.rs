@@ -8,17 +8,20 @@
 //! |---|---|
 //! | `design` | the plan together with its scripts and tables: levels, works, cells, their order |
 //! | `workload` | scripts: found, parsed, made into what the runner takes |
+//! | `site` | the place of a cell's tables and sessions |
 //! | `target` | the server, named or embedded, and the place on it where isobench works |
 //! | `tables`, `setup` | the tables of a cell in their starting state |
 //! | `sessions` | clients connected at a level that is read back |
 //! | `measurement` | one measurement from connecting to the round of the result |
 //! | `observed` | how transactions are observed: by the rows that statements show, or by annotations |
 //! | `cell` | a cell of a comparison in one round |
+//! | `block` | cells that take turns in a round |
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
 //! | `server_side`, `evidence` | the server's side of a round, and contradictions to its level |
 //! | `invariants`, `conditions`, `judgement` | what tables, the user's conditions and history prove |
 
+mod block;
 mod cell;
 mod comparison;
 mod conditions;
@@ -36,6 +39,7 @@ mod round_trips;
 mod server_side;
 mod sessions;
 mod setup;
+mod site;
 mod tables;
 mod target;
 mod trial;
@@ -56,6 +60,7 @@ pub use observed::{
     NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded, statement,
 };
 pub use sessions::job;
+pub use site::Site;
 pub use tables::Tables;
 pub use target::{Target, enough_connections};
 pub use workload::{Source, Sources};

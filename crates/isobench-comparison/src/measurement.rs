@@ -1,7 +1,8 @@
 //! One measurement, from connecting its clients to the round of the result. Both the cells of a
-//! comparison and `isobench run` are measured here.
+//! comparison and `isobench run` are measured here, in one piece or in turns.
 //!
-//! Not here: the tables before (`tables.rs`), and the differences between measurements (`cell.rs`).
+//! Not here: the tables before (`tables.rs`), the differences between measurements (`cell.rs`), and
+//! whose turn it is (`block.rs`).
 
 mod warmup;
 
@@ -13,7 +14,7 @@ use isobench_observer::Observer;
 use isobench_pgbench::load::{LoadError, Loaded, load};
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_report::Round;
-use isobench_runner::{ClientEvent, Control, Job, NoThreads, RunOutcome, StopCondition, Watch};
+use isobench_runner::{ClientEvent, Control, Fleet, Job, NoThreads, RunOutcome, StopCondition, Watch};
 
 use crate::conditions::Conditions;
 use crate::evidence;
@@ -25,13 +26,14 @@ use crate::observed::{Recorded, SecondSource};
 use crate::round::{cpu_seconds, round};
 use crate::server_side::{OwnWork, server_side};
 use crate::sessions::{self, Opened};
-use crate::target::Target;
+use crate::site::Site;
 use crate::workload::Sources;
+use warmup::Warmed;
 
 /// One measurement, except for the job of its clients.
 pub struct Measurement<'a> {
     /// The server.
-    pub target: &'a Target,
+    pub site: &'a Site,
     /// The scripts.
     pub sources: &'a Sources,
     /// The level of all sessions; `None`: the server's default.
@@ -102,23 +104,23 @@ impl Measurement<'_> {
     /// # Errors
     /// The file of the history can't be made, or the server is gone.
     pub fn job(&self, job: Job) -> Outcome<Job> {
-        let connector = self.target.connector();
-        let job = sessions::reconnecting(job, &connector, &self.target.database, self.level);
+        let connector = self.site.connector();
+        let job = sessions::reconnecting(job, connector, &self.site.database, self.level);
         let judging = self.judging.filter(|_| !matches!(self.recorded, Recorded::Nothing));
         let job = if judging.is_some() || self.level.is_some() {
-            job.asking_level(self.target.database.product.level_question())
+            job.asking_level(self.site.database.product.level_question())
         } else {
             job
         };
         match (judging, self.recorded) {
             (None, _) | (_, Recorded::Nothing) => Ok(job),
             (Some(_), Recorded::Annotations) => Judging::recording(job, self.history.as_deref()),
-            (Some(_), Recorded::Rows(seen)) => seen.job(job, self.target),
+            (Some(_), Recorded::Rows(seen)) => seen.job(job, self.site),
         }
     }
 
-    /// Connects the clients, warms up, measures, and checks the tables. `watch` receives the
-    /// progress of warm-up and measurement; `number` is that of the round.
+    /// Connects the clients, warms up, measures in one piece, and checks the tables. `watch`
+    /// receives the progress of warm-up and measurement; `number` is that of the round.
     ///
     /// # Errors
     /// Nothing could be measured: a client couldn't connect, a log file couldn't be opened, the
@@ -130,10 +132,25 @@ impl Measurement<'_> {
         messages: &Messages<'_>,
         watch: &mut Watch<'_>,
     ) -> Outcome<Measured> {
-        let (connector, database) = (self.target.connector(), &self.target.database);
+        let mut started = self.start(job, messages, watch)?;
+        started.work(self.stop, watch)?;
+        started.end(number)
+    }
+
+    /// Connects the clients, warms up, and reads what the tables' check needs. `watch` receives the
+    /// progress of the warm-up.
+    ///
+    /// # Errors
+    /// A client couldn't connect, or the level was refused.
+    pub fn start<'m>(
+        &'m self,
+        job: &'m Job,
+        messages: &'m Messages<'m>,
+        watch: &mut Watch<'_>,
+    ) -> Outcome<Started<'m>> {
         self.observe(Observer::before_sessions);
         let Opened { mut fleet, effective, transactions } =
-            sessions::open(job, &connector, database, self.level)?;
+            sessions::open(job, self.site.connector(), &self.site.database, self.level)?;
         self.refuse(&effective)?;
         let mut own = OwnWork::new(job, transactions);
         let report = |event: ClientEvent| messages.take(&event, job);
@@ -142,42 +159,19 @@ impl Measurement<'_> {
         if let Some(check) = &check {
             own.admin(check.sessions(), check.transactions());
         }
-        self.observe(Observer::begin);
-        self.control.patience().set_limited(true);
-        let cpu = cpu_seconds();
-        let watch = Watch { every: watch.every, show: &mut *watch.show };
-        let Loaded { outcome: run, logged } =
-            load(&mut fleet, job, self.stop, self.control, &report, watch, self.log).map_err(not_loaded)?;
-        let cpu = cpu_seconds() - cpu;
-        self.observe(Observer::end);
-        own.clients(&run);
-        if run.aborted > 0 {
-            // The sessions may be unusable because the server doesn't answer.
-            self.control.patience().doubt();
-        }
-        let connecting = fleet.connecting();
-        let (left, transactions) =
-            sessions::leave(fleet.into_sessions(connector.options()), database.product);
-        own.admin(0, transactions);
-        let observed = self.observer.map(Observer::after_sessions);
-        let mut round = round(job, &run, number, messages.errors(), cpu);
-        round.connect_s = Some(connecting.as_secs_f64());
-        round.levels_named.clone_from(&run.levels);
-        if let Some(warmup) = warmup {
-            round.complete &= warmup.complete;
-            evidence::add(&mut round.levels_named, &warmup.levels);
-            round.warmup = Some(warmup.figures);
-        }
-        round.server = observed.map(|observed| server_side(observed, &own));
-        let effective = evidence::weigh(&effective, &left, self.target, &mut round);
-        self.refuse(&effective)?;
-        let promised = database.product.promises_effective(&effective);
-        round.invariants =
-            check.map_or_else(Vec::new, |check| check.end(&connector, database, &run, promised));
-        let conditions = self.conditions.after(|| open_after(&connector, &run), promised);
-        round.invariants.extend(conditions);
-        let lost = messages.has_lost_connections();
-        Ok(Measured { round, run, effective, connecting, lost, notes: Vec::new(), logged })
+        Ok(Started {
+            measurement: self,
+            job,
+            messages,
+            fleet,
+            effective,
+            own,
+            warmup,
+            check,
+            run: None,
+            cpu: 0.0,
+            logged: Ok(()),
+        })
     }
 
     /// Checks the history that the job recorded, if any, and puts the verdict into the round.
@@ -191,7 +185,7 @@ impl Measurement<'_> {
                 measured.notes.push(format!("{failure}; the verdict rests on what statements showed"));
             }
         }
-        let promised = self.target.database.product.promises_effective(&measured.effective);
+        let promised = self.site.database.product.promises_effective(&measured.effective);
         let Judged { verdict, text, unwritten } =
             judging.judge(recording, self.history.as_deref(), promised, self.sources, self.fresh_tables);
         measured.round.verdict = Some(verdict);
@@ -202,8 +196,8 @@ impl Measurement<'_> {
     fn before(&self) -> Option<InvariantCheck> {
         match self.invariants {
             Invariants::Checked { own_tables } => Some(InvariantCheck::begin(
-                &self.target.connector(),
-                &self.target.database,
+                self.site.connector(),
+                &self.site.database,
                 self.sources,
                 own_tables,
                 self.fresh_tables,
@@ -229,6 +223,103 @@ impl Measurement<'_> {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// A measurement whose clients are connected and warm.
+pub struct Started<'m> {
+    measurement: &'m Measurement<'m>,
+    job: &'m Job,
+    messages: &'m Messages<'m>,
+    fleet: Fleet,
+    effective: EffectiveLevel,
+    own: OwnWork,
+    warmup: Option<Warmed>,
+    check: Option<InvariantCheck>,
+    /// The sum of the measured parts so far.
+    run: Option<RunOutcome>,
+    /// CPU time of this process in these parts, seconds.
+    cpu: f64,
+    logged: Result<(), LogError>,
+}
+
+impl Started<'_> {
+    /// Measures: everything, or the next turn. `watch` receives the progress of all turns together.
+    ///
+    /// # Errors
+    /// A log file couldn't be opened, or there are no threads for the workers.
+    pub fn work(&mut self, stop: StopCondition, watch: &mut Watch<'_>) -> Outcome {
+        let Measurement { control, log, .. } = *self.measurement;
+        let (job, messages) = (self.job, self.messages);
+        let report = |event: ClientEvent| messages.take(&event, job);
+        let before = self.run.as_ref().map_or(Duration::ZERO, |run| run.elapsed);
+        let counted = self.run.as_ref().map(RunOutcome::progress).unwrap_or_default();
+        let show = &mut |elapsed, progress| (watch.show)(before + elapsed, counted + progress);
+        self.measurement.observe(Observer::begin);
+        control.patience().set_limited(true);
+        let cpu = cpu_seconds();
+        let watch = Watch { every: watch.every, show };
+        let loaded = load(&mut self.fleet, job, stop, control, &report, watch, log);
+        let Loaded { outcome, logged } = loaded.map_err(not_loaded)?;
+        self.cpu += cpu_seconds() - cpu;
+        self.measurement.observe(Observer::end);
+        self.own.clients(&outcome);
+        if outcome.aborted > 0 {
+            // The sessions may be unusable because the server doesn't answer.
+            control.patience().doubt();
+        }
+        self.logged = std::mem::replace(&mut self.logged, Ok(())).and(logged);
+        match (&mut self.run, stop) {
+            (Some(run), _) => run.append(outcome),
+            (run @ None, StopCondition::Turn(length)) => *run = Some(outcome.into_turn(length)),
+            (run @ None, _) => *run = Some(outcome),
+        }
+        Ok(())
+    }
+
+    /// The sum of the measured parts so far; `None` before the first.
+    pub fn so_far(&self) -> Option<&RunOutcome> {
+        self.run.as_ref()
+    }
+
+    /// The part of the warm-up for which clients had finished and waited for the last one, on
+    /// average over clients and steps; `None` without a warm-up.
+    pub fn idle_in_warmup(&self) -> Option<Duration> {
+        self.warmup.as_ref().map(Warmed::idle)
+    }
+
+    /// Closes the sessions, and checks the tables. `number` is that of the round.
+    ///
+    /// # Errors
+    /// The level that turned out to be effective is refused.
+    pub fn end(self, number: u32) -> Outcome<Measured> {
+        let Started { measurement, job, messages, fleet, effective, mut own, warmup, check, .. } = self;
+        let (connector, database) = (measurement.site.connector(), &measurement.site.database);
+        let run = self.run.unwrap_or_else(|| RunOutcome::nothing(job));
+        let connecting = fleet.connecting();
+        let (left, transactions) =
+            sessions::leave(fleet.into_sessions(connector.options()), database.product);
+        own.admin(0, transactions);
+        let observed = measurement.observer.map(Observer::after_sessions);
+        let mut round = round(job, &run, number, messages.errors(), self.cpu);
+        round.connect_s = Some(connecting.as_secs_f64());
+        round.levels_named.clone_from(&run.levels);
+        if let Some(warmup) = warmup {
+            round.complete &= warmup.complete;
+            evidence::add(&mut round.levels_named, &warmup.levels);
+            round.warmup = Some(warmup.figures);
+        }
+        round.server = observed.map(|observed| server_side(observed, &own));
+        let alone = measurement.site.is_embedded() && run.turns == 0;
+        let effective = evidence::weigh(&effective, &left, database.product, alone, &mut round);
+        measurement.refuse(&effective)?;
+        let promised = database.product.promises_effective(&effective);
+        round.invariants =
+            check.map_or_else(Vec::new, |check| check.end(connector, database, &run, promised));
+        let conditions = measurement.conditions.after(|| open_after(connector, &run), promised);
+        round.invariants.extend(conditions);
+        let lost = messages.has_lost_connections();
+        Ok(Measured { round, run, effective, connecting, lost, notes: Vec::new(), logged: self.logged })
     }
 }
 

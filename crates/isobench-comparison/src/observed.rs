@@ -18,7 +18,7 @@ use isobench_script::{Annotation, Mix};
 
 use crate::design::Work;
 use crate::failure::{Failure, Outcome};
-use crate::target::Target;
+use crate::site::Site;
 
 /// The most memory that a recording of rows takes before the rest goes to a temporary file, bytes.
 const MOST_KEPT: usize = 256 << 20;
@@ -50,12 +50,12 @@ pub struct SeenWorkload {
 ///
 /// # Errors
 /// The server refuses or is gone.
-pub fn catalog(target: &Target) -> Outcome<Option<Catalog>> {
-    let database = &target.database;
+pub fn catalog(site: &Site) -> Outcome<Option<Catalog>> {
+    let database = &site.database;
     if database.product.abilities.shows_writers.missing(database).is_some() {
         return Ok(None);
     }
-    let mut connection = target.open().map_err(Failure::setup)?;
+    let mut connection = site.open().map_err(Failure::setup)?;
     let mut query = |sql: &str| connection.query(sql).map(|rows| rows.rows);
     let catalog = Catalog::load(&mut query).map_err(Failure::setup)?;
     connection.close();
@@ -115,9 +115,9 @@ impl Recorded {
     ///
     /// # Errors
     /// The server refuses, or isn't embedded.
-    pub fn second_source(&self, observe_by: Observe, target: &Target) -> Outcome<Option<SecondSource>> {
+    pub fn second_source(&self, observe_by: Observe, site: &Site) -> Outcome<Option<SecondSource>> {
         match self {
-            Recorded::Rows(seen) if observe_by == Observe::Wal => SecondSource::start(seen, target).map(Some),
+            Recorded::Rows(seen) if observe_by == Observe::Wal => SecondSource::start(seen, site).map(Some),
             _ => Ok(None),
         }
     }
@@ -131,8 +131,8 @@ pub struct SecondSource {
 }
 
 impl SecondSource {
-    fn start(seen: &SeenWorkload, target: &Target) -> Outcome<SecondSource> {
-        if !target.is_embedded() {
+    fn start(seen: &SeenWorkload, site: &Site) -> Outcome<SecondSource> {
+        if !site.is_embedded() {
             return Err(Failure::setup(NOT_EMBEDDED));
         }
         let names = seen.description.tables.iter().map(|table| table.name.clone());
@@ -142,7 +142,7 @@ impl SecondSource {
             None => ("public".to_owned(), name.clone()),
         };
         let options = WalOptions::new(tables.keys().map(schemas).collect());
-        let reader = WalReader::start(&target.connector(), &target.database, &options);
+        let reader = WalReader::start(&site.connector(), &site.database, &options);
         Ok(SecondSource {
             reader: reader.map_err(|error| Failure::setup(format!("--observe wal: {error}")))?,
             tables,
@@ -212,8 +212,8 @@ impl SeenWorkload {
     ///
     /// # Errors
     /// The server refuses or is gone.
-    pub fn job(&self, job: Job, target: &Target) -> Outcome<Job> {
-        let description = ObservedDescription { horizon: horizon(target)?, ..self.description.clone() };
+    pub fn job(&self, job: Job, site: &Site) -> Outcome<Job> {
+        let description = ObservedDescription { horizon: horizon(site)?, ..self.description.clone() };
         Ok(job.observing(description, MOST_KEPT))
     }
 
@@ -239,8 +239,8 @@ pub struct Preview {
 ///
 /// # Errors
 /// A script can't be adapted to the server.
-pub fn preview(work: &Work, seed: u64, target: &Target, catalog: &Catalog) -> Outcome<Preview> {
-    let mut workload = work.workload(seed, &target.database)?;
+pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcome<Preview> {
+    let mut workload = work.workload(seed, &site.database)?;
     let mut mix = workload.mix.clone();
     let observed = observe(mix.scripts_mut(), catalog);
     let by = recorded(&mut workload, &RunSpec::default(), Observe::Rows, Some(catalog));
@@ -287,9 +287,9 @@ pub fn statement(seen: &SeenStatement) -> report::ObservedStatement {
 
 /// The lowest number of a transaction on the server that hasn't ended, or of the next one, as far as
 /// rows store it (PostgreSQL manual, "Transactions and Identifiers": the lower 32 bits).
-fn horizon(target: &Target) -> Outcome<u32> {
+fn horizon(site: &Site) -> Outcome<u32> {
     const NEXT: &str = "SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())";
-    let mut connection = target.open().map_err(Failure::setup)?;
+    let mut connection = site.open().map_err(Failure::setup)?;
     let next = connection.value(NEXT).map_err(Failure::setup)?;
     connection.close();
     let next = next.and_then(|next| next.parse::<u64>().ok());

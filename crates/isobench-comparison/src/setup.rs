@@ -54,6 +54,13 @@ impl Setup {
         }
     }
 
+    /// A word in the statements that may concern more than the schema in which they are executed.
+    pub fn names_schemas(&self) -> Option<&'static str> {
+        WIDER
+            .into_iter()
+            .find(|wider| self.statements.iter().any(|(_, statement)| has_word(statement, wider)))
+    }
+
     /// Executes the statements, each in its own transaction unless they contain transaction
     /// control.
     ///
@@ -70,6 +77,16 @@ impl Setup {
         }
         Ok(())
     }
+}
+
+/// Words of statements whose effect isn't confined to the schema of the session.
+const WIDER: [&str; 8] =
+    ["public", "schema", "search_path", "extension", "database", "role", "tablespace", "publication"];
+
+/// True if a text has a word, in letters of either case.
+pub fn has_word(text: &str, word: &str) -> bool {
+    let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    text.split(|other| !letter(other)).any(|found| found.eq_ignore_ascii_case(word))
 }
 
 /// Codes of errors for existing objects: a table, a function, any other object, a schema
@@ -100,6 +117,16 @@ mod tests {
         assert_eq!(lines, [2, 4, 5]);
         assert!(setup.statements[1].1.starts_with("DO $$ BEGIN PERFORM 1; END $$"));
         assert!(setup.statements[2].1.contains("':x'"));
+    }
+
+    #[test]
+    fn words_that_reach_further_are_found() {
+        let wider = |text: &str| read(text).unwrap().names_schemas();
+        assert_eq!(wider("CREATE TABLE t (v int);\nINSERT INTO t SELECT 1;\n"), None);
+        assert_eq!(wider("CREATE TABLE publication_list (v int);\n"), None);
+        assert_eq!(wider("CREATE TABLE Public.t (v int);\n"), Some("public"));
+        assert_eq!(wider("SELECT 1;\nSELECT set_config('search_path', '', false);\n"), Some("search_path"));
+        assert_eq!(wider("CREATE EXTENSION citext;\n"), Some("extension"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use isobench_workloads::Chosen;
 
 use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
-use crate::target::Target;
+use crate::site::Site;
 
 /// The owner of the tables.
 #[derive(Debug, Clone)]
@@ -61,14 +61,14 @@ impl Tables {
     ///
     /// # Errors
     /// The server refuses or is gone.
-    pub fn prepare(&self, target: &Target, builtin: bool, loaded: &mut Option<Loaded>) -> Outcome<Ready> {
+    pub fn prepare(&self, site: &Site, builtin: bool, loaded: &mut Option<Loaded>) -> Outcome<Ready> {
         let began = Instant::now();
         let mut notes = Vec::new();
         let left = match self {
             Tables::Found => Some(StartingState::Found),
             Tables::Kept(None) => Some(StartingState::Kept),
             Tables::Kept(Some(_)) => {
-                self.make(target)?;
+                self.make(site)?;
                 Some(StartingState::Reset)
             }
             Tables::Pgbench { .. } | Tables::Checked(_) | Tables::Own(_) => None,
@@ -79,7 +79,7 @@ impl Tables {
         let repeated = loaded.is_some();
         // From here on the loaded state may be lost.
         if let Some(before) = loaded.take().filter(|_| builtin) {
-            match self.put_back(target, &before) {
+            match self.put_back(site, &before) {
                 Ok(None) => {}
                 Ok(Some((now, told))) => {
                     *loaded = Some(now);
@@ -93,12 +93,12 @@ impl Tables {
                 )),
             }
         }
-        notes.extend(self.make(target)?);
+        notes.extend(self.make(site)?);
         let took = began.elapsed();
         if let (true, Tables::Pgbench { options, .. }) = (builtin, self) {
             *loaded = Some(Loaded { options: options.clone(), took });
         }
-        let lasting = loaded.as_ref().is_some_and(|loaded| loaded.serves(target, &loaded.options));
+        let lasting = loaded.as_ref().is_some_and(|loaded| loaded.serves(site, &loaded.options));
         // If several scales alternate, loads are repeated nevertheless.
         Ok(Ready { state: StartingState::Made, took, again: repeated || !lasting, notes })
     }
@@ -107,19 +107,19 @@ impl Tables {
     ///
     /// # Errors
     /// The server refuses or is gone.
-    pub fn make(&self, target: &Target) -> Outcome<Vec<String>> {
+    pub fn make(&self, site: &Site) -> Outcome<Vec<String>> {
         if matches!(self, Tables::Found | Tables::Kept(None)) {
             return Ok(Vec::new());
         }
-        let mut connection = target.open().map_err(Failure::setup)?;
+        let mut connection = site.open().map_err(Failure::setup)?;
         let notes = match self {
             Tables::Pgbench { options, functions } => {
-                isobench_database::reset(&mut connection, &target.database, options).and_then(|done| {
-                    make_functions(&mut connection, target, functions)?;
+                isobench_database::reset(&mut connection, &site.database, options).and_then(|done| {
+                    make_functions(&mut connection, site, functions)?;
                     Ok(done.notes)
                 })
             }
-            Tables::Checked(chosen) => isobench_workloads::make(&mut connection, &target.database, chosen),
+            Tables::Checked(chosen) => isobench_workloads::make(&mut connection, &site.database, chosen),
             Tables::Own(sql) | Tables::Kept(Some(sql)) => {
                 sql.run(&mut connection)?;
                 Ok(Vec::new())
@@ -134,21 +134,21 @@ impl Tables {
     /// slower. Returns the new state, and notes for readers of the result.
     fn put_back(
         &self,
-        target: &Target,
+        site: &Site,
         loaded: &Loaded,
     ) -> Result<Option<(Loaded, String)>, isobench_database::Error> {
         let Tables::Pgbench { options, functions } = self else { return Ok(None) };
-        if !loaded.serves(target, options) {
+        if !loaded.serves(site, options) {
             return Ok(None);
         }
-        let mut connection = target.open()?;
-        put_back(&mut connection, &target.database, &loaded.options, options)?;
-        make_functions(&mut connection, target, functions)?;
+        let mut connection = site.open()?;
+        put_back(&mut connection, &site.database, &loaded.options, options)?;
+        make_functions(&mut connection, site, functions)?;
         connection.close();
         let told = format!(
             "loading takes long on {}, so the tables were loaded once for each scale; before each further cell the \
              history was emptied and the balances put back, and what the server keeps of old rows stayed",
-            target.database.product.name
+            site.database.product.name
         );
         Ok(Some((Loaded { options: options.clone(), took: loaded.took }, told)))
     }
@@ -157,19 +157,19 @@ impl Tables {
 /// Creates the functions that scripts call, in the schema of the tables.
 fn make_functions(
     connection: &mut Connection,
-    target: &Target,
+    site: &Site,
     functions: &[String],
 ) -> Result<(), isobench_database::Error> {
     let names = OwnNames::made_by(functions.iter().map(String::as_str));
     for sql in functions {
-        connection.execute(&target.database.place(sql, &names))?;
+        connection.execute(&site.database.place(sql, &names))?;
     }
     Ok(())
 }
 
 impl Loaded {
     /// Returns whether these tables can be restored to the requested state.
-    fn serves(&self, target: &Target, wanted: &InitOptions) -> bool {
-        can_put_back(&target.database, &self.options, self.took, wanted)
+    fn serves(&self, site: &Site, wanted: &InitOptions) -> bool {
+        can_put_back(&site.database, &self.options, self.took, wanted)
     }
 }

@@ -4,27 +4,30 @@
 //! Prints nothing: the caller receives notes for the user, one line each, as they arise. Not here:
 //! the choice of the server by options (`servers.rs`), and the measurements.
 
-use isobench_database::{
-    Connector, Database, Namespace, detect, environment, is_standby, relation_sizes, settings,
-};
+use std::cell::{Cell, RefCell};
+
+use isobench_database::{Connector, Database, Namespace, detect, environment, is_standby, settings};
 use isobench_observer::LocalServer;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{Address, ConnectOptions, Connection, Host, Patience};
 use isobench_report as report;
 
 use crate::failure::{Failure, Outcome};
+use crate::site::Site;
 
 /// A server under test, and the way to the schema of the tables. Anything started or created is
 /// stopped and removed on drop.
 pub struct Target {
     // Dropped in this order: first the objects on the server, then the server.
-    namespace: Option<Namespace>,
+    namespace: Option<RefCell<Namespace>>,
     options: ConnectOptions,
     embedded: Option<Server>,
     /// The chosen one of several hosts.
     host: Option<String>,
     /// The schema of the user's in which to work.
     schema: Option<String>,
+    /// Number of rooms on the embedded server.
+    rooms: Cell<u32>,
     /// True for a hot standby, which is read-only.
     pub standby: bool,
     /// The product and its version.
@@ -77,6 +80,7 @@ impl Target {
             embedded,
             host,
             schema: None,
+            rooms: Cell::new(0),
             standby,
             database,
             server_settings,
@@ -98,7 +102,7 @@ impl Target {
             let namespace = Namespace::claim(&self.options, &self.database).map_err(Failure::setup)?;
             say(&namespace.describe());
             self.database.schema = Some(namespace.schema());
-            self.namespace = Some(namespace);
+            self.namespace = Some(RefCell::new(namespace));
         }
         Ok(())
     }
@@ -152,10 +156,43 @@ impl Target {
     /// Returns a connector for further sessions, also from other threads.
     pub fn connector(&self) -> Connector {
         match (&self.namespace, &self.schema) {
-            (Some(namespace), _) => namespace.connector(),
+            (Some(namespace), _) => namespace.borrow().connector(),
             (None, Some(schema)) => Connector::in_schema(self.options.clone(), schema),
             (None, None) => Connector::direct(self.options.clone()),
         }
+    }
+
+    /// Returns the place in which isobench works unless cells take turns.
+    pub fn site(&self) -> Site {
+        Site::new(self.database.clone(), self.connector(), self.is_embedded())
+    }
+
+    /// Makes a further place, a schema of its own, for tables beside those of other cells; `None`
+    /// where there can't be one: in a schema of the user's, on a standby, or if the product has no
+    /// schemas that can be marked. It is removed with everything else.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn room(&self) -> Outcome<Option<Site>> {
+        if self.schema.is_some() || self.standby {
+            return Ok(None);
+        }
+        let room = match &self.namespace {
+            Some(namespace) => namespace.borrow_mut().room().map_err(Failure::setup)?,
+            None if self.is_embedded() => {
+                self.rooms.set(self.rooms.get() + 1);
+                let name = format!("isobench_{}", self.rooms.get());
+                let mut connection = self.open().map_err(Failure::setup)?;
+                connection.execute(&format!("CREATE SCHEMA {name}")).map_err(Failure::setup)?;
+                connection.close();
+                Some((name.clone(), Connector::in_schema(self.options.clone(), &name)))
+            }
+            None => None,
+        };
+        Ok(room.map(|(schema, connector)| {
+            let database = Database { schema: Some(schema), ..self.database.clone() };
+            Site::new(database, connector, self.is_embedded())
+        }))
     }
 
     /// Returns the scale of the existing tables.
@@ -204,19 +241,6 @@ impl Target {
         })
     }
 
-    /// Sizes of the existing tables and indexes; empty if unknown.
-    pub fn relations(&self) -> Vec<report::RelationSize> {
-        let sizes = |mut connection| relation_sizes(&mut connection, &self.database).ok();
-        let sizes = self.open().ok().and_then(sizes).unwrap_or_default();
-        let size = |size: isobench_database::RelationSize| report::RelationSize {
-            name: size.name,
-            kind: size.kind,
-            bytes: size.bytes,
-            rows: size.rows,
-        };
-        sizes.into_iter().map(size).collect()
-    }
-
     /// Returns the end of the embedded server's log, which may explain a failure.
     pub fn log_tail(&self) -> Option<String> {
         self.embedded.as_ref().map(Server::log_tail)
@@ -227,7 +251,7 @@ impl Target {
     /// # Errors
     /// Something remains; the message names it.
     pub fn close(mut self, keep: bool) -> Outcome {
-        match self.namespace.take() {
+        match self.namespace.take().map(RefCell::into_inner) {
             Some(namespace) if keep => namespace.keep(),
             Some(namespace) => namespace.release().map_err(Failure::setup)?,
             None => {}

@@ -8,6 +8,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use isobench_isolation::Level;
 use isobench_pgwire::SqlState;
 use isobench_runner::{
     AbortCause, ClientEvent, Control, Job, OnError, Pacing, RetryPolicy, RunSpec, RunWorkload, StopCondition,
@@ -20,6 +21,7 @@ use crate::design::CellPlan;
 use crate::failure::{Failure, Outcome};
 use crate::observed::Recorded;
 use crate::sessions::{self, advice};
+use crate::site::Site;
 
 /// Time limit of a trial; a script that exceeds it has worked so far and is accepted.
 const LONGEST: Duration = Duration::from_secs(3);
@@ -42,12 +44,12 @@ impl CellMeasurer<'_> {
     /// # Errors
     /// The server is gone, or a condition of the user's doesn't hold there.
     pub fn try_scripts(&mut self, cell: &CellPlan) -> Outcome<Option<String>> {
-        let ready = match self.prepare(cell) {
-            Ok(ready) => ready,
+        let prepared = match self.prepare(cell, 0) {
+            Ok(prepared) => prepared,
             Err(failure) => return self.unless_gone(cell, failure),
         };
-        let (target, work) = (self.target(cell), &self.design.works[cell.work]);
-        Conditions::require(&self.design.conditions, &target.connector())?;
+        let (site, work) = (&prepared.site, &self.design.works[cell.work]);
+        Conditions::require(&self.design.conditions, site.connector())?;
         let spec = RunSpec {
             clients: 1,
             workers: 1,
@@ -59,13 +61,13 @@ impl CellMeasurer<'_> {
             grace: Duration::ZERO,
             ..self.design.spec(cell)
         };
-        for workload in work.tried(self.design.seed(), &target.database)? {
+        for workload in work.tried(self.design.seed(), &site.database)? {
             let as_written = RunWorkload {
                 mix: workload.mix.clone(),
                 symbols: workload.symbols.clone(),
                 variables: workload.variables.clone(),
             };
-            let mut problem = match self.try_workload(cell, &spec, workload) {
+            let mut problem = match self.try_workload(cell, site, &spec, workload) {
                 Ok((problem, _)) if problem.is_none() => continue,
                 Ok((problem, extended)) if !extended => return Ok(problem),
                 Ok((problem, _)) => problem,
@@ -74,7 +76,7 @@ impl CellMeasurer<'_> {
             // It may be isobench's own columns that the server refuses.
             let why = problem.take().unwrap_or_default();
             self.prevent(cell, why.clone());
-            match self.try_workload(cell, &spec, as_written) {
+            match self.try_workload(cell, site, &spec, as_written) {
                 Ok((None, _)) => (self.say)(&format!(
                     "warning: {} is sent as written, and its rows aren't observed, because with the columns that \
                      show them: {why}",
@@ -84,12 +86,13 @@ impl CellMeasurer<'_> {
                 Err(failure) => return self.unless_gone(cell, failure),
             }
         }
+        self.note_size(cell, site);
         // A setup of the user's own that works only once is enough for a single cell.
         let only = self.design.cells().len() == 1
             && self.design.plan.rounds() == 1
             && self.design.plan.resolve.is_none();
         if only {
-            self.keep(ready);
+            self.keep(prepared);
         }
         Ok(None)
     }
@@ -100,29 +103,30 @@ impl CellMeasurer<'_> {
     fn try_workload(
         &self,
         cell: &CellPlan,
+        site: &Site,
         spec: &RunSpec,
         mut workload: RunWorkload,
     ) -> Outcome<(Option<String>, bool)> {
         let recorded = self.recorded(cell, spec, &mut workload);
-        let job = self.job(cell, spec.clone(), workload);
+        let job = self.job(site, spec.clone(), workload);
         let job = match (&recorded, self.judging) {
             (Recorded::Nothing, _) | (_, None) => job,
             (Recorded::Annotations, Some(_)) => job.recording(Storage::default()).map_err(Failure::setup)?,
-            (Recorded::Rows(seen), Some(_)) => seen.job(job, self.target(cell))?,
+            (Recorded::Rows(seen), Some(_)) => seen.job(job, site)?,
         };
-        let problem = self.try_script(&job, cell)?;
+        let problem = self.try_script(&job, site, cell.level)?;
         Ok((problem, matches!(recorded, Recorded::Rows(_))))
     }
 
     /// Runs a script once. Returns the reason why it failed, unless the trial itself is the cause.
-    fn try_script(&self, job: &Job, cell: &CellPlan) -> Outcome<Option<String>> {
-        let target = self.target(cell);
-        let mut fleet = sessions::open(job, &target.connector(), &target.database, Some(cell.level))?.fleet;
+    fn try_script(&self, job: &Job, site: &Site, level: Level) -> Outcome<Option<String>> {
+        let mut fleet = sessions::open(job, site.connector(), &site.database, Some(level))?.fleet;
         let problem = Mutex::new(None);
+        let continues = self.design.plan.continues();
         let report = |event: ClientEvent| {
             if let ClientEvent::Aborted(place, cause) = &event
                 && let Some(why) = why(cause)
-                && !self.is_passed_over(cause)
+                && !(continues && is_of_data(cause))
             {
                 let at = job.place(place.script, place.command);
                 let text = format!("{at}\n  {why}");
@@ -145,16 +149,6 @@ impl CellMeasurer<'_> {
         Ok(problem.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns whether the measurement goes on after such an error, so that a trial that meets it
-    /// proves nothing. A statement that is wrong in itself never works.
-    fn is_passed_over(&self, cause: &AbortCause) -> bool {
-        let of_data = |failed: &isobench_runner::FailedStatement| {
-            let code = failed.error.code;
-            !WRONG_STATEMENT.iter().any(|class| code.as_str().starts_with(class))
-        };
-        self.design.plan.continues() && matches!(cause, AbortCause::Server(failed) if of_data(failed))
-    }
-
     /// Attributes a failure to the cell if its server still answers.
     fn unless_gone(&self, cell: &CellPlan, failure: Failure) -> Outcome<Option<String>> {
         if self.answers(cell) { Ok(Some(failure.to_string())) } else { Err(failure) }
@@ -164,6 +158,15 @@ impl CellMeasurer<'_> {
     pub fn answers(&self, cell: &CellPlan) -> bool {
         self.control.urgency() == Urgency::None && self.target(cell).open().is_ok()
     }
+}
+
+/// Returns whether an error may come from the data. A measurement that continues after errors goes
+/// on after it, so that a trial that meets it proves nothing; a statement that is wrong in itself
+/// never works.
+fn is_of_data(cause: &AbortCause) -> bool {
+    let AbortCause::Server(failed) = cause else { return false };
+    let code = failed.error.code;
+    !WRONG_STATEMENT.iter().any(|class| code.as_str().starts_with(class))
 }
 
 /// Returns the problem, if it is one of the script.

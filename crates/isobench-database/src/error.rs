@@ -61,7 +61,7 @@ pub enum Error {
         /// `schema` or `database`.
         what: &'static str,
         /// Its name.
-        name: &'static str,
+        name: String,
     },
     /// An object with the name of one of a workload's exists without our mark.
     #[error(
@@ -117,7 +117,7 @@ pub enum Error {
         /// `schema` or `database`.
         what: &'static str,
         /// Its name.
-        name: &'static str,
+        name: String,
         /// The object, as the server names it.
         object: String,
     },
@@ -131,7 +131,7 @@ pub enum Error {
         /// `schema` or `database`.
         what: &'static str,
         /// Its name.
-        name: &'static str,
+        name: String,
         /// The place where the session is.
         found: String,
     },
@@ -144,7 +144,7 @@ pub enum Error {
         /// `schema` or `database`.
         what: &'static str,
         /// Its name.
-        name: &'static str,
+        name: String,
     },
     /// The role may not create the schema or database.
     #[error(
@@ -155,7 +155,7 @@ pub enum Error {
         /// `schema` or `database`.
         what: &'static str,
         /// Its name.
-        name: &'static str,
+        name: String,
         /// The error.
         source: Box<ServerError>,
     },

@@ -5,6 +5,9 @@
 //! that exists already is the leftover of a killed run, unless a run is using it. An advisory lock,
 //! held by the connection that this module keeps open, distinguishes the two. It is removed on
 //! release and on drop, so also after Ctrl-C or a panic.
+//!
+//! Workloads that take turns have a room each: further schemas `isobench_1`, `isobench_2` and so on,
+//! marked and removed like the first.
 
 use std::time::{Duration, Instant};
 
@@ -58,16 +61,17 @@ impl NamespaceKind {
         }
     }
 
-    /// The query for the mark. That for databases is `CockroachDB`'s, the only product that needs
-    /// one.
-    const fn marked(self, facts: &NamespaceFacts) -> &'static str {
-        match self {
+    /// The query for the mark of the namespace of this name. That for databases is
+    /// `CockroachDB`'s, the only product that needs one.
+    fn marked(self, facts: &NamespaceFacts, name: &str) -> String {
+        let query = match self {
             NamespaceKind::Schema => facts.marked,
             NamespaceKind::Database => {
                 "SELECT coalesce(comment, '') FROM [SHOW DATABASES WITH COMMENT] \
                  WHERE database_name = 'isobench'"
             }
-        }
+        };
+        query.replace(NAME, name)
     }
 }
 
@@ -76,20 +80,21 @@ impl NamespaceKind {
 pub struct Connector {
     options: ConnectOptions,
     facts: Option<(&'static NamespaceFacts, NamespaceKind)>,
-    /// A schema of the user's, in which every session works.
-    schema: Option<String>,
+    /// The name of the namespace, or of a schema that isn't one of ours.
+    name: String,
 }
 
 impl Connector {
     /// Opens sessions wherever the connection's own settings lead: on a server of our own, or in
     /// the user's tables.
     pub fn direct(options: ConnectOptions) -> Connector {
-        Connector { options, facts: None, schema: None }
+        Connector { options, facts: None, name: String::new() }
     }
 
-    /// Opens sessions in a schema of the user's, with that alone in the search path.
+    /// Opens sessions in a schema, with that alone in the search path: a user's, or one on a server
+    /// of our own.
     pub fn in_schema(options: ConnectOptions, schema: &str) -> Connector {
-        Connector { schema: Some(schema.to_owned()), ..Connector::direct(options) }
+        Connector { name: schema.to_owned(), ..Connector::direct(options) }
     }
 
     /// The options of its sessions.
@@ -119,20 +124,22 @@ impl Connector {
     /// The connection can't be opened, [`Error::Astray`], or [`Error::NoSchema`].
     pub fn open(&self) -> Result<Connection, Error> {
         let mut conn = Connection::open(&self.options)?;
-        if let Some((facts, kind)) = self.facts {
-            if kind == NamespaceKind::Schema {
-                conn.execute(facts.enter).map_err(|error| Error::of(error, facts.enter))?;
+        match self.facts {
+            Some((facts, kind)) => {
+                if kind == NamespaceKind::Schema {
+                    let enter = facts.enter.replace(NAME, &self.name);
+                    conn.execute(&enter).map_err(|error| Error::of(error, &enter))?;
+                }
+                verify(&mut conn, facts, kind, &self.name)?;
             }
-            verify(&mut conn, facts, kind)?;
-        }
-        if let Some(schema) = &self.schema {
-            enter(&mut conn, schema)?;
+            None if !self.name.is_empty() => enter(&mut conn, &self.name)?,
+            None => {}
         }
         Ok(conn)
     }
 }
 
-/// Makes a session work in a schema of the user's, and checks that it does.
+/// Makes a session work in a schema, and checks that it does.
 fn enter(conn: &mut Connection, schema: &str) -> Result<(), Error> {
     let path = format!("SET search_path = \"{}\"", schema.replace('"', "\"\""));
     conn.execute(&path).map_err(|error| Error::of(error, &path))?;
@@ -142,11 +149,16 @@ fn enter(conn: &mut Connection, schema: &str) -> Result<(), Error> {
 }
 
 /// Checks that a session is in our namespace, and that this has our mark.
-fn verify(conn: &mut Connection, facts: &NamespaceFacts, kind: NamespaceKind) -> Result<(), Error> {
-    let mut ask = |query| conn.value(query).map_err(|error| Error::of(error, query));
+fn verify(
+    conn: &mut Connection,
+    facts: &NamespaceFacts,
+    kind: NamespaceKind,
+    name: &str,
+) -> Result<(), Error> {
+    let mut ask = |query: &str| conn.value(query).map_err(|error| Error::of(error, query));
     let found = ask(kind.current(facts))?.unwrap_or_else(|| "nowhere".to_owned());
-    let marked = found == NAME && ask(kind.marked(facts))?.as_deref() == Some(MARK);
-    if marked { Ok(()) } else { Err(Error::Astray { what: kind.word(), name: NAME, found }) }
+    let marked = found == name && ask(&kind.marked(facts, name))?.as_deref() == Some(MARK);
+    if marked { Ok(()) } else { Err(Error::Astray { what: kind.word(), name: name.to_owned(), found }) }
 }
 
 /// A schema or database of our own, held until it is released, kept or dropped.
@@ -158,7 +170,8 @@ pub struct Namespace {
     kind: NamespaceKind,
     leftover: bool,
     locked: bool,
-    made: bool,
+    /// The names of all that was made and isn't removed, the namespace itself first.
+    made: Vec<String>,
 }
 
 impl Namespace {
@@ -174,12 +187,12 @@ impl Namespace {
         let (what, name) = (kind.word(), NAME);
         let mut conn = Connection::open(admin)?;
         let locked = facts.advisory_lock && lock(&mut conn, what)?;
-        let query = kind.marked(facts);
-        let mark = conn.value(query).map_err(|error| Error::of(error, query))?;
+        let query = kind.marked(facts, name);
+        let mark = conn.value(&query).map_err(|error| Error::of(error, &query))?;
         let leftover = match mark.as_deref() {
             None => false,
             Some(MARK) => true,
-            Some(_) => return Err(Error::NotOurs { what, name }),
+            Some(_) => return Err(Error::NotOurs { what, name: name.to_owned() }),
         };
         let mut namespace = Namespace {
             admin: Some(conn),
@@ -188,32 +201,67 @@ impl Namespace {
             kind,
             leftover,
             locked,
-            made: false,
+            made: Vec::new(),
         };
         if leftover {
+            namespace.made.push(name.to_owned());
+            for number in 1.. {
+                match namespace.mark_of(&room_name(number))?.as_deref() {
+                    None => break,
+                    Some(MARK) => namespace.made.push(room_name(number)),
+                    // A user's own.
+                    Some(_) => {}
+                }
+            }
             namespace.remove()?;
         }
-        namespace.make()?;
+        namespace.make(name)?;
         Ok(namespace)
     }
 
-    fn make(&mut self) -> Result<(), Error> {
+    /// The mark of a schema or database; `None` if there is none of this name.
+    fn mark_of(&mut self, name: &str) -> Result<Option<String>, Error> {
+        let query = self.kind.marked(self.facts, name);
+        self.admin()?.value(&query).map_err(|error| Error::of(error, &query))
+    }
+
+    fn make(&mut self, name: &str) -> Result<(), Error> {
         let what = self.kind.word();
-        let create = format!("CREATE {what} {NAME}");
-        let comment = format!("COMMENT ON {what} {NAME} IS '{MARK}'");
+        let create = format!("CREATE {what} {name}");
+        let comment = format!("COMMENT ON {what} {name} IS '{MARK}'");
         self.run(&create).map_err(|error| match error {
             Error::Query { source, .. } if source.code == SqlState::INSUFFICIENT_PRIVILEGE => {
-                Error::MayNotCreate { what, name: NAME, source }
+                Error::MayNotCreate { what, name: name.to_owned(), source }
             }
             other => other,
         })?;
         if let Err(error) = self.run(&comment) {
             // Without the mark no later run would dare to remove it; it is still empty.
-            let _ = self.run(&format!("DROP {what} {NAME}"));
+            let _ = self.run(&format!("DROP {what} {name}"));
             return Err(error);
         }
-        self.made = true;
+        self.made.push(name.to_owned());
         Ok(())
+    }
+
+    /// Creates a further schema, and returns its name with a connector for it; `None` if this
+    /// product's namespace is a database. It is removed with the namespace.
+    ///
+    /// # Errors
+    /// As for [`Namespace::claim`].
+    pub fn room(&mut self) -> Result<Option<(String, Connector)>, Error> {
+        if self.kind == NamespaceKind::Database {
+            return Ok(None);
+        }
+        let mut number = self.made.len();
+        // One of that name which isn't ours is left alone.
+        while self.mark_of(&room_name(number))?.is_some() {
+            number += 1;
+        }
+        let name = room_name(number);
+        self.make(&name)?;
+        let facts = Some((self.facts, self.kind));
+        Ok(Some((name.clone(), Connector { options: self.options.clone(), facts, name })))
     }
 
     /// The administrative connection; a new one if the old one was lost.
@@ -235,7 +283,7 @@ impl Namespace {
         if self.kind == NamespaceKind::Database {
             NAME.clone_into(&mut options.dbname);
         }
-        Connector { options, facts: Some((self.facts, self.kind)), schema: None }
+        Connector { options, facts: Some((self.facts, self.kind)), name: NAME.to_owned() }
     }
 
     /// The schema as [`Database::schema`](crate::Database) has it before table names.
@@ -267,7 +315,6 @@ impl Namespace {
     /// # Errors
     /// The server refuses, or can't be reached; the message says what is left.
     pub fn release(mut self) -> Result<(), Error> {
-        self.made = false;
         self.remove_again()?;
         if let Some(conn) = self.admin.take() {
             conn.close();
@@ -277,22 +324,26 @@ impl Namespace {
 
     /// Leaves everything in place for inspection. The next run removes it.
     pub fn keep(mut self) {
-        self.made = false;
+        self.made.clear();
         if let Some(conn) = self.admin.take() {
             conn.close();
         }
     }
 
-    /// Removes a marked namespace, but nothing outside that depends on it.
+    /// Removes all that was made, the last first, but nothing outside that depends on it.
     fn remove(&mut self) -> Result<(), Error> {
         let (facts, kind) = (self.facts, self.kind);
-        let conn = self.admin()?;
-        conn.set_timeout(Some(REMOVAL_LIMIT));
-        let removed = remove(conn, facts, kind);
-        conn.set_timeout(None);
-        // "drop cascades to table …" is expected.
-        conn.take_notices();
-        removed
+        while let Some(name) = self.made.last().cloned() {
+            let conn = self.admin()?;
+            conn.set_timeout(Some(REMOVAL_LIMIT));
+            let removed = remove(conn, facts, kind, &name);
+            conn.set_timeout(None);
+            // "drop cascades to table …" is expected.
+            conn.take_notices();
+            removed?;
+            self.made.pop();
+        }
+        Ok(())
     }
 
     /// Removes the namespace, over a new connection if the old one was lost.
@@ -309,7 +360,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        if self.made {
+        if !self.made.is_empty() {
             // An error can't be reported any more. The next run finds the mark and removes the
             // namespace.
             let _ = self.remove_again();
@@ -317,15 +368,25 @@ impl Drop for Namespace {
     }
 }
 
-/// Removes the namespace over this connection, if it exists and has our mark.
-fn remove(conn: &mut Connection, facts: &NamespaceFacts, kind: NamespaceKind) -> Result<(), Error> {
-    let (what, marked) = (kind.word(), kind.marked(facts));
-    match conn.value(marked).map_err(|error| Error::of(error, marked))?.as_deref() {
+/// The name of a room.
+fn room_name(number: usize) -> String {
+    format!("{NAME}_{number}")
+}
+
+/// Removes a schema or database over this connection, if it exists and has our mark.
+fn remove(
+    conn: &mut Connection,
+    facts: &NamespaceFacts,
+    kind: NamespaceKind,
+    name: &str,
+) -> Result<(), Error> {
+    let (what, marked) = (kind.word(), kind.marked(facts, name));
+    match conn.value(&marked).map_err(|error| Error::of(error, &marked))?.as_deref() {
         None => return Ok(()),
         Some(MARK) => {}
-        Some(_) => return Err(Error::NotOurs { what, name: NAME }),
+        Some(_) => return Err(Error::NotOurs { what, name: name.to_owned() }),
     }
-    let drop = format!("DROP {what} IF EXISTS {NAME} CASCADE");
+    let drop = format!("DROP {what} IF EXISTS {name} CASCADE");
     let mut run =
         |sql: &str| conn.execute(sql).map_err(|error| Error::of(error, sql)).map(|_| conn.take_notices());
     if !facts.reports_cascade {
@@ -336,18 +397,18 @@ fn remove(conn: &mut Connection, facts: &NamespaceFacts, kind: NamespaceKind) ->
         run(sql)?;
     }
     let notices = run(&drop)?;
-    if let Some(object) = notices.iter().find_map(outsider) {
+    if let Some(object) = notices.iter().find_map(|notice| outsider(notice, name)) {
         run("ROLLBACK")?;
-        return Err(Error::Depends { what, name: NAME, object });
+        return Err(Error::Depends { what, name: name.to_owned(), object });
     }
     run("COMMIT").map(|_| ())
 }
 
 /// A dependent object outside the namespace, as a DROP's notice names it. The notice may be in any
 /// language; names aren't translated.
-fn outsider(notice: &ServerError) -> Option<String> {
+fn outsider(notice: &ServerError, name: &str) -> Option<String> {
     let text = notice.detail.as_deref().unwrap_or(&notice.message);
-    let ours = |line: &&str| line.contains(&format!(" {NAME}."));
+    let ours = |line: &&str| line.contains(&format!(" {name}."));
     text.lines().find(|line| !ours(line)).map(str::to_owned)
 }
 
@@ -356,7 +417,7 @@ fn lock(conn: &mut Connection, what: &'static str) -> Result<bool, Error> {
     let query = format!("SELECT pg_try_advisory_lock({LOCK_KEY})");
     match conn.value(&query) {
         Ok(Some(answer)) if answer == "t" || answer == "true" => Ok(true),
-        Ok(_) => Err(Error::InUse { what, name: NAME }),
+        Ok(_) => Err(Error::InUse { what, name: NAME.to_owned() }),
         // YugabyteDB before 2.25 knows the function, but reports that it isn't supported.
         Err(error) if error.code().is_some_and(|code| matches!(code.class(), "0A" | "42" | "XX")) => {
             Ok(false)

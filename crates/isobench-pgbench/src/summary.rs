@@ -80,7 +80,7 @@ impl Summary<'_> {
                 writeln!(out, "number of transactions per client: {each}")?;
                 writeln!(out, "number of transactions actually processed: {processed}/{planned}")
             }
-            StopCondition::Time(time) => {
+            StopCondition::Time(time) | StopCondition::Turn(time) => {
                 writeln!(out, "duration: {} s", time.as_secs_f64())?;
                 writeln!(out, "number of transactions actually processed: {processed}")
             }

@@ -177,6 +177,8 @@ fn job(case: &Case) -> Job {
 
 fn render(case: &Case, version: Version) -> String {
     let run = RunOutcome {
+        idle: Duration::ZERO,
+        turns: 0,
         elapsed: Duration::from_millis(50),
         scripts: case.scripts.iter().map(|(_, record)| record.clone()).collect(),
         conflicts: Vec::new(),

@@ -108,6 +108,12 @@ pub struct Plan {
     #[serde(deserialize_with = "time::in_seconds")]
     #[schemars(with = "Option<f64>")]
     pub time: Option<f64>,
+    /// Seconds for which one cell works before it is another's turn, at least; also 250ms. 0: each
+    /// cell is measured in one piece [default: 0.25]
+    #[arg(long, value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
+    #[serde(deserialize_with = "time::in_seconds")]
+    #[schemars(with = "Option<f64>")]
+    pub slice: Option<f64>,
     /// Transactions of each client in each cell, instead of a time
     #[arg(long, short = 't', value_name = "NUM", help_heading = heading::LENGTH)]
     pub transactions: Option<u64>,
@@ -264,6 +270,7 @@ impl Plan {
             scale: Some(1),
             time: Some(2.5),
             rounds: Some(5),
+            slice: Some(0.25),
             warmup: Some(0.5),
             calibrate: Some(false),
             sweep: Some(false),
@@ -293,7 +300,7 @@ impl Plan {
             if worked { (None, None, None) } else { (other.workload, other.file, other.builtin) };
         first_given!(self, other:
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
-            time_limit, warmup, max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries,
+            time_limit, slice, warmup, max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries,
             retry_sqlstate, continue_on_error, protocol, jobs,
             seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),

@@ -79,7 +79,7 @@ pub use document::{
     PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
     RelationSize, RequiredCell, RequirementResult, Resolution, Round, RoundError, RoundsFor, Selector,
     Series, Server, ServerProcesses, ServerSide, Shape, StartingState, Summary, SweepResult, SweepStep,
-    TableUse, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
+    TableUse, Turns, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
     WitnessTransaction, Workload, json_schema,
 };
 pub use html::to_html;

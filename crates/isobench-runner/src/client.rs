@@ -56,7 +56,8 @@ impl Client {
         match self.state {
             // The timer may be due in the same turn in which the run ends; the end takes
             // precedence.
-            ClientState::Waiting { .. } | ClientState::BackingOff { .. } if ctx.stopping => self.on_stop(ctx),
+            ClientState::Waiting { .. } if ctx.stopping => self.on_stop(ctx),
+            ClientState::BackingOff { .. } if !ctx.retrying => self.on_stop(ctx),
             ClientState::Idle => self.next_transaction(ctx),
             ClientState::Waiting { since } => {
                 let waited = ctx.now.since(since);
@@ -84,8 +85,8 @@ impl Client {
         }
     }
 
-    /// Called when the run is over: nothing new starts; transactions under way continue to their
-    /// end.
+    /// Called when the run or a turn is over: nothing new starts; transactions under way continue to
+    /// their end.
     pub(crate) fn on_stop(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         match self.state {
             ClientState::Idle => self.finish(),
@@ -94,7 +95,7 @@ impl Client {
                 self.record(ctx).ledger.time.waiting += waited;
                 self.finish()
             }
-            ClientState::BackingOff { since } => {
+            ClientState::BackingOff { since } if !ctx.retrying => {
                 let paused = ctx.now.since(since);
                 let ledger = &mut self.record(ctx).ledger;
                 ledger.time.backoff += paused;
@@ -107,6 +108,7 @@ impl Client {
             | ClientState::AskingLevel
             | ClientState::Replying
             | ClientState::Sleeping
+            | ClientState::BackingOff { .. }
             | ClientState::RollingBack
             | ClientState::LeavingBlock => ClientAction::Receive,
             ClientState::Connecting => ClientAction::Connect,

@@ -1,5 +1,6 @@
 //! Influence from outside while a run goes on: requests to stop it, and the progress it publishes.
 
+use std::ops::Add;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use isobench_pgwire::Patience;
@@ -140,6 +141,26 @@ impl PublishedProgress {
         sum.latency_sum_ms += real(&self.latency_sum);
         sum.latency_squares_ms += real(&self.latency_squares);
         sum.lag_sum_ms += real(&self.lag_sum);
+    }
+}
+
+impl Add for RunProgress {
+    type Output = RunProgress;
+
+    fn add(self, other: RunProgress) -> RunProgress {
+        RunProgress {
+            attempts: self.attempts + other.attempts,
+            committed: self.committed + other.committed,
+            given_up: self.given_up + other.given_up,
+            abandoned: self.abandoned + other.abandoned,
+            skipped: self.skipped + other.skipped,
+            retried: self.retried + other.retried,
+            retries: self.retries + other.retries,
+            conflicts: self.conflicts + other.conflicts,
+            latency_sum_ms: self.latency_sum_ms + other.latency_sum_ms,
+            latency_squares_ms: self.latency_squares_ms + other.latency_squares_ms,
+            lag_sum_ms: self.lag_sum_ms + other.lag_sum_ms,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::event::EventHandler;
 use crate::job::Job;
 use crate::load::WorkerLoad;
 use crate::observer::TransactionObserver;
-use crate::recorder::{ConflictCount, ScriptRecord};
+use crate::recorder::{ConflictCount, Recorder, ScriptRecord};
 use crate::series::Series;
 use crate::sockets::Sockets;
 use crate::spec::StopCondition;
@@ -72,8 +72,14 @@ pub struct Fleet {
 /// The outcome of a run.
 #[derive(Debug, Clone)]
 pub struct RunOutcome {
-    /// From the instant when all clients could start until the last one has finished.
+    /// From the instant when all clients could start until the last one has finished. The sum of
+    /// all turns, without the pauses between them.
     pub elapsed: Duration,
+    /// The part of `elapsed` for which the clients had finished and waited for the last one, on
+    /// average over the clients.
+    pub idle: Duration,
+    /// The turns that this outcome is the sum of ([`RunOutcome::append`]); 0 for a run in one piece.
+    pub turns: u32,
     /// One record for each script, in the order of the mix.
     pub scripts: Vec<ScriptRecord>,
     /// Conflicts by code, script, command and reason.
@@ -312,8 +318,14 @@ impl RunOutcome {
             sum.merge(&outcome.recorder);
         }
         let ended = outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or(began);
+        let finished = outcomes.iter().map(|outcome| outcome.finished);
+        let (clients, times) = finished.fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
+        let elapsed = ended.duration_since(began);
+        let worked = times.checked_div(clients).map_or(elapsed, Duration::from_nanos);
         RunOutcome {
-            elapsed: ended.duration_since(began),
+            elapsed,
+            idle: elapsed.saturating_sub(worked),
+            turns: 0,
             scripts: sum.scripts,
             conflicts: sum.conflicts,
             further_errors: sum.further_errors,
@@ -324,6 +336,53 @@ impl RunOutcome {
             interrupted: outcomes.iter().any(|outcome| outcome.interrupted),
             reconnecting: outcomes.iter().map(|outcome| outcome.reconnecting).sum(),
             load: outcomes.into_iter().map(|outcome| outcome.load).collect(),
+        }
+    }
+
+    /// The outcome of a job that hasn't run.
+    pub fn nothing(job: &Job) -> RunOutcome {
+        RunOutcome::from_workers(job, Nanos(0), Vec::new())
+    }
+
+    /// The figures shown while a run goes on.
+    pub fn progress(&self) -> RunProgress {
+        RunProgress::of(&self.scripts)
+    }
+
+    /// The same outcome as the first of several turns, whose series has a bin of the length `bin`
+    /// for each.
+    #[must_use]
+    pub fn into_turn(mut self, bin: Duration) -> RunOutcome {
+        self.turns = 1;
+        self.series = self.series.map(|series| Series { bin, bins: vec![series.total()] });
+        self
+    }
+
+    /// Adds the outcome of the next turn of the same clients.
+    pub fn append(&mut self, next: RunOutcome) {
+        self.elapsed += next.elapsed;
+        self.idle += next.idle;
+        self.turns += 1;
+        let mut sum = Recorder {
+            scripts: std::mem::take(&mut self.scripts),
+            conflicts: std::mem::take(&mut self.conflicts),
+            further_errors: std::mem::take(&mut self.further_errors),
+            series: None,
+            levels: std::mem::take(&mut self.levels),
+        };
+        let RunOutcome { scripts, conflicts, further_errors, levels, .. } = next;
+        sum.merge(&Recorder { scripts, conflicts, further_errors, series: None, levels });
+        (self.scripts, self.conflicts) = (sum.scripts, sum.conflicts);
+        (self.further_errors, self.levels) = (sum.further_errors, sum.levels);
+        if let (Some(series), Some(more)) = (&mut self.series, &next.series) {
+            series.bins.push(more.total());
+        }
+        self.aborted = next.aborted;
+        self.aborted_in = next.aborted_in;
+        self.interrupted |= next.interrupted;
+        self.reconnecting += next.reconnecting;
+        for (load, more) in self.load.iter_mut().zip(&next.load) {
+            load.append(more);
         }
     }
 
@@ -372,7 +431,10 @@ impl RunOutcome {
     /// Checks that the counts over time add up to the totals, and that the bins cover the whole
     /// run.
     fn check_series(&self, series: &Series, ledger: &Ledger) -> Result<(), AccountingError> {
-        let bins = self.elapsed.as_nanos().div_ceil(series.bin.as_nanos().max(1)).max(1);
+        let bins = match self.turns {
+            0 => self.elapsed.as_nanos().div_ceil(series.bin.as_nanos().max(1)).max(1),
+            turns => turns.into(),
+        };
         let sum = series.total();
         let latency: u128 = self.scripts.iter().map(|script| script.latency.moments().sum_ns()).sum();
         let pairs: [(&'static str, u128, u128); 5] = [

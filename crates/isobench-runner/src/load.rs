@@ -47,6 +47,19 @@ pub struct WorkerLoad {
 }
 
 impl WorkerLoad {
+    /// Adds the load of the worker's next turn.
+    pub(crate) fn append(&mut self, next: &WorkerLoad) {
+        let sum =
+            |one: Option<Duration>, other: Option<Duration>| one.zip(other).map(|(one, other)| one + other);
+        self.elapsed += next.elapsed;
+        self.busy += next.busy;
+        self.cpu = sum(self.cpu, next.cpu);
+        self.starved = sum(self.starved, next.starved);
+        self.passes += next.passes;
+        self.lag.merge(&next.lag);
+        self.timers.merge(&next.timers);
+    }
+
     /// Share of the time outside the poller, 0 to 1; 0 if no time passed.
     pub fn busy_share(&self) -> f64 {
         share(self.busy, self.elapsed)

@@ -144,6 +144,32 @@ impl ScriptRecord {
     }
 }
 
+impl RunProgress {
+    /// The sum over scripts.
+    pub(crate) fn of(scripts: &[ScriptRecord]) -> RunProgress {
+        let mut sum = RunProgress::default();
+        for script in scripts {
+            let transactions = &script.ledger.transactions;
+            sum.attempts += script.ledger.attempts.started;
+            sum.committed += transactions.committed;
+            sum.given_up += transactions.given_up;
+            sum.abandoned += script.abandoned;
+            sum.skipped += transactions.skipped;
+            sum.retried += script.retried_transactions;
+            sum.retries += script.retries;
+            sum.conflicts += script.ledger.conflicts;
+            // Sums can be subtracted, so a display can show an interval of its own; means can't.
+            let count = script.latency.len() as f64;
+            let (mean, stddev) =
+                (script.latency.mean_ms().unwrap_or(0.0), script.latency.stddev_ms().unwrap_or(0.0));
+            sum.latency_sum_ms += mean * count;
+            sum.latency_squares_ms += (stddev * stddev + mean * mean) * count;
+            sum.lag_sum_ms += script.lag.mean_ms().unwrap_or(0.0) * script.lag.count() as f64;
+        }
+        sum
+    }
+}
+
 impl Recorder {
     /// An empty recorder for scripts with these numbers of commands; `per_command` turns on the
     /// commands' records.
@@ -218,26 +244,7 @@ impl Recorder {
 
     /// The figures shown while the run goes on.
     pub(crate) fn progress(&self) -> RunProgress {
-        let mut sum = RunProgress::default();
-        for script in &self.scripts {
-            let transactions = &script.ledger.transactions;
-            sum.attempts += script.ledger.attempts.started;
-            sum.committed += transactions.committed;
-            sum.given_up += transactions.given_up;
-            sum.abandoned += script.abandoned;
-            sum.skipped += transactions.skipped;
-            sum.retried += script.retried_transactions;
-            sum.retries += script.retries;
-            sum.conflicts += script.ledger.conflicts;
-            // Sums can be subtracted, so a display can show an interval of its own; means can't.
-            let count = script.latency.len() as f64;
-            let (mean, stddev) =
-                (script.latency.mean_ms().unwrap_or(0.0), script.latency.stddev_ms().unwrap_or(0.0));
-            sum.latency_sum_ms += mean * count;
-            sum.latency_squares_ms += (stddev * stddev + mean * mean) * count;
-            sum.lag_sum_ms += script.lag.mean_ms().unwrap_or(0.0) * script.lag.count() as f64;
-        }
-        sum
+        RunProgress::of(&self.scripts)
     }
 }
 

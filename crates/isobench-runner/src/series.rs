@@ -20,7 +20,8 @@ const MOST_BINS: usize = 1_200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
     /// Length of a bin: that of [`crate::RunSpec::series`], doubled as often as needed to keep at
-    /// most 1,200 bins.
+    /// most 1,200 bins. If a run has turns, each is one bin, which lasts from the turn's start until
+    /// its last client has finished, so a little longer than this.
     pub bin: Duration,
     /// The bins in chronological order.
     pub bins: Vec<Bin>,

@@ -18,6 +18,10 @@ pub enum StopCondition {
     /// (pgbench: `-T`, which includes connecting). Transactions under way are finished, but not
     /// retried.
     Time(Duration),
+    /// After this time, as a part of a longer run: transactions under way are finished, with their
+    /// retries, so that none is cut off and no attempt is in two parts. A schedule goes on where it
+    /// stopped, with the transactions that were due and hadn't started.
+    Turn(Duration),
 }
 
 /// The time at which a client starts its next transaction.

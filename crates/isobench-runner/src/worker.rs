@@ -48,6 +48,16 @@ pub(crate) struct Worker<T> {
     pub(crate) transport: T,
     /// For each client, bytes that its connection hasn't accepted yet.
     unsent: Vec<Vec<u8>>,
+    /// What a turn leaves to the next one.
+    carried: Option<Carried>,
+}
+
+/// The part of a worker's run that goes on in its next turn.
+struct Carried {
+    schedule: Option<Schedule>,
+    choice: Option<Prng>,
+    /// When the turn was over.
+    at: Nanos,
 }
 
 /// The phase of a run. Each phase is entered from the one before and never left backwards.
@@ -75,12 +85,15 @@ pub(crate) struct WorkerOutcome {
     /// Time spent on opening and closing sessions for single transactions.
     pub(crate) reconnecting: Duration,
     pub(crate) load: WorkerLoad,
+    /// The clients that took part, and the sum of the times, in ns since the start of the run, at
+    /// which they finished.
+    pub(crate) finished: (u64, u64),
 }
 
 impl<T: Transport> Worker<T> {
     pub(crate) fn new(clients: Vec<Client>, transport: T) -> Worker<T> {
         let unsent = clients.iter().map(|_| Vec::new()).collect();
-        Worker { clients, transport, unsent }
+        Worker { clients, transport, unsent, carried: None }
     }
 
     /// Runs all clients until they have finished.
@@ -102,16 +115,27 @@ impl<T: Transport> Worker<T> {
             Pacing::Rate(rate) => Some(Schedule::new(rate, share, began, task.streams.schedule.clone())),
             Pacing::Unpaced | Pacing::ThinkTime(_) => None,
         };
+        let turn = matches!(task.stop, StopCondition::Turn(_));
+        let (schedule, choice) = match self.carried.take().filter(|_| turn) {
+            None => (schedule, task.streams.choice.clone()),
+            Some(mut carried) => {
+                if let Some(schedule) = &mut carried.schedule {
+                    schedule.resume(carried.at, began);
+                }
+                (carried.schedule, carried.choice)
+            }
+        };
         let mut recorder = task.job.recorder();
         recorder.series = spec.series.map(|bin| SeriesCounter::new(task.began, bin));
         let mut run = WorkerRun {
             task,
             live: 0,
+            finished: (0, 0),
             recorder,
             meter: LoadMeter::new(task.clock, began),
             chunk: ChunkWriter::default(),
             schedule,
-            choice: task.streams.choice.clone(),
+            choice,
             observer,
             reconnecting: 0,
             timers: Timers::default(),
@@ -121,14 +145,17 @@ impl<T: Transport> Worker<T> {
             interrupted: false,
             published: Nanos(0),
             deadline: match task.stop {
-                StopCondition::Time(time) => began.after(time),
+                StopCondition::Time(time) | StopCondition::Turn(time) => began.after(time),
                 StopCondition::Transactions(_) => Nanos::NEVER,
             },
             more: Vec::new(),
             worker: self,
         };
         run.work();
+        let (schedule, choice, at) = (run.schedule, run.choice, run.deadline.min(run.now));
+        run.worker.carried = turn.then_some(Carried { schedule, choice, at });
         WorkerOutcome {
+            finished: run.finished,
             ended: run.now,
             interrupted: run.interrupted,
             reconnecting: Duration::from_nanos(run.reconnecting),
@@ -175,6 +202,8 @@ struct WorkerRun<'a, T> {
     worker: &'a mut Worker<T>,
     /// Clients that haven't finished.
     live: usize,
+    /// As in [`WorkerOutcome`].
+    finished: (u64, u64),
     recorder: Recorder,
     meter: LoadMeter,
     chunk: ChunkWriter,
@@ -267,6 +296,8 @@ impl<T: Transport> WorkerRun<'_, T> {
     fn call(&mut self, client: usize, step: impl FnOnce(&mut Client, &mut Context<'_>) -> ClientAction) {
         let was_live = self.worker.clients[client].is_live();
         self.out.clear();
+        let stopping = self.phase != RunPhase::Running || self.now >= self.deadline;
+        let retrying = !stopping || self.ends_turn();
         let mut ctx = Context {
             job: self.task.job,
             stop: self.task.stop,
@@ -279,7 +310,8 @@ impl<T: Transport> WorkerRun<'_, T> {
             clock: self.task.clock,
             now: self.now,
             deadline: self.deadline,
-            stopping: self.phase != RunPhase::Running || self.now >= self.deadline,
+            stopping,
+            retrying,
             cancelling: matches!(self.phase, RunPhase::Cancelling(_)),
             report: self.task.report,
         };
@@ -287,6 +319,8 @@ impl<T: Transport> WorkerRun<'_, T> {
         self.now = ctx.now;
         if was_live && !self.worker.clients[client].is_live() {
             self.live -= 1;
+            self.finished.0 += 1;
+            self.finished.1 += self.now.since(self.task.began);
         }
         match action {
             ClientAction::Receive | ClientAction::Finish => {}
@@ -304,6 +338,13 @@ impl<T: Transport> WorkerRun<'_, T> {
         if !self.out.is_empty() {
             self.send(client);
         }
+    }
+
+    /// True while transactions that are under way at the end of a turn go on, with their retries.
+    fn ends_turn(&self) -> bool {
+        matches!(self.task.stop, StopCondition::Turn(_))
+            && !matches!(self.phase, RunPhase::Cancelling(_))
+            && self.task.control.urgency() == Urgency::None
     }
 
     /// Opens a session for one transaction.

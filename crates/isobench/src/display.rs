@@ -19,7 +19,7 @@ use isobench_runner::RunProgress;
 use terminal_size::terminal_size_of;
 
 use self::estimate::{Estimate, Left, spell};
-use self::live::Live;
+use self::live::{Live, Turning};
 use self::painter::{Painter, room};
 use isobench_comparison::{CellPlan, Design, Listener};
 
@@ -51,8 +51,12 @@ pub struct Display {
     resolves: bool,
     /// Start of the comparison.
     started: Instant,
-    /// Start of the running cell.
+    /// Start of the running cell, or of the first of those that take turns.
     began: Instant,
+    /// The cells that have started since and aren't finished.
+    pending: u32,
+    /// The time that each of them took, once the first is finished.
+    each: Option<Duration>,
 }
 
 /// The lines on the terminal.
@@ -83,6 +87,8 @@ impl Display {
             resolves: false,
             started: Instant::now(),
             began: Instant::now(),
+            pending: 0,
+            each: None,
         }
     }
 
@@ -145,10 +151,14 @@ impl Listener for Display {
     }
 
     fn preparing(&mut self, design: &Design, cell: &CellPlan, round: u32) {
-        self.began = Instant::now();
+        if self.each.take().is_some() || self.pending == 0 {
+            (self.began, self.pending) = (Instant::now(), 0);
+        }
+        self.pending += 1;
         self.renew(|state| {
             state.title = self.title(design, cell, round);
             state.speed = None;
+            state.turns.clear();
             state.waits.clear();
         });
     }
@@ -178,6 +188,31 @@ impl Listener for Display {
         });
     }
 
+    fn in_turns(
+        &self,
+        design: &Design,
+        cells: &[CellPlan],
+        round: u32,
+        so_far: &[(Duration, RunProgress)],
+        waits: &[(String, u32)],
+    ) {
+        self.renew(|state| {
+            let number = cells.len();
+            state.title = format!("round {round}/{}, {number} cells in turns", self.rounds);
+            state.speed = None;
+            state.turns = cells
+                .iter()
+                .zip(so_far)
+                .map(|(cell, (elapsed, progress))| Turning {
+                    name: cell.name(design),
+                    tps: progress.committed as f64 / elapsed.as_secs_f64().max(1e-3),
+                    conflict_ratio: progress.conflicts as f64 / progress.attempts.max(1) as f64,
+                })
+                .collect();
+            state.waits = waits.to_vec();
+        });
+    }
+
     fn finished(
         &mut self,
         design: &Design,
@@ -187,11 +222,14 @@ impl Listener for Display {
         conflict_ratio: f64,
     ) {
         self.done += 1;
-        self.estimate.measured(self.began.elapsed());
+        let each = *self.each.get_or_insert(self.began.elapsed() / self.pending.max(1));
+        self.pending = self.pending.saturating_sub(1);
+        self.estimate.measured(each);
         let tps = tps.unwrap_or(0.0);
         if self.screen.is_some() {
             self.renew(|state| {
                 state.speed = None;
+                state.turns.clear();
                 state.add(&cell.name(design), tps, conflict_ratio);
             });
             self.count();

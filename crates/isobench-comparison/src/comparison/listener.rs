@@ -40,6 +40,17 @@ pub trait Listener {
         waits: &[(String, u32)],
     );
 
+    /// Cells take turns: for each the measured time so far and its progress. `waits` as above, of the
+    /// one that works.
+    fn in_turns(
+        &self,
+        design: &Design,
+        cells: &[CellPlan],
+        round: u32,
+        so_far: &[(Duration, RunProgress)],
+        waits: &[(String, u32)],
+    );
+
     /// A cell has been measured.
     fn finished(
         &mut self,

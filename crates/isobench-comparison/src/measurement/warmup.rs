@@ -25,6 +25,9 @@ pub struct Warmed {
     pub complete: bool,
     /// Levels that transactions reported when asked, with the number of transactions.
     pub levels: BTreeMap<String, u64>,
+    /// The time for which clients had finished and waited for the last one, on average over
+    /// clients, summed over the steps.
+    idle: Duration,
 }
 
 impl Measurement<'_> {
@@ -47,7 +50,12 @@ impl Measurement<'_> {
         if step.is_zero() {
             return Ok(None);
         }
-        let mut warmed = Warmed { figures: Warmup::default(), complete: true, levels: BTreeMap::new() };
+        let mut warmed = Warmed {
+            figures: Warmup::default(),
+            complete: true,
+            levels: BTreeMap::new(),
+            idle: Duration::ZERO,
+        };
         let mut bins: Vec<f64> = Vec::new();
         let mut planned = Duration::ZERO;
         loop {
@@ -70,10 +78,17 @@ impl Measurement<'_> {
 }
 
 impl Warmed {
+    /// The time for which clients had finished and waited for the last one, on average over clients
+    /// and steps.
+    pub fn idle(&self) -> Duration {
+        self.idle / self.figures.steps.max(1)
+    }
+
     fn add(&mut self, run: &RunOutcome) {
         let ledger = run.ledger();
         self.figures.seconds += run.elapsed.as_secs_f64();
         self.figures.steps += 1;
+        self.idle += run.idle;
         self.figures.attempts += ledger.attempts.started;
         self.figures.committed += ledger.transactions.committed;
         self.figures.ambiguous += ledger.transactions.ambiguous;

@@ -256,6 +256,21 @@ impl Listener for Heard<'_> {
 
     fn running(&self, _: &Design, _: &CellPlan, _: u32, _: Duration, _: &RunProgress, _: &[(String, u32)]) {}
 
+    fn in_turns(
+        &self,
+        _: &Design,
+        cells: &[CellPlan],
+        round: u32,
+        so_far: &[(Duration, RunProgress)],
+        _: &[(String, u32)],
+    ) {
+        assert_eq!(cells.len(), so_far.len());
+        let known = self.steps.borrow().last().is_some_and(|step| step.starts_with("turns"));
+        if !known {
+            self.step(format!("turns of {} cells, round {round}", cells.len()));
+        }
+    }
+
     fn finished(&mut self, design: &Design, cell: &CellPlan, round: u32, _: Option<f64>, _: f64) {
         self.step(format!("finished {}, round {round}", cell.name(design)));
     }

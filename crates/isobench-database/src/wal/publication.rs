@@ -25,7 +25,7 @@ pub(crate) fn claim(conn: &mut Connection) -> Result<(), Error> {
     let lock = format!("SELECT pg_catalog.pg_try_advisory_lock({LOCK_KEY})");
     match conn.value(&lock).map_err(|error| Error::of(error, &lock))?.as_deref() {
         Some("t") => remove(conn),
-        _ => Err(Error::InUse { what: WHAT, name: NAME }),
+        _ => Err(Error::InUse { what: WHAT, name: NAME.to_owned() }),
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn remove(conn: &mut Connection) -> Result<(), Error> {
             let drop = format!("DROP PUBLICATION {NAME}");
             conn.execute(&drop).map(|_| ()).map_err(|error| Error::of(error, &drop))
         }
-        Some(_) => Err(Error::NotOurs { what: WHAT, name: NAME }),
+        Some(_) => Err(Error::NotOurs { what: WHAT, name: NAME.to_owned() }),
     }
 }
 

@@ -149,6 +149,9 @@ impl Catalog {
         }
         catalog.relations = query(RELATIONS)?.iter().map(|row| relation(row)).collect();
         catalog.relations.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
+        for id in 0..catalog.relations.len() {
+            catalog.relations[id].visible = catalog.resolve(None, &catalog.relations[id].name) == Some(id);
+        }
         for row in query(COLUMNS)? {
             if let Some(id) = catalog.resolve(Some(&text(&row, 0)), &text(&row, 1)) {
                 let kind = column_type(&text(&row, 3));
@@ -206,6 +209,7 @@ fn relation(row: &[Option<String>]) -> Relation {
     Relation {
         schema: text(row, 0),
         name: text(row, 1),
+        visible: false,
         kind,
         temporary: truth(row, 3),
         inheritance,

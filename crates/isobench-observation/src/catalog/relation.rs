@@ -10,6 +10,8 @@ pub struct Relation {
     pub schema: String,
     /// The name.
     pub name: String,
+    /// True if the name alone finds it.
+    pub visible: bool,
     /// The kind.
     pub kind: RelationKind,
     /// True for a temporary table.
@@ -190,9 +192,13 @@ impl fmt::Display for Unobservable {
 }
 
 impl Relation {
-    /// The name, with its schema unless that is `public`.
+    /// The name, with its schema unless that is `public` or the name alone finds it.
     pub(crate) fn qualified(&self) -> String {
-        if self.schema == "public" { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
+        if self.visible || self.schema == "public" {
+            self.name.clone()
+        } else {
+            format!("{}.{}", self.schema, self.name)
+        }
     }
 
     /// The place of a column.

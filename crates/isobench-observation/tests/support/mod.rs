@@ -209,6 +209,7 @@ fn read_relation(fields: &[&str]) -> Relation {
     Relation {
         schema: fields[1].to_owned(),
         name: fields[2].to_owned(),
+        visible: false,
         kind: match fields[3] {
             "Table" => RelationKind::Table,
             "Partitioned" => RelationKind::Partitioned,

@@ -9,7 +9,7 @@ use isobench_stats::{Attempts, LatencyHistogram, Ledger, LedgerError, TimeLedger
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClientLoad, Latency, Series, ServerSide, Verdict};
+use super::{ClientLoad, Latency, Series, ServerSide, Turns, Verdict};
 use crate::numbers::finite;
 
 /// Attempts that ended with the same conflict.
@@ -185,6 +185,9 @@ pub struct Round {
     /// `seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_s: Option<f64>,
+    /// The slices in which it was measured; null if in one piece.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Turns>,
     /// The warm-up before the clock started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<Warmup>,
@@ -258,6 +261,7 @@ impl Round {
             errors: Vec::new(),
             client_cpu_s: None,
             connect_s: None,
+            turns: None,
             warmup: None,
             series: None,
             client: None,

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Series {
-    /// Width of a bin in seconds. The last bin may be cut short by the end of the round.
+    /// Width of a bin in seconds. The last bin may be cut short by the end of the round. Where cells
+    /// take turns each slice is a bin, which includes the end of its last transaction.
     pub bin_s: f64,
     /// Transactions committed in each bin, by the time of the reply to COMMIT.
     pub committed: Vec<u64>,
@@ -20,6 +21,22 @@ pub struct Series {
     pub conflicts: Vec<u64>,
     /// Sum of the latencies of the transactions committed in each bin, in milliseconds.
     pub latency_sum_ms: Vec<f64>,
+}
+
+/// The slices of a round whose cells took turns. In a slice no transaction starts once its time is
+/// up, and those under way go on to their end, with their retries, so that no attempt is in two
+/// slices. A slice lasts until the last of them has ended. The other cells' sessions are idle
+/// meanwhile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Turns {
+    /// Number of slices, which the round's seconds are the sum of. Each is a bin of the time series.
+    pub count: u32,
+    /// Seconds after which no transaction starts in a slice.
+    pub length_s: f64,
+    /// The share of the round's seconds, 0 to 1, for which a client, on average, had finished and
+    /// waited for the last one to end the slice. The cost of the slices' ends is at most this.
+    pub idle_share: f64,
 }
 
 /// The load of the measuring program itself, and whether replies had to wait for it.

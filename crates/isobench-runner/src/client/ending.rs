@@ -175,7 +175,7 @@ impl Client {
 
     /// True if a conflict at this instant would be followed by a retry.
     pub(super) fn will_retry(&self, ctx: &Context<'_>) -> bool {
-        !ctx.stopping && !self.is_exhausted(ctx)
+        ctx.retrying && !self.is_exhausted(ctx)
     }
 
     fn is_exhausted(&self, ctx: &Context<'_>) -> bool {
@@ -187,7 +187,7 @@ impl Client {
     fn after_retryable(&mut self, ctx: &mut Context<'_>, command: usize, error: Retryable) -> ClientAction {
         let spec = &ctx.job.spec;
         let exhausted = self.is_exhausted(ctx);
-        let forgotten = ctx.stopping && spec.rules.forgets_failures_at_the_end();
+        let forgotten = !ctx.retrying && spec.rules.forgets_failures_at_the_end();
         // Exhausted tries take precedence over the end of the run: the transaction would have been
         // given up in any case.
         if exhausted && !forgotten {
@@ -203,7 +203,7 @@ impl Client {
             return self.leave_transaction(ctx);
         }
         // A retry would start after the end of the run, and pgbench doesn't start one either.
-        if ctx.stopping {
+        if !ctx.retrying {
             self.end_attempt(ctx, Bucket::CutOff);
             return self.leave_transaction(ctx);
         }

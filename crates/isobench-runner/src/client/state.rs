@@ -112,6 +112,8 @@ pub(crate) struct Context<'a> {
     pub(crate) deadline: Nanos,
     /// The run is over: nothing new starts.
     pub(crate) stopping: bool,
+    /// A retry may start: the run isn't over, or only a turn is.
+    pub(crate) retrying: bool,
     /// Transactions under way are being cancelled.
     pub(crate) cancelling: bool,
     pub(crate) report: &'a EventHandler<'a>,

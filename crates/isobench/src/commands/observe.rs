@@ -56,22 +56,23 @@ fn look(design: &mut Design, target: &mut Target, control: &Control) -> Outcome<
     } else {
         target.claim_namespace(&say)?;
     }
+    let site = target.site();
     let mut previews = Vec::new();
     for work in &design.works {
         if control.urgency() > isobench_runner::Urgency::None {
             return Err(Failure::Incomplete("interrupted".to_owned()));
         }
-        for note in work.tables.make(target)? {
+        for note in work.tables.make(&site)? {
             eprintln!("note: {note}");
         }
-        let catalog = catalog(target)?.ok_or_else(|| {
+        let catalog = catalog(&site)?.ok_or_else(|| {
             Failure::setup(format!(
                 "rows of {} {} don't show who wrote them, so statements are sent as written there; lines --@ in the \
                  scripts say what they read and write",
                 target.database.product.name, target.database.version
             ))
         })?;
-        previews.push(preview(work, design.seed(), target, &catalog)?);
+        previews.push(preview(work, design.seed(), &site, &catalog)?);
     }
     Ok(previews)
 }

@@ -98,8 +98,9 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let recorded = how_recorded(options, settings, target, &mut workload)?;
     let judging = Judging::default();
     let judged = !matches!(recorded, Recorded::Nothing);
+    let site = target.site();
     let measurement = Measurement {
-        target,
+        site: &site,
         sources: &settings.sources,
         level: settings.level,
         strict: false,
@@ -126,7 +127,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
     let mut watch =
         Watch { every, show: &mut |elapsed, progress| eprintln!("{}", lines.line(elapsed, &progress)) };
-    let second = recorded.second_source(options.observe, target)?;
+    let second = recorded.second_source(options.observe, &site)?;
     let mut measured = measurement.run(&job, 1, &Messages::aloud(&say), &mut watch)?;
     let mut text = summary(options, settings, &tables, &job, &measured);
     if let Some(report) = measurement.judge(job, second, &mut measured) {
@@ -171,7 +172,7 @@ fn how_recorded(
         return Ok(Recorded::Nothing);
     }
     let catalog = match options.observe {
-        Observe::Rows | Observe::Wal => catalog(target)?,
+        Observe::Rows | Observe::Wal => catalog(&target.site())?,
         Observe::Annotations => None,
     };
     let recorded = recorded(workload, &settings.spec, options.observe, catalog.as_ref());
@@ -317,7 +318,7 @@ fn prepare_tables(options: &RunOptions, settings: &RunSettings, target: &Target)
                 WorkloadTables::Pgbench { options: options.tables.at_scale(scale), functions: Vec::new() }
             }
         };
-        tables.make(target)?;
+        tables.make(&target.site())?;
         return Ok(unknown(scale));
     }
     if let Some(chosen) = settings.sources.checked() {
@@ -409,7 +410,7 @@ fn document(
 fn plan(options: &RunOptions, settings: &RunSettings, target: &Target, scale: u32) -> Plan {
     let spec = &settings.spec;
     let (time, transactions) = match settings.stop {
-        StopCondition::Time(time) => (Some(time.as_secs_f64()), None),
+        StopCondition::Time(time) | StopCondition::Turn(time) => (Some(time.as_secs_f64()), None),
         StopCondition::Transactions(count) => (None, Some(count)),
     };
     let (rate, think_time) = match spec.pacing {

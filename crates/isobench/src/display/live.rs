@@ -30,10 +30,23 @@ pub struct Live {
     pub title: String,
     /// The figures of the running cell; `None` before its clients work.
     pub speed: Option<Speed>,
+    /// The cells that take turns; empty if one works alone.
+    pub turns: Vec<Turning>,
     /// The wait events of its sessions, with the number of sessions, in descending order.
     pub waits: Vec<(String, u32)>,
     /// The cells measured so far.
     pub results: Vec<Measured>,
+}
+
+/// What a cell that takes turns has done so far in this round.
+#[derive(Debug, Clone, Default)]
+pub struct Turning {
+    /// The cell.
+    pub name: String,
+    /// Committed transactions per second of its own turns.
+    pub tps: f64,
+    /// Share of the attempts that ended in a conflict.
+    pub conflict_ratio: f64,
 }
 
 /// The rounds of one cell so far.
@@ -72,6 +85,7 @@ impl Live {
         ];
         match &self.speed {
             Some(speed) => lines.extend(self.about(speed)),
+            None if !self.turns.is_empty() => lines.extend(self.about_turns()),
             None if self.title.is_empty() => {}
             None => lines.push("  making tables, connecting, checking".to_owned()),
         }
@@ -119,10 +133,25 @@ impl Live {
         bar(self.done, self.cells)
     }
 
-    fn about(&self, speed: &Speed) -> Vec<String> {
-        let latency = speed.latency_ms.map_or_else(|| "–".to_owned(), |latency| format!("{latency:.2} ms"));
+    /// A line for each cell that takes turns.
+    fn about_turns(&self) -> Vec<String> {
+        let longest = self.turns.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
+        let line = |cell: &Turning| {
+            let (tps, conflicts) = (cell.tps, cell.conflict_ratio * 100.0);
+            format!("  {:longest$} {tps:>8.0} tps, {conflicts:>3.0} % conflicts", cell.name)
+        };
+        self.turns.iter().map(line).chain(self.sessions()).collect()
+    }
+
+    /// What sessions wait for. Without wait events from the server, the line is omitted.
+    fn sessions(&self) -> Option<String> {
         let waits: Vec<String> =
             self.waits.iter().take(WAITS).map(|(event, sessions)| format!("{sessions} {event}")).collect();
+        (!waits.is_empty()).then(|| format!("  sessions  {}", waits.join(", ")))
+    }
+
+    fn about(&self, speed: &Speed) -> Vec<String> {
+        let latency = speed.latency_ms.map_or_else(|| "–".to_owned(), |latency| format!("{latency:.2} ms"));
         let mut lines = vec![
             format!(
                 "  committed {:>8.0} per s, mean {:.0}  {}",
@@ -138,10 +167,7 @@ impl Live {
             ),
             format!("  latency   {latency:>8} mean"),
         ];
-        // Without wait events from the server, the line is omitted.
-        if !waits.is_empty() {
-            lines.push(format!("  sessions  {}", waits.join(", ")));
-        }
+        lines.extend(self.sessions());
         lines
     }
 
@@ -246,6 +272,31 @@ mod tests {
                 "  repeatable read, 8 clients      192 tps,  70 % conflicts, 1 round",
             ]
         );
+    }
+
+    #[test]
+    fn cells_that_take_turns_have_a_line_each() {
+        let turning = |name: &str, tps, conflict_ratio| Turning { name: name.to_owned(), tps, conflict_ratio };
+        let live = Live {
+            title: "round 3/5, 2 cells in turns".to_owned(),
+            speed: None,
+            turns: vec![
+                turning("read committed, 8 clients", 4012.4, 0.0),
+                turning("serializable, 8 clients", 933.0, 0.4),
+            ],
+            results: Vec::new(),
+            ..running()
+        };
+        assert_eq!(
+            live.lines(24, 100)[1..],
+            [
+                "round 3/5, 2 cells in turns",
+                "  read committed, 8 clients     4012 tps,   0 % conflicts",
+                "  serializable, 8 clients        933 tps,  40 % conflicts",
+                "  sessions  5 Lock/tuple, 2 Lock/transactionid, 1 CPU, 1 IO/WalSync",
+            ]
+        );
+        assert_eq!(live.line(60), "7/15, 1m 4s left  round 3/5, 2 cells in turns");
     }
 
     #[test]
