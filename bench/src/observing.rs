@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use isobench_database::{Database, InitOptions, detect, init};
-use isobench_observer::{LocalServer, Observer, ObserverOptions, Processes};
+use isobench_observer::{LocalServer, Observer, ObserverOptions, Part, Processes};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_runner::{
@@ -88,8 +88,8 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     connection.close();
     let processes = Processes::find(LocalServer::Postmaster(server.pid()), None)?;
     let observer = observer(plan, &options, &database);
-    observer.before_sessions();
-    observer.end();
+    observer.before_sessions(Part(0));
+    observer.end(Part(0));
     options.options = Some(format!("-cdefault_transaction_isolation={}", case.level.replace(' ', "\\ ")));
     let connect = |_| Connection::open(&options).map(|connection| (connection, ()));
     let job = classified(case, workload(case)?, &database);
@@ -97,7 +97,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     let (mut fleet, _) = Fleet::open(&job, &connect)?;
     let mut interval = |observed: bool| -> Result<Interval, Failure> {
         if observed {
-            observer.begin();
+            observer.begin(Part(0));
         }
         let begin = (processes.cpu().unwrap_or_default(), cpu_of(&own));
         let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
@@ -106,7 +106,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
             fleet.run(&job, StopCondition::Time(plan.time), &Control::new(), &report, watch, &mut [])?;
         let (cpu, own) = (processes.cpu().unwrap_or_default() - begin.0, cpu_of(&own) - begin.1);
         if observed {
-            observer.end();
+            observer.end(Part(0));
         }
         let committed = outcome.ledger().transactions.committed;
         if committed == 0 {
@@ -124,7 +124,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
         pairs.push(if pair % 2 == 0 { (first, second) } else { (second, first) });
     }
     drop(fleet);
-    let observed = observer.after_sessions();
+    let observed = observer.after_sessions(Part(0));
     for note in &observed.notes {
         eprintln!("note: {note}");
     }

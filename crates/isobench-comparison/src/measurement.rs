@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_observer::Observer;
+use isobench_observer::{Observer, Part};
 use isobench_pgbench::load::{LoadError, Loaded, load};
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_report::Round;
@@ -27,6 +27,9 @@ use crate::server_side::{OwnWork, server_side};
 use crate::sessions::{self, Opened};
 use crate::target::Target;
 use crate::workload::Sources;
+
+/// The observer's number of a measurement: they come one after the other.
+const PART: Part = Part(0);
 
 /// One measurement, except for the job of its clients.
 pub struct Measurement<'a> {
@@ -159,7 +162,7 @@ impl Measurement<'_> {
         let (left, transactions) =
             sessions::leave(fleet.into_sessions(connector.options()), database.product);
         own.admin(0, transactions);
-        let observed = self.observer.map(Observer::after_sessions);
+        let observed = self.observer.map(|observer| observer.after_sessions(PART));
         let mut round = round(job, &run, number, messages.errors(), cpu);
         round.connect_s = Some(connecting.as_secs_f64());
         round.levels_named.clone_from(&run.levels);
@@ -214,9 +217,9 @@ impl Measurement<'_> {
         }
     }
 
-    fn observe(&self, step: fn(&Observer)) {
+    fn observe(&self, step: fn(&Observer, Part)) {
         if let Some(observer) = self.observer {
-            step(observer);
+            step(observer, PART);
         }
     }
 

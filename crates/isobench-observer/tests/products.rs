@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use isobench_database::Database;
-use isobench_observer::{Observed, Observer, ObserverOptions, OwnCounts};
+use isobench_observer::{Observed, Observer, ObserverOptions, OwnCounts, Part};
 use isobench_pgwire::{ConnectOptions, Host};
 use isobench_testkit::h2::H2;
 use isobench_testkit::installed::skip;
@@ -18,10 +18,10 @@ fn quiet(options: ConnectOptions, database: &Database) -> Observer {
 
 /// Calls all methods in their order.
 fn once(observer: &Observer) -> Observed {
-    observer.before_sessions();
-    observer.begin();
-    observer.end();
-    observer.after_sessions()
+    observer.before_sessions(Part(0));
+    observer.begin(Part(0));
+    observer.end(Part(0));
+    observer.after_sessions(Part(0))
 }
 
 #[test]
