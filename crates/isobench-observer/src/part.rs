@@ -140,6 +140,13 @@ impl MeasuredPart {
         (connected && since.elapsed() > REPORTS_BY_ITSELF).then_some(LONG_REST)
     }
 
+    /// Notes the reason why this part may have got counts of another one.
+    pub fn is_disturbed(&mut self, why: &'static str) {
+        self.inexact = Some(why);
+        // The main process takes over the CPU time of a session that ends, all of it.
+        self.slices.cpu_unknown |= why == ENDED_WHILE_RESTING;
+    }
+
     fn misses_sessions(&self, edge: &Edge) -> bool {
         let (Some(clients), Some(present)) = (&self.clients, &edge.present) else { return false };
         clients.iter().any(|pid| !present.contains(pid))
@@ -217,5 +224,103 @@ impl SliceSums {
     pub fn processes(&self) -> Option<ServerProcesses> {
         let cpu_s = self.cpu_s.filter(|_| !self.cpu_unknown)?;
         Some(ServerProcesses { cpu_s, memory_bytes: self.memory })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(commits: f64, own: u64, present: &[u32]) -> Edge {
+        let counters = CounterReading::from([((0, String::new(), 0), commits)]);
+        Edge {
+            own: (own, 0),
+            counters,
+            commits: Some(commits),
+            tables: None,
+            present: Some(present.to_vec()),
+        }
+    }
+
+    /// A part whose sessions 7 and 8 rest for so long.
+    fn resting(time: Duration) -> MeasuredPart {
+        let mut part = MeasuredPart { others: vec![5], ..MeasuredPart::default() };
+        part.open(Some(edge(10.0, 1, &[5])));
+        part.see(Some(&[5, 6, 7, 8]), &[6]);
+        part.close(&edge(14.0, 2, &[5, 6, 7, 8]));
+        part.turn = Turn::Resting(Instant::now().checked_sub(time).expect("a machine that is up"));
+        part
+    }
+
+    #[test]
+    fn windows_are_added_without_what_is_in_between() {
+        let mut part = resting(Duration::ZERO);
+        part.open(Some(edge(100.0, 20, &[7, 8])));
+        part.close(&edge(103.0, 25, &[7, 8]));
+        let facts = part.counts(0, false, None);
+        assert_eq!((facts.own_committed, facts.reset, facts.inexact), (6, false, None));
+        assert_eq!((facts.others, part.clients.as_deref()), (1, Some(&[7, 8][..])));
+        part.close(&edge(999.0, 99, &[]));
+        assert_eq!(part.counts(0, false, None).own_committed, 6, "it rests already");
+    }
+
+    #[test]
+    fn a_reset_in_a_window_is_remembered_and_one_in_between_does_no_harm() {
+        let mut part = resting(Duration::ZERO);
+        part.open(Some(edge(1.0, 3, &[7, 8])));
+        part.close(&edge(5.0, 3, &[7, 8]));
+        assert!(!part.counts(0, false, None).reset);
+        part.open(Some(edge(5.0, 3, &[7, 8])));
+        part.close(&edge(2.0, 3, &[7, 8]));
+        part.open(Some(edge(2.0, 3, &[7, 8])));
+        part.close(&edge(200.0, 3, &[7, 8]));
+        assert!(part.counts(0, false, None).reset);
+    }
+
+    #[test]
+    fn a_long_rest_is_a_reason_for_both_parts() {
+        let present = edge(0.0, 0, &[5, 7, 8]);
+        assert_eq!(resting(Duration::ZERO).disturbed(&present), None);
+        let long = REPORTS_BY_ITSELF + Duration::from_secs(1);
+        let mut part = resting(long);
+        assert_eq!(part.disturbed(&present), Some(LONG_REST));
+        part.open(Some(present.clone()));
+        assert_eq!(part.inexact, Some(LONG_REST));
+        assert_eq!(part.disturbed(&present), None, "it acts itself");
+        assert_eq!(part.counts(0, false, Some("by nodes")).inexact, Some("by nodes"));
+    }
+
+    #[test]
+    fn sessions_that_end_in_anothers_window_are_a_reason_once() {
+        let mut part = resting(REPORTS_BY_ITSELF + Duration::from_secs(1));
+        let mut other = resting(Duration::ZERO);
+        other.slices.begin(CounterReading::new(), Some(1.0));
+        other.slices.end(&CounterReading::new(), Some(3.5));
+        assert!(other.slices.processes().is_some_and(|used| (used.cpu_s - 2.5).abs() < 1e-9));
+        let without = edge(0.0, 0, &[5]);
+        let why = part.disturbed(&without);
+        assert_eq!((why, part.inexact), (Some(ENDED_WHILE_RESTING), Some(ENDED_WHILE_RESTING)));
+        other.is_disturbed(why.unwrap());
+        assert_eq!(other.slices.processes(), None, "it includes all that they have used");
+        assert_eq!(part.disturbed(&without), None, "nobody is left who could report");
+    }
+
+    #[test]
+    fn slices_are_added() {
+        let mut slices = SliceSums::default();
+        slices.end(&CounterReading::new(), Some(9.0));
+        assert_eq!((slices.processes(), slices.memory_is_due()), (None, false), "none has begun");
+        for begin in [1.0, 5.0] {
+            slices.begin(CounterReading::new(), Some(begin));
+            assert!(slices.is_open());
+            slices.end(&CounterReading::new(), Some(begin + 0.5));
+        }
+        assert!(slices.memory_is_due() && !slices.is_open());
+        slices.set_memory(Some(4096));
+        let used = ServerProcesses { cpu_s: 1.0, memory_bytes: Some(4096) };
+        assert_eq!((slices.processes(), slices.memory_is_due()), (Some(used), false));
+        slices.begin(CounterReading::new(), Some(7.0));
+        slices.end(&CounterReading::new(), None);
+        assert_eq!(slices.processes(), None, "a part of the CPU time is none");
     }
 }

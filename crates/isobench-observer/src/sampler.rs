@@ -230,3 +230,48 @@ impl Sampler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_time_of_slices_passes() {
+        let day = Duration::from_hours(24);
+        let mut schedule = SampleSchedule::new(day, day, SESSIONS_SHARE);
+        let due = schedule.due().expect("it runs");
+        schedule.run(false);
+        assert_eq!(schedule.due(), None);
+        let Due::In(left) = schedule.due else { panic!("it stands still") };
+        assert!(left <= day);
+        schedule.run(false);
+        schedule.run(true);
+        // It has stood still for a moment.
+        assert!(schedule.due().is_some_and(|later| later >= due));
+        schedule.run(true);
+        schedule.due = Due::In(Duration::ZERO);
+        schedule.run(true);
+        assert!(schedule.due().is_some_and(|due| due <= Instant::now()), "what was missed comes at once");
+    }
+
+    #[test]
+    fn the_measured_time_is_that_of_all_slices() {
+        let mut sampler = Sampler::default();
+        let (capabilities, options) = (Capabilities::default(), ObserverOptions::default());
+        assert_eq!(sampler.measured(Instant::now()), None);
+        sampler.before = Duration::from_secs(40);
+        for _ in 0..3 {
+            sampler.begin(&capabilities, &options);
+            let began = sampler.began.expect("a slice");
+            let before = sampler.before;
+            assert_eq!(
+                sampler.measured(began + Duration::from_secs(2)),
+                Some(before + Duration::from_secs(2))
+            );
+            sampler.end();
+            assert_eq!(sampler.measured(Instant::now()), None);
+            assert!(sampler.before >= before);
+        }
+        assert!(sampler.due().is_none());
+    }
+}

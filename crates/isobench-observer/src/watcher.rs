@@ -206,6 +206,11 @@ impl Watcher {
         others.flat_map(|(_, state)| state.clients.iter().flatten().copied()).collect()
     }
 
+    /// The CPU time of the server's processes so far, without those that rest.
+    fn cpu(&self, part: Part) -> Option<f64> {
+        self.processes?.cpu_except(&self.of_other_parts(part))
+    }
+
     /// True if what the part's sessions do is counted: always, unless they take turns with others'
     /// on a server whose counters can't tell them apart.
     fn counts(&self, part: Part) -> bool {
@@ -254,7 +259,7 @@ impl Watcher {
         };
         let counters = edge.counters.clone();
         self.open_window(part, edge);
-        let cpu = self.processes.and_then(Processes::cpu);
+        let cpu = self.cpu(part);
         let (capabilities, options) = (&self.capabilities, &self.options);
         let state = self.parts.entry(part).or_default();
         state.slices.begin(counters, cpu);
@@ -272,7 +277,7 @@ impl Watcher {
     }
 
     fn end(&mut self, part: Part) {
-        let cpu = self.processes.and_then(Processes::cpu);
+        let cpu = self.cpu(part);
         self.part(part).sampler.end();
         let edge = self.read_if_counted(part, false);
         self.end_slice(part, &edge, cpu);
@@ -313,7 +318,7 @@ impl Watcher {
         if matches!(self.part(part).turn, Turn::Resting(_)) {
             return;
         }
-        let cpu = self.processes.filter(|_| self.part(part).slices.is_open()).and_then(Processes::cpu);
+        let cpu = if self.part(part).slices.is_open() { self.cpu(part) } else { None };
         let state = self.part(part);
         state.sampler.end();
         state.takes_turns = true;
@@ -331,8 +336,8 @@ impl Watcher {
         self.part(part).close(edge);
         let others = self.parts.iter_mut().filter(|(other, _)| **other != part);
         let disturbed = others.filter_map(|(_, state)| state.disturbed(edge)).last();
-        if disturbed.is_some() {
-            self.part(part).inexact = disturbed;
+        if let Some(why) = disturbed {
+            self.part(part).is_disturbed(why);
         }
     }
 
