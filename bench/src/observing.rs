@@ -135,6 +135,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     let mean = |value: fn(&Interval) -> f64| {
         pairs.iter().map(|(_, without)| value(without)).sum::<f64>() / pairs.len() as f64
     };
+    let measured = plan.time.as_secs_f64() * f64::from(plan.pairs);
     let own = pairs.iter().map(|(with, _)| with.own).sum::<f64>() / pairs.len() as f64;
     Ok(format!(
         "{:36} {:24} {:24} {:>8.3} % {:>9.0} {:>8.1} µs {:>6.1} {:>6.1}",
@@ -144,13 +145,13 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
         own * 1e2,
         mean(|interval| interval.tps),
         mean(|interval| interval.cpu),
-        observed.at_s.len() as f64 / plan.time.as_secs_f64(),
-        observed.lock_samples as f64 / plan.time.as_secs_f64(),
+        observed.at_s.len() as f64 / measured,
+        observed.lock_samples as f64 / measured,
     ))
 }
 
 /// The heading of the table. The last columns are those without the observer, and the number of
-/// samples of sessions and locks per second in the last observed interval.
+/// samples of sessions and locks per second in the observed intervals.
 pub fn heading() -> String {
     format!(
         "{:36} {:24} {:24} {:>10} {:>9} {:>11} {:>6} {:>6}",
