@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use isobench_database::{Database, InitOptions, detect, init};
-use isobench_observer::{LocalServer, Observer, ObserverOptions, Processes};
+use isobench_observer::{LocalServer, Observer, ObserverOptions, Part, Processes};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_runner::{
@@ -88,8 +88,8 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     connection.close();
     let processes = Processes::find(LocalServer::Postmaster(server.pid()), None)?;
     let observer = observer(plan, &options, &database);
-    observer.before_sessions();
-    observer.end();
+    observer.before_sessions(Part(0));
+    observer.end(Part(0));
     options.options = Some(format!("-cdefault_transaction_isolation={}", case.level.replace(' ', "\\ ")));
     let connect = |_| Connection::open(&options).map(|connection| (connection, ()));
     let job = classified(case, workload(case)?, &database);
@@ -97,7 +97,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     let (mut fleet, _) = Fleet::open(&job, &connect)?;
     let mut interval = |observed: bool| -> Result<Interval, Failure> {
         if observed {
-            observer.begin();
+            observer.begin(Part(0));
         }
         let begin = (processes.cpu().unwrap_or_default(), cpu_of(&own));
         let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
@@ -106,7 +106,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
             fleet.run(&job, StopCondition::Time(plan.time), &Control::new(), &report, watch, &mut [])?;
         let (cpu, own) = (processes.cpu().unwrap_or_default() - begin.0, cpu_of(&own) - begin.1);
         if observed {
-            observer.end();
+            observer.end(Part(0));
         }
         let committed = outcome.ledger().transactions.committed;
         if committed == 0 {
@@ -124,7 +124,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
         pairs.push(if pair % 2 == 0 { (first, second) } else { (second, first) });
     }
     drop(fleet);
-    let observed = observer.after_sessions();
+    let observed = observer.after_sessions(Part(0));
     for note in &observed.notes {
         eprintln!("note: {note}");
     }
@@ -135,6 +135,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
     let mean = |value: fn(&Interval) -> f64| {
         pairs.iter().map(|(_, without)| value(without)).sum::<f64>() / pairs.len() as f64
     };
+    let measured = plan.time.as_secs_f64() * f64::from(plan.pairs);
     let own = pairs.iter().map(|(with, _)| with.own).sum::<f64>() / pairs.len() as f64;
     Ok(format!(
         "{:36} {:24} {:24} {:>8.3} % {:>9.0} {:>8.1} µs {:>6.1} {:>6.1}",
@@ -144,13 +145,13 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
         own * 1e2,
         mean(|interval| interval.tps),
         mean(|interval| interval.cpu),
-        observed.at_s.len() as f64 / plan.time.as_secs_f64(),
-        observed.lock_samples as f64 / plan.time.as_secs_f64(),
+        observed.at_s.len() as f64 / measured,
+        observed.lock_samples as f64 / measured,
     ))
 }
 
 /// The heading of the table. The last columns are those without the observer, and the number of
-/// samples of sessions and locks per second in the last observed interval.
+/// samples of sessions and locks per second in the observed intervals.
 pub fn heading() -> String {
     format!(
         "{:36} {:24} {:24} {:>10} {:>9} {:>11} {:>6} {:>6}",

@@ -113,7 +113,7 @@ impl CellMeasurer<'_> {
         let measurements: Vec<Option<Measurement<'_>>> = entrants
             .iter()
             .enumerate()
-            .map(|(place, entrant)| failures.keep(place, self.measurement(entrant.as_ref()?)))
+            .map(|(place, entrant)| failures.keep(place, self.measurement(entrant.as_ref()?, place)))
             .collect();
         let jobs: Vec<Option<Job>> = measurements
             .iter()
@@ -131,7 +131,8 @@ impl CellMeasurer<'_> {
                     let show =
                         &mut |elapsed, progress| follow(BlockStep::WarmingUp(place, elapsed, progress));
                     let mut watch = Watch { every: WATCH_EVERY, show };
-                    failures.keep(place, measurement.start(job, &messages[place], &mut watch))
+                    let started = measurement.start(job, &messages[place], &mut watch);
+                    failures.keep(place, started.inspect(Started::rest))
                 },
             ));
         }
@@ -140,7 +141,11 @@ impl CellMeasurer<'_> {
         let ended: Vec<Option<Measured>> = started
             .into_iter()
             .enumerate()
-            .map(|(place, started)| failures.keep(place, started?.end(block.number)))
+            .map(|(place, started)| {
+                let started = started?;
+                started.wake();
+                failures.keep(place, started.end(block.number))
+            })
             .collect();
         let judged: Vec<Option<(Measured, Option<String>)>> = measurements
             .into_iter()

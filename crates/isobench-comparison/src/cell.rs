@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use isobench_isolation::EffectiveLevel;
 use isobench_observation::Catalog;
-use isobench_observer::Observer;
+use isobench_observer::{Observer, Part};
 use isobench_report::{Observation, RelationSize, Round};
 use isobench_runner::{Control, Job, RunProgress, RunSpec, RunWorkload, Watch};
 
@@ -237,7 +237,7 @@ impl<'a> CellMeasurer<'a> {
         watch: &mut dyn FnMut(Duration, RunProgress),
     ) -> Outcome<MeasuredCell> {
         let (entrant, workload) = self.enter(cell, number, prepared)?;
-        let measurement = self.measurement(&entrant)?;
+        let measurement = self.measurement(&entrant, 0)?;
         let job = self.measured_job(&measurement, cell, workload)?;
         let messages = Messages::kept(self.say);
         let mut watch = Watch { every: WATCH_EVERY, show: watch };
@@ -265,11 +265,11 @@ impl<'a> CellMeasurer<'a> {
         Ok((Entrant { cell: *cell, site, ready, recorded, history }, workload))
     }
 
-    /// The measurement of a cell.
+    /// The measurement of a cell; `place` is its number among those that take turns.
     ///
     /// # Errors
     /// The user's conditions can't be read.
-    pub(crate) fn measurement<'m>(&'m self, entrant: &'m Entrant) -> Outcome<Measurement<'m>> {
+    pub(crate) fn measurement<'m>(&'m self, entrant: &'m Entrant, place: usize) -> Outcome<Measurement<'m>> {
         let (design, work) = (self.design, &self.design.works[entrant.cell.work]);
         let kept = matches!(work.tables, Tables::Kept(_));
         Ok(Measurement {
@@ -296,7 +296,7 @@ impl<'a> CellMeasurer<'a> {
             judging: self.judging,
             recorded: &entrant.recorded,
             history: entrant.history.clone(),
-            observer: self.observer(&entrant.cell),
+            observer: self.observer(&entrant.cell).map(|observer| (observer, Part(place))),
             control: self.control,
         })
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_observer::Observer;
+use isobench_observer::{Observer, Part};
 use isobench_pgbench::load::{LoadError, Loaded, load};
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_report::Round;
@@ -59,8 +59,8 @@ pub struct Measurement<'a> {
     pub recorded: &'a Recorded,
     /// The file of the history.
     pub history: Option<PathBuf>,
-    /// Watches the server.
-    pub observer: Option<&'a Observer>,
+    /// Watches the server, and this measurement's number among those that take turns.
+    pub observer: Option<(&'a Observer, Part)>,
     /// Requests to stop.
     pub control: &'a Control,
 }
@@ -208,9 +208,9 @@ impl Measurement<'_> {
         }
     }
 
-    fn observe(&self, step: fn(&Observer)) {
-        if let Some(observer) = self.observer {
-            step(observer);
+    fn observe(&self, step: fn(&Observer, Part)) {
+        if let Some((observer, part)) = self.observer {
+            step(observer, part);
         }
     }
 
@@ -262,7 +262,9 @@ impl Started<'_> {
         let loaded = load(&mut self.fleet, job, stop, control, &report, watch, log);
         let Loaded { outcome, logged } = loaded.map_err(not_loaded)?;
         self.cpu += cpu_seconds() - cpu;
-        self.measurement.observe(Observer::end);
+        // The next turn is another measurement's.
+        let turn = matches!(stop, StopCondition::Turn(_));
+        self.measurement.observe(if turn { Observer::rest } else { Observer::end });
         self.own.clients(&outcome);
         if outcome.aborted > 0 {
             // The sessions may be unusable because the server doesn't answer.
@@ -275,6 +277,16 @@ impl Started<'_> {
             (run @ None, _) => *run = Some(outcome),
         }
         Ok(())
+    }
+
+    /// Lets the clients rest while others act.
+    pub fn rest(&self) {
+        self.measurement.observe(Observer::rest);
+    }
+
+    /// Ends a rest before [`Started::end`].
+    pub fn wake(&self) {
+        self.measurement.observe(Observer::wake);
     }
 
     /// The sum of the measured parts so far; `None` before the first.
@@ -300,7 +312,7 @@ impl Started<'_> {
         let (left, transactions) =
             sessions::leave(fleet.into_sessions(connector.options()), database.product);
         own.admin(0, transactions);
-        let observed = measurement.observer.map(Observer::after_sessions);
+        let observed = measurement.observer.map(|(observer, part)| observer.after_sessions(part));
         let mut round = round(job, &run, number, messages.errors(), self.cpu);
         round.connect_s = Some(connecting.as_secs_f64());
         round.levels_named.clone_from(&run.levels);

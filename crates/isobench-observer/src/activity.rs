@@ -6,6 +6,7 @@
 
 use isobench_pgwire::Rows;
 
+use crate::edge::Arm;
 use crate::observed::{Sample, SessionCounts, WaitRow};
 use crate::session::{ObserverSession, Refusal};
 
@@ -39,6 +40,12 @@ pub fn prepare(session: &mut ObserverSession, database: &str) -> Result<(), Refu
 pub fn look(session: &mut ObserverSession, others: &[u32]) -> Result<SessionCounts, Refusal> {
     let rows = session.query(&format!("execute isobench_activity('{{{}}}')", list(others)))?;
     Ok(sessions(&rows))
+}
+
+/// The query of [`pids`] as a part of one of several views.
+pub fn arm(database: &str) -> Arm {
+    let from = CLIENTS.replace("{database}", database);
+    Arm { name: Some("pid".to_owned()), columns: Vec::new(), from, sums: false }
 }
 
 /// The process ids of all client sessions in the database except our own.

@@ -8,7 +8,7 @@ use isobench_database::products::{COCKROACHDB, POSTGRESQL, YUGABYTEDB};
 use crate::counters::Counters;
 use crate::session::{ObserverSession, Refusal};
 use crate::views::{COCKROACHDB_VIEWS, POSTGRESQL_VIEWS};
-use crate::{activity, locks, scans};
+use crate::{activity, edge, locks, scans};
 
 /// The observations that are possible.
 #[derive(Debug, Default)]
@@ -21,6 +21,10 @@ pub struct Capabilities {
     pub sees_tables: bool,
     /// The counters that can be read.
     pub counters: Counters,
+    /// The OID of the database, where all readings can be prepared as one statement.
+    pub oid: Option<String>,
+    /// They are.
+    pub reads_at_once: bool,
     /// The way to make the server count our own transactions.
     pub flush: Option<Flush>,
     /// The process of our session and its start, in seconds since 1970.
@@ -98,6 +102,20 @@ impl Capabilities {
         sight
     }
 
+    /// The reason why the counts of sessions that take turns can't be told apart, if they can't.
+    pub fn mixes_turns(&self) -> Option<&'static str> {
+        match self.flush {
+            Some(Flush::Function) => None,
+            Some(Flush::Wait) => Some("PostgreSQL before version 15 counts a transaction too late"),
+            None => self.inexact,
+        }
+    }
+
+    /// Prepares one statement for all readings, after those that are refused are known.
+    pub fn prepare_reading(&mut self, session: &mut ObserverSession) {
+        self.reads_at_once = self.oid.as_ref().is_some_and(|oid| edge::prepare(session, self, oid).is_ok());
+    }
+
     /// The most visits of autovacuum to our database in that time.
     pub fn autovacuum_visits(&self, time: Duration) -> u64 {
         self.naptime.map_or(0, |naptime| {
@@ -150,6 +168,7 @@ impl Explored {
             return;
         }
         self.locks(session, &database);
+        self.capabilities.oid = Some(database);
         match scans::read(session) {
             Ok(_) => self.capabilities.sees_tables = true,
             Err(refusal) => self.cant("pg_stat_user_tables", refusal),

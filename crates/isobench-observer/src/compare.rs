@@ -56,6 +56,8 @@ pub(crate) struct ServerCounts {
     pub autovacuum_visits: u64,
     /// Some sessions hadn't ended when the counters were read, or that couldn't be seen.
     pub incomplete: bool,
+    /// The counts fell meanwhile, and may have risen again since.
+    pub reset: bool,
     /// The reason why the statistics can't be exact.
     pub inexact: Option<&'static str>,
 }
@@ -111,8 +113,8 @@ fn judge(
     let servers = whole(change);
     let mut row =
         CountComparison { what, ours, servers, agrees: ours == servers, explanation: String::new() };
-    if change < 0.0 {
-        row.agrees = false;
+    if change < 0.0 || facts.reset {
+        (row.agrees, row.servers) = (false, 0);
         "the server's statistics were reset meanwhile, or it was restarted".clone_into(&mut row.explanation);
         return row;
     }
@@ -225,6 +227,9 @@ mod tests {
     fn a_reset_is_no_agreement() {
         let rows = judged(-5.0, 5.0, &ServerCounts::default());
         assert!(!rows[0].0 && rows[0].1.contains("reset"), "{rows:?}");
+        let facts = ServerCounts { reset: true, ..ServerCounts::default() };
+        let rows = judged(106.0, 5.0, &facts);
+        assert!(rows.iter().all(|row| !row.0 && row.1.contains("reset")), "it only looks equal: {rows:?}");
     }
 
     #[test]

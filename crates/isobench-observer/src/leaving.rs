@@ -18,11 +18,13 @@ const UNSEEN: Duration = Duration::from_millis(250);
 /// some ten milliseconds; if it were taken to stay, its end would be counted as a client's.
 const STAYING: Duration = Duration::from_millis(250);
 
-/// The sessions that exist now and stay; empty if they can't be seen.
-pub fn settled(session: &mut ObserverSession) -> Vec<u32> {
+/// The sessions that exist now and stay, except those that are `known` to; empty if they can't be
+/// seen.
+pub fn settled(session: &mut ObserverSession, known: &[u32]) -> Vec<u32> {
     let until = Instant::now() + STAYING;
     loop {
-        let present = activity::pids(session).unwrap_or_default();
+        let mut present = activity::pids(session).unwrap_or_default();
+        present.retain(|pid| !known.contains(pid));
         if present.is_empty() || Instant::now() > until {
             return present;
         }

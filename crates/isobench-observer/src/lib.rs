@@ -6,14 +6,32 @@
 //! run, and nothing waits for long.
 //!
 //! ```text
-//! before_sessions()   the counters for the comparison; the sessions connected already
+//! before_sessions(part)   opens a window; the sessions connected already
 //!     clients connect, warm up
-//!     begin()         samples are kept from here; the counters, the processes' CPU
+//!     begin(part)         a slice: samples are kept from here; the counters, the processes' CPU
 //!     …
-//!     end()           the same again
+//!     end(part)           the same again
 //!     clients leave
-//! after_sessions()    waits until the server has counted everything; returns [`Observed`]
+//! after_sessions(part)    waits until the server has counted everything; returns [`Observed`]
 //! ```
+//!
+//! Several parts can take turns. Then each has windows, during which only its own sessions act, and
+//! in them slices, which are measured. What is counted is added up over windows and over slices.
+//!
+//! ```text
+//! before_sessions(a) … rest(a)    clients connect, warm up; they stay connected and idle
+//! before_sessions(b) … rest(b)
+//! begin(a) … rest(a)              a window with one slice
+//! begin(b) … rest(b)
+//! begin(b) … end(b) … rest(b)     more happens in the window than in the slice
+//! begin(a) … rest(a)
+//! wake(a) … after_sessions(a)     a window in which the clients leave
+//! wake(b) … after_sessions(b)
+//! ```
+//!
+//! A session of PostgreSQL tells what it has done at the end of a later transaction, or when it
+//! ends, which is always in a window of its own part; unless it rests for ten seconds, and that is
+//! an explanation in the comparison of counts.
 //!
 //! It must not know what is measured, nor how a result is written.
 //!
@@ -22,10 +40,12 @@
 //! | `observed`, `compare` | the results; the server's counts beside our own |
 //! | `options` | the options of an observer |
 //! | `observer` | the handle of the thread |
-//! | `watcher` | the thread: commands, and samples between them |
+//! | `watcher` | the thread: commands, and samples between them; whose turn it is |
+//! | `part` | a measured part: sums over its windows and slices |
+//! | `edge` | all readings at the edge of a window, in one answer |
 //! | `session` | the connection, with a limit for everything, and a count of its own transactions |
 //! | `capabilities` | the possible observations, by product, version and rights |
-//! | `views`, `counters` | the counters and their views, as a table; reading and subtracting them |
+//! | `views`, `counters` | the counters and their views, as a table; reading them, adding up differences |
 //! | `activity`, `locks` | the queries of a sample |
 //! | `scans` | the use of each table |
 //! | `sampler` | taking samples when they are due |
@@ -37,11 +57,13 @@ mod activity;
 mod capabilities;
 mod compare;
 mod counters;
+mod edge;
 mod leaving;
 mod locks;
 mod observed;
 mod observer;
 mod options;
+mod part;
 mod processes;
 mod sampler;
 mod sampling_interval;
@@ -58,5 +80,6 @@ pub use observed::{
 };
 pub use observer::Observer;
 pub use options::{ObserverOptions, OpenSession};
+pub use part::Part;
 pub use processes::{LocalServer, Processes};
 pub use views::{COCKROACHDB_VIEWS, CounterColumn, CounterSource, CounterView, POSTGRESQL_VIEWS};

@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 use crate::compare::{CountComparison, OwnCounts, ServerCounts, compare};
 use crate::counters::Counter;
 
-/// The observations of the server around one measured part.
+/// The observations of the server around one measured part, which may consist of slices, as the
+/// parts of several cells that take turns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observed {
-    /// Time of each sample, in seconds from [`begin`](crate::Observer::begin).
+    /// Time of each sample, in seconds of measured time: from [`begin`](crate::Observer::begin), without
+    /// the time between slices.
     pub at_s: Vec<f64>,
     /// Activity of the clients' sessions, one row for each state or wait event seen, the most
     /// frequent first.
@@ -22,11 +24,12 @@ pub struct Observed {
     /// Number of samples of the locks.
     pub lock_samples: u64,
     /// Increases of the server's counters between [`begin`](crate::Observer::begin) and
-    /// [`end`](crate::Observer::end). PostgreSQL's sessions report at most once a second, so both
+    /// [`end`](crate::Observer::end), summed over the slices. PostgreSQL's sessions report at most once a second, so both
     /// readings lag by up to a second.
     pub counters: Vec<Counter>,
     /// The same from [`before_sessions`](crate::Observer::before_sessions) to
-    /// [`after_sessions`](crate::Observer::after_sessions): exact, with connecting and warm-up.
+    /// [`after_sessions`](crate::Observer::after_sessions), summed over the windows of parts that take
+    /// turns: exact, with connecting and warm-up.
     pub whole: Vec<Counter>,
     /// The use of each table from [`before_sessions`](crate::Observer::before_sessions) to
     /// [`after_sessions`](crate::Observer::after_sessions), the most scanned first.
@@ -137,15 +140,15 @@ pub struct ServerProcesses {
     /// User and system time of all of them in the measured part, including those that ended in it,
     /// in seconds.
     pub cpu_s: f64,
-    /// Their proportional set size (PSS) right after the measured part, in bytes; `None` if it may
-    /// not be read.
+    /// Their proportional set size (PSS) right after the measured part, in bytes; of parts that take
+    /// turns, with the sessions of all of them. `None` if it may not be read.
     pub memory_bytes: Option<u64>,
 }
 
 /// One sample of the clients' sessions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
-    /// Seconds from the start of the measured part; `None` before it.
+    /// Seconds of measured time; `None` outside slices.
     pub at_s: Option<f64>,
     /// Sessions by activity.
     pub sessions: SessionCounts,

@@ -10,14 +10,16 @@ use isobench_database::Database;
 
 use crate::observed::{Observed, Sample};
 use crate::options::{ObserverOptions, OpenSession};
+use crate::part::Part;
 use crate::processes::LocalServer;
-use crate::watcher::{WatchCommand, Watcher};
+use crate::watcher::{Step, WatchCommand, Watcher};
 
 /// Observes the server from a thread of its own. Dropping it ends the thread and closes its
 /// session.
 ///
-/// One observer can serve any number of measured parts, one after the other. No method fails or
-/// panics, and none waits longer than [`ObserverOptions::patience`], whatever the server does:
+/// One observer can serve any number of measured parts, one after the other, or in turns: a part is
+/// made of windows, during which only its sessions act. At most one window is open at a time; if
+/// another part's still is, it is closed first. No method fails or panics, and none waits longer than [`ObserverOptions::patience`], whatever the server does:
 /// anything that couldn't be seen is missing in the result ([`Observed`]) and has a note there.
 #[derive(Debug)]
 pub struct Observer {
@@ -56,29 +58,46 @@ impl Observer {
         }
     }
 
-    /// Starts the comparison of counts. Must be called after all preparations, with their sessions
-    /// closed, right before the clients connect: sessions connected now aren't the clients'.
+    /// Starts a part, anew if there was one of that number: opens its first window, in which its
+    /// clients connect and warm up. Must be called after all preparations, with their sessions
+    /// closed, right before the clients connect: sessions connected now aren't the part's clients.
     /// Returns when the counters are read.
-    pub fn before_sessions(&self) {
-        self.ask(WatchCommand::BeforeSessions);
+    pub fn before_sessions(&self, part: Part) {
+        self.step(Step::BeforeSessions, part);
     }
 
-    /// Starts the measured part. Must be called right before it, with idle clients. Returns when
-    /// the counters are read; samples are kept from then on.
-    pub fn begin(&self) {
-        self.ask(WatchCommand::Begin);
+    /// Begins a slice of the measured part, and opens a window if the part rests. Must be called
+    /// right before it, with idle clients. Returns when the counters are read; samples are kept from
+    /// then on.
+    pub fn begin(&self, part: Part) {
+        self.step(Step::Begin, part);
     }
 
-    /// Ends the measured part. Must be called right after it. Returns when the counters are read.
-    pub fn end(&self) {
-        self.ask(WatchCommand::End);
+    /// Ends the slice; the window stays open. Must be called right after it. Returns when the
+    /// counters are read.
+    pub fn end(&self, part: Part) {
+        self.step(Step::End, part);
     }
 
-    /// Waits until the server has ended the clients' sessions, so that their counters are complete,
-    /// and returns all observations since [`begin`](Self::begin). Must be called after these
-    /// sessions are closed.
-    pub fn after_sessions(&self) -> Observed {
-        self.ask(WatchCommand::AfterSessions).unwrap_or_else(|| Observed {
+    /// Closes the window: the part's sessions stay connected and idle, outside a transaction, until
+    /// it is woken, so that others can act. Ends the slice if one is running, with the same readings,
+    /// which costs half of [`end`](Self::end) and then this. Returns when the counters are read.
+    pub fn rest(&self, part: Part) {
+        self.step(Step::Rest, part);
+    }
+
+    /// Opens a window without a slice: the part's sessions may act, and end. Must be called before
+    /// they are closed if the part rests. Returns when the counters are read, and, after the last
+    /// slice of several parts, the memory of the server's processes, once for all parts.
+    pub fn wake(&self, part: Part) {
+        self.step(Step::Wake, part);
+    }
+
+    /// Waits until the server has ended the part's sessions, so that their counters are complete,
+    /// and returns all observations of its slices and windows. Must be called after these sessions
+    /// are closed. The part is over then.
+    pub fn after_sessions(&self, part: Part) -> Observed {
+        self.ask(|reply| WatchCommand::AfterSessions(part, reply)).unwrap_or_else(|| Observed {
             notes: vec![
                 "the server wasn't observed to the end: its statistics didn't answer in time".to_owned(),
             ],
@@ -89,6 +108,10 @@ impl Observer {
     /// The latest sample of the clients' sessions, for a live display; `None` before the first.
     pub fn latest(&self) -> Option<Sample> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn step(&self, step: Step, part: Part) {
+        self.ask(|reply| WatchCommand::Step(step, part, reply));
     }
 
     /// Sends a command and waits for the answer; `None` if there is none in time.

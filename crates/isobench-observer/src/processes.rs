@@ -1,7 +1,8 @@
 //! CPU time and memory of the server's processes from `/proc`, if they run on this machine.
 
 use isobench_pgwire::{Address, Host};
-use procfs::process::{Process, all_processes};
+use procfs::FromRead;
+use procfs::process::{Process, Stat, all_processes};
 
 /// The way to find a server on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,12 +66,21 @@ impl Processes {
     /// CPU time of all processes so far in seconds, including those that have ended. Kernels report
     /// it in hundredths of a second for each process.
     pub fn cpu(self) -> Option<f64> {
-        let main = Process::new(self.postmaster).and_then(|process| process.stat()).ok()?;
+        self.cpu_except(&[])
+    }
+
+    /// The same without the processes of these sessions, which are idle: reading it takes some time
+    /// for each process.
+    pub(crate) fn cpu_except(self, idle: &[u32]) -> Option<f64> {
+        let main = stat(self.postmaster)?;
         let reaped = main.cutime.max(0).unsigned_abs() + main.cstime.max(0).unsigned_abs();
         let mut ticks = main.utime + main.stime + reaped;
         for child in self.children() {
+            if u32::try_from(child).is_ok_and(|pid| idle.contains(&pid)) {
+                continue;
+            }
             // A process that is ending at this moment is in the main process' sum next time.
-            if let Ok(stat) = child.stat() {
+            if let Some(stat) = stat(child) {
                 ticks += stat.utime + stat.stime;
             }
         }
@@ -81,18 +91,34 @@ impl Processes {
     /// bytes; `None` if they may not be read. The kernel walks through all their pages for it.
     pub fn memory(self) -> Option<u64> {
         let main = Process::new(self.postmaster).ok();
-        let sum: Option<u64> = self.children().chain(main).map(|process| pss(&process)).sum();
+        let children = self.children().into_iter().filter_map(|child| Process::new(child).ok());
+        let sum: Option<u64> = children.chain(main).map(|process| pss(&process)).sum();
         sum.filter(|bytes| *bytes > 0)
     }
 
-    fn children(self) -> impl Iterator<Item = Process> {
-        let postmaster = self.postmaster;
-        all_processes()
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok)
-            .filter(move |process| process.stat().is_ok_and(|stat| stat.ppid == postmaster))
+    /// The children of the main process, which has one thread.
+    fn children(self) -> Vec<i32> {
+        let main = Process::new(self.postmaster).and_then(|process| process.task_main_thread());
+        let Ok(main) = main else { return Vec::new() };
+        // While one of them ends, another one may be missing in the kernel's list; hardly twice.
+        let Ok(mut children) = main.children() else { return self.search_children() };
+        children.extend(main.children().unwrap_or_default());
+        children.sort_unstable();
+        children.dedup();
+        children.into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect()
     }
+
+    /// The same from a list of all processes, for a kernel without that list.
+    fn search_children(self) -> Vec<i32> {
+        let all = all_processes().into_iter().flatten().filter_map(Result::ok);
+        let own = |process: &Process| process.stat().is_ok_and(|stat| stat.ppid == self.postmaster);
+        all.filter(own).map(|process| process.pid()).collect()
+    }
+}
+
+/// The state of a process; `None` if it has ended.
+fn stat(pid: i32) -> Option<Stat> {
+    Stat::from_file(format!("/proc/{pid}/stat")).ok()
 }
 
 /// The proportional set size in bytes: 0 for a process that has ended, `None` if it may not be
@@ -146,5 +172,25 @@ mod tests {
         let processes = Processes::find(LocalServer::Postmaster(std::process::id()), None).unwrap();
         assert!(processes.cpu().unwrap() >= 0.0);
         assert!(processes.memory().is_none_or(|bytes| bytes > 0));
+    }
+
+    #[test]
+    fn the_kernels_list_of_children_has_all_of_them() {
+        use std::io::Read;
+        use std::process::{Command, Stdio};
+        // They end with the input.
+        let script = "exec 3<&0; cat <&3 & cat <&3 & cat <&3 & echo started; wait";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        shell.stdout.take().unwrap().read_exact(&mut [0; 8]).unwrap();
+        let processes = Processes { postmaster: i32::try_from(shell.id()).unwrap() };
+        let children = processes.children();
+        assert_eq!(children.len(), 3);
+        assert_eq!(children, processes.search_children());
+        assert!(children.iter().all(|pid| stat(*pid).unwrap().ppid == processes.postmaster));
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert!(processes.children().is_empty());
     }
 }

@@ -1,5 +1,5 @@
 //! Takes the samples of a measured part when they are due: of the sessions often, of the locks less
-//! often.
+//! often. Only the time of its slices counts: in between, nothing is due.
 //!
 //! Not here: the queries (`activity`, `locks`), and the start and end of a part (`watcher`).
 
@@ -37,27 +37,59 @@ pub struct Sampler {
     sessions: Option<SampleSchedule>,
     locks_schedule: Option<SampleSchedule>,
     locks_every: Duration,
-    /// Samples are kept since this instant.
+    /// Samples have been kept.
+    started: bool,
+    /// Samples are kept since this instant, the beginning of the slice.
     began: Option<Instant>,
+    /// The length of the slices before.
+    before: Duration,
     notes: Vec<String>,
 }
 
 /// The schedule of a kind of samples.
 struct SampleSchedule {
-    due: Instant,
+    due: Due,
     interval: SamplingInterval,
+}
+
+/// When the next sample is due.
+#[derive(Clone, Copy)]
+enum Due {
+    At(Instant),
+    /// After so much time of the next slices.
+    In(Duration),
 }
 
 impl SampleSchedule {
     fn new(first: Duration, most: Duration, share: u32) -> SampleSchedule {
-        SampleSchedule { due: Instant::now() + first, interval: SamplingInterval::new(first, most, share) }
+        SampleSchedule {
+            due: Due::At(Instant::now() + first),
+            interval: SamplingInterval::new(first, most, share),
+        }
+    }
+
+    /// The time until the next sample goes on, or stands still.
+    fn run(&mut self, runs: bool) {
+        let now = Instant::now();
+        self.due = match (self.due, runs) {
+            (Due::In(left), true) => Due::At(now + left),
+            (Due::At(due), false) => Due::In(due.saturating_duration_since(now)),
+            (due, _) => due,
+        };
+    }
+
+    fn due(&self) -> Option<Instant> {
+        match self.due {
+            Due::At(due) => Some(due),
+            Due::In(_) => None,
+        }
     }
 
     /// Schedules the sample after one that started at `began`: after the interval, or after
     /// `least`.
     fn next(&mut self, began: Instant, cost: Duration, least: Duration) {
         self.interval.took(cost);
-        self.due = began + self.interval.gap().max(least);
+        self.due = Due::At(began + self.interval.gap().max(least));
     }
 }
 
@@ -68,14 +100,27 @@ impl Sampler {
             capabilities.sees_sessions.then(|| SampleSchedule::new(options.every, SELDOM, SESSIONS_SHARE));
     }
 
-    /// Keeps samples from now on.
+    /// Keeps samples from now on: a slice begins. What was due in the last one is due in this one.
     pub fn begin(&mut self, capabilities: &Capabilities, options: &ObserverOptions) {
-        *self = Sampler { locks_every: options.locks_every, ..Sampler::default() };
-        self.look(capabilities, options);
-        let first = options.locks_every / LOCKS_FIRST;
-        self.locks_schedule =
-            capabilities.sees_locks.then(|| SampleSchedule::new(first, LOCKS_SELDOM, LOCKS_SHARE));
+        self.end();
+        if !std::mem::replace(&mut self.started, true) {
+            self.locks_every = options.locks_every;
+            self.look(capabilities, options);
+            let first = options.locks_every / LOCKS_FIRST;
+            self.locks_schedule =
+                capabilities.sees_locks.then(|| SampleSchedule::new(first, LOCKS_SELDOM, LOCKS_SHARE));
+        }
+        self.schedules().for_each(|schedule| schedule.run(true));
         self.began = Some(Instant::now());
+    }
+
+    fn schedules(&mut self) -> impl Iterator<Item = &mut SampleSchedule> {
+        self.sessions.iter_mut().chain(&mut self.locks_schedule)
+    }
+
+    /// The measured time so far; `None` outside slices.
+    fn measured(&self, now: Instant) -> Option<Duration> {
+        self.began.map(|began| self.before + now.saturating_duration_since(began))
     }
 
     /// Looks up the relations whose locks were sampled, after the end of the measured part, while
@@ -87,14 +132,16 @@ impl Sampler {
         }
     }
 
-    /// Stops sampling.
+    /// Stops sampling: the slice has ended, if there was one.
     pub fn end(&mut self) {
-        (self.sessions, self.locks_schedule, self.began) = (None, None, None);
+        self.before = self.measured(Instant::now()).unwrap_or(self.before);
+        self.began = None;
+        self.schedules().for_each(|schedule| schedule.run(false));
     }
 
     /// The instant at which the next sample is due.
     pub fn due(&self) -> Option<Instant> {
-        self.sessions.as_ref().map(|schedule| schedule.due)
+        self.sessions.as_ref().and_then(SampleSchedule::due)
     }
 
     /// Samples the sessions except `others`, and the locks if they are due. Returns the sample of
@@ -110,8 +157,8 @@ impl Sampler {
         let took = began.elapsed();
         let sample = match looked {
             Ok(sessions) => {
-                let at_s = self.began.map(|begin| (began + took / 2).saturating_duration_since(begin));
-                Some(Sample { at_s: at_s.map(|at| at.as_secs_f64()), sessions })
+                let at_s = self.measured(began + took / 2).map(|at| at.as_secs_f64());
+                Some(Sample { at_s, sessions })
             }
             Err(refusal) => {
                 if self.refused(refusal, "sessions") {
@@ -136,13 +183,13 @@ impl Sampler {
 
     fn sample_locks(&mut self, session: &mut ObserverSession, capabilities: &mut Capabilities) {
         let now = Instant::now();
-        let (Some(begin), Some(schedule)) = (self.began, &mut self.locks_schedule) else { return };
-        if now < schedule.due {
+        let (Some(measured), Some(schedule)) = (self.measured(now), &mut self.locks_schedule) else { return };
+        if schedule.due().is_none_or(|due| now < due) {
             return;
         }
-        let looked = self.locks.look(session, (now - begin).as_secs_f64());
+        let looked = self.locks.look(session, measured.as_secs_f64());
         let cost = now.elapsed().saturating_sub(session.round_trip);
-        schedule.next(now, cost, (now - begin).min(self.locks_every));
+        schedule.next(now, cost, measured.min(self.locks_every));
         self.spent += cost;
         if let Err(refusal) = looked
             && self.refused(refusal, "locks")
@@ -181,5 +228,50 @@ impl Sampler {
             notes: self.notes,
             ..Observed::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_time_of_slices_passes() {
+        let day = Duration::from_hours(24);
+        let mut schedule = SampleSchedule::new(day, day, SESSIONS_SHARE);
+        let due = schedule.due().expect("it runs");
+        schedule.run(false);
+        assert_eq!(schedule.due(), None);
+        let Due::In(left) = schedule.due else { panic!("it stands still") };
+        assert!(left <= day);
+        schedule.run(false);
+        schedule.run(true);
+        // It has stood still for a moment.
+        assert!(schedule.due().is_some_and(|later| later >= due));
+        schedule.run(true);
+        schedule.due = Due::In(Duration::ZERO);
+        schedule.run(true);
+        assert!(schedule.due().is_some_and(|due| due <= Instant::now()), "what was missed comes at once");
+    }
+
+    #[test]
+    fn the_measured_time_is_that_of_all_slices() {
+        let mut sampler = Sampler::default();
+        let (capabilities, options) = (Capabilities::default(), ObserverOptions::default());
+        assert_eq!(sampler.measured(Instant::now()), None);
+        sampler.before = Duration::from_secs(40);
+        for _ in 0..3 {
+            sampler.begin(&capabilities, &options);
+            let began = sampler.began.expect("a slice");
+            let before = sampler.before;
+            assert_eq!(
+                sampler.measured(began + Duration::from_secs(2)),
+                Some(before + Duration::from_secs(2))
+            );
+            sampler.end();
+            assert_eq!(sampler.measured(Instant::now()), None);
+            assert!(sampler.before >= before);
+        }
+        assert!(sampler.due().is_none());
     }
 }

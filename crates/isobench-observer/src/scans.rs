@@ -7,15 +7,26 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::Rows;
 
+use crate::edge::Arm;
 use crate::observed::TableUse;
 use crate::session::{ObserverSession, Refusal};
 
-/// Tables of the same name in several schemas are one, as in the names of locks.
-const QUERY: &str = "select relname, sum(seq_scan), sum(seq_tup_read), sum(idx_scan), sum(n_tup_ins), \
-    sum(n_tup_upd), sum(n_tup_hot_upd) from pg_catalog.pg_stat_user_tables group by 1";
-
 /// The number of counters of a table.
 const COUNTERS: usize = 6;
+
+/// The counters of a table.
+const COLUMNS: [&str; COUNTERS] = [
+    "sum(seq_scan)",
+    "sum(seq_tup_read)",
+    "sum(idx_scan)",
+    "sum(n_tup_ins)",
+    "sum(n_tup_upd)",
+    "sum(n_tup_hot_upd)",
+];
+
+/// Tables of the same name in several schemas are one, as in the names of locks.
+const NAME: &str = "relname";
+const FROM: &str = "from pg_catalog.pg_stat_user_tables";
 
 /// More tables than this aren't kept, so that a database with thousands of them doesn't fill the
 /// result.
@@ -29,42 +40,84 @@ pub type ScanReading = BTreeMap<String, [u64; COUNTERS]>;
 /// # Errors
 /// [`Refusal`].
 pub fn read(session: &mut ObserverSession) -> Result<ScanReading, Refusal> {
-    session.query(QUERY).map(|rows| take(&rows))
+    let query = format!("select {NAME}, {} {FROM} group by 1", COLUMNS.join(", "));
+    session.query(&query).map(|rows| take(&rows))
+}
+
+/// The same as a part of a query of several views.
+pub fn arm() -> Arm {
+    Arm {
+        name: Some(NAME.to_owned()),
+        columns: COLUMNS.map(str::to_owned).to_vec(),
+        from: FROM.to_owned(),
+        sums: true,
+    }
 }
 
 fn take(rows: &Rows) -> ScanReading {
-    let number = |text: Option<&Option<String>>| {
-        // Null where there is no index.
-        text.and_then(Option::as_ref).and_then(|text| text.parse().ok()).unwrap_or(0)
-    };
     let entry = |row: &Vec<Option<String>>| {
-        let name = row.first()?.clone()?;
-        Some((name, std::array::from_fn(|place| number(row.get(place + 1)))))
+        let (name, values) = row.split_first()?;
+        Some((name.clone()?, numbers(values)))
     };
     rows.rows.iter().filter_map(entry).collect()
 }
 
-/// The use of each table between two readings, the most scanned first. Tables that weren't used,
-/// and those that only one reading has, are left out.
-pub fn difference(before: &ScanReading, after: &ScanReading) -> Vec<TableUse> {
-    let used = |(name, end): (&String, &[u64; COUNTERS])| {
-        let begin = before.get(name)?;
-        let change: [u64; COUNTERS] = std::array::from_fn(|place| end[place].saturating_sub(begin[place]));
-        let [seq_scans, seq_rows, index_scans, inserted, updated, hot_updated] = change;
-        change.iter().any(|change| *change > 0).then(|| TableUse {
-            table: name.clone(),
-            seq_scans,
-            seq_rows,
-            index_scans,
-            inserted,
-            updated,
-            hot_updated,
-        })
-    };
-    let mut tables: Vec<TableUse> = after.iter().filter_map(used).collect();
-    tables.sort_by_key(|table| std::cmp::Reverse(table.seq_scans.saturating_add(table.index_scans)));
-    tables.truncate(MOST);
-    tables
+/// The counters of a table from the columns of its row.
+pub fn numbers(values: &[Option<String>]) -> [u64; COUNTERS] {
+    // Null where there is no index.
+    let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok()).unwrap_or(0);
+    std::array::from_fn(|place| values.get(place).map_or(0, number))
+}
+
+/// The use of tables between readings, added up.
+#[derive(Debug, Default)]
+pub struct ScanSums {
+    sums: ScanReading,
+    /// A reading is missing.
+    unknown: bool,
+}
+
+impl ScanSums {
+    /// Adds what was counted between two readings, of the tables that both have.
+    pub fn add(&mut self, before: Option<&ScanReading>, after: Option<&ScanReading>) {
+        let Some((before, after)) = before.zip(after) else {
+            self.unknown = true;
+            return;
+        };
+        for (name, end) in after {
+            let Some(begin) = before.get(name) else { continue };
+            if begin == end {
+                continue;
+            }
+            let sums = self.sums.entry(name.clone()).or_default();
+            for ((sum, begin), end) in sums.iter_mut().zip(begin).zip(end) {
+                *sum += end.saturating_sub(*begin);
+            }
+        }
+    }
+
+    /// The tables that were used, the most scanned first; none if a reading is missing.
+    pub fn into_uses(self) -> Vec<TableUse> {
+        if self.unknown {
+            return Vec::new();
+        }
+        let used = |(table, change): (String, [u64; COUNTERS])| {
+            let [seq_scans, seq_rows, index_scans, inserted, updated, hot_updated] = change;
+            change.iter().any(|change| *change > 0).then_some(TableUse {
+                table,
+                seq_scans,
+                seq_rows,
+                index_scans,
+                inserted,
+                updated,
+                hot_updated,
+            })
+        };
+        let mut tables: Vec<TableUse> = self.sums.into_iter().filter_map(used).collect();
+        tables.sort_by_key(|table| std::cmp::Reverse(table.seq_scans.saturating_add(table.index_scans)));
+        tables.truncate(MOST);
+        tables
+    }
 }
 
 #[cfg(test)]
@@ -100,7 +153,19 @@ mod tests {
             ..TableUse::default()
         };
         let big = TableUse { table: "big".to_owned(), index_scans: 10, ..TableUse::default() };
-        assert_eq!(difference(&before, &after), [big, account]);
+        assert_eq!(uses(&[(&before, &after)]), [big.clone(), account.clone()]);
+        let twice = uses(&[(&before, &after), (&before, &after)]);
+        assert_eq!((twice[0].index_scans, twice[1].seq_rows), (20, 800));
+        let mut sums = ScanSums::default();
+        sums.add(Some(&before), Some(&after));
+        sums.add(Some(&before), None);
+        assert_eq!(sums.into_uses(), [], "half of the use is none");
+    }
+
+    fn uses(windows: &[(&ScanReading, &ScanReading)]) -> Vec<TableUse> {
+        let mut sums = ScanSums::default();
+        windows.iter().for_each(|(before, after)| sums.add(Some(before), Some(after)));
+        sums.into_uses()
     }
 
     #[test]
@@ -108,7 +173,7 @@ mod tests {
         let reading = |count: u64| -> ScanReading {
             (0..100).map(|table: u64| (format!("t{table:03}"), [count * table, 0, 0, 0, 0, 0])).collect()
         };
-        let found = difference(&reading(0), &reading(1));
+        let found = uses(&[(&reading(0), &reading(1))]);
         assert_eq!(found.len(), MOST);
         assert_eq!((found[0].table.as_str(), found[0].seq_scans), ("t099", 99));
     }

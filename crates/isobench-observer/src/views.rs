@@ -6,6 +6,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::edge::Arm;
+
 /// A view with counters.
 #[derive(Debug)]
 pub struct CounterView {
@@ -65,7 +67,23 @@ const fn metric(name: &'static str, meaning: &'static str) -> CounterColumn {
 impl CounterView {
     /// The query: the row's name if there is one, then the columns in their order.
     pub fn query(&self) -> String {
-        let columns = self.columns.iter().map(|column| {
+        let all: Vec<String> = self.row.map(str::to_owned).into_iter().chain(self.columns()).collect();
+        let group = if self.row.is_some() { " group by 1" } else { "" };
+        format!("select {} {}{group}", all.join(", "), self.from)
+    }
+
+    /// The same as a part of a query of several views.
+    pub(crate) fn arm(&self) -> Arm {
+        Arm {
+            name: self.row.map(str::to_owned),
+            columns: self.columns().collect(),
+            from: self.from.to_owned(),
+            sums: self.row.is_some(),
+        }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = String> {
+        self.columns.iter().map(|column| {
             let name = column.name;
             match column.source {
                 CounterSource::Own => name.to_owned(),
@@ -73,10 +91,7 @@ impl CounterView {
                 CounterSource::Sql(sql) => sql.to_owned(),
                 CounterSource::Metric => format!("sum(case when name = '{name}' then value end)"),
             }
-        });
-        let all: Vec<String> = self.row.map(str::to_owned).into_iter().chain(columns).collect();
-        let group = if self.row.is_some() { " group by 1" } else { "" };
-        format!("select {} {}{group}", all.join(", "), self.from)
+        })
     }
 }
 

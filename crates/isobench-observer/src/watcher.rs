@@ -1,7 +1,10 @@
-//! The thread: executes the handle's commands, and takes samples in between.
+//! The thread: executes the handle's commands, and takes samples in between. At most one part's
+//! window is open at any time.
 //!
-//! Not here: the samples (`sampler`), and the queries (`activity`, `locks`, `counters`).
+//! Not here: the samples (`sampler`), the queries (`activity`, `locks`, `counters`, `edge`), and
+//! the sums of a part (`part`).
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -11,27 +14,32 @@ use isobench_database::Database;
 
 use crate::activity;
 use crate::capabilities::{Capabilities, Explored};
-use crate::compare::ServerCounts;
-use crate::counters::{CounterReading, Unreadable};
+use crate::counters::Unreadable;
+use crate::edge::{self, Edge};
 use crate::leaving;
-use crate::observed::{Observed, Sample, ServerProcesses};
+use crate::observed::{Observed, Sample};
 use crate::options::{ObserverOptions, OpenSession};
+use crate::part::{MeasuredPart, Part, Turn};
 use crate::processes::{LocalServer, Processes};
-use crate::sampler::Sampler;
-use crate::scans::{self, ScanReading};
-use crate::session::{ObserverSession, Refusal};
+use crate::session::ObserverSession;
 
-/// A command of the handle, with the channel for the answer.
+/// A command of the handle for a part, with the channel for the answer.
 #[derive(Debug)]
 pub enum WatchCommand {
-    /// [`crate::Observer::before_sessions`].
-    BeforeSessions(Sender<()>),
-    /// [`crate::Observer::begin`].
-    Begin(Sender<()>),
-    /// [`crate::Observer::end`].
-    End(Sender<()>),
+    /// A step.
+    Step(Step, Part, Sender<()>),
     /// [`crate::Observer::after_sessions`].
-    AfterSessions(Sender<Observed>),
+    AfterSessions(Part, Sender<Observed>),
+}
+
+/// A method of [`crate::Observer`] without a result.
+#[derive(Debug, Clone, Copy)]
+pub enum Step {
+    BeforeSessions,
+    Begin,
+    End,
+    Rest,
+    Wake,
 }
 
 /// The longest wait for commands of a thread with nothing else to do.
@@ -45,32 +53,15 @@ pub struct Watcher {
     options: ObserverOptions,
     latest: Arc<Mutex<Option<Sample>>>,
     session: ObserverSession,
+    /// The number of sessions that were opened.
+    opened: u64,
     capabilities: Capabilities,
     processes: Option<Processes>,
     /// Notes that remain true.
     standing: Vec<String>,
-    part: MeasuredPart,
-}
-
-/// The state of one measured part and its sessions.
-#[derive(Default)]
-struct MeasuredPart {
-    /// Sessions have been opened that can be sampled.
-    open: bool,
-    /// Sessions that were connected before the clients.
-    others: Vec<u32>,
-    /// The clients that were connected at the end; `None` if they couldn't be seen.
-    clients: Option<Vec<u32>>,
-    since: Option<Instant>,
-    before: CounterReading,
-    tables_before: Option<ScanReading>,
-    own_before: (u64, u64),
-    begin: CounterReading,
-    end: CounterReading,
-    cpu: Option<f64>,
-    used: Option<ServerProcesses>,
-    sampler: Sampler,
-    notes: Vec<String>,
+    parts: BTreeMap<Part, MeasuredPart>,
+    /// The part whose sessions may act.
+    acting: Option<Part>,
 }
 
 impl Watcher {
@@ -89,10 +80,12 @@ impl Watcher {
             options,
             latest,
             session: ObserverSession::none(""),
+            opened: 0,
             capabilities: Capabilities::default(),
             processes: None,
             standing: Vec::new(),
-            part: MeasuredPart::default(),
+            parts: BTreeMap::new(),
+            acting: None,
         }
     }
 
@@ -100,10 +93,8 @@ impl Watcher {
     pub fn run(mut self, commands: &Receiver<WatchCommand>) {
         self.open();
         loop {
-            let wait = match self.part.sampler.due() {
-                Some(due) => due.saturating_duration_since(Instant::now()),
-                None => IDLE,
-            };
+            let due = self.acting.and_then(|part| self.parts.get(&part)?.sampler.due());
+            let wait = due.map_or(IDLE, |due| due.saturating_duration_since(Instant::now()));
             match commands.recv_timeout(wait) {
                 Ok(command) => self.execute(command),
                 Err(RecvTimeoutError::Timeout) => self.sample(),
@@ -115,20 +106,18 @@ impl Watcher {
     fn execute(&mut self, command: WatchCommand) {
         // If the handle has given up, nobody receives the answer.
         match command {
-            WatchCommand::BeforeSessions(reply) => {
-                self.before_sessions();
+            WatchCommand::Step(step, part, reply) => {
+                match step {
+                    Step::BeforeSessions => self.before_sessions(part),
+                    Step::Begin => self.begin(part),
+                    Step::End => self.end(part),
+                    Step::Rest => self.rest(part),
+                    Step::Wake => self.wake(part),
+                }
                 let _ = reply.send(());
             }
-            WatchCommand::Begin(reply) => {
-                self.begin();
-                let _ = reply.send(());
-            }
-            WatchCommand::End(reply) => {
-                self.end();
-                let _ = reply.send(());
-            }
-            WatchCommand::AfterSessions(reply) => {
-                let observed = self.after_sessions();
+            WatchCommand::AfterSessions(part, reply) => {
+                let observed = self.after_sessions(part);
                 let _ = reply.send(observed);
             }
         }
@@ -156,6 +145,7 @@ impl Watcher {
         if !self.session.is_open() {
             return;
         }
+        self.opened += 1;
         let Explored { capabilities, notes } = Capabilities::explore(&mut self.session, &self.database);
         self.capabilities = capabilities;
         self.standing = notes;
@@ -166,11 +156,17 @@ impl Watcher {
             }
         }
         // A first reading shows the views that may not be read.
-        self.read();
+        self.read(None);
+        self.capabilities.prepare_reading(&mut self.session);
     }
 
-    fn read(&mut self) -> CounterReading {
-        let (standing, passing) = (&mut self.standing, &mut self.part.notes);
+    /// Reads everything; what can't be read this time is noted for the part.
+    fn read(&mut self, part: Option<Part>) -> Edge {
+        let own = (self.session.committed, self.session.rolled_back);
+        let mut unused = Vec::new();
+        let passing =
+            part.and_then(|part| self.parts.get_mut(&part)).map_or(&mut unused, |part| &mut part.notes);
+        let standing = &mut self.standing;
         let mut note = |unreadable: Unreadable| {
             let Unreadable { what, why, for_good } = unreadable;
             let (notes, once) = if for_good { (&mut *standing, "") } else { (&mut *passing, " this time") };
@@ -179,39 +175,13 @@ impl Watcher {
                 notes.push(text);
             }
         };
-        self.capabilities.counters.read(&mut self.session, &mut note)
+        Edge { own, ..edge::read(&mut self.session, &mut self.capabilities, &mut note) }
     }
 
-    fn before_sessions(&mut self) {
-        if !self.session.is_open() {
-            self.open();
-        }
-        self.part = MeasuredPart { open: true, ..MeasuredPart::default() };
-        if self.capabilities.sees_sessions {
-            self.part.others = leaving::settled(&mut self.session);
-        }
+    /// Reads everything after the server has counted our own transactions.
+    fn read_edge(&mut self, part: Part) -> Edge {
         self.flush();
-        self.part.own_before = (self.session.committed, self.session.rolled_back);
-        self.part.since = Some(Instant::now());
-        self.part.before = self.read();
-        self.part.tables_before = self.tables();
-        self.part.sampler.look(&self.capabilities, &self.options);
-    }
-
-    /// Reads how each table was used so far.
-    fn tables(&mut self) -> Option<ScanReading> {
-        if !self.capabilities.sees_tables {
-            return None;
-        }
-        match scans::read(&mut self.session) {
-            Ok(reading) => Some(reading),
-            Err(Refusal::Never(why) | Refusal::Now(why)) => {
-                self.part.notes.push(format!("pg_stat_user_tables can't be read this time: {why}"));
-                None
-            }
-            // Reported once, with its reason, at the end.
-            Err(Refusal::Lost) => None,
-        }
+        self.read(Some(part))
     }
 
     /// Makes the server count our own transactions so far, including the one that does it.
@@ -224,79 +194,224 @@ impl Watcher {
         }
     }
 
-    fn begin(&mut self) {
-        if !self.part.open {
-            // Without a call of `before_sessions` every session is taken for a client's.
-            self.part = MeasuredPart { open: true, ..MeasuredPart::default() };
-        }
-        self.part.begin = self.read();
-        self.part.sampler.begin(&self.capabilities, &self.options);
-        self.part.cpu = self.processes.and_then(Processes::cpu);
+    /// The state of a part. Without a call of `before_sessions` every session is taken for a
+    /// client's.
+    fn part(&mut self, part: Part) -> &mut MeasuredPart {
+        self.parts.entry(part).or_default()
     }
 
-    fn end(&mut self) {
-        let cpu = self.processes.and_then(Processes::cpu);
-        self.part.sampler.end();
-        self.part.end = self.read();
-        let clients =
-            if self.capabilities.sees_sessions { activity::pids(&mut self.session).ok() } else { None };
-        let others = &self.part.others;
-        self.part.clients =
-            clients.map(|pids| pids.into_iter().filter(|pid| !others.contains(pid)).collect());
-        if let (Some(processes), Some(begin), Some(end)) = (self.processes, self.part.cpu, cpu) {
-            // A child whose end the main process hasn't noticed yet may be missing for a moment.
-            let cpu_s = (end - begin).max(0.0);
-            self.part.used = Some(ServerProcesses { cpu_s, memory_bytes: processes.memory() });
+    /// The sessions that belong to other parts.
+    fn of_other_parts(&self, part: Part) -> Vec<u32> {
+        let others = self.parts.iter().filter(|(other, _)| **other != part);
+        others.flat_map(|(_, state)| state.clients.iter().flatten().copied()).collect()
+    }
+
+    /// The CPU time of the server's processes so far, without those that rest.
+    fn cpu(&self, part: Part) -> Option<f64> {
+        self.processes?.cpu_except(&self.of_other_parts(part))
+    }
+
+    /// True if what the part's sessions do is counted: always, unless they take turns with others'
+    /// on a server whose counters can't tell them apart.
+    fn counts(&self, part: Part) -> bool {
+        let takes_turns = self.parts.get(&part).is_some_and(|part| part.takes_turns);
+        !(takes_turns && self.capabilities.mixes_turns().is_some())
+    }
+
+    fn before_sessions(&mut self, part: Part) {
+        if !self.session.is_open() {
+            self.open();
         }
+        self.parts.remove(&part);
+        self.displace(part);
+        let mut state = MeasuredPart { session: self.opened, ..MeasuredPart::default() };
+        if self.capabilities.sees_sessions {
+            let known = self.of_other_parts(part);
+            state.others = leaving::settled(&mut self.session, &known);
+        }
+        state.since = Some(Instant::now());
+        state.sampler.look(&self.capabilities, &self.options);
+        self.parts.insert(part, state);
+        let edge = self.read_edge(part);
+        self.part(part).open(Some(edge));
+        self.acting = Some(part);
+    }
+
+    /// Lets the part rest whose window is still open, if it is another one. Its sessions may just be
+    /// ending.
+    fn displace(&mut self, part: Part) {
+        let Some(other) = self.acting.take().filter(|other| *other != part) else { return };
+        let Some(state) = self.parts.get(&other) else { return };
+        if self.capabilities.sees_sessions {
+            let known = [&state.others[..], &self.of_other_parts(other)].concat();
+            leaving::settled(&mut self.session, &known);
+        }
+        self.rest(other);
+    }
+
+    fn begin(&mut self, part: Part) {
+        self.displace(part);
+        let rests = matches!(self.part(part).turn, Turn::Resting(_));
+        let edge = match self.counts(part) {
+            false => Edge::default(),
+            true if rests => self.read_edge(part),
+            true => self.read(Some(part)),
+        };
+        let counters = edge.counters.clone();
+        self.open_window(part, edge);
+        let cpu = self.cpu(part);
+        let (capabilities, options) = (&self.capabilities, &self.options);
+        let state = self.parts.entry(part).or_default();
+        state.slices.begin(counters, cpu);
+        state.sampler.begin(capabilities, options);
+    }
+
+    /// Opens a window with this reading, unless it is open already.
+    fn open_window(&mut self, part: Part, edge: Edge) {
+        self.acting = Some(part);
+        let counts = self.counts(part);
+        let state = self.part(part);
+        if matches!(state.turn, Turn::Resting(_)) {
+            state.open(counts.then_some(edge));
+        }
+    }
+
+    fn end(&mut self, part: Part) {
+        let cpu = self.cpu(part);
+        self.part(part).sampler.end();
+        let edge = self.read_if_counted(part, false);
+        self.end_slice(part, &edge, cpu);
+        if !self.part(part).takes_turns {
+            self.read_memory(part);
+        }
+    }
+
+    /// Reads everything, or only which sessions there are if nothing is counted.
+    fn read_if_counted(&mut self, part: Part, flush: bool) -> Edge {
+        if self.counts(part) {
+            return if flush { self.read_edge(part) } else { self.read(Some(part)) };
+        }
+        let sees = self.capabilities.sees_sessions;
+        Edge { present: if sees { activity::pids(&mut self.session).ok() } else { None }, ..Edge::default() }
+    }
+
+    fn end_slice(&mut self, part: Part, edge: &Edge, cpu: Option<f64>) {
+        let of_other_parts = self.of_other_parts(part);
+        let state = self.part(part);
+        state.slices.end(&edge.counters, cpu);
+        state.see(edge.present.as_deref(), &of_other_parts);
+    }
+
+    /// Reads the memory of the server's processes if a slice has ended since the last time. If parts
+    /// take turns, it is the same for all of them.
+    fn read_memory(&mut self, part: Part) {
+        let Some(processes) = self.processes else { return };
+        if self.part(part).slices.memory_is_due() {
+            let memory = processes.memory();
+            let resting = |state: &&mut MeasuredPart| matches!(state.turn, Turn::Resting(_));
+            self.parts.values_mut().filter(resting).for_each(|state| state.slices.set_memory(memory));
+            self.part(part).slices.set_memory(memory);
+        }
+    }
+
+    fn rest(&mut self, part: Part) {
+        if matches!(self.part(part).turn, Turn::Resting(_)) {
+            return;
+        }
+        let cpu = if self.part(part).slices.is_open() { self.cpu(part) } else { None };
+        let state = self.part(part);
+        state.sampler.end();
+        state.takes_turns = true;
+        let edge = self.read_if_counted(part, true);
+        self.end_slice(part, &edge, cpu);
+        self.close_window(part, &edge);
+        if !self.counts(part) {
+            self.part(part).uncount();
+        }
+    }
+
+    /// Closes the window with this reading. Sessions of other parts may have reported in it.
+    fn close_window(&mut self, part: Part, edge: &Edge) {
+        self.acting = self.acting.filter(|acting| *acting != part);
+        self.part(part).close(edge);
+        let others = self.parts.iter_mut().filter(|(other, _)| **other != part);
+        let disturbed = others.filter_map(|(_, state)| state.disturbed(edge)).last();
+        if let Some(why) = disturbed {
+            self.part(part).is_disturbed(why);
+        }
+    }
+
+    fn wake(&mut self, part: Part) {
+        self.displace(part);
+        self.read_memory(part);
+        if matches!(self.part(part).turn, Turn::Resting(_)) {
+            let edge = if self.counts(part) { self.read_edge(part) } else { Edge::default() };
+            self.open_window(part, edge);
+        }
+        self.acting = Some(part);
     }
 
     fn sample(&mut self) {
-        let part = &mut self.part;
-        let sample = part.sampler.sample(&mut self.session, &mut self.capabilities, &part.others);
+        let Some(part) = self.acting else { return };
+        let mut others = self.of_other_parts(part);
+        let Some(state) = self.parts.get_mut(&part) else { return };
+        others.extend(&state.others);
+        let sample = state.sampler.sample(&mut self.session, &mut self.capabilities, &others);
         if sample.is_some() {
             *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = sample;
         }
     }
 
-    fn after_sessions(&mut self) -> Observed {
-        self.part.sampler.end();
-        let left = leaving::left(&mut self.session, self.part.clients.as_deref());
-        self.flush();
-        let (committed, rolled_back) = (self.session.committed, self.session.rolled_back);
-        let after = self.read();
-        let tables_after = self.tables();
-        self.part.sampler.name_relations(&mut self.session);
-        let part = std::mem::take(&mut self.part);
-        let counts = part.since.filter(|_| self.session.is_open()).map(|since| ServerCounts {
-            own_committed: committed.saturating_sub(part.own_before.0),
-            own_rolled_back: rolled_back.saturating_sub(part.own_before.1),
-            others: part.others.len() as u64,
-            autovacuum_visits: self.capabilities.autovacuum_visits(since.elapsed()),
-            incomplete: !left,
-            inexact: self.capabilities.inexact,
+    fn after_sessions(&mut self, part: Part) -> Observed {
+        self.wake(part);
+        self.part(part).sampler.end();
+        let clients = self.part(part).clients.clone();
+        let left = leaving::left(&mut self.session, clients.as_deref());
+        let counts = self.counts(part);
+        if counts {
+            let edge = self.read_edge(part);
+            self.close_window(part, &edge);
+        }
+        self.acting = None;
+        let mut state = self.parts.remove(&part).unwrap_or_default();
+        state.sampler.name_relations(&mut self.session);
+        self.observed(state, left, counts)
+    }
+
+    fn observed(&self, state: MeasuredPart, left: bool, counts: bool) -> Observed {
+        // A session that was opened later doesn't know what the one before has done.
+        let whole = self.session.is_open() && state.session == self.opened;
+        let compared = state.since.filter(|_| whole).map(|since| {
+            state.counts(
+                self.capabilities.autovacuum_visits(since.elapsed()),
+                !left,
+                self.capabilities.inexact,
+            )
         });
-        let mut observed = part.sampler.into_observed();
+        let unseen = state.clients.is_none();
+        let mut observed = state.sampler.into_observed();
         let mut notes = self.standing.clone();
-        notes.extend(part.notes);
+        notes.extend(state.notes);
         notes.append(&mut observed.notes);
+        if let Some(why) = self.capabilities.mixes_turns().filter(|_| !counts) {
+            notes.push(format!(
+                "no counters, as the cells took turns and {why}; cells that are measured as a whole have them"
+            ));
+        }
         if let Some(why) = &self.session.lost {
             let what = if self.session.opened { "wasn't observed to the end" } else { "isn't observed" };
             notes.push(format!("the server {what}: {why}"));
-        } else if !left && part.clients.is_some() {
+        } else if !left && !unseen {
             notes.push("some sessions of the clients hadn't ended when the counters were read".to_owned());
         }
         let counters = &self.capabilities.counters;
         Observed {
-            counters: counters.difference(&part.begin, &part.end),
-            whole: counters.difference(&part.before, &after),
-            tables: part
-                .tables_before
-                .zip(tables_after)
-                .map(|(before, after)| scans::difference(&before, &after))
-                .unwrap_or_default(),
-            processes: part.used,
+            counters: counters.named(&state.slices.counters),
+            whole: counters.named(&state.windows.counters),
+            tables: state.windows.tables.into_uses(),
+            processes: state.slices.processes(),
             notes,
-            counts,
+            counts: compared,
             ..observed
         }
     }

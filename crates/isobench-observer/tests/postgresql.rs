@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use isobench_observer::{
-    CountComparison, LocalServer, LocksSeen, Observed, OwnCounts, PredicateLocks, Processes,
+    CountComparison, LocalServer, LocksSeen, Observed, OwnCounts, Part, PredicateLocks, Processes,
 };
 use isobench_pgserver::Server;
 use isobench_pgwire::Connection;
@@ -19,6 +19,9 @@ use support::{
 
 /// Settings that leave the server's transactions to the test.
 const QUIET: [(&str, &str); 2] = [("autovacuum", "off"), ("deadlock_timeout", "20ms")];
+
+/// The number of the only part.
+const ONE: Part = Part(1);
 
 /// Makes a table with some rows.
 fn make_table(server: &Server) {
@@ -66,13 +69,13 @@ fn counts_agree_exactly() {
         for part in 0..2 {
             // Earlier transactions of the observer that aren't reported yet mustn't be counted
             // later.
-            observer.before_sessions();
+            observer.before_sessions(ONE);
             let mut clients: Vec<Connection> = (0..3).map(|_| session(server)).collect();
             for client in &mut clients {
                 // The warm-up.
                 client.execute("begin; select 1; commit").unwrap();
             }
-            observer.begin();
+            observer.begin(ONE);
             for (client, id) in clients.iter_mut().zip([3, 4, 5]) {
                 for _ in 0..100 {
                     client.execute("begin").unwrap();
@@ -86,9 +89,9 @@ fn counts_agree_exactly() {
             }
             let survivors = deadlock(server);
             assert_eq!(survivors, 1);
-            observer.end();
+            observer.end(ONE);
             clients.into_iter().for_each(Connection::close);
-            let observed = observer.after_sessions();
+            let observed = observer.after_sessions(ONE);
             let ours = OwnCounts {
                 committed: 3 * 101 + survivors,
                 rolled_back: 3 * 2 + 1,
@@ -135,7 +138,7 @@ fn waits_and_locks_are_seen() {
         // A session that doesn't belong to the test.
         let mut other = session(server);
         other.execute("begin; select 1").unwrap();
-        observer.before_sessions();
+        observer.before_sessions(ONE);
         let mut reader = session(server);
         let mut holder = session(server);
         let mut waiter = session(server);
@@ -152,18 +155,18 @@ fn waits_and_locks_are_seen() {
             &mut other,
             "select count(*) = 1 from pg_locks where locktype = 'transactionid' and not granted",
         );
-        observer.begin();
+        observer.begin(ONE);
         let lock = ("Lock".to_owned(), "transactionid".to_owned());
         wait_for(&observer, |sample| sample.sessions.get(&lock) == Some(&1));
         let client = ("Client".to_owned(), "ClientRead".to_owned());
         wait_for(&observer, |sample| sample.sessions.get(&client) == Some(&2));
         wait_for_lock_samples(&mut other, 2);
-        observer.end();
+        observer.end(ONE);
         holder.execute("commit").unwrap();
         waiting.join().unwrap().close();
         holder.close();
         reader.close();
-        let observed = observer.after_sessions();
+        let observed = observer.after_sessions(ONE);
         assert!(observed.waits.iter().any(|row| row.kind == lock.0 && row.event == lock.1));
         assert!(observed.waits.iter().all(|row| row.sessions.len() == observed.at_s.len()));
         assert!(observed.at_s.is_sorted() && observed.at_s.len() as u64 >= observed.lock_samples);
@@ -216,9 +219,9 @@ fn scans_and_writes_are_counted_by_table() {
         make_table(server);
         session(server).execute("create table unused (id int); insert into unused values (1)").unwrap();
         let observer = observer(server, server.user(), None);
-        observer.before_sessions();
+        observer.before_sessions(ONE);
         let mut client = session(server);
-        observer.begin();
+        observer.begin(ONE);
         for id in 1..=7 {
             assert!(update(&mut client, id));
         }
@@ -230,11 +233,11 @@ fn scans_and_writes_are_counted_by_table() {
         }
         let mut watching = session(server);
         wait_for_lock_samples(&mut watching, 1);
-        observer.end();
+        observer.end(ONE);
         client.execute("commit").unwrap();
         client.close();
         watching.close();
-        let observed = observer.after_sessions();
+        let observed = observer.after_sessions(ONE);
         let [table] = observed.tables.as_slice() else { panic!("{:?}", observed.tables) };
         assert_eq!(table.table, "counted");
         assert_eq!((table.seq_scans, table.seq_rows, table.index_scans), (3, 3 * 501, 7));
@@ -254,25 +257,25 @@ fn without_rights_the_rest_is_seen() {
         admin.execute("create role plain login; create role stranger login").unwrap();
         // Without the right to see others' sessions, those of the role itself are seen.
         let unprivileged = observer(server, "plain", None);
-        unprivileged.before_sessions();
+        unprivileged.before_sessions(ONE);
         let own = Connection::open(&options(server, "plain")).unwrap();
         let foreign = Connection::open(&options(server, "stranger")).unwrap();
-        unprivileged.begin();
+        unprivileged.begin(ONE);
         let idle = ("idle".to_owned(), String::new());
         wait_for(&unprivileged, |sample| sample.sessions.get(&idle) == Some(&1));
-        unprivileged.end();
+        unprivileged.end(ONE);
         own.close();
         foreign.close();
-        let observed = unprivileged.after_sessions();
+        let observed = unprivileged.after_sessions(ONE);
         assert_eq!(observed.notes, Vec::<String>::new());
         assert!(observed.whole("pg_stat_database.sessions") >= 1.0);
 
         admin.execute("revoke select on pg_stat_activity, pg_locks, pg_stat_wal from public").unwrap();
         let blind = observer(server, "plain", None);
-        blind.before_sessions();
-        blind.begin();
-        blind.end();
-        let observed = blind.after_sessions();
+        blind.before_sessions(ONE);
+        blind.begin(ONE);
+        blind.end(ONE);
+        let observed = blind.after_sessions(ONE);
         for view in ["pg_stat_activity", "pg_locks", "pg_stat_wal"] {
             let expected = format!("{view} can't be read: permission denied for view {view}");
             assert_eq!(
@@ -288,10 +291,10 @@ fn without_rights_the_rest_is_seen() {
         assert!(!observed.compare(&OwnCounts::default()).is_empty());
 
         admin.execute("revoke select on all tables in schema pg_catalog from public").unwrap();
-        blind.before_sessions();
-        blind.begin();
-        blind.end();
-        let observed = blind.after_sessions();
+        blind.before_sessions(ONE);
+        blind.begin(ONE);
+        blind.end(ONE);
+        let observed = blind.after_sessions(ONE);
         assert!(
             observed.whole.iter().all(|counter| counter.name.starts_with("pg_current_wal")),
             "{:?}",
@@ -308,27 +311,27 @@ fn rights_that_are_taken_away_meanwhile_end_the_samples() {
     let mut admin = session(&server);
     admin.execute("create role plain login").unwrap();
     let observer = observer(&server, "plain", None);
-    observer.before_sessions();
+    observer.before_sessions(ONE);
     let client = Connection::open(&options(&server, "plain")).unwrap();
-    observer.begin();
+    observer.begin(ONE);
     wait_for(&observer, |sample| !sample.sessions.is_empty());
     admin.execute("revoke select on pg_stat_activity from public").unwrap();
     // The observer reaches the end after any number of samples, and reports the reason.
     let mut refused = Connection::open(&options(&server, "plain")).unwrap();
     refused.query("select * from pg_stat_activity").unwrap_err();
-    observer.end();
+    observer.end(ONE);
     client.close();
     refused.close();
-    let observed = observer.after_sessions();
+    let observed = observer.after_sessions(ONE);
     assert!(!observed.at_s.is_empty());
     // The rights may have been revoked between the last sample and the end.
     let reported =
         observed.notes.iter().all(|note| note.starts_with("the sessions can't be sampled any more: "));
     assert!(reported && observed.notes.len() <= 1, "{:?}", observed.notes);
-    observer.before_sessions();
-    observer.begin();
-    observer.end();
-    assert!(observer.after_sessions().at_s.is_empty());
+    observer.before_sessions(ONE);
+    observer.begin(ONE);
+    observer.end(ONE);
+    assert!(observer.after_sessions(ONE).at_s.is_empty());
 }
 
 /// Keeps the server busy until it has used as much CPU as the kernel surely shows.
@@ -346,9 +349,9 @@ fn processes_of_a_local_server_are_added_up() {
     let Some(server) = newest_server("processes_of_a_local_server_are_added_up", &QUIET) else { return };
     for local in [LocalServer::Postmaster(server.pid()), LocalServer::Maybe] {
         let observer = observer(&server, server.user(), Some(local));
-        observer.before_sessions();
+        observer.before_sessions(ONE);
         let mut busy = session(&server);
-        observer.begin();
+        observer.begin(ONE);
         let processes = Processes::find(LocalServer::Postmaster(server.pid()), None).unwrap();
         // The first half of the work is done in a session that ends.
         for _ in 0..2 {
@@ -356,9 +359,9 @@ fn processes_of_a_local_server_are_added_up() {
             busy.close();
             busy = session(&server);
         }
-        observer.end();
+        observer.end(ONE);
         busy.close();
-        let observed = observer.after_sessions();
+        let observed = observer.after_sessions(ONE);
         let processes = observed.processes.unwrap_or_else(|| panic!("{local:?}: {:?}", observed.notes));
         assert!(processes.cpu_s > 0.05, "{processes:?}");
         assert!(processes.memory_bytes.is_none_or(|bytes| bytes > 1 << 20), "{processes:?}");
@@ -369,23 +372,23 @@ fn processes_of_a_local_server_are_added_up() {
 fn a_server_that_dies_is_a_note() {
     let Some(server) = newest_server("a_server_that_dies_is_a_note", &QUIET) else { return };
     let observer = observer(&server, server.user(), None);
-    observer.before_sessions();
+    observer.before_sessions(ONE);
     let client = session(&server);
-    observer.begin();
+    observer.begin(ONE);
     wait_for(&observer, |sample| !sample.sessions.is_empty());
     server.stop().unwrap();
     drop(client);
-    observer.end();
-    let observed = observer.after_sessions();
+    observer.end(ONE);
+    let observed = observer.after_sessions(ONE);
     assert!(!observed.at_s.is_empty(), "what was seen before is kept");
     let note = observed.notes.last().unwrap();
     assert!(note.starts_with("the server wasn't observed to the end: "), "{note}");
     assert_eq!(observed.compare(&OwnCounts::default()), [], "half a count is none");
     // It goes on without a server.
-    observer.before_sessions();
-    observer.begin();
-    observer.end();
-    assert!(!observer.after_sessions().notes.is_empty());
+    observer.before_sessions(ONE);
+    observer.begin(ONE);
+    observer.end(ONE);
+    assert!(!observer.after_sessions(ONE).notes.is_empty());
     let (done, dropped) = channel::<()>();
     thread::spawn(move || {
         drop(observer);

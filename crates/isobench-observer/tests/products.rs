@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use isobench_database::Database;
-use isobench_observer::{Observed, Observer, ObserverOptions, OwnCounts};
+use isobench_observer::{Observed, Observer, ObserverOptions, OwnCounts, Part};
 use isobench_pgwire::{ConnectOptions, Host};
 use isobench_testkit::h2::H2;
 use isobench_testkit::installed::skip;
@@ -18,10 +18,93 @@ fn quiet(options: ConnectOptions, database: &Database) -> Observer {
 
 /// Calls all methods in their order.
 fn once(observer: &Observer) -> Observed {
-    observer.before_sessions();
-    observer.begin();
-    observer.end();
-    observer.after_sessions()
+    observer.before_sessions(Part(0));
+    observer.begin(Part(0));
+    observer.end(Part(0));
+    observer.after_sessions(Part(0))
+}
+
+/// Two parts that take turns, one slice each; returns their results.
+fn turns(observer: &Observer) -> [Observed; 2] {
+    let (one, two) = (Part(1), Part(2));
+    for part in [one, two] {
+        observer.before_sessions(part);
+        observer.rest(part);
+    }
+    observer.begin(one);
+    observer.rest(one);
+    observer.begin(two);
+    observer.end(two);
+    observer.rest(two);
+    observer.wake(two);
+    let two = observer.after_sessions(two);
+    observer.wake(one);
+    [observer.after_sessions(one), two]
+}
+
+#[test]
+fn cockroachdbs_metrics_are_added_up_over_turns() {
+    let mut script =
+        include_str!("scripts/cockroachdb-20.1.txt").split("> select sum(").next().unwrap().to_owned();
+    // The first reading, then those of `turns` in their order.
+    let windows = "0 | 1 2 | 4 8 | 16 32 | 64 128 256 | 512 1024 | 2048 4096";
+    for commits in windows.split_whitespace().filter(|text| *text != "|") {
+        let rest = " | NULL".repeat(20);
+        script += &format!(
+            "> select sum(case when name = 'txn.commits' then value end), *\n< row {commits}{rest}\n"
+        );
+    }
+    let server = ScriptedServer::start(&script);
+    let database = Database::from_version_text("CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)");
+    let observer = quiet(server.options(), &database);
+    let expected = [(1 + 16 + 2048, 16), (4 + (256 - 64) + 512, 64)];
+    for (observed, (whole, measured)) in turns(&observer).iter().zip(expected) {
+        assert_eq!(observed.notes.len(), 1, "{:?}", observed.notes);
+        let name = "crdb_internal.node_metrics.txn.commits";
+        assert!((observed.whole(name) - f64::from(whole)).abs() < 1e-9, "{:?}", observed.whole);
+        assert!((observed.measured(name) - f64::from(measured)).abs() < 1e-9, "{:?}", observed.counters);
+    }
+    drop(observer);
+    server.finish();
+}
+
+#[test]
+fn a_server_that_cant_tell_turns_apart_has_no_counters_for_them() {
+    let mut script = include_str!("scripts/yugabytedb.txt")
+        .split("> execute isobench_sessions")
+        .next()
+        .unwrap()
+        .to_owned();
+    let counters =
+        "> select xact_commit, xact_rollback, *\n< row 100 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0\n";
+    let sessions = |pids: &[u32]| {
+        let rows: String = pids.iter().map(|pid| format!("< row {pid}\n")).collect();
+        let tag = if pids.is_empty() { "< tag SELECT 0\n" } else { "" };
+        format!("> execute isobench_sessions\n{rows}{tag}")
+    };
+    // After the first reading, the steps of `turns`; those between the turns read no counters. The
+    // sessions of the first part, which rest, aren't waited for when the second starts.
+    script += &sessions(&[]);
+    script += &[&sessions(&[]), counters, &sessions(&[]), &sessions(&[98])].concat();
+    script += &[&sessions(&[98]), counters, &sessions(&[98]), &sessions(&[98, 99])].concat();
+    script += &sessions(&[98, 99]).repeat(3);
+    script += &[sessions(&[98]), sessions(&[])].concat();
+    let server = ScriptedServer::start(&script);
+    let database = Database::from_version_text("PostgreSQL 11.2-YB-2.13.0.0-b0 on x86_64-pc-linux-gnu");
+    let observer = quiet(server.options(), &database);
+    for observed in turns(&observer) {
+        assert!(observed.whole.is_empty() && observed.counters.is_empty() && observed.tables.is_empty());
+        assert_eq!(observed.compare(&OwnCounts::default()), []);
+        assert_eq!(
+            observed.notes[1..],
+            [
+                "no counters, as the cells took turns and YugabyteDB counts each retry of a statement, and by node; \
+              cells that are measured as a whole have them"
+            ]
+        );
+    }
+    drop(observer);
+    server.finish();
 }
 
 #[test]

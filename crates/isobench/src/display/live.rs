@@ -276,7 +276,8 @@ mod tests {
 
     #[test]
     fn cells_that_take_turns_have_a_line_each() {
-        let turning = |name: &str, tps, conflict_ratio| Turning { name: name.to_owned(), tps, conflict_ratio };
+        let turning =
+            |name: &str, tps, conflict_ratio| Turning { name: name.to_owned(), tps, conflict_ratio };
         let live = Live {
             title: "round 3/5, 2 cells in turns".to_owned(),
             speed: None,
