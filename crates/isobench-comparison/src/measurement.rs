@@ -305,9 +305,19 @@ impl Started<'_> {
     /// # Errors
     /// The level that turned out to be effective is refused.
     pub fn end(self, number: u32) -> Outcome<Measured> {
-        let Started { measurement, job, messages, fleet, effective, mut own, warmup, check, .. } = self;
+        let Started { measurement, job, messages, mut fleet, effective, mut own, warmup, check, .. } = self;
         let (connector, database) = (measurement.site.connector(), &measurement.site.database);
-        let run = self.run.unwrap_or_else(|| RunOutcome::nothing(job));
+        let mut run = self.run.unwrap_or_else(|| RunOutcome::nothing(job));
+        if run.turns > 0 {
+            // Retries that wait for a turn that isn't to come are cut off.
+            let report = |event: ClientEvent| messages.take(&event, job);
+            let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+            let stop = StopCondition::Time(Duration::ZERO);
+            let rest = fleet.run(job, stop, measurement.control, &report, watch, &mut []);
+            let rest = rest.map_err(no_threads)?;
+            own.clients(&rest);
+            run.close(rest);
+        }
         let connecting = fleet.connecting();
         let (left, transactions) =
             sessions::leave(fleet.into_sessions(connector.options()), database.product);

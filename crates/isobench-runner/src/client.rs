@@ -42,9 +42,11 @@ pub(crate) use state::{CLOSED, Client, ClientAction, ClientState, Context};
 
 impl Client {
     /// Makes the client ready for a run, in which its first call is [`Client::on_timer`]. Returns
-    /// false if it has aborted.
-    pub(crate) fn ready(&mut self) -> bool {
-        self.done = 0;
+    /// false if it has aborted. With `goes_on` it is the next turn.
+    pub(crate) fn ready(&mut self, goes_on: bool) -> bool {
+        if !goes_on {
+            self.done = 0;
+        }
         if self.state == ClientState::Finished {
             self.state = ClientState::Idle;
         }
@@ -56,8 +58,10 @@ impl Client {
         match self.state {
             // The timer may be due in the same turn in which the run ends; the end takes
             // precedence.
-            ClientState::Waiting { .. } if ctx.stopping => self.on_stop(ctx),
-            ClientState::BackingOff { .. } if !ctx.retrying => self.on_stop(ctx),
+            ClientState::Waiting { .. } | ClientState::BackingOff { .. } if ctx.stopping => self.on_stop(ctx),
+            ClientState::Waiting { .. } | ClientState::BackingOff { .. } if ctx.pausing => {
+                ClientAction::Receive
+            }
             ClientState::Idle => self.next_transaction(ctx),
             ClientState::Waiting { since } => {
                 let waited = ctx.now.since(since);
@@ -69,7 +73,7 @@ impl Client {
                 self.command += 1;
                 self.run_commands(ctx)
             }
-            ClientState::BackingOff { since } => {
+            ClientState::BackingOff { since, .. } => {
                 let paused = ctx.now.since(since);
                 self.record(ctx).ledger.time.backoff += paused;
                 self.begin_attempt(ctx)
@@ -85,8 +89,8 @@ impl Client {
         }
     }
 
-    /// Called when the run or a turn is over: nothing new starts; transactions under way continue to
-    /// their end.
+    /// Called when the run is over: nothing new starts; transactions under way continue to their
+    /// end.
     pub(crate) fn on_stop(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         match self.state {
             ClientState::Idle => self.finish(),
@@ -95,7 +99,7 @@ impl Client {
                 self.record(ctx).ledger.time.waiting += waited;
                 self.finish()
             }
-            ClientState::BackingOff { since } if !ctx.retrying => {
+            ClientState::BackingOff { since, .. } => {
                 let paused = ctx.now.since(since);
                 let ledger = &mut self.record(ctx).ledger;
                 ledger.time.backoff += paused;
@@ -108,7 +112,6 @@ impl Client {
             | ClientState::AskingLevel
             | ClientState::Replying
             | ClientState::Sleeping
-            | ClientState::BackingOff { .. }
             | ClientState::RollingBack
             | ClientState::LeavingBlock => ClientAction::Receive,
             ClientState::Connecting => ClientAction::Connect,
@@ -128,6 +131,9 @@ impl Client {
         self.state = ClientState::Idle;
         if self.is_over(ctx) {
             return self.finish();
+        }
+        if ctx.pausing {
+            return ClientAction::Receive;
         }
         // The server ended the session between two transactions, so neither of them failed.
         if self.unsolicited.is_some() && ctx.job.spec.rules.notices_loss_at_once() {

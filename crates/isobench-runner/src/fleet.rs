@@ -19,7 +19,7 @@ use crate::job::Job;
 use crate::load::WorkerLoad;
 use crate::observer::TransactionObserver;
 use crate::recorder::{ConflictCount, Recorder, ScriptRecord};
-use crate::series::Series;
+use crate::series::{Bin, Series};
 use crate::sockets::Sockets;
 use crate::spec::StopCondition;
 use crate::time::{Clock, Nanos, SystemClock};
@@ -66,6 +66,8 @@ pub struct Fleet {
     workers: Vec<Worker<Sockets>>,
     streams: Vec<WorkerStreams>,
     clock: SystemClock,
+    /// The clock has stopped at this instant, the end of a turn.
+    stopped: Option<Nanos>,
     connecting: Duration,
 }
 
@@ -136,7 +138,7 @@ impl Fleet {
             workers.push(worker);
             prepared.extend(values);
         }
-        Ok((Fleet { workers, streams, clock, connecting: began.elapsed() }, prepared))
+        Ok((Fleet { workers, streams, clock, stopped: None, connecting: began.elapsed() }, prepared))
     }
 
     /// Ends the fleet and returns the sessions that can be reused: outside a transaction, without
@@ -182,6 +184,9 @@ impl Fleet {
     ) -> Result<RunOutcome, NoThreads> {
         let published: Vec<PublishedProgress> =
             self.workers.iter().map(|_| PublishedProgress::default()).collect();
+        if let Some(at) = self.stopped.take() {
+            self.clock = self.clock.stopped_since(at);
+        }
         let clock = self.clock;
         let mut observers = observers.iter_mut();
         let (done, all_done) = channel::<()>();
@@ -208,6 +213,7 @@ impl Fleet {
                 show_progress(watch, &clock, began, &published, &all_done);
             },
         )?;
+        self.stopped = matches!(stop, StopCondition::Turn(_)).then(|| clock.now());
         Ok(RunOutcome::from_workers(job, began, outcomes))
     }
 }
@@ -360,9 +366,17 @@ impl RunOutcome {
 
     /// Adds the outcome of the next turn of the same clients.
     pub fn append(&mut self, next: RunOutcome) {
+        self.turns += 1;
+        if let Some(series) = &mut self.series {
+            series.bins.push(Bin::default());
+        }
+        self.close(next);
+    }
+
+    /// Adds the outcome of a run after the last turn, which ended what waited for another one.
+    pub fn close(&mut self, next: RunOutcome) {
         self.elapsed += next.elapsed;
         self.idle += next.idle;
-        self.turns += 1;
         let mut sum = Recorder {
             scripts: std::mem::take(&mut self.scripts),
             conflicts: std::mem::take(&mut self.conflicts),
@@ -375,7 +389,7 @@ impl RunOutcome {
         (self.scripts, self.conflicts) = (sum.scripts, sum.conflicts);
         (self.further_errors, self.levels) = (sum.further_errors, sum.levels);
         if let (Some(series), Some(more)) = (&mut self.series, &next.series) {
-            series.bins.push(more.total());
+            series.add_to_last(&more.total());
         }
         self.aborted = next.aborted;
         self.aborted_in = next.aborted_in;

@@ -28,14 +28,6 @@ impl Schedule {
         Schedule { mean_gap, least_gap, due: start, rng }
     }
 
-    /// Goes on after a pause, at `start`. Transactions that were due and hadn't started when it
-    /// began, at `paused`, are as late as they were. (What was due later is drawn anew: the gaps of
-    /// a Poisson process have no memory.)
-    pub(crate) fn resume(&mut self, paused: Nanos, start: Nanos) {
-        let behind = paused.since(self.due);
-        self.due = Nanos(start.0.saturating_sub(behind));
-    }
-
     /// Returns the instant at which the next transaction is due.
     pub(crate) fn next(&mut self) -> Nanos {
         let gap = self.rng.poisson(self.mean_gap.as_secs_f64() * 1e6);
@@ -47,16 +39,6 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pause_neither_adds_nor_forgives_what_is_late() {
-        let mut schedule = Schedule::new(1000.0, 1.0, Nanos(0), Prng::seed(7));
-        let due = schedule.next();
-        schedule.resume(due.plus(5_000), Nanos(900_000_000));
-        assert_eq!(schedule.due, Nanos(900_000_000 - 5_000));
-        schedule.resume(Nanos(100), Nanos(1_000_000_000));
-        assert_eq!(schedule.due, Nanos(1_000_000_000), "what isn't due yet starts with the next part");
-    }
 
     #[test]
     fn the_mean_rate_is_kept() {

@@ -53,6 +53,13 @@ impl Bin {
 }
 
 impl Series {
+    /// Adds counts to the last bin.
+    pub(crate) fn add_to_last(&mut self, more: &Bin) {
+        if let Some(last) = self.bins.last_mut() {
+            last.merge(more);
+        }
+    }
+
     /// The sum of all bins.
     pub fn total(&self) -> Bin {
         sum(&self.bins)

@@ -18,9 +18,9 @@ pub enum StopCondition {
     /// (pgbench: `-T`, which includes connecting). Transactions under way are finished, but not
     /// retried.
     Time(Duration),
-    /// After this time, as a part of a longer run: transactions under way are finished, with their
-    /// retries, so that none is cut off and no attempt is in two parts. A schedule goes on where it
-    /// stopped, with the transactions that were due and hadn't started.
+    /// After this time, as a part of a longer run, whose clock then stops: attempts under way are
+    /// finished, and everything else, such as a retry, goes on in the next run where it stopped. So no
+    /// attempt is in two parts.
     Turn(Duration),
 }
 

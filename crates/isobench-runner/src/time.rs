@@ -76,6 +76,12 @@ impl SystemClock {
         SystemClock { origin: monotonic(), epoch: SystemTime::now() }
     }
 
+    /// The same clock, set back to an instant at which it has stopped.
+    #[must_use]
+    pub(crate) fn stopped_since(self, at: Nanos) -> Self {
+        SystemClock { origin: monotonic() - at.0, ..self }
+    }
+
     /// The time of day at the origin.
     pub fn epoch(&self) -> SystemTime {
         self.epoch

@@ -56,8 +56,6 @@ pub(crate) struct Worker<T> {
 struct Carried {
     schedule: Option<Schedule>,
     choice: Option<Prng>,
-    /// When the turn was over.
-    at: Nanos,
 }
 
 /// The phase of a run. Each phase is entered from the one before and never left backwards.
@@ -115,21 +113,16 @@ impl<T: Transport> Worker<T> {
             Pacing::Rate(rate) => Some(Schedule::new(rate, share, began, task.streams.schedule.clone())),
             Pacing::Unpaced | Pacing::ThinkTime(_) => None,
         };
-        let turn = matches!(task.stop, StopCondition::Turn(_));
-        let (schedule, choice) = match self.carried.take().filter(|_| turn) {
-            None => (schedule, task.streams.choice.clone()),
-            Some(mut carried) => {
-                if let Some(schedule) = &mut carried.schedule {
-                    schedule.resume(carried.at, began);
-                }
-                (carried.schedule, carried.choice)
-            }
-        };
+        let goes_on = self.carried.is_some();
+        let fresh = Carried { schedule, choice: task.streams.choice.clone() };
+        let Carried { schedule, choice } = self.carried.take().unwrap_or(fresh);
         let mut recorder = task.job.recorder();
         recorder.series = spec.series.map(|bin| SeriesCounter::new(task.began, bin));
         let mut run = WorkerRun {
             task,
             live: 0,
+            goes_on,
+            pausing: false,
             finished: (0, 0),
             recorder,
             meter: LoadMeter::new(task.clock, began),
@@ -152,8 +145,8 @@ impl<T: Transport> Worker<T> {
             worker: self,
         };
         run.work();
-        let (schedule, choice, at) = (run.schedule, run.choice, run.deadline.min(run.now));
-        run.worker.carried = turn.then_some(Carried { schedule, choice, at });
+        let carried = Carried { schedule: run.schedule, choice: run.choice };
+        run.worker.carried = matches!(task.stop, StopCondition::Turn(_)).then_some(carried);
         WorkerOutcome {
             finished: run.finished,
             ended: run.now,
@@ -202,6 +195,10 @@ struct WorkerRun<'a, T> {
     worker: &'a mut Worker<T>,
     /// Clients that haven't finished.
     live: usize,
+    /// This is the next turn of a longer run.
+    goes_on: bool,
+    /// The turn is over, and clients are waiting for the next one.
+    pausing: bool,
     /// As in [`WorkerOutcome`].
     finished: (u64, u64),
     recorder: Recorder,
@@ -227,17 +224,20 @@ struct WorkerRun<'a, T> {
 impl<T: Transport> WorkerRun<'_, T> {
     fn work(&mut self) {
         for client in 0..self.worker.clients.len() {
-            if self.worker.clients[client].ready() {
+            if self.worker.clients[client].ready(self.goes_on) {
                 self.live += 1;
                 self.now = self.task.clock.now();
-                self.call(client, Client::on_timer);
+                match self.worker.clients[client].due() {
+                    Some(due) if self.takes_turns() => self.timers.set(due, client),
+                    _ => self.call(client, Client::on_timer),
+                }
             }
         }
         let mut buffer = vec![0; BUFFER];
         let mut ready = Vec::new();
         let mut due = Vec::new();
         let mut served = self.live;
-        while self.live > 0 {
+        while self.live > 0 && !self.is_paused() {
             self.meter.end_pass(self.now, served);
             let until = self.next_instant();
             ready.append(&mut self.more);
@@ -294,10 +294,10 @@ impl<T: Transport> WorkerRun<'_, T> {
 
     /// Calls a client and carries out the action it returns.
     fn call(&mut self, client: usize, step: impl FnOnce(&mut Client, &mut Context<'_>) -> ClientAction) {
-        let was_live = self.worker.clients[client].is_live();
+        let (was_live, was_active) = (self.worker.clients[client].is_live(), self.is_active(client));
         self.out.clear();
-        let stopping = self.phase != RunPhase::Running || self.now >= self.deadline;
-        let retrying = !stopping || self.ends_turn();
+        let over = self.phase != RunPhase::Running || self.now >= self.deadline;
+        let pausing = over && self.may_pause();
         let mut ctx = Context {
             job: self.task.job,
             stop: self.task.stop,
@@ -310,8 +310,8 @@ impl<T: Transport> WorkerRun<'_, T> {
             clock: self.task.clock,
             now: self.now,
             deadline: self.deadline,
-            stopping,
-            retrying,
+            stopping: over && !pausing,
+            pausing,
             cancelling: matches!(self.phase, RunPhase::Cancelling(_)),
             report: self.task.report,
         };
@@ -319,8 +319,9 @@ impl<T: Transport> WorkerRun<'_, T> {
         self.now = ctx.now;
         if was_live && !self.worker.clients[client].is_live() {
             self.live -= 1;
-            self.finished.0 += 1;
-            self.finished.1 += self.now.since(self.task.began);
+        }
+        if was_active && !self.is_active(client) {
+            self.note_finished();
         }
         match action {
             ClientAction::Receive | ClientAction::Finish => {}
@@ -340,11 +341,32 @@ impl<T: Transport> WorkerRun<'_, T> {
         }
     }
 
-    /// True while transactions that are under way at the end of a turn go on, with their retries.
-    fn ends_turn(&self) -> bool {
+    fn takes_turns(&self) -> bool {
         matches!(self.task.stop, StopCondition::Turn(_))
+    }
+
+    /// True if the end of the time is only that of a turn.
+    fn may_pause(&self) -> bool {
+        self.takes_turns()
+            && !self.interrupted
             && !matches!(self.phase, RunPhase::Cancelling(_))
             && self.task.control.urgency() == Urgency::None
+    }
+
+    /// True if a turn is over and every client waits for the next one.
+    fn is_paused(&self) -> bool {
+        self.pausing && (0..self.worker.clients.len()).all(|client| !self.is_active(client))
+    }
+
+    /// True if a client hasn't finished, and doesn't wait for the next turn.
+    fn is_active(&self, client: usize) -> bool {
+        let client = &self.worker.clients[client];
+        client.is_live() && !(self.pausing && client.is_parked())
+    }
+
+    fn note_finished(&mut self) {
+        self.finished.0 += 1;
+        self.finished.1 += self.now.since(self.task.began);
     }
 
     /// Opens a session for one transaction.
@@ -474,6 +496,20 @@ impl<T: Transport> WorkerRun<'_, T> {
         let urgency = self.task.control.urgency();
         let grace = self.task.job.spec.grace;
         match self.phase {
+            RunPhase::Running if self.now >= self.deadline && self.may_pause() => {
+                self.phase = RunPhase::Stopping(self.now.after(grace));
+                self.pausing = true;
+                for client in 0..self.worker.clients.len() {
+                    if self.worker.clients[client].is_live() && !self.is_active(client) {
+                        self.note_finished();
+                    }
+                }
+            }
+            RunPhase::Stopping(_) if self.pausing && urgency > Urgency::None => {
+                self.pausing = false;
+                self.interrupted = true;
+                self.for_live(Client::on_stop);
+            }
             RunPhase::Running if urgency > Urgency::None || self.now >= self.deadline => {
                 self.interrupted = urgency > Urgency::None;
                 // Idle clients finish now; the others when their transaction ends.
@@ -482,6 +518,7 @@ impl<T: Transport> WorkerRun<'_, T> {
             }
             RunPhase::Stopping(until) if urgency == Urgency::Now || self.now >= until => {
                 self.interrupted |= urgency > Urgency::None;
+                self.pausing = false;
                 self.phase = RunPhase::Cancelling(self.now.after(CANCEL_PATIENCE));
                 // Only a session with a request outstanding can be cancelled. A request that
                 // arrives between two statements would hit the next one (PostgreSQL: Protocol,

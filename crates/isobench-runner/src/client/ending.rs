@@ -175,7 +175,7 @@ impl Client {
 
     /// True if a conflict at this instant would be followed by a retry.
     pub(super) fn will_retry(&self, ctx: &Context<'_>) -> bool {
-        ctx.retrying && !self.is_exhausted(ctx)
+        !ctx.stopping && !self.is_exhausted(ctx)
     }
 
     fn is_exhausted(&self, ctx: &Context<'_>) -> bool {
@@ -187,7 +187,7 @@ impl Client {
     fn after_retryable(&mut self, ctx: &mut Context<'_>, command: usize, error: Retryable) -> ClientAction {
         let spec = &ctx.job.spec;
         let exhausted = self.is_exhausted(ctx);
-        let forgotten = !ctx.retrying && spec.rules.forgets_failures_at_the_end();
+        let forgotten = ctx.stopping && spec.rules.forgets_failures_at_the_end();
         // Exhausted tries take precedence over the end of the run: the transaction would have been
         // given up in any case.
         if exhausted && !forgotten {
@@ -203,7 +203,7 @@ impl Client {
             return self.leave_transaction(ctx);
         }
         // A retry would start after the end of the run, and pgbench doesn't start one either.
-        if !ctx.retrying {
+        if ctx.stopping {
             self.end_attempt(ctx, Bucket::CutOff);
             return self.leave_transaction(ctx);
         }
@@ -230,11 +230,14 @@ impl Client {
         // Backoff draws from its own stream. If it used that of the expressions, the retry policy
         // would change the transactions.
         let delay = ctx.job.spec.retry.backoff.delay(self.tries - 1, &mut self.backoffs);
-        if delay == Duration::ZERO {
+        // What a block holds isn't held from one turn to the next.
+        let pauses = ctx.pausing && self.status == TransactionStatus::Idle;
+        if delay == Duration::ZERO && !pauses {
             return self.begin_attempt(ctx);
         }
-        self.state = ClientState::BackingOff { since: now };
-        ClientAction::Wake(now.after(delay))
+        let until = now.after(delay);
+        self.state = ClientState::BackingOff { since: now, until };
+        ClientAction::Wake(until)
     }
 
     fn errored(&mut self, ctx: &mut Context<'_>, failure: &AttemptError) -> ClientAction {
@@ -321,7 +324,7 @@ impl Client {
                 }
                 self.end_attempt(ctx, if unknown { Bucket::Ambiguous } else { otherwise });
             }
-            ClientState::BackingOff { since } => {
+            ClientState::BackingOff { since, .. } => {
                 let now = ctx.now;
                 let ledger = &mut self.record(ctx).ledger;
                 ledger.time.backoff += now.since(since);

@@ -69,6 +69,8 @@ pub(crate) enum ClientState {
     BackingOff {
         /// When the failed attempt ended.
         since: Nanos,
+        /// When the next one starts.
+        until: Nanos,
     },
     /// Has done its work; may be started again with the same session.
     Finished,
@@ -112,8 +114,8 @@ pub(crate) struct Context<'a> {
     pub(crate) deadline: Nanos,
     /// The run is over: nothing new starts.
     pub(crate) stopping: bool,
-    /// A retry may start: the run isn't over, or only a turn is.
-    pub(crate) retrying: bool,
+    /// A turn is over: nothing new starts until the next one, where everything goes on.
+    pub(crate) pausing: bool,
     /// Transactions under way are being cancelled.
     pub(crate) cancelling: bool,
     pub(crate) report: &'a EventHandler<'a>,
@@ -371,6 +373,21 @@ impl Client {
     /// True while the client still wants to be called.
     pub(crate) fn is_live(&self) -> bool {
         !matches!(self.state, ClientState::Finished | ClientState::Aborted)
+    }
+
+    /// The instant for which it waits, without a request to the server; `None` if it waits for
+    /// something else.
+    pub(crate) fn due(&self) -> Option<Nanos> {
+        match self.state {
+            ClientState::Waiting { .. } => Some(self.since),
+            ClientState::BackingOff { until, .. } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// True if its next step may wait until another turn.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.state == ClientState::Idle || self.due().is_some()
     }
 
     /// True if the client can never run again.

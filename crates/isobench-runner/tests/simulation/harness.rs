@@ -294,6 +294,33 @@ impl Case {
 impl ConnectedCase {
     /// Runs the clients until `stop`, and checks that the ledger balances.
     pub fn run(&mut self, stop: StopCondition) -> RunResult {
+        let ran = self.run_part(stop);
+        self.checked(ran)
+    }
+
+    /// Runs the clients in this many turns of a length, and checks their sum.
+    pub fn run_in_turns(&mut self, turns: u32, length: Duration) -> RunResult {
+        let mut sum = self.run_part(StopCondition::Turn(length));
+        sum.outcome = sum.outcome.into_turn(length);
+        for turn in 1..=turns {
+            let last = turn == turns;
+            let stop = if last { StopCondition::Time(Duration::ZERO) } else { StopCondition::Turn(length) };
+            let next = self.run_part(stop);
+            if last {
+                sum.outcome.close(next.outcome)
+            } else {
+                sum.outcome.append(next.outcome)
+            }
+            sum.events.extend(next.events);
+            sum.ended.extend(next.ended);
+            sum.truth = next.truth;
+        }
+        sum.ledger = sum.outcome.ledger();
+        assert_eq!(sum.outcome.turns, turns);
+        self.checked(sum)
+    }
+
+    fn run_part(&mut self, stop: StopCondition) -> RunResult {
         let events = Arc::new(Mutex::new(Vec::new()));
         let observed = Arc::clone(&events);
         let report = move |event| observed.lock().expect("no panic").push(event);
@@ -303,6 +330,11 @@ impl ConnectedCase {
         let truth = self.server.truth();
         let events = std::mem::take(&mut *events.lock().expect("no panic"));
         assert!(!truth.ran_out_of_time, "the run hangs: {:?}", outcome.ledger());
+        RunResult { ledger: outcome.ledger(), outcome, truth, events, ended: recorder.ended }
+    }
+
+    fn checked(&self, ran: RunResult) -> RunResult {
+        let outcome = &ran.outcome;
         outcome.check().unwrap_or_else(|error| panic!("{error}\n{:#?}", outcome.ledger()));
         let clients = self.case.spec.clients as u64;
         let time = outcome.ledger().time;
@@ -311,8 +343,7 @@ impl ConnectedCase {
             u128::from(spent) <= outcome.elapsed.as_nanos() * u128::from(clients),
             "more time spent than passed"
         );
-        check_load(&outcome);
-        let ran = RunResult { ledger: outcome.ledger(), outcome, truth, events, ended: recorder.ended };
+        check_load(outcome);
         ran.check_observations(&self.case.spec);
         ran
     }

@@ -27,3 +27,4 @@ mod scripts;
 mod series;
 mod sessions;
 mod stopping;
+mod turns;
