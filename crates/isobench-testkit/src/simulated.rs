@@ -59,7 +59,7 @@ use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
 pub use faults::{Fault, Faults, Loss, On, When};
 pub use listening::{Asked, ListeningServer};
 pub use registers::Written;
-pub use settings::{Answer, COMMITTED_ROWS, LEVEL, PROCESS, SimulationSettings};
+pub use settings::{Answer, COMMITTED_ROWS, LEVEL, PROCESS, SCHEMA, SimulationSettings};
 pub use truth::{End, Executed, Truth};
 
 use network::Network;

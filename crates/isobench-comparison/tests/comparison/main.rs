@@ -11,3 +11,4 @@ mod own;
 mod rounds;
 mod stage;
 mod trouble;
+mod turns;

@@ -3,7 +3,7 @@
 //! With them, isobench takes a [`ListeningServer`](super::ListeningServer) for a PostgreSQL with
 //! pgbench's tables at scale 1. Other queries get the answer of any SELECT.
 
-use super::settings::{Answer, COMMITTED_ROWS, LEVEL, PROCESS, SimulationSettings};
+use super::settings::{Answer, COMMITTED_ROWS, LEVEL, PROCESS, SCHEMA, SimulationSettings};
 
 /// Settings with these answers, preceded by the test's own.
 pub fn settings(own: impl IntoIterator<Item = (&'static str, Answer)>) -> SimulationSettings {
@@ -32,7 +32,7 @@ fn answers() -> Vec<(&'static str, Answer)> {
         // isobench's schema, left behind by an earlier run.
         ("pg_try_advisory_lock", one("t")),
         ("obj_description", one("made by isobench; safe to drop")),
-        ("current_schema()", one("isobench")),
+        ("current_schema()", one(SCHEMA)),
         // The tables: not partitioned, unchanged since they were created; their contents.
         ("select relkind", row(&["f", "t"])),
         ("sum(abalance)", row(&[COMMITTED_ROWS, "0", "0", "0", "0"])),

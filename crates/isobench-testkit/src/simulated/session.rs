@@ -17,7 +17,7 @@ use super::block::{Block, TransactionWork};
 use super::faults::{Fault, Loss, On};
 use super::registers::{Access, Registers, Written};
 use super::rng::Rng;
-use super::settings::{COMMITTED_ROWS, LEVEL, PROCESS, SimulationSettings};
+use super::settings::{Answer, COMMITTED_ROWS, LEVEL, PROCESS, SCHEMA, SimulationSettings};
 use super::statement::{Kind, savepoint, split, with_values};
 use super::truth::{End, Executed, Truth};
 pub(super) use request::Request;
@@ -29,6 +29,21 @@ const UNKNOWN_SAVEPOINT: SqlState = SqlState(*b"3B001");
 const UNKNOWN_PORTAL: SqlState = SqlState(*b"34000");
 
 /// The statement that sets a session's level, up to the level.
+/// The end of the query for isobench's mark on a schema, before its name.
+const MARK_OF: &str = "pg_namespace WHERE nspname = '";
+
+/// True if a schema exists: an earlier run's, or one that has been created.
+fn has_schema(context: &SessionContext<'_>, name: &str) -> bool {
+    let count = |words: &str| {
+        let sql = format!("{words} {name}");
+        let all = context.truth.statements.iter().flatten();
+        all.filter(|executed| executed.sql.strip_prefix(&sql).is_some_and(|rest| !rest.starts_with('_')))
+            .count()
+    };
+    let left = usize::from(name == "isobench");
+    left + count("CREATE SCHEMA") > count("DROP SCHEMA IF EXISTS")
+}
+
 const SET_LEVEL: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL ";
 
 /// The parts of the simulation that a session uses.
@@ -76,6 +91,8 @@ pub(super) struct SimulatedSession {
     block: Block,
     /// The isolation level that was set, in lower case.
     level: String,
+    /// The schema that it works in.
+    schema: String,
     prepared: HashMap<String, String>,
     /// The unnamed portal: its statement with the values substituted.
     portal: Option<String>,
@@ -111,7 +128,13 @@ enum PendingEnd {
 
 impl SimulatedSession {
     pub(super) fn new(number: usize, turn: u64) -> SimulatedSession {
-        SimulatedSession { number, turn, level: "read committed".to_owned(), ..SimulatedSession::default() }
+        SimulatedSession {
+            number,
+            turn,
+            level: "read committed".to_owned(),
+            schema: "public".to_owned(),
+            ..SimulatedSession::default()
+        }
     }
 
     /// True if the server's side of the connection is closed.
@@ -432,6 +455,8 @@ impl SimulatedSession {
             Kind::Set => {
                 if let Some((_, level)) = running.sql.split_once(SET_LEVEL) {
                     self.level = level.to_ascii_lowercase();
+                } else if let Some((_, schema)) = running.sql.split_once("SET search_path = ") {
+                    schema.trim_matches('"').clone_into(&mut self.schema);
                 }
                 "SET"
             }
@@ -463,7 +488,14 @@ impl SimulatedSession {
     /// Replies with the rows that the settings contain for a statement.
     fn answer(&mut self, context: &SessionContext<'_>, sql: &str, tag: &str) {
         let (level, process) = (self.level.as_str(), self.process());
+        if let Some(schema) = sql.split_once(MARK_OF).and_then(|(_, name)| name.split('\'').next())
+            && !has_schema(context, schema)
+        {
+            let none = Answer { columns: vec!["v"], rows: Vec::new() };
+            return reply::result(&mut self.out, &none, Cow::Borrowed, self.query.is_some(), tag);
+        }
         let fill = |value: &'static str| match value {
+            SCHEMA => Cow::Owned(self.schema.clone()),
             LEVEL => Cow::Owned(level.to_owned()),
             PROCESS => Cow::Owned(process.to_string()),
             COMMITTED_ROWS => Cow::Owned(context.truth.committed_rows.to_string()),

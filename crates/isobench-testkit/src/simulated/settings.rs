@@ -56,6 +56,9 @@ impl Default for SimulationSettings {
 /// A value of an [`Answer`] that is replaced by the level that the session has set, in lower case.
 pub const LEVEL: &str = "(level)";
 
+/// A value of an [`Answer`] that is replaced by the schema in which the session works.
+pub const SCHEMA: &str = "(schema)";
+
 /// A value of an [`Answer`] that is replaced by the session's process id.
 pub const PROCESS: &str = "(process)";
 
