@@ -268,7 +268,8 @@ impl<'a> Comparison<'a> {
         };
         let groups: Vec<Vec<usize>> = fair::alike(design).iter().map(usable).collect();
         let several = groups.into_iter().filter(|group| group.len() > 1).collect::<Vec<_>>();
-        if design.slice.is_zero() || several.is_empty() || self.interrupted() {
+        // Of counted transactions nobody knows how long they take.
+        if design.slice.is_zero() || design.time().is_none() || several.is_empty() || self.interrupted() {
             return Ok(());
         }
         let capacity: Vec<Capacity> = std::iter::once(&self.document.server)
@@ -317,6 +318,7 @@ impl<'a> Comparison<'a> {
                 block.iter().copied().filter(|index| self.unusable[*index].is_none()).collect();
             let goes = match (block.len(), &usable[..]) {
                 _ if self.interrupted() => Goes::NoFurther,
+                (_, []) => Goes::On,
                 (1, [index]) => {
                     let measured = self.measure(&self.cells[*index].clone(), number);
                     self.take(*index, place, number, measured)?

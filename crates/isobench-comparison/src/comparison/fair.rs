@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use isobench_plan::Observe;
-use isobench_runner::StopCondition;
 
 use crate::design::{CellPlan, Design};
 use crate::tables::Tables;
@@ -73,11 +72,6 @@ fn bytes(text: &str) -> Option<u64> {
 
 /// Why no cells of a plan can take turns; `None` if they can, or if the plan wants none.
 pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
-    if let StopCondition::Transactions(_) = design.stop {
-        return Some(
-            "their transactions are counted (--transactions), so they take different times".to_owned(),
-        );
-    }
     if design.time().is_some_and(|time| time < design.slice * 2) {
         return Some("their measured time (--time) is shorter than two slices (--slice)".to_owned());
     }
@@ -173,6 +167,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn cells_need_room_on_their_own_servers() {
+        let cell = |server, clients| CellPlan {
+            level: isobench_isolation::Level::Serializable,
+            clients,
+            backoff: isobench_runner::RetryPolicy::NEVER.backoff,
+            rate: None,
+            calibration: false,
+            work: 0,
+            server,
+        };
+        let capacity = Capacity { connections: Some(100), cache: 128 << 20 };
+        let crowded = |cells: &[CellPlan], size: u64| crowded(cells, &vec![size; cells.len()], &[capacity; 2]);
+        assert_eq!(crowded(&[cell(0, 45), cell(0, 45)], 48 << 20), None);
+        let why = crowded(&[cell(0, 45), cell(0, 46)], 0).unwrap();
+        assert!(why.contains("91 clients, more than max_connections (100)"), "{why}");
+        let why = crowded(&[cell(0, 1), cell(0, 1)], 49 << 20).unwrap();
+        assert!(why.contains("(98 MB) don't fit into shared_buffers (128 MB)"), "{why}");
+        assert_eq!(crowded(&[cell(0, 46), cell(1, 46)], 49 << 20), None, "two servers");
     }
 
     #[test]

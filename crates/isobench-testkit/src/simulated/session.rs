@@ -41,7 +41,7 @@ fn has_schema(context: &SessionContext<'_>, name: &str) -> bool {
             .count()
     };
     let left = usize::from(name == "isobench");
-    left + count("CREATE SCHEMA") > count("DROP SCHEMA IF EXISTS")
+    left + count("CREATE schema") > count("DROP schema IF EXISTS")
 }
 
 const SET_LEVEL: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL ";
