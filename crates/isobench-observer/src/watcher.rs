@@ -269,11 +269,17 @@ impl Watcher {
     /// Opens a window with this reading, unless it is open already.
     fn open_window(&mut self, part: Part, edge: Edge) {
         self.acting = Some(part);
-        let counts = self.counts(part);
-        let state = self.part(part);
-        if matches!(state.turn, Turn::Resting(_)) {
-            state.open(counts.then_some(edge));
+        if matches!(self.part(part).turn, Turn::Acting(_)) {
+            return;
         }
+        // Sessions of the others that have ended by now don't report in this window.
+        self.others(part).for_each(|state| _ = state.forget_ended(&edge));
+        let counts = self.counts(part);
+        self.part(part).open(counts.then_some(edge));
+    }
+
+    fn others(&mut self, part: Part) -> impl Iterator<Item = &mut MeasuredPart> {
+        self.parts.iter_mut().filter(move |(other, _)| **other != part).map(|(_, state)| state)
     }
 
     fn end(&mut self, part: Part) {
@@ -334,8 +340,7 @@ impl Watcher {
     fn close_window(&mut self, part: Part, edge: &Edge) {
         self.acting = self.acting.filter(|acting| *acting != part);
         self.part(part).close(edge);
-        let others = self.parts.iter_mut().filter(|(other, _)| **other != part);
-        let disturbed = others.filter_map(|(_, state)| state.disturbed(edge)).last();
+        let disturbed = self.others(part).filter_map(|state| state.disturbs(edge)).last();
         if let Some(why) = disturbed {
             self.part(part).is_disturbed(why);
         }

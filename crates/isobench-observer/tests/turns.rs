@@ -225,7 +225,9 @@ fn sessions_that_end_while_they_rest_are_an_explanation() {
     make_tables(&server, 2);
     let observer = observer(&server, server.user(), None);
     let mut cells: Vec<Cell> = (0..2).map(|part| Cell::start(&server, &observer, part)).collect();
-    cells.iter_mut().for_each(|cell| cell.slice(&observer, 10));
+    for cell in &mut cells {
+        cell.slice(&observer, 10);
+    }
     let mut other = cells.pop().expect("two");
     let mut dead = cells.pop().expect("two");
     observer.begin(other.part);
