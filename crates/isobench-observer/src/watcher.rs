@@ -184,6 +184,21 @@ impl Watcher {
         self.read(Some(part))
     }
 
+    /// Reads everything before a window opens, when sessions that belong to no part have ended: they
+    /// would report in it. Those that stay aren't the part's clients.
+    fn read_opening(&mut self, part: Part) -> Edge {
+        let edge = self.read_edge(part);
+        let state = self.part(part);
+        let known: Vec<u32> = state.others.iter().chain(state.clients.iter().flatten()).copied().collect();
+        let known = [known, self.of_other_parts(part)].concat();
+        if edge.present.iter().flatten().all(|pid| known.contains(pid)) {
+            return edge;
+        }
+        let staying = leaving::settled(&mut self.session, &known);
+        self.part(part).others.extend(staying);
+        self.read_edge(part)
+    }
+
     /// Makes the server count our own transactions so far, including the one that does it.
     fn flush(&mut self) {
         if let Some(flush) = &self.capabilities.flush {
@@ -254,7 +269,7 @@ impl Watcher {
         let rests = matches!(self.part(part).turn, Turn::Resting(_));
         let edge = match self.counts(part) {
             false => Edge::default(),
-            true if rests => self.read_edge(part),
+            true if rests => self.read_opening(part),
             true => self.read(Some(part)),
         };
         let counters = edge.counters.clone();
@@ -327,7 +342,11 @@ impl Watcher {
         let cpu = if self.part(part).slices.is_open() { self.cpu(part) } else { None };
         let state = self.part(part);
         state.sampler.end();
-        state.takes_turns = true;
+        let first = !std::mem::replace(&mut state.takes_turns, true);
+        if first && self.capabilities.sees_sessions && self.counts(part) {
+            // Besides the clients' there may have been others in the first window.
+            leaving::calm(&mut self.session);
+        }
         let edge = self.read_if_counted(part, true);
         self.end_slice(part, &edge, cpu);
         self.close_window(part, &edge);
@@ -350,7 +369,7 @@ impl Watcher {
         self.displace(part);
         self.read_memory(part);
         if matches!(self.part(part).turn, Turn::Resting(_)) {
-            let edge = if self.counts(part) { self.read_edge(part) } else { Edge::default() };
+            let edge = if self.counts(part) { self.read_opening(part) } else { Edge::default() };
             self.open_window(part, edge);
         }
         self.acting = Some(part);
