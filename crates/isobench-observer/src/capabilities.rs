@@ -21,10 +21,8 @@ pub struct Capabilities {
     pub sees_tables: bool,
     /// The counters that can be read.
     pub counters: Counters,
-    /// The OID of the database, where all readings can be prepared as one statement.
-    pub oid: Option<String>,
-    /// They are.
-    pub reads_at_once: bool,
+    /// The way to read all that is counted.
+    pub reading: ReadingWay,
     /// The way to make the server count our own transactions.
     pub flush: Option<Flush>,
     /// The process of our session and its start, in seconds since 1970.
@@ -42,6 +40,18 @@ pub struct Explored {
     pub capabilities: Capabilities,
     /// Sentences about the others.
     pub notes: Vec<String>,
+}
+
+/// The way to read all that is counted.
+#[derive(Debug, Default)]
+pub enum ReadingWay {
+    /// One query after the other.
+    #[default]
+    OneByOne,
+    /// All of them can be prepared as one statement, for the database of this OID.
+    Preparable(String),
+    /// They are prepared as one statement.
+    AtOnce,
 }
 
 /// The way to bring a session's own transactions into the server's counters. Those of other
@@ -113,7 +123,10 @@ impl Capabilities {
 
     /// Prepares one statement for all readings, after those that are refused are known.
     pub fn prepare_reading(&mut self, session: &mut ObserverSession) {
-        self.reads_at_once = self.oid.as_ref().is_some_and(|oid| edge::prepare(session, self, oid).is_ok());
+        if let ReadingWay::Preparable(database) = &self.reading {
+            let prepared = edge::prepare(session, self, database).is_ok();
+            self.reading = if prepared { ReadingWay::AtOnce } else { ReadingWay::OneByOne };
+        }
     }
 
     /// The most visits of autovacuum to our database in that time.
@@ -168,7 +181,7 @@ impl Explored {
             return;
         }
         self.locks(session, &database);
-        self.capabilities.oid = Some(database);
+        self.capabilities.reading = ReadingWay::Preparable(database);
         match scans::read(session) {
             Ok(_) => self.capabilities.sees_tables = true,
             Err(refusal) => self.cant("pg_stat_user_tables", refusal),

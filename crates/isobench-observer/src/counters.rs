@@ -75,10 +75,12 @@ impl Counters {
 
     /// The queries of all views, as parts of one, with their indexes.
     pub fn queries(&self) -> impl Iterator<Item = (String, Arm)> {
-        let view = |(index, view): (usize, &Option<&'static CounterView>)| {
-            view.map(|view| (index.to_string(), view.arm()))
-        };
-        self.views.iter().enumerate().filter_map(view)
+        self.views().map(|(index, view)| (index.to_string(), view.arm()))
+    }
+
+    /// The views that can be read, with their indexes.
+    fn views(&self) -> impl Iterator<Item = (usize, &'static CounterView)> {
+        self.views.iter().enumerate().filter_map(|(index, view)| Some((index, (*view)?)))
     }
 
     /// Adds a row of the answer to [`queries`](Self::queries) to a reading: that of the view with
@@ -99,8 +101,7 @@ impl Counters {
     /// The transactions committed in the database as a reading has them, if it does.
     pub fn commits(&self, reading: &CounterReading) -> Option<f64> {
         let place = |view: &CounterView| view.columns.iter().position(|column| column.name == "xact_commit");
-        let found = |(index, view): (usize, &Option<&'static CounterView>)| Some((index, place((*view)?)?));
-        let (index, column) = self.views.iter().enumerate().find_map(found)?;
+        let (index, column) = self.views().find_map(|(index, view)| Some((index, place(view)?)))?;
         reading.get(&(index, String::new(), column)).copied()
     }
 

@@ -6,7 +6,7 @@
 use isobench_pgwire::Rows;
 
 use crate::activity;
-use crate::capabilities::Capabilities;
+use crate::capabilities::{Capabilities, ReadingWay};
 use crate::counters::{CounterReading, Unreadable};
 use crate::scans::{self, ScanReading};
 use crate::session::{ObserverSession, Refusal};
@@ -44,7 +44,8 @@ pub fn prepare(
     let counters = capabilities.counters.queries();
     let tables = capabilities.sees_tables.then(|| (TABLES.to_owned(), scans::arm()));
     let sessions = capabilities.sees_sessions.then(|| (SESSIONS.to_owned(), activity::arm(database)));
-    let arms: Vec<(String, Arm)> = counters.chain(tables).chain(sessions).collect();
+    // The sessions first: one that isn't seen any more is then in the counters.
+    let arms: Vec<(String, Arm)> = sessions.into_iter().chain(counters).chain(tables).collect();
     let width = arms.iter().map(|(_, arm)| arm.columns.len()).max().unwrap_or(0);
     let arms: Vec<String> = arms.iter().map(|(mark, arm)| arm.query(mark, width)).collect();
     session.query(&format!("prepare isobench_edge as {}", arms.join(" union all "))).map(drop)
@@ -65,14 +66,11 @@ pub struct Arm {
 impl Arm {
     fn query(&self, mark: &str, width: usize) -> String {
         let name = self.name.as_deref().unwrap_or("null");
-        let columns = self.columns.iter().map(String::as_str);
-        let columns: String = columns
-            .chain(std::iter::repeat("null"))
-            .take(width)
-            .map(|column| format!(", ({column})::text"))
-            .collect();
+        let columns = self.columns.iter().map(String::as_str).chain(std::iter::repeat("null")).take(width);
+        let text = |expression| format!("({expression})::text");
+        let all: Vec<String> = std::iter::once(name).chain(columns).map(text).collect();
         let group = if self.sums { " group by 1, 2" } else { "" };
-        format!("select '{mark}'::text, ({name})::text{columns} {}{group}", self.from)
+        format!("select '{mark}'::text, {} {}{group}", all.join(", "), self.from)
     }
 }
 
@@ -82,11 +80,11 @@ pub fn read(
     capabilities: &mut Capabilities,
     note: &mut dyn FnMut(Unreadable),
 ) -> Edge {
-    if capabilities.reads_at_once {
+    if matches!(capabilities.reading, ReadingWay::AtOnce) {
         match session.query("execute isobench_edge") {
             Ok(rows) => return take(capabilities, rows),
             Err(Refusal::Lost) => return Edge::default(),
-            Err(Refusal::Never(_)) => capabilities.reads_at_once = false,
+            Err(Refusal::Never(_)) => capabilities.reading = ReadingWay::OneByOne,
             // Perhaps only one of the views is slow.
             Err(Refusal::Now(_)) => {}
         }

@@ -18,6 +18,9 @@ const UNSEEN: Duration = Duration::from_millis(250);
 /// some ten milliseconds; if it were taken to stay, its end would be counted as a client's.
 const STAYING: Duration = Duration::from_millis(250);
 
+/// After so much time without a change none is expected.
+const CALM: Duration = Duration::from_millis(50);
+
 /// The sessions that exist now and stay, except those that are `known` to; empty if they can't be
 /// seen.
 pub fn settled(session: &mut ObserverSession, known: &[u32]) -> Vec<u32> {
@@ -27,6 +30,20 @@ pub fn settled(session: &mut ObserverSession, known: &[u32]) -> Vec<u32> {
         present.retain(|pid| !known.contains(pid));
         if present.is_empty() || Instant::now() > until {
             return present;
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Waits until no session has ended for a moment: those that were just closed would be taken for
+/// sessions that stay.
+pub fn calm(session: &mut ObserverSession) {
+    let until = Instant::now() + STAYING;
+    let (mut seen, mut since) = (Vec::new(), Instant::now());
+    while Instant::now() < until && since.elapsed() < CALM {
+        let Ok(present) = activity::pids(session) else { return };
+        if present != seen {
+            (seen, since) = (present, Instant::now());
         }
         thread::sleep(LOOK_AGAIN);
     }

@@ -103,8 +103,8 @@ impl MeasuredPart {
             if since.elapsed() > REPORTS_BY_ITSELF {
                 self.inexact = Some(LONG_REST);
             }
-            if edge.as_ref().is_some_and(|edge| self.misses_sessions(edge)) {
-                self.inexact = Some(ENDED_WHILE_RESTING);
+            if let Some(edge) = &edge {
+                self.forget_ended(edge);
             }
         }
         self.turn = Turn::Acting(edge);
@@ -125,16 +125,23 @@ impl MeasuredPart {
         }
     }
 
-    /// Notes what another part, which acted until that edge, may have got of this one's counts, or
-    /// the reason why it can't have got anything is none. Forgets sessions that have ended.
-    pub fn disturbed(&mut self, edge: &Edge) -> Option<&'static str> {
-        let Turn::Resting(since) = self.turn else { return None };
-        if self.misses_sessions(edge) {
+    /// Notes which of its sessions have ended while it rests, and forgets them: they reported what
+    /// they had done when they ended. Returns true if there are any.
+    pub fn forget_ended(&mut self, edge: &Edge) -> bool {
+        let ended = matches!(self.turn, Turn::Resting(_)) && self.misses_sessions(edge);
+        if let (true, Some(clients), Some(present)) = (ended, &mut self.clients, &edge.present) {
             self.inexact = Some(ENDED_WHILE_RESTING);
-            if let (Some(clients), Some(present)) = (&mut self.clients, &edge.present) {
-                clients.retain(|pid| present.contains(pid));
-            }
-            return self.inexact;
+            clients.retain(|pid| present.contains(pid));
+        }
+        ended
+    }
+
+    /// The reason why another part, which acted until that edge, may have got some of this one's
+    /// counts.
+    pub fn disturbs(&mut self, edge: &Edge) -> Option<&'static str> {
+        let Turn::Resting(since) = self.turn else { return None };
+        if self.forget_ended(edge) {
+            return Some(ENDED_WHILE_RESTING);
         }
         let connected = self.clients.as_ref().is_none_or(|clients| !clients.is_empty());
         (connected && since.elapsed() > REPORTS_BY_ITSELF).then_some(LONG_REST)
@@ -280,13 +287,13 @@ mod tests {
     #[test]
     fn a_long_rest_is_a_reason_for_both_parts() {
         let present = edge(0.0, 0, &[5, 7, 8]);
-        assert_eq!(resting(Duration::ZERO).disturbed(&present), None);
+        assert_eq!(resting(Duration::ZERO).disturbs(&present), None);
         let long = REPORTS_BY_ITSELF + Duration::from_secs(1);
         let mut part = resting(long);
-        assert_eq!(part.disturbed(&present), Some(LONG_REST));
+        assert_eq!(part.disturbs(&present), Some(LONG_REST));
         part.open(Some(present.clone()));
         assert_eq!(part.inexact, Some(LONG_REST));
-        assert_eq!(part.disturbed(&present), None, "it acts itself");
+        assert_eq!(part.disturbs(&present), None, "it acts itself");
         assert_eq!(part.counts(0, false, Some("by nodes")).inexact, Some("by nodes"));
     }
 
@@ -294,15 +301,16 @@ mod tests {
     fn sessions_that_end_in_anothers_window_are_a_reason_once() {
         let mut part = resting(REPORTS_BY_ITSELF + Duration::from_secs(1));
         let mut other = resting(Duration::ZERO);
+        assert!(!other.forget_ended(&edge(0.0, 0, &[7, 8, 9])));
         other.slices.begin(CounterReading::new(), Some(1.0));
         other.slices.end(&CounterReading::new(), Some(3.5));
         assert!(other.slices.processes().is_some_and(|used| (used.cpu_s - 2.5).abs() < 1e-9));
         let without = edge(0.0, 0, &[5]);
-        let why = part.disturbed(&without);
+        let why = part.disturbs(&without);
         assert_eq!((why, part.inexact), (Some(ENDED_WHILE_RESTING), Some(ENDED_WHILE_RESTING)));
         other.is_disturbed(why.unwrap());
         assert_eq!(other.slices.processes(), None, "it includes all that they have used");
-        assert_eq!(part.disturbed(&without), None, "nobody is left who could report");
+        assert_eq!(part.disturbs(&without), None, "nobody is left who could report");
     }
 
     #[test]

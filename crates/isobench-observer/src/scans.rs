@@ -164,7 +164,9 @@ mod tests {
 
     fn uses(windows: &[(&ScanReading, &ScanReading)]) -> Vec<TableUse> {
         let mut sums = ScanSums::default();
-        windows.iter().for_each(|(before, after)| sums.add(Some(before), Some(after)));
+        for (before, after) in windows {
+            sums.add(Some(before), Some(after));
+        }
         sums.into_uses()
     }
 

@@ -184,6 +184,21 @@ impl Watcher {
         self.read(Some(part))
     }
 
+    /// Reads everything before a window opens, when sessions that belong to no part have ended: they
+    /// would report in it. Those that stay aren't the part's clients.
+    fn read_opening(&mut self, part: Part) -> Edge {
+        let edge = self.read_edge(part);
+        let state = self.part(part);
+        let known: Vec<u32> = state.others.iter().chain(state.clients.iter().flatten()).copied().collect();
+        let known = [known, self.of_other_parts(part)].concat();
+        if edge.present.iter().flatten().all(|pid| known.contains(pid)) {
+            return edge;
+        }
+        let staying = leaving::settled(&mut self.session, &known);
+        self.part(part).others.extend(staying);
+        self.read_edge(part)
+    }
+
     /// Makes the server count our own transactions so far, including the one that does it.
     fn flush(&mut self) {
         if let Some(flush) = &self.capabilities.flush {
@@ -254,7 +269,7 @@ impl Watcher {
         let rests = matches!(self.part(part).turn, Turn::Resting(_));
         let edge = match self.counts(part) {
             false => Edge::default(),
-            true if rests => self.read_edge(part),
+            true if rests => self.read_opening(part),
             true => self.read(Some(part)),
         };
         let counters = edge.counters.clone();
@@ -269,11 +284,17 @@ impl Watcher {
     /// Opens a window with this reading, unless it is open already.
     fn open_window(&mut self, part: Part, edge: Edge) {
         self.acting = Some(part);
-        let counts = self.counts(part);
-        let state = self.part(part);
-        if matches!(state.turn, Turn::Resting(_)) {
-            state.open(counts.then_some(edge));
+        if matches!(self.part(part).turn, Turn::Acting(_)) {
+            return;
         }
+        // Sessions of the others that have ended by now don't report in this window.
+        self.others(part).for_each(|state| _ = state.forget_ended(&edge));
+        let counts = self.counts(part);
+        self.part(part).open(counts.then_some(edge));
+    }
+
+    fn others(&mut self, part: Part) -> impl Iterator<Item = &mut MeasuredPart> {
+        self.parts.iter_mut().filter(move |(other, _)| **other != part).map(|(_, state)| state)
     }
 
     fn end(&mut self, part: Part) {
@@ -321,7 +342,11 @@ impl Watcher {
         let cpu = if self.part(part).slices.is_open() { self.cpu(part) } else { None };
         let state = self.part(part);
         state.sampler.end();
-        state.takes_turns = true;
+        let first = !std::mem::replace(&mut state.takes_turns, true);
+        if first && self.capabilities.sees_sessions && self.counts(part) {
+            // Besides the clients' there may have been others in the first window.
+            leaving::calm(&mut self.session);
+        }
         let edge = self.read_if_counted(part, true);
         self.end_slice(part, &edge, cpu);
         self.close_window(part, &edge);
@@ -334,8 +359,7 @@ impl Watcher {
     fn close_window(&mut self, part: Part, edge: &Edge) {
         self.acting = self.acting.filter(|acting| *acting != part);
         self.part(part).close(edge);
-        let others = self.parts.iter_mut().filter(|(other, _)| **other != part);
-        let disturbed = others.filter_map(|(_, state)| state.disturbed(edge)).last();
+        let disturbed = self.others(part).filter_map(|state| state.disturbs(edge)).last();
         if let Some(why) = disturbed {
             self.part(part).is_disturbed(why);
         }
@@ -345,7 +369,7 @@ impl Watcher {
         self.displace(part);
         self.read_memory(part);
         if matches!(self.part(part).turn, Turn::Resting(_)) {
-            let edge = if self.counts(part) { self.read_edge(part) } else { Edge::default() };
+            let edge = if self.counts(part) { self.read_opening(part) } else { Edge::default() };
             self.open_window(part, edge);
         }
         self.acting = Some(part);

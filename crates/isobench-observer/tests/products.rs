@@ -48,12 +48,12 @@ fn cockroachdbs_metrics_are_added_up_over_turns() {
         include_str!("scripts/cockroachdb-20.1.txt").split("> select sum(").next().unwrap().to_owned();
     // The first reading, then those of `turns` in their order.
     let windows = "0 | 1 2 | 4 8 | 16 32 | 64 128 256 | 512 1024 | 2048 4096";
-    for commits in windows.split_whitespace().filter(|text| *text != "|") {
-        let rest = " | NULL".repeat(20);
-        script += &format!(
-            "> select sum(case when name = 'txn.commits' then value end), *\n< row {commits}{rest}\n"
-        );
-    }
+    let rest = " | NULL".repeat(20);
+    let answer = |commits| {
+        format!("> select sum(case when name = 'txn.commits' then value end), *\n< row {commits}{rest}\n")
+    };
+    let answers: Vec<String> = windows.split_whitespace().filter(|text| *text != "|").map(answer).collect();
+    script += &answers.concat();
     let server = ScriptedServer::start(&script);
     let database = Database::from_version_text("CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)");
     let observer = quiet(server.options(), &database);
@@ -78,7 +78,7 @@ fn a_server_that_cant_tell_turns_apart_has_no_counters_for_them() {
     let counters =
         "> select xact_commit, xact_rollback, *\n< row 100 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0\n";
     let sessions = |pids: &[u32]| {
-        let rows: String = pids.iter().map(|pid| format!("< row {pid}\n")).collect();
+        let rows = pids.iter().map(|pid| format!("< row {pid}\n")).collect::<Vec<_>>().concat();
         let tag = if pids.is_empty() { "< tag SELECT 0\n" } else { "" };
         format!("> execute isobench_sessions\n{rows}{tag}")
     };

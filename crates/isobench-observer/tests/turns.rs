@@ -147,6 +147,32 @@ fn ends_without_a_rest_are_edges_too() {
     }
 }
 
+/// The server needs a moment to end a session that was closed.
+#[test]
+fn sessions_of_nobody_that_are_just_ending_are_in_nobodys_counts() {
+    let test = "sessions_of_nobody_that_are_just_ending_are_in_nobodys_counts";
+    let Some(server) = newest_server(test, &QUIET) else { return };
+    make_tables(&server, 2);
+    let observer = observer(&server, server.user(), None);
+    let between = || {
+        let mut connection = session(&server);
+        connection.execute("select count(*) from s0.counted").expect("an answer");
+        connection.close();
+    };
+    let mut cells: Vec<Cell> = (0..2).map(|part| Cell::start(&server, &observer, part)).collect();
+    for _ in 0..10 {
+        for cell in &mut cells {
+            between();
+            cell.slice(&observer, 3);
+        }
+    }
+    for cell in cells {
+        between();
+        let (observed, did) = cell.finish(&observer);
+        assert_exact(&observed, &did, test);
+    }
+}
+
 #[test]
 fn samples_show_the_sessions_of_the_part_at_its_own_time() {
     let test = "samples_show_the_sessions_of_the_part_at_its_own_time";
@@ -225,7 +251,9 @@ fn sessions_that_end_while_they_rest_are_an_explanation() {
     make_tables(&server, 2);
     let observer = observer(&server, server.user(), None);
     let mut cells: Vec<Cell> = (0..2).map(|part| Cell::start(&server, &observer, part)).collect();
-    cells.iter_mut().for_each(|cell| cell.slice(&observer, 10));
+    for cell in &mut cells {
+        cell.slice(&observer, 10);
+    }
     let mut other = cells.pop().expect("two");
     let mut dead = cells.pop().expect("two");
     observer.begin(other.part);
