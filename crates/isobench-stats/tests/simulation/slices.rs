@@ -1,0 +1,254 @@
+//! Rounds of short slices: the cells of a round take turns, so that neighbours in time share the
+//! machine's weather. How much narrower intervals become, what they may take as independent, and how
+//! many rounds a given time should be cut into.
+//!
+//! Not here: the end at a resolution.
+
+use isobench_stats::paired_ratio;
+
+use crate::generator::Generator;
+use crate::{holds, percent};
+
+/// What the rate of a slice is made of, in logarithms, and how the time is divided.
+///
+/// The weather is AR(1) in continuous time around a random walk, and the same for all cells. Bursts
+/// of other work take half of the machine. Everything else is of a slice, or of a cell's fresh tables
+/// in a round.
+#[derive(Clone, Copy)]
+struct Model {
+    /// Standard deviation of the weather; it is forgotten in `MEMORY` seconds.
+    weather: f64,
+    /// Standard deviation of a slice of a quarter of a second; of others, by the root of their length.
+    noise: f64,
+    /// Standard deviation of a cell's tables in a round.
+    tables: f64,
+    rounds: usize,
+    /// Seconds of a slice.
+    slice: f64,
+    turns: usize,
+}
+
+const MEMORY: f64 = 2.0;
+/// Standard deviation that the random walk of the weather gains in a second.
+const WALK: f64 = 0.02;
+/// Bursts per second, and their mean length in seconds.
+const BURSTS: (f64, f64) = (0.3, 0.2);
+/// Seconds to prepare a cell's tables and connections in a round.
+const PREPARATION: f64 = 0.9;
+const CELLS: usize = 3;
+/// The first cell's rate is 1000.
+const TRUTHS: [f64; CELLS] = [1.0, 0.4, 0.8];
+
+/// The default: ten turns of a quarter of a second in each of five to twelve rounds.
+const MODEL: Model = Model { weather: 0.15, noise: 0.08, tables: 0.02, rounds: 8, slice: 0.25, turns: 6 };
+
+impl Model {
+    /// With as many whole turns as fit into so many measured seconds, one at least.
+    fn of(self, rounds: usize, slice: f64, measured: f64) -> Model {
+        let turns = (measured / (rounds * CELLS) as f64 / slice).round().max(1.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few hundred at most")]
+        Model { rounds, slice, turns: turns as usize, ..self }
+    }
+
+    /// Seconds with all preparations.
+    fn elapsed(self) -> f64 {
+        (self.rounds * CELLS) as f64 * (PREPARATION + self.turns as f64 * self.slice)
+    }
+
+    /// Committed transactions of each cell in each turn of each round.
+    fn draw(self, generator: &mut Generator) -> Vec<Vec<[f64; CELLS]>> {
+        let mut weather = Weather::new(self.weather, generator);
+        let round = |generator: &mut Generator| {
+            weather.pass(PREPARATION * CELLS as f64, generator);
+            let tables = [(); CELLS].map(|()| self.tables * generator.normal());
+            let turn = |generator: &mut Generator| {
+                let mut committed = [0.0; CELLS];
+                for cell in shuffled(generator) {
+                    let noise = self.noise * (0.25 / self.slice).sqrt() * generator.normal();
+                    let log = weather.log + weather.walk + tables[cell] + noise;
+                    let lost = weather.lost(self.slice, generator);
+                    weather.pass(self.slice, generator);
+                    committed[cell] = 1000.0 * TRUTHS[cell] * self.slice * log.exp() * (1.0 - lost);
+                }
+                committed
+            };
+            let mut turn = turn;
+            (0..self.turns).map(|_| turn(generator)).collect()
+        };
+        let mut round = round;
+        (0..self.rounds).map(|_| round(generator)).collect()
+    }
+}
+
+fn shuffled(generator: &mut Generator) -> [usize; CELLS] {
+    let mut order = [0, 1, 2];
+    for last in (1..CELLS).rev() {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below three")]
+        order.swap(last, (generator.uniform() * (last + 1) as f64) as usize);
+    }
+    order
+}
+
+struct Weather {
+    deviation: f64,
+    log: f64,
+    walk: f64,
+    /// Seconds of the present burst that are left.
+    burst: f64,
+}
+
+impl Weather {
+    fn new(deviation: f64, generator: &mut Generator) -> Self {
+        Weather { deviation, log: deviation * generator.normal(), walk: 0.0, burst: 0.0 }
+    }
+
+    fn pass(&mut self, seconds: f64, generator: &mut Generator) {
+        let kept = (-seconds / MEMORY).exp();
+        self.log = kept * self.log + (1.0 - kept * kept).sqrt() * self.deviation * generator.normal();
+        self.walk += WALK * seconds.sqrt() * generator.normal();
+    }
+
+    /// The share of the next seconds that bursts take: half of the machine as long as one lasts.
+    fn lost(&mut self, seconds: f64, generator: &mut Generator) -> f64 {
+        if generator.uniform() < 1.0 - (-BURSTS.0 * seconds).exp() {
+            self.burst += -BURSTS.1 * (1.0 - generator.uniform()).ln();
+        }
+        let now = self.burst.min(seconds);
+        self.burst -= now;
+        0.5 * now / seconds
+    }
+}
+
+/// A way from the turns of rounds to the interval of a ratio.
+#[derive(Clone, Copy)]
+enum Method {
+    /// Ratios of the rounds' sums, Student's t over the rounds.
+    Sums,
+    /// Means of the turns' logarithms in each round, Student's t over the rounds.
+    Turns,
+    /// Student's t over all turns, as if there were no rounds.
+    Pooled,
+    /// Percentiles of 200 means of as many rounds, drawn from these with replacement.
+    Bootstrap,
+}
+
+const METHODS: [Method; 4] = [Method::Sums, Method::Turns, Method::Pooled, Method::Bootstrap];
+
+/// The ends of the interval of a cell's ratio to the first cell.
+fn interval(
+    method: Method,
+    rounds: &[Vec<[f64; CELLS]>],
+    cell: usize,
+    generator: &mut Generator,
+) -> (f64, f64) {
+    let sums = |round: &Vec<[f64; CELLS]>| {
+        let of = |cell: usize| round.iter().map(|turn| turn[cell]).sum::<f64>();
+        (of(cell), of(0))
+    };
+    let turns = |round: &Vec<[f64; CELLS]>| {
+        let logs = round.iter().map(|turn| (turn[cell] / turn[0]).ln()).sum::<f64>();
+        ((logs / round.len() as f64).exp(), 1.0)
+    };
+    let pairs: Vec<(f64, f64)> = match method {
+        Method::Sums | Method::Bootstrap => rounds.iter().map(sums).collect(),
+        Method::Turns => rounds.iter().map(turns).collect(),
+        Method::Pooled => rounds.iter().flatten().map(|turn| (turn[cell], turn[0])).collect(),
+    };
+    if matches!(method, Method::Bootstrap) {
+        return bootstrap(&pairs, generator);
+    }
+    let ratio = paired_ratio(&pairs, 1).expect("positive pairs");
+    ratio.low.zip(ratio.high).expect("two rounds or more")
+}
+
+fn bootstrap(pairs: &[(f64, f64)], generator: &mut Generator) -> (f64, f64) {
+    let logs: Vec<f64> = pairs.iter().map(|(of, to)| (of / to).ln()).collect();
+    let mut mean = || {
+        let drawn = logs.iter().map(|_| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+            let at = (generator.uniform() * logs.len() as f64) as usize;
+            logs[at]
+        });
+        drawn.sum::<f64>() / logs.len() as f64
+    };
+    let mut means: Vec<f64> = (0..200).map(|_| mean()).collect();
+    means.sort_by(f64::total_cmp);
+    (means[4].exp(), means[195].exp())
+}
+
+/// How often a method's interval holds the ratio, in percent, and the median of its half width, as a
+/// share. Both ratios count.
+fn judged<const N: usize>(model: Model, methods: [Method; N], repetitions: usize) -> [(f64, f64); N] {
+    let mut generator = Generator::new(41);
+    let mut resampling = Generator::new(43);
+    let (mut covered, mut widths) = ([0; N], [const { Vec::new() }; N]);
+    for _ in 0..repetitions {
+        let rounds = model.draw(&mut generator);
+        for (index, method) in methods.into_iter().enumerate() {
+            for (cell, truth) in TRUTHS.into_iter().enumerate().skip(1) {
+                let (low, high) = interval(method, &rounds, cell, &mut resampling);
+                covered[index] += usize::from(holds(Some(low), Some(high), truth));
+                widths[index].push((high / low).sqrt() - 1.0);
+            }
+        }
+    }
+    let mut widths = widths.into_iter();
+    covered.map(|covered| {
+        let mut widths: Vec<f64> = widths.next().expect("one for each method");
+        widths.sort_by(f64::total_cmp);
+        (percent(covered, 2 * repetitions), 100.0 * widths[widths.len() / 2])
+    })
+}
+
+fn shown<const N: usize>(found: [(f64, f64); N]) -> String {
+    found.map(|(covered, half)| format!("{covered:.1} % ± {half:.1} %")).join(" | ")
+}
+
+#[test]
+fn rounds_of_slices_hold_the_ratio() {
+    println!("| rounds | slice, s | turns | seconds in all | sums | turns | all turns, t | bootstrap |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for rounds in [5, 8, 10, 12] {
+        for slice in [0.1, 0.25, 0.5] {
+            let model = MODEL.of(rounds, slice, 36.0);
+            let found = judged(model, METHODS, 400);
+            let (turns, elapsed) = (model.turns, model.elapsed());
+            println!("| {rounds} | {slice} | {turns} | {elapsed:.0} | {} |", shown(found));
+            let [sums, turns, _, _] = found.map(|(covered, _)| covered);
+            assert!((92.0..=98.0).contains(&sums) && (92.0..=98.0).contains(&turns), "{rounds} {slice}");
+        }
+    }
+    for rounds in [5, 8] {
+        let model = MODEL.of(rounds, 36.0 / (rounds * CELLS) as f64, 36.0);
+        let found = judged(model, METHODS, 400);
+        println!("| {rounds} | whole cells | 1 | {:.0} | {} |", model.elapsed(), shown(found));
+    }
+}
+
+#[test]
+fn in_the_same_minute() {
+    println!("| seconds in all | tables differ by | 5 | 6 | 8 | 10 | 12 |");
+    println!("|---|---|---|---|---|---|---|");
+    for elapsed in [45.0, 58.0] {
+        for tables in [0.0, 0.02, 0.05] {
+            let found = [5, 6, 8, 10, 12].map(|rounds| {
+                let measured = elapsed - PREPARATION * (rounds * CELLS) as f64;
+                let model = Model { tables, ..MODEL }.of(rounds, 0.25, measured);
+                let [found] = judged(model, [Method::Sums], 400);
+                found
+            });
+            println!("| {elapsed:.0} | {:.0} % | {} |", 100.0 * tables, shown(found));
+        }
+    }
+}
+
+#[test]
+fn what_ignores_the_rounds_holds_less_as_soon_as_tables_differ() {
+    println!("| tables differ by | sums | all turns, t |");
+    println!("|---|---|---|");
+    for tables in [0.0, 0.01, 0.02, 0.05] {
+        let model = Model { tables, ..MODEL };
+        let found = judged(model, [Method::Sums, Method::Pooled], 400);
+        println!("| {:.0} % | {} |", 100.0 * tables, shown(found));
+    }
+}
