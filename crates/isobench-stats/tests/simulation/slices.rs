@@ -7,7 +7,7 @@
 use isobench_stats::paired_ratio;
 
 use crate::generator::Generator;
-use crate::{holds, percent};
+use crate::{COVERAGE, holds, percent};
 
 /// What the rate of a slice is made of, in logarithms, and how the time is divided.
 ///
@@ -33,14 +33,17 @@ const MEMORY: f64 = 2.0;
 const WALK: f64 = 0.02;
 /// Bursts per second, and their mean length in seconds.
 const BURSTS: (f64, f64) = (0.3, 0.2);
+/// Seconds for which the weather is taken as constant.
+const STEP: f64 = 0.05;
 /// Seconds to prepare a cell's tables and connections in a round.
 const PREPARATION: f64 = 0.9;
 const CELLS: usize = 3;
 /// The first cell's rate is 1000.
 const TRUTHS: [f64; CELLS] = [1.0, 0.4, 0.8];
 
-/// The default: ten turns of a quarter of a second in each of five to twelve rounds.
-const MODEL: Model = Model { weather: 0.15, noise: 0.08, tables: 0.02, rounds: 8, slice: 0.25, turns: 6 };
+/// A machine on which whole cells are known to ± 15 to 20 %, and the recommended way to divide a
+/// minute.
+const MODEL: Model = Model { weather: 0.15, noise: 0.06, tables: 0.02, rounds: 8, slice: 0.25, turns: 6 };
 
 impl Model {
     /// With as many whole turns as fit into so many measured seconds, one at least.
@@ -65,10 +68,8 @@ impl Model {
                 let mut committed = [0.0; CELLS];
                 for cell in shuffled(generator) {
                     let noise = self.noise * (0.25 / self.slice).sqrt() * generator.normal();
-                    let log = weather.log + weather.walk + tables[cell] + noise;
-                    let lost = weather.lost(self.slice, generator);
-                    weather.pass(self.slice, generator);
-                    committed[cell] = 1000.0 * TRUTHS[cell] * self.slice * log.exp() * (1.0 - lost);
+                    let speed = (tables[cell] + noise).exp() * weather.worth(self.slice, generator);
+                    committed[cell] = 1000.0 * TRUTHS[cell] * speed;
                 }
                 committed
             };
@@ -108,14 +109,23 @@ impl Weather {
         self.walk += WALK * seconds.sqrt() * generator.normal();
     }
 
-    /// The share of the next seconds that bursts take: half of the machine as long as one lasts.
-    fn lost(&mut self, seconds: f64, generator: &mut Generator) -> f64 {
-        if generator.uniform() < 1.0 - (-BURSTS.0 * seconds).exp() {
-            self.burst += -BURSTS.1 * (1.0 - generator.uniform()).ln();
+    /// The next seconds, in seconds of the machine at its usual speed.
+    fn worth(&mut self, seconds: f64, generator: &mut Generator) -> f64 {
+        let mut worth = 0.0;
+        let mut left = seconds;
+        while left > 1e-9 {
+            let step = left.min(STEP);
+            if generator.uniform() < 1.0 - (-BURSTS.0 * step).exp() {
+                self.burst += -BURSTS.1 * (1.0 - generator.uniform()).ln();
+            }
+            // Half of the machine, as long as a burst lasts.
+            let taken = 0.5 * self.burst.min(step);
+            self.burst = (self.burst - step).max(0.0);
+            worth += (self.log + self.walk).exp() * (step - taken);
+            self.pass(step, generator);
+            left -= step;
         }
-        let now = self.burst.min(seconds);
-        self.burst -= now;
-        0.5 * now / seconds
+        worth
     }
 }
 
@@ -139,6 +149,7 @@ fn interval(
     method: Method,
     rounds: &[Vec<[f64; CELLS]>],
     cell: usize,
+    family: usize,
     generator: &mut Generator,
 ) -> (f64, f64) {
     let sums = |round: &Vec<[f64; CELLS]>| {
@@ -157,7 +168,7 @@ fn interval(
     if matches!(method, Method::Bootstrap) {
         return bootstrap(&pairs, generator);
     }
-    let ratio = paired_ratio(&pairs, 1).expect("positive pairs");
+    let ratio = paired_ratio(&pairs, family).expect("positive pairs");
     ratio.low.zip(ratio.high).expect("two rounds or more")
 }
 
@@ -176,20 +187,25 @@ fn bootstrap(pairs: &[(f64, f64)], generator: &mut Generator) -> (f64, f64) {
     (means[4].exp(), means[195].exp())
 }
 
-/// How often a method's interval holds the ratio, in percent, and the median of its half width, as a
-/// share. Both ratios count.
-fn judged<const N: usize>(model: Model, methods: [Method; N], repetitions: usize) -> [(f64, f64); N] {
+/// How often a method's intervals hold their ratios, in percent, and the median of their half width,
+/// in percent. Both ratios count by themselves, or, as a family, only together.
+fn judged<const N: usize>(
+    model: Model,
+    methods: [Method; N],
+    family: usize,
+    repetitions: usize,
+) -> [(f64, f64); N] {
     let mut generator = Generator::new(41);
     let mut resampling = Generator::new(43);
     let (mut covered, mut widths) = ([0; N], [const { Vec::new() }; N]);
     for _ in 0..repetitions {
         let rounds = model.draw(&mut generator);
         for (index, method) in methods.into_iter().enumerate() {
-            for (cell, truth) in TRUTHS.into_iter().enumerate().skip(1) {
-                let (low, high) = interval(method, &rounds, cell, &mut resampling);
-                covered[index] += usize::from(holds(Some(low), Some(high), truth));
-                widths[index].push((high / low).sqrt() - 1.0);
-            }
+            let ends = [1, 2].map(|cell| interval(method, &rounds, cell, family, &mut resampling));
+            let held = [1, 2].map(|cell| holds(Some(ends[cell - 1].0), Some(ends[cell - 1].1), TRUTHS[cell]));
+            let held = held.into_iter().filter(|held| *held).count();
+            covered[index] += if family == 1 { held } else { held / 2 * 2 };
+            widths[index].extend(ends.map(|(low, high)| (high / low).sqrt() - 1.0));
         }
     }
     let mut widths = widths.into_iter();
@@ -209,46 +225,58 @@ fn rounds_of_slices_hold_the_ratio() {
     println!("| rounds | slice, s | turns | seconds in all | sums | turns | all turns, t | bootstrap |");
     println!("|---|---|---|---|---|---|---|---|");
     for rounds in [5, 8, 10, 12] {
-        for slice in [0.1, 0.25, 0.5] {
+        for slice in [0.1, 0.25, 0.5, 36.0 / (rounds * CELLS) as f64] {
             let model = MODEL.of(rounds, slice, 36.0);
-            let found = judged(model, METHODS, 400);
+            let found = judged(model, METHODS, 1, 500);
             let (turns, elapsed) = (model.turns, model.elapsed());
             println!("| {rounds} | {slice} | {turns} | {elapsed:.0} | {} |", shown(found));
-            let [sums, turns, _, _] = found.map(|(covered, _)| covered);
-            assert!((92.0..=98.0).contains(&sums) && (92.0..=98.0).contains(&turns), "{rounds} {slice}");
+            let [sums, means, _, bootstrap] = found.map(|(covered, _)| covered);
+            let holds = |covered: f64| (92.0..=98.0).contains(&covered);
+            assert!(holds(sums) && holds(means) && bootstrap < sums, "{rounds} {slice}: {found:?}");
         }
-    }
-    for rounds in [5, 8] {
-        let model = MODEL.of(rounds, 36.0 / (rounds * CELLS) as f64, 36.0);
-        let found = judged(model, METHODS, 400);
-        println!("| {rounds} | whole cells | 1 | {:.0} | {} |", model.elapsed(), shown(found));
     }
 }
 
 #[test]
-fn in_the_same_minute() {
-    println!("| seconds in all | tables differ by | 5 | 6 | 8 | 10 | 12 |");
+fn the_recommended_rounds_hold_the_ratio() {
+    // Small enough a standard deviation, 0.4, for the bounds of every method.
+    for tables in [0.02, 0.05] {
+        let [(covered, half)] = judged(Model { tables, ..MODEL }, [Method::Sums], 1, 2000);
+        println!("8 rounds, 6 turns of 0.25 s, tables {tables}: {covered:.1} % ± {half:.1} %");
+        assert!(COVERAGE.contains(&covered), "{covered}");
+    }
+}
+
+#[test]
+fn eight_rounds_are_about_best_in_the_same_minute() {
+    println!("| seconds in all | tables differ by | 5 rounds | 6 | 8 | 10 | 12 |");
     println!("|---|---|---|---|---|---|---|");
     for elapsed in [45.0, 58.0] {
         for tables in [0.0, 0.02, 0.05] {
             let found = [5, 6, 8, 10, 12].map(|rounds| {
                 let measured = elapsed - PREPARATION * (rounds * CELLS) as f64;
                 let model = Model { tables, ..MODEL }.of(rounds, 0.25, measured);
-                let [found] = judged(model, [Method::Sums], 400);
+                let [found] = judged(model, [Method::Sums], 2, 500);
                 found
             });
             println!("| {elapsed:.0} | {:.0} % | {} |", 100.0 * tables, shown(found));
+            let best = found.iter().map(|(_, half)| *half).fold(f64::INFINITY, f64::min);
+            assert!(found[2].1 <= 1.15 * best, "{elapsed} {tables}: {found:?}");
         }
     }
 }
 
 #[test]
 fn what_ignores_the_rounds_holds_less_as_soon_as_tables_differ() {
-    println!("| tables differ by | sums | all turns, t |");
-    println!("|---|---|---|");
-    for tables in [0.0, 0.01, 0.02, 0.05] {
-        let model = Model { tables, ..MODEL };
-        let found = judged(model, [Method::Sums, Method::Pooled], 400);
-        println!("| {:.0} % | {} |", 100.0 * tables, shown(found));
+    println!("| tables differ by | turns in a round | sums | all turns, t |");
+    println!("|---|---|---|---|");
+    for (turns, slice) in [(6, 0.25), (15, 0.1)] {
+        for tables in [0.0, 0.01, 0.02, 0.05] {
+            let model = Model { tables, turns, slice, ..MODEL };
+            let found = judged(model, [Method::Sums, Method::Pooled], 1, 500);
+            println!("| {:.0} % | {turns} | {} |", 100.0 * tables, shown(found));
+            let [sums, pooled] = found.map(|(covered, _)| covered);
+            assert!(sums >= 92.0 && (tables < 0.05 || pooled < 91.0), "{tables}: {sums} {pooled}");
+        }
     }
 }
