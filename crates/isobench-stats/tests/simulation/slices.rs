@@ -4,7 +4,7 @@
 //!
 //! Not here: the end at a resolution.
 
-use isobench_stats::paired_ratio;
+use isobench_stats::{drift, is_bimodal, paired_ratio, series_interval, transient};
 
 use crate::generator::Generator;
 use crate::{COVERAGE, holds, percent};
@@ -278,5 +278,62 @@ fn what_ignores_the_rounds_holds_less_as_soon_as_tables_differ() {
             let [sums, pooled] = found.map(|(covered, _)| covered);
             assert!(sums >= 92.0 && (tables < 0.05 || pooled < 91.0), "{tables}: {sums} {pooled}");
         }
+    }
+}
+
+/// The rates of one cell in equal bins of its measured time in a round: `turns` slices, in one piece
+/// or between those of the other cells, cut into so many bins each.
+fn series(turns: usize, bins: usize, in_turns: bool, generator: &mut Generator) -> Vec<f64> {
+    let mut weather = Weather::new(MODEL.weather, generator);
+    let seconds = MODEL.slice / bins as f64;
+    let mut rates = Vec::new();
+    for _ in 0..turns {
+        for cell in shuffled(generator) {
+            if cell != 0 {
+                if in_turns {
+                    weather.worth(MODEL.slice, generator);
+                }
+                continue;
+            }
+            let noise = (MODEL.noise * generator.normal()).exp();
+            for _ in 0..bins {
+                // A long run has no mean if the weather walks away.
+                weather.walk = 0.0;
+                let expected = 2000.0 * noise * weather.worth(seconds, generator);
+                rates.push(generator.poisson(expected) / seconds);
+            }
+        }
+    }
+    rates
+}
+
+#[test]
+fn a_series_with_pauses_is_worth_more_than_one_piece() {
+    println!("| slices | bins of each | | interval holds the mean | cold | drifting | two levels |");
+    println!("|---|---|---|---|---|---|---|");
+    let repetitions = 500;
+    for (turns, bins) in [(6, 8), (10, 5), (20, 5), (40, 1), (40, 5)] {
+        let [whole, pauses] = [false, true].map(|in_turns| {
+            let mut generator = Generator::new(47);
+            let long = series(60_000, 1, in_turns, &mut generator);
+            let truth = long.iter().sum::<f64>() / long.len() as f64;
+            let mut found = [0; 4];
+            for _ in 0..repetitions {
+                let rates = series(turns, bins, in_turns, &mut generator);
+                let estimate = series_interval(&rates).expect("finite rates").estimate;
+                found[0] += usize::from(holds(estimate.low, estimate.high, truth));
+                found[1] += usize::from(transient(&rates) != Some(0));
+                found[2] += usize::from(drift(&rates).is_some_and(|drift| drift.significant));
+                found[3] += usize::from(is_bimodal(&rates) == Some(true));
+            }
+            let found = found.map(|count| percent(count, repetitions));
+            let name = if in_turns { "in turns" } else { "in one piece" };
+            let shown = found.map(|share| format!("{share:.1} %")).join(" | ");
+            println!("| {turns} | {bins} | {name} | {shown} |");
+            found
+        });
+        let case = format!("{turns} {bins}: {whole:?} {pauses:?}");
+        assert!(pauses[0] >= whole[0] + 5.0, "{case}");
+        assert!((1..4).all(|at| pauses[at] <= whole[at] + 7.0), "{case}");
     }
 }
