@@ -4,7 +4,9 @@
 //!
 //! Not here: the end at a resolution.
 
-use isobench_stats::{drift, is_bimodal, paired_ratio, series_interval, transient};
+use isobench_stats::{
+    drift, drift_of_rounds, is_bimodal, paired_ratio, series_interval, start_of_rounds, transient,
+};
 
 use crate::generator::Generator;
 use crate::{COVERAGE, holds, percent};
@@ -335,5 +337,50 @@ fn a_series_with_pauses_is_worth_more_than_one_piece() {
         let case = format!("{turns} {bins}: {whole:?} {pauses:?}");
         assert!(pauses[0] >= whole[0] + 5.0, "{case}");
         assert!((1..4).all(|at| pauses[at] <= whole[at] + 7.0), "{case}");
+    }
+}
+
+#[test]
+fn short_rounds_tell_together_what_was_unsteady() {
+    println!(
+        "| rounds | slices | false: start, drift, two levels | found: first slice at 70 %, drift of 20 %, two speeds |"
+    );
+    println!("|---|---|---|---|");
+    let repetitions = 500;
+    for (rounds, turns) in [(5, 10), (8, 6), (8, 10), (12, 6)] {
+        let mut generator = Generator::new(53);
+        let (mut alarms, mut found) = ([0; 3], [0; 3]);
+        for _ in 0..repetitions {
+            let steady: Vec<Vec<f64>> = (0..rounds).map(|_| series(turns, 1, true, &mut generator)).collect();
+            let shaped = |level: &dyn Fn(usize) -> f64| -> Vec<Vec<f64>> {
+                let shape = |(index, rate): (usize, &f64)| rate * level(index);
+                steady.iter().map(|round| round.iter().enumerate().map(shape).collect()).collect()
+            };
+            let judge = |rounds: &[Vec<f64>]| {
+                let significant =
+                    |change: Option<isobench_stats::Drift>| change.is_some_and(|it| it.significant);
+                let pooled: Vec<f64> = rounds.concat();
+                [
+                    significant(start_of_rounds(rounds)),
+                    significant(drift_of_rounds(rounds)),
+                    is_bimodal(&pooled) == Some(true),
+                ]
+            };
+            let cold = judge(&shaped(&|index| if index == 0 { 0.7 } else { 1.0 }))[0];
+            let falling = judge(&shaped(&|index| 1.0 - 0.2 * index as f64 / turns as f64))[1];
+            let two = judge(&shaped(&|index| if index < turns / 2 { 0.5 } else { 1.0 }))[2];
+            for (sum, case) in alarms.iter_mut().zip(judge(&steady)) {
+                *sum += usize::from(case);
+            }
+            for (sum, case) in found.iter_mut().zip([cold, falling, two]) {
+                *sum += usize::from(case);
+            }
+        }
+        let (alarms, found) =
+            (alarms.map(|count| percent(count, repetitions)), found.map(|count| percent(count, repetitions)));
+        let list = |shares: [f64; 3]| shares.map(|share| format!("{share:.1} %")).join(", ");
+        println!("| {rounds} | {turns} | {} | {} |", list(alarms), list(found));
+        assert!(alarms.iter().all(|share| *share <= 3.0), "{rounds} {turns}: {alarms:?}");
+        assert!(found[0] >= 60.0 && found[2] >= 60.0, "{rounds} {turns}: {found:?}");
     }
 }
