@@ -343,10 +343,9 @@ mod tests {
                 .collect()
         };
         assert_eq!(texts(&rounds(|_, _| 1.0)), [""; 0]);
+        // One slice in ten is a level of its own, too.
         let cold = texts(&rounds(|_, at| if at == 0 { 0.75 } else { 1.0 }));
-        assert!(
-            matches!(&cold[..], [start] if start.starts_with("over 8 rounds, throughput at the start was 2"))
-        );
+        assert!(cold[0].starts_with("over 8 rounds, throughput at the start was 2"), "{cold:?}");
         let falling = texts(&rounds(|_, at| 1.0 - 0.03 * f64::from(at)));
         assert!(matches!(&falling[..], [drift] if drift.starts_with("over 8 rounds, the rate fell by 3")));
         let two = texts(&rounds(|round, at| if (round + at) % 6 < 3 { 1.0 } else { 0.5 }));
