@@ -1,6 +1,6 @@
 //! The flags of cells whose numbers are less certain than they look: one function for each kind.
 
-use isobench_stats::{drift, drift_of_rounds, is_bimodal, start_of_rounds, transient};
+use isobench_stats::{Drift, drift, drift_of_rounds, is_bimodal, start_of_rounds, transient};
 
 use crate::document::{Cell, Document, Flag, FlagKind, Round};
 use crate::numbers::{counted, percent, short};
@@ -92,11 +92,16 @@ fn too_short(bins: &[Vec<f64>]) -> bool {
     bins.iter().all(|bins| drift(bins).is_none())
 }
 
+/// The drift of rounds that are judged together, without their start.
+fn later_drift(bins: &[Vec<f64>]) -> Option<Drift> {
+    let later: Vec<Vec<f64>> = bins.iter().map(|bins| bins.iter().skip(1).copied().collect()).collect();
+    drift_of_rounds(&later).filter(|drift| drift.significant)
+}
+
 fn unsteady_start(bins: &[Vec<f64>]) -> Option<Flag> {
     if too_short(bins) {
         // A drift moves the start, too.
-        let falls = drift_of_rounds(bins).is_some_and(|drift| drift.significant);
-        let start = start_of_rounds(bins).filter(|start| start.significant && !falls)?;
+        let start = start_of_rounds(bins).filter(|start| start.significant && later_drift(bins).is_none())?;
         let text = format!(
             "over {}, throughput at the start was {} {} the rest; use a longer --warmup",
             counted(bins.len() as u64, "round"),
@@ -120,7 +125,7 @@ fn unsteady_start(bins: &[Vec<f64>]) -> Option<Flag> {
 
 fn drifts(bins: &[Vec<f64>]) -> Option<Flag> {
     if too_short(bins) {
-        let drift = drift_of_rounds(bins).filter(|drift| drift.significant)?;
+        let drift = later_drift(bins)?;
         let text = format!(
             "over {}, the rate {} by {} on average from start to end, so the mean depends on how long \
              is measured",
@@ -347,7 +352,7 @@ mod tests {
         let cold = texts(&rounds(|_, at| if at == 0 { 0.75 } else { 1.0 }));
         assert!(cold[0].starts_with("over 8 rounds, throughput at the start was 2"), "{cold:?}");
         let falling = texts(&rounds(|_, at| 1.0 - 0.03 * f64::from(at)));
-        assert!(matches!(&falling[..], [drift] if drift.starts_with("over 8 rounds, the rate fell by 3")));
+        assert!(matches!(&falling[..], [drift] if drift.starts_with("over 8 rounds, the rate fell by 2")));
         let two = texts(&rounds(|round, at| if (round + at) % 6 < 3 { 1.0 } else { 0.5 }));
         assert!(matches!(&two[..], [two] if two.starts_with("over all rounds the rate had two levels")));
     }

@@ -161,6 +161,57 @@ fn a_time_limit_keeps_the_confidence_too() {
     }
 }
 
+/// The least confidence of a whole family, in percent, over scatters and time limits.
+fn worst_case(family: f64) -> f64 {
+    const MOST: usize = 600;
+    const REPETITIONS: usize = 60_000;
+    let normal = Normal::standard();
+    let z = normal.inverse_cdf(1.0 - 0.025 / family);
+    let critical: Vec<f64> = quantiles(family)
+        .into_iter()
+        .enumerate()
+        .map(|(n, t)| if n < 6 { t } else { t * (1.0 + 2.0 / n as f64) })
+        .collect();
+    // Looked up, since the normal distribution is asked half a billion times.
+    let table: Vec<f64> = (0..8000).map(|at| 2.0 * normal.sf(f64::from(at) / 1000.0)).collect();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+    let missed = |half: f64| table.get((half * 1000.0).round() as usize).copied().unwrap_or(0.0);
+    let mut worst: f64 = 0.0;
+    for step in 0..26 {
+        // The rounds it would take if the scatter were known.
+        let wanted = z / 1.25_f64.powi(step).sqrt();
+        let mut generator = Generator::new(5);
+        let mut limited = vec![0.0; MOST + 1];
+        for _ in 0..REPETITIONS {
+            let (mut squares, mut miss, mut ended) = (generator.normal().powi(2), 0.0, false);
+            for (n, sum) in limited.iter_mut().enumerate().skip(3) {
+                if !ended {
+                    squares += generator.normal().powi(2);
+                    let half = critical[n] * (squares / (n - 1) as f64).sqrt();
+                    miss = missed(half);
+                    ended = n >= 6 && half / (n as f64).sqrt() <= wanted;
+                }
+                *sum += miss;
+            }
+        }
+        // Before the first look the interval is Student's, which needs no simulation.
+        worst = limited[6..].iter().copied().fold(worst, f64::max);
+    }
+    100.0 * (1.0 - family * worst / REPETITIONS as f64)
+}
+
+#[test]
+#[ignore = "takes half a minute in a release build"]
+fn the_worst_case_keeps_the_confidence() {
+    println!("| family | worst case of all scatters and time limits |");
+    println!("|---|---|");
+    for family in [1.0, 2.0, 9.0, 50.0, 200.0] {
+        let worst = worst_case(family);
+        println!("| {family} | {worst:.2} % |");
+        assert!(worst >= 94.8, "{family}: {worst}");
+    }
+}
+
 /// What rounds scatter like.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
