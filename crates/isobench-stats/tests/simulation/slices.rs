@@ -63,10 +63,10 @@ impl Model {
     /// Committed transactions of each cell in each turn of each round.
     fn draw(self, generator: &mut Generator) -> Vec<Vec<[f64; CELLS]>> {
         let mut weather = Weather::new(self.weather, generator);
-        let round = |generator: &mut Generator| {
+        let mut round = |generator: &mut Generator| {
             weather.pass(PREPARATION * CELLS as f64, generator);
             let tables = [(); CELLS].map(|()| self.tables * generator.normal());
-            let turn = |generator: &mut Generator| {
+            let mut turn = |generator: &mut Generator| {
                 let mut committed = [0.0; CELLS];
                 for cell in shuffled(generator) {
                     let noise = self.noise * (0.25 / self.slice).sqrt() * generator.normal();
@@ -75,10 +75,8 @@ impl Model {
                 }
                 committed
             };
-            let mut turn = turn;
             (0..self.turns).map(|_| turn(generator)).collect()
         };
-        let mut round = round;
         (0..self.rounds).map(|_| round(generator)).collect()
     }
 }
@@ -274,7 +272,7 @@ fn what_ignores_the_rounds_holds_less_as_soon_as_tables_differ() {
     println!("|---|---|---|---|");
     for (turns, slice) in [(6, 0.25), (15, 0.1)] {
         for tables in [0.0, 0.01, 0.02, 0.05] {
-            let model = Model { tables, turns, slice, ..MODEL };
+            let model = Model { tables, slice, turns, ..MODEL };
             let found = judged(model, [Method::Sums, Method::Pooled], 1, 500);
             println!("| {:.0} % | {turns} | {} |", 100.0 * tables, shown(found));
             let [sums, pooled] = found.map(|(covered, _)| covered);
