@@ -4,14 +4,12 @@
 //! A shape is a ratio or an order that should come out again on any machine; absolute figures never
 //! do. Not here: what was published (`document/experiment`), the words (`text/experiment`).
 
-use isobench_stats::paired_ratio;
-
 use crate::document::{
     Cell, Document, Experiment, Interval, Latency, Metric, PublishedFigure, PublishedRow, Round, Selector,
     Shape,
 };
 use crate::numbers::{counted, finite, optional, percent, short};
-use crate::summarise::{counted_ledger, counted_rounds, kept_share, pairs_of, planned, rate};
+use crate::summarise::{counted_ledger, counted_rounds, kept_share, pairs_of, planned, rate, ratio_of};
 use crate::view::Line;
 
 /// A published experiment with what came out here. The document's summaries must have been
@@ -146,7 +144,7 @@ fn ours(document: &Document, shape: &Shape) -> Result<Ours, String> {
     };
     let to = cell(reference)?;
     if let Some(figure) = of_round(shape.metric)
-        && let Some(ratio) = paired_ratio(&pairs_of(of, to, figure), 1)
+        && let Some(ratio) = ratio_of(document, &pairs_of(of, to, figure), 1)
     {
         return Ok(Ours { mean: ratio.mean, ends: ratio.low.zip(ratio.high) });
     }

@@ -17,7 +17,7 @@ use crate::document::{
 use crate::factors::strategies_vary;
 use crate::numbers::finite;
 
-pub use compared::{between, pairs_of, resolution};
+pub use compared::{between, pairs_of, ratio_of, resolution};
 pub use finer::finer;
 
 /// Computes the summary of every cell from its rounds.

@@ -3,9 +3,10 @@
 mod examples;
 
 use examples::example;
+use isobench_plan::Share;
 use isobench_report::{
-    Answer, ClientLoad, Document, FlagKind, IntervalSource, Series, WaitShare, Warmup, answer, resolution,
-    summarise,
+    Answer, ClientLoad, Document, FlagKind, IntervalSource, Round, Series, WaitShare, Warmup, answer,
+    resolution, summarise,
 };
 
 fn summarised(mut document: Document) -> Document {
@@ -114,6 +115,36 @@ fn the_least_known_ratio_decides_the_precision() {
     assert!(known.more_rounds > Some(0));
     // Three rounds are never enough to stop, however wide one may be.
     assert!(resolution(&document, 0.99).more_rounds > Some(0));
+}
+
+#[test]
+fn ratios_of_a_plan_with_a_resolution_are_those_that_end_it() {
+    let mut document = example("three-levels");
+    for cell in &mut document.cells {
+        let measured = cell.rounds.clone();
+        for again in 1..3 {
+            let renumbered =
+                measured.iter().map(|round| Round { round: round.round + 3 * again, ..round.clone() });
+            cell.rounds.extend(renumbered);
+        }
+    }
+    let half_width = |document: &Document, cell: usize| {
+        let ratio = document.cells[cell].summary.ratio.as_ref().expect("a ratio");
+        (ratio.high.expect("an end") / ratio.low.expect("an end")).ln() / 2.0
+    };
+    let planned = summarised(document.clone());
+    document.plan.resolve = Some(Share(0.001));
+    let resolving = summarised(document);
+    let widths = [1, 2].map(|cell| half_width(&resolving, cell));
+    for (cell, width) in [1, 2].into_iter().zip(widths) {
+        let factor = width / half_width(&planned, cell);
+        assert!((factor - 11.0 / 9.0).abs() < 1e-9, "nine rounds: {factor}");
+    }
+    // It ends when what is shown is narrow enough.
+    let reached = widths[0].max(widths[1]).exp_m1();
+    assert!((resolution(&resolving, 0.001).reached.expect("intervals") - reached).abs() < 1e-9);
+    assert_eq!(resolution(&resolving, reached + 1e-9).more_rounds, Some(0));
+    assert!(resolution(&resolving, reached - 1e-9).more_rounds > Some(0));
 }
 
 #[test]

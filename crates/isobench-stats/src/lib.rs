@@ -65,6 +65,8 @@ pub use ledger::{Attempts, Ledger, LedgerError, TimeLedger, Transactions, second
 pub use moments::Moments;
 pub use percentile::{Percentile, RoundLatencies};
 pub use poisson::poisson_interval;
-pub use ratio::{Ratio, independent_ratio, is_resolved, noise_of, paired_ratio, rounds_needed};
-pub use steady::{Drift, drift, is_bimodal, is_warm, transient};
+pub use ratio::{
+    Ratio, independent_ratio, is_resolved, noise_of, paired_ratio, resolving_ratio, rounds_needed,
+};
+pub use steady::{Drift, drift, drift_of_rounds, is_bimodal, is_warm, start_of_rounds, transient};
 pub use sweep::Sweep;

@@ -2,7 +2,7 @@
 //!
 //! Not here: the mean of a steady series (`batches`), and what a run that wasn't steady is called.
 
-use crate::batches::{batch_means, inflation};
+use crate::batches::{batch_means, inflation, variance_of};
 use crate::estimate::{CONFIDENCE, mean_of, two_sided_p};
 
 /// The fewest bins in which a change can be found.
@@ -99,7 +99,8 @@ pub struct Drift {
     /// The change of the fitted line over the whole series, divided by the mean: −0.1 is a loss of
     /// 10 %.
     pub relative: f64,
-    /// True if the change is more than noise (5 %, two-sided) and at least 5 %.
+    /// True if the change is more than noise (two-sided, 5 % within a series, 1 % over rounds) and at
+    /// least 5 %.
     pub significant: bool,
 }
 
@@ -130,6 +131,56 @@ pub fn drift(bins: &[f64]) -> Option<Drift> {
     let variance = squares / degrees / spread * inflation(&residuals, 2.0, 8.0, 0.8);
     let relative = Some(slope * BATCHES as f64 / mean).filter(|relative| relative.is_finite())?;
     let certain = two_sided_p(slope, variance.sqrt(), degrees)? < 1.0 - CONFIDENCE;
+    Some(Drift { relative, significant: certain && relative.abs() >= NEGLIGIBLE })
+}
+
+/// Estimates how much the level changes from the start to the end of rounds, each of which is too
+/// short to show it by itself, such as a round of ten slices.
+///
+/// Method: a line is fitted to each round by least squares; its change over the round, divided by
+/// the round's mean, is one value, and Student's t of these values tells whether there is any, with
+/// one false alarm in a hundred. So rounds have to be independent of each other, but not the bins of a round. `None` with fewer than
+/// three rounds that have five bins and a mean other than 0, or with a bin that isn't finite.
+pub fn drift_of_rounds(rounds: &[Vec<f64>]) -> Option<Drift> {
+    over_rounds(rounds, |bins, mean| {
+        let middle = (bins.len() - 1) as f64 / 2.0;
+        let at = |index: usize| index as f64 - middle;
+        let spread: f64 = (0..bins.len()).map(|index| at(index).powi(2)).sum();
+        let slope =
+            bins.iter().enumerate().map(|(index, bin)| at(index) * (bin - mean)).sum::<f64>() / spread;
+        slope * bins.len() as f64 / mean
+    })
+}
+
+/// Estimates by what share rounds start above the level of their rest (below: negative), from the
+/// first bin of each: for rounds that are too short for [`transient`].
+///
+/// Method and assumptions: [`drift_of_rounds`]. A drift moves the start, too.
+pub fn start_of_rounds(rounds: &[Vec<f64>]) -> Option<Drift> {
+    over_rounds(rounds, |bins, mean| {
+        // The rest's mean from the mean of all, so that both tests have the same rounds.
+        let count = bins.len() as f64;
+        let rest = (mean * count - bins[0]) / (count - 1.0);
+        (bins[0] - rest) / mean
+    })
+}
+
+/// The mean over rounds of a relative change in each, with a t test over rounds.
+fn over_rounds(rounds: &[Vec<f64>], change: impl Fn(&[f64], f64) -> f64) -> Option<Drift> {
+    const FEWEST_IN_ROUND: usize = 5;
+    const FEWEST_ROUNDS: usize = 3;
+    /// Every cell is asked, and there is no second opinion by another round.
+    const FALSE_ALARMS: f64 = 0.01;
+    let long = rounds.iter().filter(|bins| bins.len() >= FEWEST_IN_ROUND);
+    let means = long.map(|bins| mean_of(bins).map(|mean| (bins, mean))).collect::<Option<Vec<_>>>()?;
+    let changes: Vec<f64> =
+        means.iter().filter(|(_, mean)| *mean != 0.0).map(|(bins, mean)| change(bins, *mean)).collect();
+    if changes.len() < FEWEST_ROUNDS {
+        return None;
+    }
+    let (relative, count) = (mean_of(&changes)?, changes.len() as f64);
+    let error = (variance_of(&changes, relative) / count).sqrt();
+    let certain = two_sided_p(relative, error, count - 1.0)? < FALSE_ALARMS;
     Some(Drift { relative, significant: certain && relative.abs() >= NEGLIGIBLE })
 }
 
@@ -283,6 +334,33 @@ mod tests {
         assert!(!fitted(0.0).significant);
         assert_eq!(drift(&[0.0; 60]), None);
         assert_eq!(drift(&[3.0; 60]), Some(Drift { relative: 0.0, significant: false }));
+    }
+
+    #[test]
+    fn short_rounds_show_together_what_none_shows_alone() {
+        let rounds = |level: &dyn Fn(usize) -> f64| -> Vec<Vec<f64>> {
+            let noisy = |round: usize| {
+                (0..10).map(|at| level(at) * (1.0 + ((round * 10 + at) * 37 % 101) as f64 / 1000.0)).collect()
+            };
+            (0..8).map(noisy).collect()
+        };
+        let falling = drift_of_rounds(&rounds(&|at| 1.0 - 0.02 * at as f64)).unwrap();
+        assert!(falling.significant && (falling.relative + 0.22).abs() < 0.03, "{falling:?}");
+        let steady = rounds(&|_| 1.0);
+        assert!(!drift_of_rounds(&steady).unwrap().significant);
+        assert!(!start_of_rounds(&steady).unwrap().significant);
+        let cold = start_of_rounds(&rounds(&|at| if at == 0 { 0.7 } else { 1.0 })).unwrap();
+        assert!(cold.significant && (cold.relative + 0.31).abs() < 0.03, "{cold:?}");
+    }
+
+    #[test]
+    fn too_few_or_too_short_rounds_tell_nothing() {
+        for rounds in [vec![], vec![noise(10); 2], vec![noise(4); 9], vec![vec![0.0; 10]; 9]] {
+            assert_eq!((drift_of_rounds(&rounds), start_of_rounds(&rounds)), (None, None));
+        }
+        assert_eq!(drift_of_rounds(&[vec![f64::NAN; 10], noise(10), noise(10), noise(10)]), None);
+        let same = Drift { relative: 0.0, significant: false };
+        assert_eq!(drift_of_rounds(&vec![vec![3.0; 10]; 3]), Some(same));
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl<'a> Evidence<'a> {
             }
         };
         let family = self.candidates.len().saturating_sub(1).max(1);
-        shown.as_ref().filter(same).cloned().or_else(|| between(cell, other, family))
+        shown.as_ref().filter(same).cloned().or_else(|| between(self.document, cell, other, family))
     }
 
     /// True if two candidates' committed work can't be told apart, or too few rounds say anything.

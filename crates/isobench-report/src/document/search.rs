@@ -17,9 +17,8 @@ pub struct Resolution {
     pub wanted: f64,
     /// The precision of the least precise ratio; null if a ratio has no interval.
     pub reached: Option<f64>,
-    /// The number of further rounds of the same kind that would probably reach it for good, which
-    /// is after two successive rounds, six at least; 0 if it was reached, null if it can't be
-    /// estimated.
+    /// The number of further rounds of the same kind that would probably reach it, with six in all
+    /// at least; 0 if it was reached, null if it can't be estimated.
     pub more_rounds: Option<u32>,
 }
 

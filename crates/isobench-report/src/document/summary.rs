@@ -64,7 +64,8 @@ pub struct WaitShare {
 pub struct RoundsFor {
     /// The precision: how far the ratio's interval reaches up and down, as a share.
     pub resolution: f64,
-    /// Rounds in all, those that were measured included, judged from how much these differ.
+    /// Rounds in all, six at least, those that were measured included, judged from how much these
+    /// differ; with --resolve.
     pub rounds: u32,
 }
 
@@ -77,8 +78,9 @@ pub struct RatioToFirst {
     pub to: String,
     /// The geometric mean of the rounds' ratios; 1 for the first one itself.
     pub mean: f64,
-    /// Lower end of the interval (Student's t of the rounds' log ratios); null if it can't be
-    /// computed. The intervals of all ratios to the same cell hold together with 95 % confidence.
+    /// Lower end of the interval (Student's t of the rounds' log ratios, widened if the plan has a
+    /// resolution, since stopping prefers narrow ones); null if it can't be computed. The intervals
+    /// of all ratios to the same cell hold together with 95 % confidence.
     pub low: Option<f64>,
     /// Upper end of the interval; null if it can't be computed.
     pub high: Option<f64>,

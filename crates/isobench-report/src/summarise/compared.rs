@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_stats::{Ratio, is_resolved, noise_of, paired_ratio, rounds_needed};
+use isobench_stats::{Ratio, is_resolved, noise_of, paired_ratio, resolving_ratio, rounds_needed};
 
 use super::{counted_rounds, first_strategy_of, rate, reference_of, same_but_strategy, same_factors};
 use crate::document::{Cell, Document, RatioToFirst, Resolution, Round, RoundsFor};
@@ -42,7 +42,7 @@ fn compared(
         let first = &document.cells[(*reference)?];
         let pairs = pairs(cell, first);
         let family = family(document, references, (*reference)?);
-        let ratio = paired_ratio(&pairs, family)?;
+        let ratio = ratio_of(document, &pairs, family)?;
         Some(WithReference { first, pairs, ratio, family })
     };
     let found: Vec<Option<WithReference>> = document.cells.iter().zip(references).map(compare).collect();
@@ -51,7 +51,7 @@ fn compared(
         let noise = known.filter_map(|again| {
             // An A/A cell repeats the first level.
             let first = &document.cells[reference_of(document, again)?];
-            noise_of(&paired_ratio(&pairs(again, first), 1)?)
+            noise_of(&ratio_of(document, &pairs(again, first), 1)?)
         });
         noise.reduce(f64::max)
     };
@@ -71,13 +71,20 @@ fn family(document: &Document, references: &[Option<usize>], reference: usize) -
 
 /// The ratio of any two cells' committed work in the rounds that both have, as one of a family of
 /// that many.
-pub fn between(cell: &Cell, other: &Cell, family: usize) -> Option<RatioToFirst> {
+pub fn between(document: &Document, cell: &Cell, other: &Cell, family: usize) -> Option<RatioToFirst> {
     let pairs = pairs(cell, other);
-    let ratio = paired_ratio(&pairs, family)?;
+    let ratio = ratio_of(document, &pairs, family)?;
     // The noise is the machine's, whatever cell it was measured beside.
     let noise = [cell, other].into_iter().filter_map(|cell| cell.summary.ratio.as_ref()?.noise);
     let noise = noise.reduce(f64::max).map(f64::ln_1p);
     Some(ratio_to(&WithReference { first: other, pairs, ratio, family }, |first| first.level.name(), noise))
+}
+
+/// The ratio within rounds, as one of a family of that many: of rounds that went on until a
+/// resolution was reached or the time was over, or of as many as planned.
+pub fn ratio_of(document: &Document, pairs: &[(f64, f64)], family: usize) -> Option<Ratio> {
+    let method = if document.plan.resolve.is_some() { resolving_ratio } else { paired_ratio };
+    method(pairs, family)
 }
 
 /// A cell beside the one that it is compared with.
@@ -143,7 +150,7 @@ pub fn resolution(document: &Document, wanted: f64) -> Resolution {
     for (references, index, reference) in compared {
         let pairs = pairs(&document.cells[index], &document.cells[reference]);
         let family = family(document, references, reference);
-        let ratio = paired_ratio(&pairs, family);
+        let ratio = resolving_ratio(&pairs, family);
         if ratio.is_some_and(|ratio| ratio.mean == 0.0 && ratio.significant) {
             continue;
         }

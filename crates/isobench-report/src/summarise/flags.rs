@@ -1,6 +1,6 @@
 //! The flags of cells whose numbers are less certain than they look: one function for each kind.
 
-use isobench_stats::{drift, is_bimodal, transient};
+use isobench_stats::{Drift, drift, drift_of_rounds, is_bimodal, start_of_rounds, transient};
 
 use crate::document::{Cell, Document, Flag, FlagKind, Round};
 use crate::numbers::{counted, percent, short};
@@ -87,7 +87,29 @@ fn not_warm(document: &Document, rounds: &[&Round]) -> Option<Flag> {
     })
 }
 
+/// True if no round tells by itself, such as one of ten slices: then they are judged together.
+fn too_short(bins: &[Vec<f64>]) -> bool {
+    bins.iter().all(|bins| drift(bins).is_none())
+}
+
+/// The drift of rounds that are judged together, without their start.
+fn later_drift(bins: &[Vec<f64>]) -> Option<Drift> {
+    let later: Vec<Vec<f64>> = bins.iter().map(|bins| bins.iter().skip(1).copied().collect()).collect();
+    drift_of_rounds(&later).filter(|drift| drift.significant)
+}
+
 fn unsteady_start(bins: &[Vec<f64>]) -> Option<Flag> {
+    if too_short(bins) {
+        // A drift moves the start, too.
+        let start = start_of_rounds(bins).filter(|start| start.significant && later_drift(bins).is_none())?;
+        let text = format!(
+            "over {}, throughput at the start was {} {} the rest; use a longer --warmup",
+            counted(bins.len() as u64, "round"),
+            percent(start.relative.abs()),
+            if start.relative < 0.0 { "below" } else { "above" }
+        );
+        return Some(flag(FlagKind::Transient, text));
+    }
     // Too short a series shows neither.
     let judged: Vec<Option<usize>> =
         bins.iter().filter(|bins| drift(bins).is_some()).map(|bins| transient(bins)).collect();
@@ -102,6 +124,17 @@ fn unsteady_start(bins: &[Vec<f64>]) -> Option<Flag> {
 }
 
 fn drifts(bins: &[Vec<f64>]) -> Option<Flag> {
+    if too_short(bins) {
+        let drift = later_drift(bins)?;
+        let text = format!(
+            "over {}, the rate {} by {} on average from start to end, so the mean depends on how long \
+             is measured",
+            counted(bins.len() as u64, "round"),
+            if drift.relative < 0.0 { "fell" } else { "rose" },
+            percent(drift.relative.abs())
+        );
+        return Some(flag(FlagKind::Drift, text));
+    }
     let judged: Vec<_> = bins.iter().filter_map(|bins| drift(bins)).collect();
     for (word, sign) in [("fell", -1.0), ("rose", 1.0)] {
         let same: Vec<f64> = judged
@@ -124,6 +157,11 @@ fn drifts(bins: &[Vec<f64>]) -> Option<Flag> {
 }
 
 fn two_speeds(bins: &[Vec<f64>]) -> Option<Flag> {
+    if too_short(bins) {
+        let text = "over all rounds the rate had two levels (a checkpoint, or another program?), so the \
+                    mean is neither";
+        return (is_bimodal(&bins.concat()) == Some(true)).then(|| flag(FlagKind::Bimodal, text.to_owned()));
+    }
     let judged: Vec<bool> = bins.iter().filter_map(|bins| is_bimodal(bins)).collect();
     let two = judged.iter().filter(|two| **two).count();
     often(two, judged.len()).then(|| {
@@ -290,5 +328,32 @@ mod tests {
                 .map(|flag| flag.kind)
                 .collect();
         assert_eq!(kinds, [FlagKind::Transient, FlagKind::Bimodal]);
+    }
+
+    #[test]
+    fn rounds_of_few_slices_are_judged_together() {
+        let rounds = |level: fn(u32, u32) -> f64| -> Vec<Vec<f64>> {
+            let noisy = |round: u32| {
+                (0..10)
+                    .map(|at| level(round, at) * (1000.0 + f64::from((round * 10 + at) * 37 % 101)))
+                    .collect()
+            };
+            (0..8).map(noisy).collect()
+        };
+        let texts = |bins: &[Vec<f64>]| -> Vec<String> {
+            [unsteady_start(bins), drifts(bins), two_speeds(bins)]
+                .into_iter()
+                .flatten()
+                .map(|flag| flag.text.chars().take(60).collect())
+                .collect()
+        };
+        assert_eq!(texts(&rounds(|_, _| 1.0)), [""; 0]);
+        // One slice in ten is a level of its own, too.
+        let cold = texts(&rounds(|_, at| if at == 0 { 0.75 } else { 1.0 }));
+        assert!(cold[0].starts_with("over 8 rounds, throughput at the start was 2"), "{cold:?}");
+        let falling = texts(&rounds(|_, at| 1.0 - 0.03 * f64::from(at)));
+        assert!(matches!(&falling[..], [drift] if drift.starts_with("over 8 rounds, the rate fell by 2")));
+        let two = texts(&rounds(|round, at| if (round + at) % 6 < 3 { 1.0 } else { 0.5 }));
+        assert!(matches!(&two[..], [two] if two.starts_with("over all rounds the rate had two levels")));
     }
 }

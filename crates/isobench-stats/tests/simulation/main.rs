@@ -10,7 +10,9 @@
 //! |---|---|
 //! | `generator` | random numbers: normal, Poisson, autocorrelated |
 //! | `series` | intervals of the mean of one run |
-//! | `rounds` | ratios of paired rounds, noise, resolution, independent results |
+//! | `rounds` | ratios of paired rounds, noise, independent results |
+//! | `stopping` | rounds that end at a resolution, or before |
+//! | `slices` | rounds of short slices in turns: how many rounds, and what is independent |
 //! | `steadiness` | transients, drifts, two levels: false alarms, and what is found |
 //! | `percentiles` | percentiles over rounds |
 
@@ -18,7 +20,9 @@ mod generator;
 mod percentiles;
 mod rounds;
 mod series;
+mod slices;
 mod steadiness;
+mod stopping;
 
 use std::ops::RangeInclusive;
 
