@@ -103,7 +103,7 @@ pub struct Plan {
     #[arg(long, value_name = "FILE.sql", help_heading = heading::FACTORS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<PathBuf>,
-    /// Seconds measured in each cell; also 500ms or 2min [default: 2.5]
+    /// Seconds measured in each cell; also 500ms or 2min [default: 1.5]
     #[arg(long, short = 'T', value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
     #[serde(deserialize_with = "time::in_seconds")]
     #[schemars(with = "Option<f64>")]
@@ -117,7 +117,7 @@ pub struct Plan {
     /// Transactions of each client in each cell, instead of a time
     #[arg(long, short = 't', value_name = "NUM", help_heading = heading::LENGTH)]
     pub transactions: Option<u64>,
-    /// Number of times every cell is measured, interleaved with the others [default: 5]
+    /// Number of times every cell is measured, interleaved with the others [default: 8]
     #[arg(long, value_name = "NUM", help_heading = heading::LENGTH)]
     pub rounds: Option<u32>,
     /// Go on with rounds until every ratio is known to this precision, such as 2%, or the time
@@ -268,8 +268,8 @@ impl Plan {
             workload: Some(vec!["orders".to_owned()]),
             clients: Some(vec![8]),
             scale: Some(1),
-            time: Some(2.5),
-            rounds: Some(5),
+            time: Some(1.5),
+            rounds: Some(8),
             slice: Some(0.25),
             warmup: Some(0.5),
             calibrate: Some(false),

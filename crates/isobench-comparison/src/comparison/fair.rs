@@ -78,9 +78,9 @@ pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
     if design.plan.observe() == Observe::Wal {
         return Some("the write-ahead log is read for one cell at a time (--observe wal)".to_owned());
     }
-    let settings = design.plan.server_settings();
-    let slow = |name: &&String| SLOW_SETTINGS.iter().any(|slow| name.starts_with(slow));
-    if let Some(name) = settings.keys().find(slow) {
+    let mut settings = targets.iter().flat_map(|target| &target.server_settings);
+    let slow = |name: &str| SLOW_SETTINGS.iter().any(|slow| name.starts_with(slow));
+    if let Some((name, _)) = settings.find(|(name, _)| slow(name)) {
         return Some(format!("the plan sets {name}, whose effect takes longer than slices"));
     }
     let embedded = targets.iter().all(Target::is_embedded);
@@ -181,7 +181,8 @@ mod tests {
             server,
         };
         let capacity = Capacity { connections: Some(100), cache: 128 << 20 };
-        let crowded = |cells: &[CellPlan], size: u64| crowded(cells, &vec![size; cells.len()], &[capacity; 2]);
+        let crowded =
+            |cells: &[CellPlan], size: u64| crowded(cells, &vec![size; cells.len()], &[capacity; 2]);
         assert_eq!(crowded(&[cell(0, 45), cell(0, 45)], 48 << 20), None);
         let why = crowded(&[cell(0, 45), cell(0, 46)], 0).unwrap();
         assert!(why.contains("91 clients, more than max_connections (100)"), "{why}");

@@ -78,10 +78,6 @@ fn where_slices_wouldnt_be_fair_cells_are_measured_in_one_piece_and_that_is_said
             "--workload select-only --time 0.05 --slice 0.01 --clients 60",
             Some("more than max_connections (100) allows"),
         ),
-        (
-            "--workload select-only --time 0.05 --slice 0.01 --server-setting max_wal_size=1GB",
-            Some("sets max_wal_size"),
-        ),
     ] {
         let ran = Stage::builtin(&format!("--levels rc,ser {options}")).run();
         assert_eq!((ran.incomplete(), ran.rounds()), ("", vec![1, 1]), "{options}");
