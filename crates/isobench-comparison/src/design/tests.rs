@@ -39,7 +39,7 @@ fn defaults_are_three_levels_and_eight_clients() {
     let design = resolve("").unwrap();
     assert_eq!(design.plan.levels(), [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable]);
     assert_eq!(design.cells().len(), 3);
-    assert_eq!((design.plan.clients(), design.plan.scale(), design.plan.rounds()), (&[8][..], 1, 5));
+    assert_eq!((design.plan.clients(), design.plan.scale(), design.plan.rounds()), (&[8][..], 1, 8));
     assert_eq!(design.max_tries(), None);
     // Under a minute, with room for resetting the tables.
     let measured = (design.time().unwrap() + design.warmup) * design.plan.rounds() * 3;
