@@ -20,6 +20,7 @@ mod overhead;
 mod part;
 mod pictures;
 mod requirements;
+mod room;
 mod scripts;
 mod seen;
 mod server_side;

@@ -11,6 +11,7 @@ use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use crate::csv::number;
 use crate::document::{Document, PercentileInterval};
+use crate::html::room;
 use crate::numbers::{counted, short};
 use crate::summarise::histograms;
 
@@ -59,8 +60,10 @@ pub fn figure(document: &Document) -> Option<Figure> {
         top += height;
     }
     let description = words(&plots);
+    let many = room::has_many_cells(document);
     let left_out = if plots.len() > MOST {
-        format!(" The first {MOST} of {} combinations of factors; the data have all.", plots.len())
+        let data = if many { "of the others the data have percentiles only" } else { "the data have all" };
+        format!(" The first {MOST} of {} combinations of factors; {data}.", plots.len())
     } else {
         String::new()
     };
@@ -77,7 +80,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
         svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
         description,
         legend: String::new(),
-        csv: data(&plots),
+        csv: data(&plots, if many { MOST } else { plots.len() }),
     })
 }
 
@@ -168,10 +171,14 @@ fn words(plots: &[(&Group, Vec<Curve>)]) -> String {
     format!("Percentiles of latency. {}.", sentences.join("; "))
 }
 
-fn data(plots: &[(&Group, Vec<Curve>)]) -> String {
+/// The percentiles of all cells, and the curves of the first groups.
+fn data(plots: &[(&Group, Vec<Curve>)], curves: usize) -> String {
     let mut data = Data::of_cells(&["percent", "ms", "low", "high"]);
-    for line in plots.iter().flat_map(|(_, lines)| lines) {
-        for (percent, ms) in &line.points {
+    let all =
+        plots.iter().enumerate().flat_map(|(place, (_, lines))| lines.iter().map(move |line| (place, line)));
+    for (place, line) in all {
+        let points = if place < curves { line.points.as_slice() } else { &[] };
+        for (percent, ms) in points {
             data.cell(
                 line.subject,
                 vec![format!("{percent:.5}"), microseconds(*ms), String::new(), String::new()],
