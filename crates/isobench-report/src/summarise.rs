@@ -9,10 +9,13 @@ mod flags;
 mod observed;
 mod within;
 
+use std::borrow::Cow;
+
 use isobench_stats::{LatencyHistogram, Ledger, RoundLatencies, mean_interval};
 
 use crate::document::{
-    Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, Round, Summary, VerdictSummary,
+    Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, Resolution, Round, Summary,
+    VerdictSummary,
 };
 use crate::factors::strategies_vary;
 use crate::numbers::finite;
@@ -27,19 +30,41 @@ pub use finer::finer;
 /// plan's first level (or, in a plan without levels, the first cell) whose other factors are equal,
 /// paired by the number of the round. So does the ratio to the first strategy, at the same level.
 pub fn summarise(document: &mut Document) {
-    let references: Vec<Option<usize>> =
-        document.cells.iter().map(|cell| reference_of(document, cell)).collect();
-    let summaries: Vec<Summary> = document.cells.iter().map(|cell| summary_of(document, cell)).collect();
+    let (summaries, resolution) = conclusions(document);
     for (cell, summary) in document.cells.iter_mut().zip(summaries) {
         cell.summary = summary;
     }
+    document.resolution = resolution;
+}
+
+/// The document with its conclusions, whatever it says; itself, if it says the same.
+pub fn summarised(document: &Document) -> Cow<'_, Document> {
+    let (summaries, resolution) = conclusions(document);
+    let said = document.cells.iter().map(|cell| &cell.summary);
+    if resolution == document.resolution && said.eq(&summaries) {
+        return Cow::Borrowed(document);
+    }
+    let mut document = document.clone();
+    for (cell, summary) in document.cells.iter_mut().zip(summaries) {
+        cell.summary = summary;
+    }
+    document.resolution = resolution;
+    Cow::Owned(document)
+}
+
+/// The summary of every cell, and the precision of the ratios, if one was asked for.
+fn conclusions(document: &Document) -> (Vec<Summary>, Option<Resolution>) {
+    let references: Vec<Option<usize>> =
+        document.cells.iter().map(|cell| reference_of(document, cell)).collect();
     let ratios = compared::ratios(document, &references);
     let by_strategy = compared::strategy_ratios(document);
-    for ((cell, ratio), by_strategy) in document.cells.iter_mut().zip(ratios).zip(by_strategy) {
-        cell.summary.ratio = ratio;
-        cell.summary.strategy_ratio = by_strategy;
-    }
-    document.resolution = document.resolution.map(|known| resolution(document, known.wanted));
+    let summaries = document.cells.iter().zip(ratios.into_iter().zip(by_strategy));
+    let summaries = summaries.map(|(cell, (ratio, strategy_ratio))| Summary {
+        ratio,
+        strategy_ratio,
+        ..summary_of(document, cell)
+    });
+    (summaries.collect(), document.resolution.map(|known| resolution(document, known.wanted)))
 }
 
 /// The rounds that conclusions rest on.

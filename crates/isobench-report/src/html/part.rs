@@ -39,11 +39,10 @@ pub fn table(caption: &str, table: &Table) -> Markup {
     let groups = rows.chunk_by(|one, next| one.first() == next.first());
     let column = |index: usize| table.columns.get(index);
     let right = |index: usize| column(index).is_some_and(|column| column.right);
-    // A card of more lines than that is no help, and the labels would be most of the page.
-    let cards = table.columns.len() <= room::COLUMNS;
+    let cards = room::has_cards(table.columns.len(), rows.len());
     let label = |index: usize| column(index).filter(|_| cards).map(Heading::name);
     let markup = html! {
-        table class=[cards.then(|| fit(table.columns.len()))] {
+        table class=(if cards { fit(table.columns.len()) } else { "fit" }) {
             caption { (caption) }
             thead {
                 tr {

@@ -12,8 +12,8 @@ const ROUNDS: usize = 1000;
 /// The most cells of which the page has all data of its figures.
 const CELLS: usize = 24;
 
-/// The most columns of a table that turns into cards where there is little room.
-pub const COLUMNS: usize = 24;
+/// The most columns, and the most rows, of a table that turns into cards where there is little room.
+const CARDS: (usize, usize) = (24, 50);
 
 /// True if the page has no room for every round.
 pub fn has_many_rounds(document: &Document) -> bool {
@@ -23,6 +23,12 @@ pub fn has_many_rounds(document: &Document) -> bool {
 /// True if the page has no room for all data of every cell.
 pub fn has_many_cells(document: &Document) -> bool {
     document.cells.len() > CELLS
+}
+
+/// True if a table turns into cards where there is little room. Larger ones scroll: nobody reads as
+/// many cards, and the labels in them would be a third of the page.
+pub fn has_cards(columns: usize, rows: usize) -> bool {
+    columns <= CARDS.0 && rows <= CARDS.1
 }
 
 /// The sentence in the place of every round.

@@ -62,7 +62,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
     let description = words(&plots);
     let many = room::has_many_cells(document);
     let left_out = if plots.len() > MOST {
-        let data = if many { "of the others the data have percentiles only" } else { "the data have all" };
+        let data = if many { "the data have the percentiles of all" } else { "the data have all" };
         format!(" The first {MOST} of {} combinations of factors; {data}.", plots.len())
     } else {
         String::new()
@@ -77,10 +77,10 @@ pub fn figure(document: &Document) -> Option<Figure> {
                   ends: 95 % intervals of percentiles."
             .to_owned()
             + &left_out,
-        svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
+        svg: picture(ID, TITLE, top, &html! { @for plot in &drawn { (plot) } }),
         description,
         legend: String::new(),
-        csv: data(&plots, if many { MOST } else { plots.len() }),
+        csv: data(&plots, !many),
     })
 }
 
@@ -171,13 +171,11 @@ fn words(plots: &[(&Group, Vec<Curve>)]) -> String {
     format!("Percentiles of latency. {}.", sentences.join("; "))
 }
 
-/// The percentiles of all cells, and the curves of the first groups.
-fn data(plots: &[(&Group, Vec<Curve>)], curves: usize) -> String {
+/// The percentiles of all cells, and their curves, where there is room for them.
+fn data(plots: &[(&Group, Vec<Curve>)], with_curves: bool) -> String {
     let mut data = Data::of_cells(&["percent", "ms", "low", "high"]);
-    let all =
-        plots.iter().enumerate().flat_map(|(place, (_, lines))| lines.iter().map(move |line| (place, line)));
-    for (place, line) in all {
-        let points = if place < curves { line.points.as_slice() } else { &[] };
+    for line in plots.iter().flat_map(|(_, lines)| lines) {
+        let points = if with_curves { line.points.as_slice() } else { &[] };
         for (percent, ms) in points {
             data.cell(
                 line.subject,

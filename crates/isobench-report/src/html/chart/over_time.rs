@@ -87,7 +87,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
         id: ID,
         title: TITLE.to_owned(),
         caption: caption(all.len(), !entries.is_empty(), many),
-        svg: picture(ID, TITLE, &description, top + 20.0, &content),
+        svg: picture(ID, TITLE, top + 20.0, &content),
         description,
         legend: if entries.is_empty() { String::new() } else { legend(ID, &entries) },
         csv: data(if many { shown } else { &all }),

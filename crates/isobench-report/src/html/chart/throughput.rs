@@ -43,7 +43,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
             if batches { " (of a single round: from the differences between its parts)" } else { "" },
             if many { " The data have the lowest and the highest round of every cell." } else { "" }
         ),
-        svg: picture(ID, TITLE, &description, svg.1, &svg.0),
+        svg: picture(ID, TITLE, svg.1, &svg.0),
         description,
         legend: String::new(),
         csv: if many { data_of_cells(&groups) } else { data_of_rounds(&groups) },
