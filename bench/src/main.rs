@@ -215,7 +215,9 @@ fn started(options: &StartupOptions) -> Result<ExitCode, Failure> {
 
 fn warn_of_load() {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    table::load_warning(&load).into_iter().for_each(|warning| println!("{warning}"));
+    if let Some(warning) = table::load_warning(&load) {
+        println!("{warning}");
+    }
 }
 
 /// Measures the time of a check.

@@ -10,6 +10,8 @@ mod observed;
 mod within;
 
 use std::borrow::Cow;
+use std::panic::resume_unwind;
+use std::thread;
 
 use isobench_stats::{LatencyHistogram, Ledger, RoundLatencies, mean_interval};
 
@@ -22,6 +24,9 @@ use crate::numbers::finite;
 
 pub use compared::{between, pairs_of, resolution};
 pub use finer::finer;
+
+/// Fewer cells than this aren't worth a thread.
+const FEWEST_CELLS: usize = 8;
 
 /// Computes the summary of every cell from its rounds.
 ///
@@ -58,13 +63,27 @@ fn conclusions(document: &Document) -> (Vec<Summary>, Option<Resolution>) {
         document.cells.iter().map(|cell| reference_of(document, cell)).collect();
     let ratios = compared::ratios(document, &references);
     let by_strategy = compared::strategy_ratios(document);
-    let summaries = document.cells.iter().zip(ratios.into_iter().zip(by_strategy));
-    let summaries = summaries.map(|(cell, (ratio, strategy_ratio))| Summary {
-        ratio,
-        strategy_ratio,
-        ..summary_of(document, cell)
-    });
+    let ratios = ratios.into_iter().zip(by_strategy);
+    let summaries = within_cells(document).into_iter().zip(ratios);
+    let summaries =
+        summaries.map(|(summary, (ratio, strategy_ratio))| Summary { ratio, strategy_ratio, ..summary });
     (summaries.collect(), document.resolution.map(|known| resolution(document, known.wanted)))
+}
+
+/// What follows from the rounds of each cell alone, on as many processors as there are.
+fn within_cells(document: &Document) -> Vec<Summary> {
+    let of = |cells: &[Cell]| cells.iter().map(|cell| summary_of(document, cell)).collect::<Vec<_>>();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let share = document.cells.len().div_ceil(threads).max(FEWEST_CELLS);
+    thread::scope(|scope| {
+        let (first, others) = document.cells.split_at(document.cells.len().min(share));
+        let others: Vec<_> = others.chunks(share).map(|cells| scope.spawn(move || of(cells))).collect();
+        let mut summaries = of(first);
+        for part in others {
+            summaries.extend(part.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        summaries
+    })
 }
 
 /// The rounds that conclusions rest on.

@@ -75,8 +75,7 @@ fn marks_of(subject: &Subject, scale: &Scale, track: Track) -> Markup {
     let mut segments = Vec::new();
     for kind in order() {
         for wait in waits_of(subject).filter(|wait| kind_of(&wait.kind, &wait.event) == kind) {
-            let tip =
-                format!("{}: {} of the sessions", name_of(&wait.kind, &wait.event), percent(wait.share));
+            let tip = format!("{}: {}", name_of(&wait.kind, &wait.event), percent(wait.share));
             let ends = (scale.at(left * 100.0), scale.at((left + wait.share) * 100.0));
             left += wait.share;
             let segment = hatched_bar(ID, kind, ends, (track.top, track.bottom));
