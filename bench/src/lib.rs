@@ -5,8 +5,8 @@
 //! programs), [`servers`] (the servers), [`client`] (one run), [`mod@rounds`], [`ratio`] and
 //! [`table`] (the results); [`connections`], [`features`] and [`recording`] (separate comparisons).
 //! `main` combines them. [`checking`] measures the checker of histories, [`observing`] the cost of
-//! the observer for a server, [`rows`] that of statements that show rows. Only these use isobench's
-//! crates, apart from the embedded PostgreSQL: isobench is measured as a program.
+//! the observer for a server, [`rows`] that of statements that show rows, [`reporting`] reports and saving,
+//! [`initializing`] `-i`, [`starting`] the start of a comparison. Only these use isobench's crates, apart from the embedded PostgreSQL: isobench is measured as a program.
 
 pub mod case;
 pub mod checking;
@@ -14,13 +14,16 @@ pub mod client;
 pub mod connections;
 pub mod contender;
 pub mod features;
+pub mod initializing;
 pub mod null_server;
 pub mod observing;
 pub mod options;
 pub mod ratio;
 pub mod raw_loop;
 pub mod recording;
+pub mod reporting;
 pub mod rounds;
 pub mod rows;
 pub mod servers;
+pub mod starting;
 pub mod table;

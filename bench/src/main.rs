@@ -11,17 +11,21 @@ use clap::Parser;
 use isobench_bench::checking::{self, CheckPlan};
 use isobench_bench::client::{ClientError, INTERRUPTED};
 use isobench_bench::contender::{Contender, Pair, find_pgbench};
+use isobench_bench::initializing;
 use isobench_bench::null_server::{NullServer, raise_file_limit};
 use isobench_bench::observing::{self, ObservingPlan};
 use isobench_bench::options::{
-    CheckOptions, Compare, ExtraOptions, NullOptions, ObserverOptions, Options, RecordingOptions,
-    RowsOptions, Tool,
+    CheckOptions, Compare, ExtraOptions, InitOptions, NullOptions, ObserverOptions, Options,
+    RecordingOptions, ReportOptions, RowsOptions, StartupOptions, Tool,
 };
+use isobench_bench::ratio::Ratio;
 use isobench_bench::raw_loop;
 use isobench_bench::recording::{self, RecordingPlan};
+use isobench_bench::reporting::{self, ReportPlan};
 use isobench_bench::rounds::Rounds;
 use isobench_bench::rows::{self, RowsPlan};
 use isobench_bench::servers::{self, ServerPlan, Servers, null_address};
+use isobench_bench::starting::{self, Start};
 use isobench_bench::table::{self, ContenderIndices};
 use isobench_bench::{case, connections, features};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -40,6 +44,9 @@ fn main() -> ExitCode {
         Some(Tool::Observer(options)) => observed(&options),
         Some(Tool::Rows(options)) => showing_rows(&options),
         Some(Tool::Check(options)) => checked(&options),
+        Some(Tool::Report(options)) => reported(&options),
+        Some(Tool::Init(options)) => initialized(&options),
+        Some(Tool::Startup(options)) => started(&options),
         None => compare(&options.compare),
     };
     match result {
@@ -167,6 +174,52 @@ fn showing_rows(options: &RowsOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Measures the time and the size of reports.
+fn reported(options: &ReportOptions) -> Result<ExitCode, Failure> {
+    let plan = ReportPlan { cells: options.cells.into(), rounds: options.rounds };
+    println!("{}", reporting::heading());
+    for step in reporting::run(plan)? {
+        println!("{}", reporting::line(&step));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares `-i`.
+fn initialized(options: &InitOptions) -> Result<ExitCode, Failure> {
+    let (isobench, pgbench) = programs(options.isobench.as_ref(), options.pgbench.as_ref())?;
+    warn_of_load();
+    let plan = ServerPlan { postgres: None, scale: options.scale, server_bin: options.server_bin.clone() };
+    let (server, address) = servers::embedded(&plan)?;
+    print!("{}", initializing::table(&initializing::run([&isobench, &pgbench], &address, options.pairs)?));
+    drop(server);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures the start of a comparison.
+fn started(options: &StartupOptions) -> Result<ExitCode, Failure> {
+    let isobench = isobench(options.isobench.as_ref())?;
+    warn_of_load();
+    let folder = tempfile::tempdir()?;
+    let start = || starting::run(&isobench, options.server_bin.as_deref(), folder.path());
+    start()?;
+    let starts = (0..options.runs).map(|_| start()).collect::<Result<Vec<Start>, _>>()?;
+    for (name, of) in [("first measured transaction", (|start| start.elapsed) as fn(&Start) -> Duration)]
+        .into_iter()
+        .chain([("of that the warm-up", (|start| start.warmup) as fn(&Start) -> Duration)])
+    {
+        let times = Ratio::of(starts.iter().map(|start| (of(start).as_secs_f64(), 1.0)));
+        println!("{name:28} {} s", times.map_or_else(String::new, |times| times.to_string()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn warn_of_load() {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    if let Some(warning) = table::load_warning(&load) {
+        println!("{warning}");
+    }
+}
+
 /// Measures the time of a check.
 fn checked(options: &CheckOptions) -> Result<ExitCode, Failure> {
     let CheckOptions { transactions, clients, rows, level, order } = *options;
@@ -240,9 +293,17 @@ fn contenders(options: &Compare) -> Result<(Vec<Contender>, ContenderIndices, Pa
 }
 
 /// The paths of isobench and pgbench.
-fn programs(isobench: Option<&PathBuf>, pgbench: Option<&PathBuf>) -> Result<(PathBuf, PathBuf), Failure> {
+fn programs(given: Option<&PathBuf>, pgbench: Option<&PathBuf>) -> Result<(PathBuf, PathBuf), Failure> {
+    let isobench = isobench(given)?;
+    let pgbench = pgbench.cloned().or_else(find_pgbench);
+    let pgbench = pgbench.ok_or("pgbench is not installed, or not found; say --pgbench FILE")?;
+    Ok((isobench, pgbench))
+}
+
+/// The path of isobench.
+fn isobench(given: Option<&PathBuf>) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe()?;
-    let isobench = isobench.cloned().unwrap_or_else(|| own.with_file_name("isobench"));
+    let isobench = given.cloned().unwrap_or_else(|| own.with_file_name("isobench"));
     if !isobench.is_file() {
         let path = isobench.display();
         return Err(format!(
@@ -250,7 +311,5 @@ fn programs(isobench: Option<&PathBuf>, pgbench: Option<&PathBuf>) -> Result<(Pa
         )
         .into());
     }
-    let pgbench = pgbench.cloned().or_else(find_pgbench);
-    let pgbench = pgbench.ok_or("pgbench is not installed, or not found; say --pgbench FILE")?;
-    Ok((isobench, pgbench))
+    Ok(isobench)
 }

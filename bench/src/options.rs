@@ -44,6 +44,12 @@ pub enum Tool {
     Observer(ObserverOptions),
     /// Compares statements that show rows, and are recorded, with statements as written.
     Rows(RowsOptions),
+    /// Measures the time and the size of a report on a large result, and the time of saving it.
+    Report(ReportOptions),
+    /// Compares `-i` of isobench, as pgbench, with pgbench's.
+    Init(InitOptions),
+    /// Measures the time from the start of `isobench compare` to its first measured transaction.
+    Startup(StartupOptions),
 }
 
 /// Options of the comparison.
@@ -198,6 +204,51 @@ pub struct RowsOptions {
     /// Only the case with this number (1 to 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub case: Option<u8>,
+    /// Folder with initdb and postgres for the embedded server [default: the newest installed].
+    #[arg(long, value_name = "FOLDER")]
+    pub server_bin: Option<PathBuf>,
+}
+
+/// Options of the reports' benchmark.
+#[derive(Debug, Args)]
+pub struct ReportOptions {
+    /// Cells of the result.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub cells: u16,
+    /// Rounds of each cell.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rounds: u32,
+}
+
+/// Options of the comparison of `-i`.
+#[derive(Debug, Args)]
+pub struct InitOptions {
+    /// Scale of the tables.
+    #[arg(short, long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub scale: u32,
+    /// Pairs of runs, one of isobench, one of pgbench.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub pairs: u32,
+    /// isobench to measure [default: the one beside this program].
+    #[arg(long, value_name = "FILE")]
+    pub isobench: Option<PathBuf>,
+    /// pgbench to measure against [default: the installed one].
+    #[arg(long, value_name = "FILE")]
+    pub pgbench: Option<PathBuf>,
+    /// Folder with initdb and postgres for the embedded server [default: the newest installed].
+    #[arg(long, value_name = "FOLDER")]
+    pub server_bin: Option<PathBuf>,
+}
+
+/// Options of the measurement of the start.
+#[derive(Debug, Args)]
+pub struct StartupOptions {
+    /// Runs; one more before them makes the server's template.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// isobench to measure [default: the one beside this program].
+    #[arg(long, value_name = "FILE")]
+    pub isobench: Option<PathBuf>,
     /// Folder with initdb and postgres for the embedded server [default: the newest installed].
     #[arg(long, value_name = "FOLDER")]
     pub server_bin: Option<PathBuf>,

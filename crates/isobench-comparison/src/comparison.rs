@@ -34,7 +34,7 @@ pub use self::listener::Listener;
 /// For each cell, the report on its last history.
 pub type Judgements = Vec<Option<String>>;
 
-/// Saves the result as measured so far.
+/// Saves the result as measured so far, without conclusions. A round that was saved doesn't change.
 pub type Save<'a> = &'a dyn Fn(&Document) -> Outcome;
 
 /// Everything that a comparison needs besides its design.
@@ -247,7 +247,6 @@ impl<'a> Comparison<'a> {
             return number == 1 || in_time;
         }
         let Some(Share(wanted)) = design.plan.resolve else { return false };
-        summarise(&mut self.document);
         let known = resolution(&self.document, wanted);
         self.document.resolution = Some(known);
         let enough = known.more_rounds == Some(0);
@@ -499,7 +498,6 @@ impl<'a> Comparison<'a> {
 
     /// Saves the result after every cell, so that a later failure can't lose it.
     fn save_result(&mut self) {
-        summarise(&mut self.document);
         if let Err(failure) = (self.save)(&self.document)
             && !std::mem::replace(&mut self.unsaved, true)
         {
@@ -519,6 +517,7 @@ impl<'a> Comparison<'a> {
         }
         self.document.complete = self.document.incomplete_reason.is_none();
         self.document.finished_at = Some(now());
+        summarise(&mut self.document);
         // Saved before the clean-up of the server, which may fail.
         self.save_result();
         self.listener.close();

@@ -6,6 +6,7 @@
 mod cell;
 mod environment;
 mod flag;
+mod journal;
 mod latency;
 mod layout;
 mod observation;
@@ -29,6 +30,7 @@ pub use flag::{Flag, FlagKind};
 pub use isobench_plan::{
     Experiment, Metric, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape,
 };
+pub use journal::Journal;
 pub use latency::{Distribution, Latency};
 pub use observation::{Observation, ObservedRows, ObservedStatement};
 pub use requirement::{RequiredCell, RequirementResult};
@@ -123,6 +125,16 @@ pub enum DocumentError {
         "this is not a readable isobench result: {0}; use the file as isobench wrote it, or measure again"
     )]
     Malformed(#[from] serde_json::Error),
+    /// A line of a result that wasn't finished can't be read.
+    #[error(
+        "line {line} of this unfinished isobench result is not readable: {why}; remove the line, or measure again"
+    )]
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// The reason.
+        why: String,
+    },
     /// The JSON is something else.
     #[error(
         "this is not an isobench result: \"format\" is {found}, expected \"{FORMAT}\"; \
@@ -208,15 +220,20 @@ impl Document {
         }
     }
 
-    /// Reads a document. Unknown fields are ignored, since newer versions may add some.
+    /// Reads a document, or the [`Journal`] of one that wasn't finished. Unknown fields are ignored,
+    /// since newer versions may add some.
     ///
     /// # Errors
     /// [`DocumentError`], if the text isn't a result of this format version. Where it is damaged,
     /// the error names line and column.
     pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, DocumentError> {
-        let header: Header = serde_json::from_slice(text.as_ref())?;
+        let text = text.as_ref();
+        if journal::is_journal(text) {
+            return journal::read(text);
+        }
+        let header: Header = serde_json::from_slice(text)?;
         header.check()?;
-        Ok(serde_json::from_slice(text.as_ref())?)
+        Ok(serde_json::from_slice(text)?)
     }
 
     /// The document as indented JSON, lists of numbers on one line, with a newline at the end.

@@ -20,6 +20,7 @@ mod overhead;
 mod part;
 mod pictures;
 mod requirements;
+mod room;
 mod scripts;
 mod seen;
 mod server_side;
@@ -34,7 +35,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::document::Document;
 use crate::numbers::{count, counted};
-use crate::summarise::summarise;
+use crate::summarise::summarised;
 use crate::words::{capital, distinct, length};
 
 pub use occasions::{pair, trend};
@@ -54,41 +55,26 @@ struct Section {
     folded: Option<&'static str>,
     /// Its content; `None` if the document has nothing for it.
     body: fn(&Document) -> Option<Markup>,
-    /// Its figures: anchors and titles.
-    figures: fn(&Document) -> Vec<(&'static str, String)>,
+    /// The same of a section with figures.
+    figures: fn(&Document) -> Option<(Markup, Contents)>,
 }
 
-/// A section that has no figures, and is open.
-const PLAIN: Section = Section { id: "", title: "", folded: None, body: |_| None, figures: |_| Vec::new() };
+/// Figures in the table of contents: their anchors and titles.
+type Contents = Vec<(&'static str, String)>;
+
+/// A section that is open.
+const PLAIN: Section = Section { id: "", title: "", folded: None, body: |_| None, figures: |_| None };
 
 /// The sections in the order of the page.
 static SECTIONS: [Section; 14] = [
     Section { id: "answer", title: "Answer", body: answer::body, ..PLAIN },
-    Section {
-        id: "tradeoff",
-        title: "What it costs, what it buys",
-        body: tradeoff::body,
-        figures: tradeoff::contents,
-        ..PLAIN
-    },
+    Section { id: "tradeoff", title: "What it costs, what it buys", figures: tradeoff::body, ..PLAIN },
     Section { id: "requirements", title: "Requirements", body: requirements::body, ..PLAIN },
     Section { id: "experiment", title: "The published experiment", body: experiment::body, ..PLAIN },
     Section { id: "overhead", title: "What each level costs", body: overhead::body, ..PLAIN },
-    Section {
-        id: "pictures",
-        title: "Rates, and where the time went",
-        body: pictures::rates,
-        figures: pictures::rates_contents,
-        ..PLAIN
-    },
+    Section { id: "pictures", title: "Rates, and where the time went", figures: pictures::rates, ..PLAIN },
     Section { id: "conflicts", title: "Conflicts", body: conflicts::body, ..PLAIN },
-    Section {
-        id: "course",
-        title: "Latency, and the course of time",
-        body: pictures::course,
-        figures: pictures::course_contents,
-        ..PLAIN
-    },
+    Section { id: "course", title: "Latency, and the course of time", figures: pictures::course, ..PLAIN },
     Section { id: "verdict", title: "Verdict", body: verdict::body, ..PLAIN },
     Section { id: "limits", title: "What the numbers do not say", body: limits::body, ..PLAIN },
     Section {
@@ -126,21 +112,24 @@ static SECTIONS: [Section; 14] = [
 ///
 /// Summaries are computed from the rounds, whatever the document says.
 pub fn to_html(document: &Document) -> String {
-    let mut document = document.clone();
-    summarise(&mut document);
-    let sections: Vec<(&Section, Markup)> =
-        SECTIONS.iter().filter_map(|section| Some((section, (section.body)(&document)?))).collect();
+    let document = &summarised(document);
+    let of = |section: &'static Section| {
+        let plain = || Some(((section.body)(document)?, Contents::new()));
+        let (body, figures) = (section.figures)(document).or_else(plain)?;
+        Some((section, body, figures))
+    };
+    let sections: Vec<(&Section, Markup, Contents)> = SECTIONS.iter().filter_map(of).collect();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&document))
+            (head(document))
             body {
                 a class="skip" href="#answer" { "Skip to the answer" }
-                (header(&document))
+                (header(document))
                 div class="columns" {
-                    (contents(&sections, &document))
+                    (contents(&sections))
                     main id="main" {
-                        @for (section, body) in &sections {
+                        @for (section, body, _) in &sections {
                             section id=(section.id) aria-labelledby={ (section.id) "-title" } {
                                 h2 id={ (section.id) "-title" } { (section.title) }
                                 @if let Some(what) = section.folded {
@@ -152,7 +141,7 @@ pub fn to_html(document: &Document) -> String {
                         }
                     }
                 }
-                (footer(&document))
+                (footer(document))
                 div id="tip" role="tooltip" hidden {}
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -251,16 +240,15 @@ fn workload(scripts: &[&str]) -> String {
     }
 }
 
-fn contents(sections: &[(&Section, Markup)], document: &Document) -> Markup {
+fn contents(sections: &[(&Section, Markup, Contents)]) -> Markup {
     html! {
         nav class="contents" aria-label="Contents" {
             ol {
-                @for (section, _) in sections {
+                @for (section, _, figures) in sections {
                     li {
                         a href={ "#" (section.id) } { (section.title) }
-                        @let figures = (section.figures)(document);
                         @if !figures.is_empty() {
-                            ol { @for (id, title) in &figures { li { a href={ "#" (id) } { (title) } } } }
+                            ol { @for (id, title) in figures { li { a href={ "#" (id) } { (title) } } } }
                         }
                     }
                 }

@@ -74,7 +74,7 @@ pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 pub use document::{
     AnomalyCount, AnomalyFound, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison, Counter,
     Distribution, Document, DocumentError, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, Flag,
-    FlagKind, Interval, IntervalSource, Invariant, Latency, LockWait, LockedRelation, LocksSeen,
+    FlagKind, Interval, IntervalSource, Invariant, Journal, Latency, LockWait, LockedRelation, LocksSeen,
     MEASUREMENT_VERSION, Metric, Observation, ObservedRows, ObservedStatement, PercentileInterval, Plan,
     PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
     RelationSize, RequiredCell, RequirementResult, Resolution, Round, RoundError, RoundsFor, Selector,

@@ -9,7 +9,7 @@ use crate::answer::answer;
 use crate::document::Document;
 use crate::numbers::counted;
 use crate::overhead;
-use crate::summarise::summarise;
+use crate::summarise::summarised;
 use crate::text::experiment::{ShapeText, describe};
 use crate::text::{Shown, header, sentences};
 pub use table::{escape, table};
@@ -22,24 +22,23 @@ const UNLIMITED: usize = 10_000;
 ///
 /// Summaries are computed from the rounds, whatever the document says.
 pub fn to_markdown(document: &Document) -> String {
-    let mut document = document.clone();
-    summarise(&mut document);
-    let answer = answer(&document);
+    let document = &summarised(document);
+    let answer = answer(document);
     let mut blocks = Vec::new();
     blocks.push(format!("**{}**", escape(&answer.text())));
     blocks.extend(answer.basis.as_deref().map(escape));
     blocks.extend(list(answer.reasons.iter().map(|reason| reason.text.as_str())));
     if !document.cells.is_empty() {
-        blocks.push(table(&Shown::choose(&document, UNLIMITED).table));
+        blocks.push(table(&Shown::choose(document, UNLIMITED).table));
     }
-    blocks.extend(overhead::table(&document).map(|overhead| table(&overhead)));
-    blocks.extend(experiment(&document));
+    blocks.extend(overhead::table(document).map(|overhead| table(&overhead)));
+    blocks.extend(experiment(document));
     let warnings = document.warnings.iter().map(|warning| format!("⚠ {warning}"));
-    let unsure: Vec<String> = flags(&document).into_iter().chain(warnings).collect();
+    let unsure: Vec<String> = flags(document).into_iter().chain(warnings).collect();
     blocks.extend(list(unsure.iter().map(String::as_str)));
-    blocks.push(folded("How it was measured", &header::full(&document)));
+    blocks.push(folded("How it was measured", &header::full(document)));
     if !document.cells.is_empty() {
-        blocks.push(folded("What each level did", &sentences::lines(&document, UNLIMITED)));
+        blocks.push(folded("What each level did", &sentences::lines(document, UNLIMITED)));
     }
     blocks.join("\n\n") + "\n"
 }

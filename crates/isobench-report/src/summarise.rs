@@ -9,16 +9,24 @@ mod flags;
 mod observed;
 mod within;
 
+use std::borrow::Cow;
+use std::panic::resume_unwind;
+use std::thread;
+
 use isobench_stats::{LatencyHistogram, Ledger, RoundLatencies, mean_interval};
 
 use crate::document::{
-    Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, Round, Summary, VerdictSummary,
+    Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, Resolution, Round, Summary,
+    VerdictSummary,
 };
 use crate::factors::strategies_vary;
 use crate::numbers::finite;
 
 pub use compared::{between, pairs_of, ratio_of, resolution};
 pub use finer::finer;
+
+/// Fewer cells than this aren't worth a thread.
+const FEWEST_CELLS: usize = 8;
 
 /// Computes the summary of every cell from its rounds.
 ///
@@ -27,19 +35,55 @@ pub use finer::finer;
 /// plan's first level (or, in a plan without levels, the first cell) whose other factors are equal,
 /// paired by the number of the round. So does the ratio to the first strategy, at the same level.
 pub fn summarise(document: &mut Document) {
-    let references: Vec<Option<usize>> =
-        document.cells.iter().map(|cell| reference_of(document, cell)).collect();
-    let summaries: Vec<Summary> = document.cells.iter().map(|cell| summary_of(document, cell)).collect();
+    let (summaries, resolution) = conclusions(document);
     for (cell, summary) in document.cells.iter_mut().zip(summaries) {
         cell.summary = summary;
     }
+    document.resolution = resolution;
+}
+
+/// The document with its conclusions, whatever it says; itself, if it says the same.
+pub fn summarised(document: &Document) -> Cow<'_, Document> {
+    let (summaries, resolution) = conclusions(document);
+    let said = document.cells.iter().map(|cell| &cell.summary);
+    if resolution == document.resolution && said.eq(&summaries) {
+        return Cow::Borrowed(document);
+    }
+    let mut document = document.clone();
+    for (cell, summary) in document.cells.iter_mut().zip(summaries) {
+        cell.summary = summary;
+    }
+    document.resolution = resolution;
+    Cow::Owned(document)
+}
+
+/// The summary of every cell, and the precision of the ratios, if one was asked for.
+fn conclusions(document: &Document) -> (Vec<Summary>, Option<Resolution>) {
+    let references: Vec<Option<usize>> =
+        document.cells.iter().map(|cell| reference_of(document, cell)).collect();
     let ratios = compared::ratios(document, &references);
     let by_strategy = compared::strategy_ratios(document);
-    for ((cell, ratio), by_strategy) in document.cells.iter_mut().zip(ratios).zip(by_strategy) {
-        cell.summary.ratio = ratio;
-        cell.summary.strategy_ratio = by_strategy;
-    }
-    document.resolution = document.resolution.map(|known| resolution(document, known.wanted));
+    let ratios = ratios.into_iter().zip(by_strategy);
+    let summaries = within_cells(document).into_iter().zip(ratios);
+    let summaries =
+        summaries.map(|(summary, (ratio, strategy_ratio))| Summary { ratio, strategy_ratio, ..summary });
+    (summaries.collect(), document.resolution.map(|known| resolution(document, known.wanted)))
+}
+
+/// What follows from the rounds of each cell alone, on as many processors as there are.
+fn within_cells(document: &Document) -> Vec<Summary> {
+    let of = |cells: &[Cell]| cells.iter().map(|cell| summary_of(document, cell)).collect::<Vec<_>>();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let share = document.cells.len().div_ceil(threads).max(FEWEST_CELLS);
+    thread::scope(|scope| {
+        let (first, others) = document.cells.split_at(document.cells.len().min(share));
+        let others: Vec<_> = others.chunks(share).map(|cells| scope.spawn(move || of(cells))).collect();
+        let mut summaries = of(first);
+        for part in others {
+            summaries.extend(part.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        summaries
+    })
 }
 
 /// The rounds that conclusions rest on.

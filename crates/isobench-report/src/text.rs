@@ -23,7 +23,7 @@ use crate::document::Document;
 use crate::factors::{Factor, varying};
 use crate::numbers::counted;
 use crate::overhead;
-use crate::summarise::{groups, summarise};
+use crate::summarise::{groups, summarised};
 use crate::view::columns::{Column, ColumnId, LEVEL, figures};
 use crate::view::{Emphasis, Entry, Line, Row, Table, matrix};
 use layout::{Spans, wrap_line};
@@ -93,16 +93,15 @@ impl Terminal {
     /// either, each row is a block of lines.
     pub fn render(self, document: &Document) -> Text {
         let width = self.width.max(LEAST_WIDTH);
-        let mut document = document.clone();
-        summarise(&mut document);
-        let mut blocks = vec![header::lines(&document, width)];
+        let document = &summarised(document);
+        let mut blocks = vec![header::lines(document, width)];
         if !document.cells.is_empty() {
-            blocks.extend(self.tables(&document, width));
-            blocks.push(unemphasised(experiment::lines(&document, width)));
-            blocks.push(unemphasised(sentences::remarks(&document, width)));
+            blocks.extend(self.tables(document, width));
+            blocks.push(unemphasised(experiment::lines(document, width)));
+            blocks.push(unemphasised(sentences::remarks(document, width)));
         }
-        blocks.push(warnings(&document, width));
-        blocks.extend(conclusion(&document, width));
+        blocks.push(warnings(document, width));
+        blocks.extend(conclusion(document, width));
         Text::of(blocks)
     }
 

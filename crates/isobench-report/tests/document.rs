@@ -8,8 +8,8 @@ use std::time::Duration;
 use examples::{Story, example};
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{
-    Cell, CellLevel, Client, Document, Emphasis, Invariant, Plan, Server, Terminal, answer, json_schema,
-    render, summarise, to_csv,
+    Cell, CellLevel, Client, Document, Emphasis, Invariant, Journal, Plan, Server, Terminal, answer,
+    json_schema, render, summarise, to_csv,
 };
 use isobench_stats::LatencyHistogram;
 use isobench_testkit::schema::violations;
@@ -84,6 +84,72 @@ fn a_round_that_does_not_add_up_says_which() {
         "round 7: the ledger doesn't add up: attempts started (4) must equal the sum of the attempts' buckets (3); \
          please report this"
     );
+}
+
+/// A result as a comparison saves it: without conclusions, by one round after the other.
+fn journal(document: &Document) -> String {
+    let mut journal = Journal::default();
+    let mut so_far = Document { complete: false, ..document.clone() };
+    let rounds = so_far.cells.iter_mut().map(|cell| std::mem::take(&mut cell.rounds)).collect::<Vec<_>>();
+    so_far.cells.iter_mut().for_each(|cell| cell.summary = isobench_report::Summary::default());
+    let mut text = journal.text(&so_far);
+    for (cell, rounds) in rounds.into_iter().enumerate() {
+        for round in rounds {
+            so_far.cells[cell].rounds.push(round);
+            text += &journal.text(&so_far);
+        }
+    }
+    so_far.complete = document.complete;
+    so_far.warnings.clone_from(&document.warnings);
+    text + &journal.text(&so_far)
+}
+
+#[test]
+fn a_journal_holds_the_document() {
+    for (name, document) in examples::all() {
+        let text = journal(&document);
+        let rounds: usize = document.cells.iter().map(|cell| cell.rounds.len()).sum();
+        assert!(text.lines().count() > rounds, "{name}: a line for each round");
+        let read = Document::from_json(&text).unwrap();
+        let reason = if document.complete || rounds == 0 {
+            document.incomplete_reason.clone()
+        } else {
+            document.incomplete_reason.clone().or(read.incomplete_reason.clone())
+        };
+        assert_eq!(read, Document { incomplete_reason: reason, ..document }, "{name}");
+    }
+}
+
+#[test]
+fn a_journal_that_was_cut_off_has_what_was_whole() {
+    let document = example("three-levels");
+    let text = journal(&document);
+    let rounds = |text: &str| {
+        let read = Document::from_json(text).unwrap();
+        assert!(read.incomplete_reason.is_some_and(|reason| reason.contains("was ended before")), "{text}");
+        read.cells.iter().map(|cell| cell.rounds.len()).sum::<usize>()
+    };
+    let ends: Vec<usize> = text.match_indices('\n').map(|(place, _)| place + 1).collect();
+    for (line, end) in ends.iter().enumerate().skip(1).take(9) {
+        assert_eq!(rounds(&text[..*end]), line, "whole lines");
+        assert_eq!(rounds(&text[..end + 20]), line, "and the start of another");
+    }
+    // The first line alone is a document without rounds.
+    assert!(Document::from_json(&text[..ends[0]]).unwrap().cells.iter().all(|cell| cell.rounds.is_empty()));
+}
+
+#[test]
+fn a_damaged_line_of_a_journal_is_named() {
+    let text = journal(&example("three-levels"));
+    for (from, to, what) in [
+        ("{\"cell\":1,\"round\"", "{\"cell\":7,\"round\"", "there is no cell 7"),
+        ("{\"cell\":1,\"round\"", "{\"cell\":1,round\"", "column"),
+    ] {
+        let error = Document::from_json(text.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(error.starts_with("line 5 of this unfinished") && error.contains(what), "{error}");
+    }
+    let newer = text.replacen("\"format_version\":1", "\"format_version\":99", 1);
+    assert!(Document::from_json(newer).unwrap_err().to_string().contains("format version 99"));
 }
 
 #[test]

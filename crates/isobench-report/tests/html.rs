@@ -15,7 +15,8 @@ use std::path::Path;
 
 use examples::example;
 use isobench_report::{
-    Document, compare_results, compare_series, judge, render, to_csv, to_html, to_markdown,
+    Cell, Document, Round, compare_results, compare_series, judge, render, summarise, to_csv, to_html,
+    to_markdown,
 };
 use isobench_testkit::golden;
 use proptest::prelude::*;
@@ -83,7 +84,7 @@ fn faults_of_a_page_are_found() {
         (" scope=\"col\"", "", "a th has no name"),
         ("<h2", "<h2></h2><h4>deep</h4><h2", "\"deep\" leaves out a level"),
         ("Client</h3>", "Client is NaN</h3>", "a hole: Client is NaN"),
-        ("data-tip=\"", "data-tip=\"null ", "a hole: data-tip"),
+        ("aria-label=\"", "aria-label=\"null ", "a hole: aria-label"),
     ] {
         let bad = good.replacen(from, to, 1);
         assert_ne!(bad, good, "{from}");
@@ -247,4 +248,37 @@ proptest! {
             prop_assert!(pair.regressions(0.1).len() <= 2 * whole.cells.len());
         }
     }
+}
+
+/// Rounds and cells without end have no place in a page that people open.
+#[test]
+fn a_page_of_many_rounds_says_what_it_leaves_out() {
+    let mut document = example("observed");
+    let few = to_html(&document);
+    assert!(few.contains("Every round of every level") && few.contains("class=\"dot\""));
+    let models = std::mem::take(&mut document.cells);
+    for clients in 1..=10 {
+        document.cells.extend(models.iter().cloned().map(|cell| Cell { clients, ..cell }));
+    }
+    for cell in &mut document.cells {
+        let rounds = cell.rounds.iter().cycle().zip(1..=50);
+        cell.rounds = rounds.map(|(round, number)| Round { round: number, ..round.clone() }).collect();
+    }
+    assert!(document.cells.len() > 24, "more than a page has the data of");
+    summarise(&mut document);
+    let many = to_html(&document);
+    let faults = sound::faults(&many);
+    assert!(faults.is_empty(), "{faults:#?}");
+    for said in [
+        " rounds: isobench report --csv writes a line for each",
+        "The data have the lowest and the highest round of every cell.",
+        "cells; the data have these.",
+        "the data have the percentiles of all.",
+    ] {
+        assert!(many.contains(said), "{said}");
+    }
+    assert!(!many.contains("Every round of every level") && !many.contains("class=\"dot\""));
+    let dots = many.split("<path class=\"rounds\" d=\"").skip(1).map(|path| path.split('"').next());
+    let dots: Vec<usize> = dots.map(|path| path.unwrap_or_default().matches("h0").count()).collect();
+    assert_eq!(dots, vec![50; document.cells.len()], "every round is seen");
 }

@@ -12,11 +12,14 @@ use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
-use crate::histogram::LatencyHistogram;
+use crate::histogram::{DIGITS, LatencyHistogram};
 use crate::moments::Moments;
 
 /// First bytes of the compressed form; the four after them hold the length of the deflated rest.
 const COMPRESSED_COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
+
+/// First bytes of the inflated form.
+const INFLATED_COOKIE: u32 = 0x1c84_9313;
 
 /// Length of the fixed fields before the counts.
 const HEADER: usize = 40;
@@ -24,6 +27,10 @@ const HEADER: usize = 40;
 /// The most that the counts may take when inflated; a full histogram of three digits needs half a
 /// MiB.
 const MOST_INFLATED: usize = 4 << 20;
+
+/// Up to here buckets of our own layout are one microsecond wide: the least power of two from which
+/// on a microsecond is less than half a unit of the last of [`DIGITS`].
+const SINGLE: u64 = 2048;
 
 /// The most latencies that a histogram may claim: integers beyond aren't exact in JSON numbers
 /// either.
@@ -73,19 +80,19 @@ impl LatencyHistogram {
             .decode(text.trim())
             .map_err(|error| HistogramError::NotBase64(error.to_string().trim_end_matches('.').to_owned()))?;
         let inflated = inflate(&bytes)?;
-        check(&inflated)?;
-        let read: Histogram<u64> = Deserializer::new()
-            .deserialize(&mut inflated.as_slice())
-            .map_err(|error| HistogramError::NotCompressedV2(error.to_string()))?;
+        let own = check(&inflated)?;
+        let recorded = if own { own_buckets(&inflated[HEADER..]) } else { foreign_buckets(&inflated)? };
         // Into our own buckets, since another library may use others; but into no more of them than
         // needed, since results are read to be kept.
-        let mut histogram = LatencyHistogram::up_to(read.max());
-        for bucket in read.iter_recorded() {
-            let us = bucket.value_iterated_to();
-            let recorded = histogram.buckets.record_n(us, bucket.count_at_value());
+        let most = recorded.iter().map(|(us, _)| *us).max();
+        let mut histogram = LatencyHistogram::up_to(most.unwrap_or_default());
+        for (us, count) in recorded {
+            let recorded = histogram.buckets.record_n(us, count);
             recorded.map_err(|_| HistogramError::TooLarge("it holds values beyond this machine's memory"))?;
+            let middle = histogram.buckets.median_equivalent(us);
+            // The moments as far as buckets of microseconds know them.
+            histogram.moments.record_many(middle.saturating_mul(1000), count);
         }
-        histogram.moments = moments_of(&histogram.buckets);
         Ok(histogram)
     }
 
@@ -121,8 +128,46 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
     Ok(inflated)
 }
 
-/// Refuses what would make the decoder allocate without need or overflow.
-fn check(inflated: &[u8]) -> Result<(), HistogramError> {
+/// The largest latency in microseconds, and the number of latencies, of each bucket in another
+/// library's layout that isn't empty.
+fn foreign_buckets(inflated: &[u8]) -> Result<Vec<(u64, u64)>, HistogramError> {
+    let read: Histogram<u64> = Deserializer::new()
+        .deserialize(&mut &*inflated)
+        .map_err(|error| HistogramError::NotCompressedV2(error.to_string()))?;
+    let buckets = read.iter_recorded();
+    Ok(buckets.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value())).collect())
+}
+
+/// The same of counts in our own layout, many times faster: buckets of one microsecond up to
+/// [`SINGLE`], then half as many again of each next power of two.
+fn own_buckets(mut counts: &[u8]) -> Vec<(u64, u64)> {
+    let mut recorded = Vec::new();
+    let mut place = 0_u64;
+    while let Some((number, length)) = varint(counts) {
+        counts = &counts[length..];
+        if number % 2 == 1 {
+            place += number / 2 + 1;
+            continue;
+        }
+        if number > 0 {
+            recorded.push((largest_in(place), number / 2));
+        }
+        place += 1;
+    }
+    recorded
+}
+
+/// The largest latency of the bucket at a place of our own layout.
+fn largest_in(place: u64) -> u64 {
+    const HALF: u64 = SINGLE / 2;
+    let power = (place / HALF).saturating_sub(1);
+    let within = place - power * HALF;
+    ((within + 1) << power) - 1
+}
+
+/// Refuses what would make the decoder allocate without need or overflow. Returns whether the
+/// counts are in our own layout.
+fn check(inflated: &[u8]) -> Result<bool, HistogramError> {
     let damaged = |what: &str| HistogramError::NotCompressedV2(what.to_owned());
     let (header, counts) =
         inflated.split_at_checked(HEADER).ok_or_else(|| damaged("its header is incomplete"))?;
@@ -138,6 +183,7 @@ fn check(inflated: &[u8]) -> Result<(), HistogramError> {
         return Err(HistogramError::TooLarge("its range exceeds 63 bits"));
     }
     let mut total = 0_u64;
+    let mut places = 0_u64;
     let mut rest = counts;
     while !rest.is_empty() {
         let (number, length) = varint(rest).ok_or_else(|| damaged("its last count is incomplete"))?;
@@ -145,15 +191,33 @@ fn check(inflated: &[u8]) -> Result<(), HistogramError> {
         // Zigzag: even numbers are counts, odd ones are runs of empty buckets.
         if number % 2 == 0 {
             total = total.saturating_add(number / 2);
+            places += 1;
         } else if number / 2 > u64::from(u32::MAX) {
             return Err(damaged("it skips more buckets than there are"));
+        } else {
+            places = places.saturating_add(number / 2 + 1);
         }
     }
     if total > MOST_COUNTED {
-        Err(HistogramError::TooLarge("it counts more than 2^53 latencies"))
-    } else {
-        Ok(())
+        return Err(HistogramError::TooLarge("it counts more than 2^53 latencies"));
     }
+    // The cookie, no offset, the digits, the lowest value, no conversion.
+    let layout = (word(0), word(8), word(12), double_word(16), f64::from_bits(double_word(32)));
+    Ok(layout == (INFLATED_COOKIE, 0, u32::from(DIGITS), 1, 1.0) && places <= places_up_to(double_word(24)))
+}
+
+/// The number of buckets of our own layout up to a latency in microseconds; 0 if that is absurd.
+fn places_up_to(us: u64) -> u64 {
+    if !(2..=MOST_COUNTED).contains(&us) {
+        return 0;
+    }
+    let mut beyond = SINGLE;
+    let mut places = SINGLE;
+    while beyond <= us {
+        beyond *= 2;
+        places += SINGLE / 2;
+    }
+    places
 }
 
 /// One number in `HdrHistogram`'s variant of LEB128: at most nine bytes, the ninth whole.
@@ -170,16 +234,6 @@ fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// The moments as far as buckets of microseconds know them.
-fn moments_of(buckets: &Histogram<u64>) -> Moments {
-    let mut moments = Moments::default();
-    for bucket in buckets.iter_recorded() {
-        let us = buckets.median_equivalent(bucket.value_iterated_to());
-        moments.record_many(us.saturating_mul(1000), bucket.count_at_value());
-    }
-    moments
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,6 +245,37 @@ mod tests {
             histogram.record(*value);
         }
         histogram
+    }
+
+    proptest! {
+        #[test]
+        fn our_own_layout_is_read_as_the_library_reads_it(
+            values in prop::collection::vec(prop_oneof![0_u64..5_000, 0_u64..u64::from(u32::MAX), 0..1_u64 << 50], 0..60),
+        ) {
+            let mut buckets = Histogram::<u64>::new_with_bounds(1, 1 << 51, DIGITS).unwrap();
+            for value in values {
+                buckets.record(value).unwrap();
+            }
+            let mut bytes = Vec::new();
+            hdrhistogram::serialization::V2Serializer::new().serialize(&buckets, &mut bytes).unwrap();
+            prop_assert!(check(&bytes).unwrap());
+            prop_assert_eq!(own_buckets(&bytes[HEADER..]), foreign_buckets(&bytes).unwrap());
+        }
+    }
+
+    #[test]
+    fn another_layout_is_left_to_the_library() {
+        for (low, high, digits) in [(1, 60_000_000, 2), (2, 60_000_000, 3), (1, 60_000_000, 4)] {
+            let mut buckets = Histogram::<u64>::new_with_bounds(low, high, digits).unwrap();
+            buckets.record(12_345).unwrap();
+            let mut bytes = Vec::new();
+            hdrhistogram::serialization::V2Serializer::new().serialize(&buckets, &mut bytes).unwrap();
+            assert!(!check(&bytes).unwrap(), "{low} {high} {digits}");
+            // More counts than the range that the header claims.
+            let full = [bytes[..HEADER].to_vec(), vec![2; 100_000]].concat();
+            let full = [&full[..4], &100_000_u32.to_be_bytes(), &full[8..]].concat();
+            assert!(!check(&full).unwrap());
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ const US_PER_MS: f64 = 1e3;
 const NS_PER_MS: f64 = 1e6;
 
 /// Significant decimal digits that a bucket keeps.
-const DIGITS: u8 = 3;
+pub(crate) const DIGITS: u8 = 3;
 
 /// Up to here, in microseconds, recording never allocates.
 const WARM_RANGE_US: u64 = 60_000_000;

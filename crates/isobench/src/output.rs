@@ -6,7 +6,7 @@
 //! control characters from a server, and no password.
 
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, IsTerminal as _, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -155,18 +155,18 @@ pub fn save(path: &Path, text: &str) -> Outcome {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return fs::write(path, text).map_err(failure);
     }
-    replace(path, text).map_err(failure)
+    replace(path, text).map(drop).map_err(failure)
 }
 
-/// Puts a new file in the place of a path. Its name until then can't be foreseen, so nobody else
+/// Puts a new file in the place of a path, and returns it. Its name until then can't be foreseen, so nobody else
 /// can have put a link there.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub fn replace(path: &Path, text: &str) -> io::Result<File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The user's mask takes away what others mustn't have.
     let permissions = Permissions::from_mode(0o666);
     let mut file = Builder::new().prefix(".isobench-").permissions(permissions).tempfile_in(folder)?;
     file.write_all(text.as_bytes())?;
-    file.persist(path).map(|_| ()).map_err(|error| error.error)
+    file.persist(path).map_err(|error| error.error)
 }
 
 /// Returns whether the path means standard input or output.

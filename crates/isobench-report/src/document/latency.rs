@@ -117,8 +117,9 @@ impl Latency {
     /// Restores what the text of a histogram doesn't have: exact mean, deviation and maximum.
     fn with_exact_figures(mut self) -> Self {
         if let Some(Distribution { histogram, .. }) = &mut self.histogram {
-            let exact = LatencyHistogram::clone(histogram).with_figures(self.mean, self.stddev, self.max);
-            *histogram = exact.into();
+            // Nobody else has it yet, so it isn't cloned.
+            let own = std::mem::take(Arc::make_mut(histogram));
+            *histogram = own.with_figures(self.mean, self.stddev, self.max).into();
         }
         self
     }

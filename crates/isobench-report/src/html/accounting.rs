@@ -7,6 +7,7 @@ use isobench_stats::{TimeLedger, seconds};
 use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
+use super::room;
 use crate::document::{Cell, Document, Round};
 use crate::numbers::{count, percent, short};
 use crate::summarise::{counted_ledger, counted_rounds};
@@ -205,6 +206,9 @@ fn rounds(document: &Document, cells: &[&Cell]) -> Markup {
             round.errors.join("; ").into(),
         ]
     };
+    if room::has_many_rounds(document) {
+        return html! { p { (room::instead_of_rounds(document)) } };
+    }
     let rows = cells.iter().flat_map(|cell| cell.rounds.iter().map(|round| row(cell, round)));
     let columns = Heading::all(&[
         ("level", false),

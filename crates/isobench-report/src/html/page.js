@@ -15,6 +15,9 @@
     parent.removeAttribute("aria-labelledby");
     title.remove();
   }
+  for (const part of document.querySelectorAll("svg .series:not([data-tip])")) {
+    part.setAttribute("data-tip", part.getAttribute("aria-label"));
+  }
 
   function place(x, y) {
     const room = 12;

@@ -4,6 +4,7 @@
 
 use maud::{Markup, html};
 
+use super::room;
 use crate::document::{Cell, Document, Server};
 use crate::factors::varying;
 use crate::view::{Entry, Heading, Line, Mark, Medium, Table};
@@ -38,9 +39,10 @@ pub fn table(caption: &str, table: &Table) -> Markup {
     let groups = rows.chunk_by(|one, next| one.first() == next.first());
     let column = |index: usize| table.columns.get(index);
     let right = |index: usize| column(index).is_some_and(|column| column.right);
-    let label = |index: usize| column(index).map(Heading::name).unwrap_or_default();
+    let cards = room::has_cards(table.columns.len(), rows.len());
+    let label = |index: usize| column(index).filter(|_| cards).map(Heading::name);
     let markup = html! {
-        table class=(fit(table.columns.len())) {
+        table class=(if cards { fit(table.columns.len()) } else { "fit" }) {
             caption { (caption) }
             thead {
                 tr {
@@ -59,7 +61,7 @@ pub fn table(caption: &str, table: &Table) -> Markup {
                             }
                             @for (index, entry) in row.iter().enumerate().skip(1) {
                                 @let lines = entry.lines(Medium::Page);
-                                td class=[class(&lines, right(index))] data-label=(label(index)) { (stacked(&lines)) }
+                                td class=[class(&lines, right(index))] data-label=[label(index)] { (stacked(&lines)) }
                             }
                         }
                     }

@@ -4,6 +4,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
+use super::Contents;
 use super::chart::{Figure, course as course_figures, rates as rate_figures, too_few};
 use super::part::{self, code};
 use crate::document::Document;
@@ -16,37 +17,24 @@ const MANY_CELLS: usize = 8;
 const OPEN: usize = 2;
 
 /// The rates and the ledger of time.
-pub fn rates(document: &Document) -> Option<Markup> {
-    body(document, &rate_figures(document), &[])
+pub fn rates(document: &Document) -> Option<(Markup, Contents)> {
+    body(document, rate_figures(document), &[])
 }
 
 /// The distributions of latency, and what happened over time.
-pub fn course(document: &Document) -> Option<Markup> {
-    body(document, &course_figures(document), &too_few(document))
+pub fn course(document: &Document) -> Option<(Markup, Contents)> {
+    body(document, course_figures(document), &too_few(document))
 }
 
-fn body(document: &Document, figures: &[Figure], sentences: &[String]) -> Option<Markup> {
+fn body(document: &Document, figures: Vec<Figure>, sentences: &[String]) -> Option<(Markup, Contents)> {
     let many = document.cells.len() > MANY_CELLS;
     (!figures.is_empty() || !sentences.is_empty()).then(|| {
-        html! {
+        let body = html! {
             @for (index, figure) in figures.iter().enumerate() { (picture(figure, many && index >= OPEN)) }
             @for sentence in sentences { p { (sentence) } }
-        }
+        };
+        (body, figures.into_iter().map(|figure| (figure.id, figure.title)).collect())
     })
-}
-
-/// The first ones in the table of contents.
-pub fn rates_contents(document: &Document) -> Vec<(&'static str, String)> {
-    names(rate_figures(document))
-}
-
-/// The second ones in the table of contents.
-pub fn course_contents(document: &Document) -> Vec<(&'static str, String)> {
-    names(course_figures(document))
-}
-
-fn names(figures: Vec<Figure>) -> Vec<(&'static str, String)> {
-    figures.into_iter().map(|figure| (figure.id, figure.title)).collect()
 }
 
 /// A figure with all that belongs to it.
@@ -68,7 +56,7 @@ fn shown(figure: &Figure) -> Markup {
         div class="extras" {
             details {
                 summary { "In words" }
-                p { (figure.description) }
+                p id={ (figure.id) "-words" } { (figure.description) }
             }
             details class="data" {
                 summary { "Data as CSV" }

@@ -2,6 +2,8 @@
 //!
 //! Not here: wait events and predicate locks over time, which are pictures.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
@@ -43,21 +45,25 @@ fn headings(names: Vec<String>) -> Vec<Heading> {
 }
 
 fn counters(document: &Document, cells: &[&Cell]) -> Markup {
-    let mut known: Vec<&Counter> = Vec::new();
-    for counter in cells.iter().flat_map(|cell| sides(cell)).flat_map(|side| &side.counters) {
-        if !known.iter().any(|other| other.name == counter.name) {
-            known.push(counter);
-        }
-    }
+    let mut names = BTreeSet::new();
+    let all = cells.iter().flat_map(|cell| sides(cell)).flat_map(|side| &side.counters);
+    let known: Vec<&Counter> = all.filter(|counter| names.insert(counter.name.as_str())).collect();
     if known.is_empty() {
         return Markup::default();
     }
     let names: Vec<String> = cells.iter().map(|cell| cell_name(document, cell)).collect();
-    let (rose, stood): (Vec<&Counter>, Vec<&Counter>) =
-        known.into_iter().partition(|counter| cells.iter().any(|cell| rise(cell, counter) != Some(0.0)));
+    let cells: Vec<(u64, BTreeMap<&str, f64>)> =
+        cells.iter().map(|cell| (committed(cell), rises(cell))).collect();
+    let rise = |rises: &BTreeMap<&str, f64>, counter: &Counter| {
+        rises.get(counter.name.as_str()).copied().filter(|sum| sum.is_finite())
+    };
+    let (rose, stood): (Vec<&Counter>, Vec<&Counter>) = known
+        .into_iter()
+        .partition(|counter| cells.iter().any(|(_, rises)| rise(rises, counter) != Some(0.0)));
     let row = |counter: &&Counter| {
         let name = Entry::Stack(vec![counter.meaning.as_str().into(), counter.name.as_str().into()]);
-        std::iter::once(name).chain(cells.iter().map(|cell| shown(cell, counter))).collect::<Vec<_>>()
+        let of_cells = cells.iter().map(|(committed, rises)| shown(*committed, rise(rises, counter)));
+        std::iter::once(name).chain(of_cells).collect::<Vec<_>>()
     };
     let risen = Table::new(headings(names), rose.iter().map(row));
     let stood: Vec<&str> = stood.iter().map(|counter| counter.name.as_str()).collect();
@@ -69,15 +75,17 @@ fn counters(document: &Document, cells: &[&Cell]) -> Markup {
     }
 }
 
-/// By how much a counter rose in all rounds of a cell; `None` if it wasn't read.
-fn rise(cell: &Cell, counter: &Counter) -> Option<f64> {
-    let same = sides(cell).flat_map(|side| &side.counters).filter(|own| own.name == counter.name);
-    same.map(|own| own.change).reduce(|sum, change| sum + change).filter(|sum| sum.is_finite())
+/// By how much each counter that was read rose in all rounds of a cell.
+fn rises(cell: &Cell) -> BTreeMap<&str, f64> {
+    let mut rises = BTreeMap::new();
+    for counter in sides(cell).flat_map(|side| &side.counters) {
+        *rises.entry(counter.name.as_str()).or_insert(0.0) += counter.change;
+    }
+    rises
 }
 
-fn shown(cell: &Cell, counter: &Counter) -> Entry {
-    let Some(sum) = rise(cell, counter) else { return Entry::Number(None) };
-    let committed = committed(cell);
+fn shown(committed: u64, rise: Option<f64>) -> Entry {
+    let Some(sum) = rise else { return Entry::Number(None) };
     let each = (committed > 0).then(|| sum / committed as f64);
     Entry::Stack(vec![Entry::Number(each), format!("{} in all", whole(sum)).into()])
 }

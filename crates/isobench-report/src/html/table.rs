@@ -6,6 +6,7 @@
 use maud::{Markup, html};
 
 use super::part::{fit, scrolling};
+use super::room::has_cards;
 use crate::answer::recommended;
 use crate::document::{Cell, Document};
 use crate::factors::varying;
@@ -57,6 +58,7 @@ fn names(columns: &[&Column]) -> String {
 
 /// A table of these columns.
 fn shown(document: &Document, columns: &[&'static Column], caption: &str) -> Markup {
+    let cards = has_cards(columns.len(), document.cells.len());
     let best = recommended(document);
     let groups = groups(document);
     let mut before = 0;
@@ -68,7 +70,7 @@ fn shown(document: &Document, columns: &[&'static Column], caption: &str) -> Mar
         })
         .collect();
     html! {
-        table class={ "results " (fit(columns.len())) } {
+        table class={ "results " (if cards { fit(columns.len()) } else { "fit" }) } {
             caption { (caption) }
             thead {
                 tr {
@@ -84,7 +86,7 @@ fn shown(document: &Document, columns: &[&'static Column], caption: &str) -> Mar
                     (heading(document, group, columns.len()))
                     @for (index, cell) in group.iter().enumerate() {
                         @let is_best = best.iter().any(|best| std::ptr::eq(*best, *cell));
-                        (row(document, cell, columns, is_best, first + index >= ROWS))
+                        (row(document, cell, columns, is_best, first + index >= ROWS, cards))
                     }
                 }
             }
@@ -147,7 +149,14 @@ fn heading(document: &Document, group: &[&Cell], width: usize) -> Markup {
     }
 }
 
-fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool, beyond: bool) -> Markup {
+fn row(
+    document: &Document,
+    cell: &Cell,
+    columns: &[&'static Column],
+    best: bool,
+    beyond: bool,
+    cards: bool,
+) -> Markup {
     let class = match (best, beyond) {
         (true, true) => Some("best beyond"),
         (true, false) => Some("best"),
@@ -167,7 +176,7 @@ fn row(document: &Document, cell: &Cell, columns: &[&'static Column], best: bool
                         }
                     }
                 } @else {
-                    td class=[column.right.then_some("number")] data-label=(label(column)) { (stacked(&lines)) }
+                    td class=[column.right.then_some("number")] data-label=[cards.then(|| label(column))] { (stacked(&lines)) }
                 }
             }
         }

@@ -6,16 +6,21 @@
 use maud::{Markup, html};
 
 use super::chart::safety;
-use super::{card, matrix, pictures};
+use super::{Contents, card, matrix, pictures};
 use crate::document::Document;
 
-/// The section's body.
-pub fn body(document: &Document) -> Option<Markup> {
+/// The section's body, and its figures.
+pub fn body(document: &Document) -> Option<(Markup, Contents)> {
     let safety = safety(document);
     let matrix = matrix::figure(document);
     let card = card::figure(document);
+    let contents = [
+        safety.as_ref().map(|figure| (figure.id, figure.title.clone())),
+        matrix.as_ref().map(|_| (matrix::ID, matrix::TITLE.to_owned())),
+        card.as_ref().map(|_| (card::ID, card::TITLE.to_owned())),
+    ];
     (safety.is_some() || matrix.is_some() || card.is_some()).then(|| {
-        html! {
+        let body = html! {
             @match &safety {
                 Some(figure) => (pictures::picture(figure, false)),
                 None => p {
@@ -25,14 +30,7 @@ pub fn body(document: &Document) -> Option<Markup> {
             }
             @if let Some(matrix) = &matrix { (matrix) }
             @if let Some(card) = &card { (card) }
-        }
+        };
+        (body, contents.into_iter().flatten().collect())
     })
-}
-
-/// The figures in the table of contents.
-pub fn contents(document: &Document) -> Vec<(&'static str, String)> {
-    let safety = safety(document).map(|figure| (figure.id, figure.title));
-    let matrix = matrix::figure(document).map(|_| (matrix::ID, matrix::TITLE.to_owned()));
-    let card = card::figure(document).map(|_| (card::ID, card::TITLE.to_owned()));
-    [safety, matrix, card].into_iter().flatten().collect()
 }

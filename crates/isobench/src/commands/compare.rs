@@ -6,6 +6,7 @@
 
 mod consent;
 mod files;
+mod saving;
 
 use std::num::NonZeroUsize;
 

@@ -345,7 +345,7 @@ fn figure(groups: &[Group], factor: &Axis) -> Option<Figure> {
         id: factor.id,
         title: factor.title.clone(),
         caption: factor.caption.clone() + &left_out,
-        svg: picture(factor.id, &factor.title, &description, top, &html! { @for plot in &drawn { (plot) } }),
+        svg: picture(factor.id, &factor.title, top, &html! { @for plot in &drawn { (plot) } }),
         description,
         legend: String::new(),
         csv: data(&all, factor),

@@ -27,14 +27,13 @@ pub const BOLD: f64 = 1.3;
 
 /// Draws a picture of this height around its content.
 ///
-/// Its name and its description are for screen readers; what can be stopped at inside has names of
-/// its own.
-pub fn picture(id: &str, title: &str, description: &str, height: f64, content: &Markup) -> String {
+/// Its name is for screen readers, and so are the words below it ([`super::Figure::description`]); what
+/// can be stopped at inside has names of its own.
+pub fn picture(id: &str, title: &str, height: f64, content: &Markup) -> String {
     let drawn = html! {
         svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox={ "0 0 " (u(WIDTH)) " " (u(height)) }
             role="group" aria-labelledby={ (id) "-name" } aria-describedby={ (id) "-words" } {
             title id={ (id) "-name" } { (title) }
-            desc id={ (id) "-words" } { (description) }
             (content)
         }
     };

@@ -50,21 +50,23 @@ pub fn hatched(figure: &str, kind: usize, id: &str, shape: &str, top: f64) -> Ma
     }
 }
 
-/// A box in the colour and with the lines of a kind.
+/// A box in the colour and with the lines of a kind. It clips them as a picture within the picture,
+/// which is half as long as naming a shape: there are several boxes for each cell.
 pub fn hatched_bar(
     figure: &str,
     kind: usize,
-    id: &str,
     (left, right): (f64, f64),
     (top, bottom): (f64, f64),
 ) -> Markup {
-    hatched(
-        figure,
-        kind,
-        id,
-        &format!("M{} {}H{}V{}H{}Z", u(left), u(top), u(right), u(bottom), u(left)),
-        top,
-    )
+    let (width, height) = (u(right - left), u(bottom - top));
+    html! {
+        path class={ "segment k" (kind) } d={ "M" (u(left)) " " (u(top)) "H" (u(right)) "V" (u(bottom)) "H" (u(left)) "Z" } {}
+        @if lines_of(kind) > 0 {
+            svg aria-hidden="true" x=(u(left)) y=(u(top)) width=(width) height=(height) {
+                use class=(class(kind)) href={ "#" (figure) "-h" (kind) } {}
+            }
+        }
+    }
 }
 
 /// A sample for a legend, of 20 by 14 units.

@@ -11,6 +11,7 @@ use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use crate::csv::number;
 use crate::document::{Document, PercentileInterval};
+use crate::html::room;
 use crate::numbers::{counted, short};
 use crate::summarise::histograms;
 
@@ -59,8 +60,10 @@ pub fn figure(document: &Document) -> Option<Figure> {
         top += height;
     }
     let description = words(&plots);
+    let many = room::has_many_cells(document);
     let left_out = if plots.len() > MOST {
-        format!(" The first {MOST} of {} combinations of factors; the data have all.", plots.len())
+        let data = if many { "the data have the percentiles of all" } else { "the data have all" };
+        format!(" The first {MOST} of {} combinations of factors; {data}.", plots.len())
     } else {
         String::new()
     };
@@ -74,10 +77,10 @@ pub fn figure(document: &Document) -> Option<Figure> {
                   ends: 95 % intervals of percentiles."
             .to_owned()
             + &left_out,
-        svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
+        svg: picture(ID, TITLE, top, &html! { @for plot in &drawn { (plot) } }),
         description,
         legend: String::new(),
-        csv: data(&plots),
+        csv: data(&plots, !many),
     })
 }
 
@@ -168,10 +171,12 @@ fn words(plots: &[(&Group, Vec<Curve>)]) -> String {
     format!("Percentiles of latency. {}.", sentences.join("; "))
 }
 
-fn data(plots: &[(&Group, Vec<Curve>)]) -> String {
+/// The percentiles of all cells, and their curves, where there is room for them.
+fn data(plots: &[(&Group, Vec<Curve>)], with_curves: bool) -> String {
     let mut data = Data::of_cells(&["percent", "ms", "low", "high"]);
     for line in plots.iter().flat_map(|(_, lines)| lines) {
-        for (percent, ms) in &line.points {
+        let points = if with_curves { line.points.as_slice() } else { &[] };
+        for (percent, ms) in points {
             data.cell(
                 line.subject,
                 vec![format!("{percent:.5}"), microseconds(*ms), String::new(), String::new()],

@@ -28,15 +28,16 @@ pub fn u(value: f64) -> Units {
     Units(value)
 }
 
-/// Marks with what a pointer or the keyboard shows at them.
+/// Marks with what a pointer or the keyboard shows at them: the title, which the page's script turns
+/// into a tooltip.
 pub fn tipped(class: &str, tip: &str, marks: &Markup) -> Markup {
-    html! { g class=(class) data-tip=(tip) { title { (tip) } (marks) } }
+    html! { g class=(class) { title { (tip) } (marks) } }
 }
 
 /// Everything that belongs to a cell or a category: one stop for the keyboard, one sentence for a
-/// screen reader.
+/// screen reader, which the page's script shows as a tooltip, too.
 pub fn series(class: &str, label: &str, marks: &Markup) -> Markup {
-    html! { g class={ "series " (class) } role="img" tabindex="0" aria-label=(label) data-tip=(label) { (marks) } }
+    html! { g class={ "series " (class) } role="img" tabindex="0" aria-label=(label) { (marks) } }
 }
 
 /// The marker of a level: disc, square, triangle, diamond, cross, star.
@@ -78,6 +79,15 @@ pub fn path(points: impl IntoIterator<Item = Option<(f64, f64)>>) -> String {
             let _ = write!(text, "{}{} {}", if pen_down { "L" } else { "M" }, u(x), u(y));
         }
         pen_down = point.is_some();
+    }
+    text
+}
+
+/// The path of many dots: lines without a length, whose round ends are seen.
+pub fn dots(points: impl IntoIterator<Item = (f64, f64)>) -> String {
+    let mut text = String::new();
+    for (x, y) in points {
+        let _ = write!(text, "M{} {}h0", u(x), u(y));
     }
     text
 }
@@ -148,9 +158,6 @@ mod tests {
     #[test]
     fn tips_are_escaped() {
         let marks = tipped("x", "a \"b\" <c>", &html! {}).into_string();
-        assert_eq!(
-            marks,
-            "<g class=\"x\" data-tip=\"a &quot;b&quot; &lt;c&gt;\"><title>a &quot;b&quot; &lt;c&gt;</title></g>"
-        );
+        assert_eq!(marks, "<g class=\"x\"><title>a &quot;b&quot; &lt;c&gt;</title></g>");
     }
 }

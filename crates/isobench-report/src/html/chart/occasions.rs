@@ -55,7 +55,7 @@ pub fn ratios(pair: &Pair) -> Option<Figure> {
         caption: "On a logarithmic axis: half and twice are equally far from 1. Marker and number: the \
                   ratio; line with ends: its interval, which holds with 95 % for all ratios here together."
             .to_owned(),
-        svg: picture("pair-ratios", &title, &description, height, &drawn),
+        svg: picture("pair-ratios", &title, height, &drawn),
         title,
         description,
         legend: String::new(),
@@ -158,7 +158,7 @@ fn figure(trend: &Trend, cells: &[&TrendCell], id: &'static str) -> Figure {
         caption: "Committed transactions per second in each result: the mean of the rounds with its 95 % \
                   interval. Results stand in the order in which they were named."
             .to_owned(),
-        svg: picture(id, &title, &description, plot.bottom + BELOW, &drawn),
+        svg: picture(id, &title, plot.bottom + BELOW, &drawn),
         title,
         description,
         legend: String::new(),

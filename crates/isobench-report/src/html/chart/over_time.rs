@@ -19,6 +19,7 @@ use super::time_series::{Bin, Sample, TimeSeries};
 use super::wait_kinds;
 use crate::csv::number;
 use crate::document::Document;
+use crate::html::room;
 use crate::numbers::short;
 
 const ID: &str = "over-time";
@@ -62,6 +63,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
     if shown.is_empty() {
         return None;
     }
+    let many = room::has_many_cells(document);
     let common = Common::of(shown);
     let mut drawn = Vec::new();
     let mut top = 0.0;
@@ -84,15 +86,15 @@ pub fn figure(document: &Document) -> Option<Figure> {
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
-        caption: caption(all.len(), !entries.is_empty()),
-        svg: picture(ID, TITLE, &description, top + 20.0, &content),
+        caption: caption(all.len(), !entries.is_empty(), many),
+        svg: picture(ID, TITLE, top + 20.0, &content),
         description,
         legend: if entries.is_empty() { String::new() } else { legend(ID, &entries) },
-        csv: data(&all),
+        csv: data(if many { shown } else { &all }),
     })
 }
 
-fn caption(cells: usize, waits: bool) -> String {
+fn caption(cells: usize, waits: bool, many: bool) -> String {
     let mut text = "Committed transactions and conflicts per second, from the start of the \
                     measured part to its end: bold the median round by its rate, thin other \
                     rounds."
@@ -101,7 +103,8 @@ fn caption(cells: usize, waits: bool) -> String {
         text += " Below, of the same round: the clients' sessions on the server by what they did, sampled.";
     }
     if cells > MOST {
-        let _ = write!(text, " The first {MOST} of {cells} cells; the data have all.");
+        let data = if many { "the data have these" } else { "the data have all" };
+        let _ = write!(text, " The first {MOST} of {cells} cells; {data}.");
     }
     text
 }

@@ -95,7 +95,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
              Where locks on tuples are promoted to pages, and pages to relations, conflicts are \
              found that there aren't.{left_out}"
         ),
-        svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
+        svg: picture(ID, TITLE, top, &html! { @for plot in &drawn { (plot) } }),
         description,
         legend: String::new(),
         csv,

@@ -38,7 +38,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
                 if share < 1.0 { percent(share) } else { format!("a factor of {}", short(share + 1.0)) }
             ))
         ),
-        svg: picture(ID, &title, &description, height, &drawn),
+        svg: picture(ID, &title, height, &drawn),
         title,
         description,
         legend: String::new(),

@@ -103,7 +103,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
              interval of a count; where none was found, the dashed line reaches up to what there may be all the same. \
              Crossed out: a promise was broken, or the row can't be trusted.{left_out}"
         ),
-        svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
+        svg: picture(ID, TITLE, top, &html! { @for plot in &drawn { (plot) } }),
         description,
         legend: legend(document, &choices),
         csv: data(&choices),

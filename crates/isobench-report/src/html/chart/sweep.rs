@@ -39,7 +39,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
                   transactions that were due committed within the limit; cross: fewer did. Dashed: \
                   the limit; upright line: the rate in a closed loop, where the search began."
             .to_owned(),
-        svg: picture(ID, TITLE, &description, top, &html! { @for plot in &drawn { (plot) } }),
+        svg: picture(ID, TITLE, top, &html! { @for plot in &drawn { (plot) } }),
         description,
         legend: String::new(),
         csv: data(&sweeps),

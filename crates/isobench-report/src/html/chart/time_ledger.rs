@@ -84,7 +84,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
         caption: "The time of all clients in the measured part of all rounds (clients × seconds), \
                   by what it was spent on. Numbers: the useful share."
             .to_owned(),
-        svg: picture(ID, TITLE, &description, height, &drawn),
+        svg: picture(ID, TITLE, height, &drawn),
         description,
         legend: legend(ID, &entries),
         csv: data(&groups),
@@ -123,8 +123,7 @@ fn marks_of(subject: &Subject, spent: &Spent, scale: &Scale, track: Track, shown
         let ends = (scale.at(left * 100.0), scale.at((left + share) * 100.0));
         left += share;
         if share > 0.0 {
-            let id = format!("c{:.0}-{hatching}", track.top);
-            let segment = hatched_bar(ID, hatching, &id, ends, (track.top, track.bottom));
+            let segment = hatched_bar(ID, hatching, ends, (track.top, track.bottom));
             segments.push(tipped("point", &tip, &segment));
         }
     }

@@ -41,7 +41,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
                   as the server names them); sessions that don't wait are working. Numbers: the \
                   event, or the work, with the largest share."
             .to_owned(),
-        svg: picture(ID, TITLE, &description, height, &drawn),
+        svg: picture(ID, TITLE, height, &drawn),
         description,
         legend: legend(ID, &entries(&shown)),
         csv: data(&groups),
@@ -75,12 +75,10 @@ fn marks_of(subject: &Subject, scale: &Scale, track: Track) -> Markup {
     let mut segments = Vec::new();
     for kind in order() {
         for wait in waits_of(subject).filter(|wait| kind_of(&wait.kind, &wait.event) == kind) {
-            let tip =
-                format!("{}: {} of the sessions", name_of(&wait.kind, &wait.event), percent(wait.share));
+            let tip = format!("{}: {}", name_of(&wait.kind, &wait.event), percent(wait.share));
             let ends = (scale.at(left * 100.0), scale.at((left + wait.share) * 100.0));
             left += wait.share;
-            let id = format!("c{:.0}-{}", track.top, segments.len());
-            let segment = hatched_bar(ID, kind, &id, ends, (track.top, track.bottom));
+            let segment = hatched_bar(ID, kind, ends, (track.top, track.bottom));
             segments.push(tipped("point", &tip, &segment));
         }
     }

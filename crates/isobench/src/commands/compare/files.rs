@@ -2,12 +2,14 @@
 //!
 //! Not here: their contents (`isobench_report`).
 
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use isobench_report::{Document, to_csv, to_html};
 
+use super::saving::Saving;
 use crate::destination::{Kind, check_file, check_folder, one_stream};
 use crate::latest::{self, FOLDER, RESULT};
 use crate::options::CompareOptions;
@@ -18,7 +20,7 @@ use isobench_comparison::{Failure, Outcome};
 type Render = fn(&Document) -> String;
 
 /// The files to write.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Files {
     json: Option<PathBuf>,
     html: Option<PathBuf>,
@@ -29,6 +31,8 @@ pub struct Files {
     unasked: bool,
     /// True if one of them is standard output, so that the table goes to standard error.
     pub takes_stdout: bool,
+    /// The result until everything is measured.
+    saving: RefCell<Saving>,
 }
 
 impl Files {
@@ -93,10 +97,20 @@ impl Files {
     /// # Errors
     /// The file can't be written.
     pub fn save_result(&self, document: &Document) -> Outcome {
-        // Standard output takes the whole result only.
-        let Some(path) = self.json.as_ref().filter(|path| !is_stream(path)) else { return Ok(()) };
+        // A stream takes the whole result only.
+        let is_file =
+            |path: &Path| !is_stream(path) && fs::metadata(path).map_or(true, |there| there.is_file());
+        let Some(path) = self.json.as_ref().filter(|path| is_file(path)) else { return Ok(()) };
+        let saved = || {
+            self.saving.borrow_mut().save(path, document).map_err(|error| {
+                let shown = path.display();
+                Failure::Output(format!(
+                    "could not write \"{shown}\": {error}; the results above are not saved"
+                ))
+            })
+        };
         self.make_folder()
-            .and_then(|()| output::save(path, &document.to_json()))
+            .and_then(|()| saved())
             // If the link can't be written, the end of the comparison says so, once.
             .map(|()| drop(self.point_here()))
             .or_else(|failure| self.excuse(failure))
