@@ -322,7 +322,7 @@ impl<'a> CellMeasurer<'a> {
         mut measured: Measured,
         judgement: Option<String>,
     ) -> MeasuredCell {
-        let Entrant { cell, ready, recorded, .. } = entrant;
+        let Entrant { cell, ready, recorded, site, .. } = entrant;
         measured.round.starting_state = ready.state;
         let mut notes = ready.notes;
         notes.append(&mut measured.notes);
@@ -332,7 +332,7 @@ impl<'a> CellMeasurer<'a> {
             notes,
             judgement,
             lost: measured.lost,
-            observation: self.observation(&cell, &recorded),
+            observation: self.observation(&cell, &recorded, &site),
         }
     }
 
@@ -342,13 +342,16 @@ impl<'a> CellMeasurer<'a> {
     }
 
     /// What is seen of a cell's statements.
-    fn observation(&self, cell: &CellPlan, recorded: &Recorded) -> Option<Observation> {
+    fn observation(&self, cell: &CellPlan, recorded: &Recorded, site: &Site) -> Option<Observation> {
         let work = &self.design.works[cell.work];
         let prevented = self.prevented.get(&(cell.server, cell.work)).cloned();
-        let statements = match recorded {
+        let mut statements = match recorded {
             Recorded::Rows(seen) => seen.report(),
             Recorded::Annotations | Recorded::Nothing => Vec::new(),
         };
+        for statement in &mut statements {
+            statement.text = site.as_alone(&statement.text).into_owned();
+        }
         let told = !statements.is_empty() || prevented.is_some();
         let strategy = work.strategy.clone();
         told.then(|| Observation { workload: work.sources.name(), strategy, statements, prevented })

@@ -323,7 +323,7 @@ impl Started<'_> {
             sessions::leave(fleet.into_sessions(connector.options()), database.product);
         own.admin(0, transactions);
         let observed = measurement.observer.map(|(observer, part)| observer.after_sessions(part));
-        let mut round = round(job, &run, number, messages.errors(), self.cpu);
+        let mut round = round(job, measurement.site, &run, number, messages.errors(), self.cpu);
         round.connect_s = Some(connecting.as_secs_f64());
         round.levels_named.clone_from(&run.levels);
         if let Some(warmup) = warmup {

@@ -10,6 +10,7 @@ use isobench_stats::LatencyHistogram;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::design::count;
+use crate::site::Site;
 
 /// CPU time of this process so far, user and system, in seconds.
 pub fn cpu_seconds() -> f64 {
@@ -19,8 +20,16 @@ pub fn cpu_seconds() -> f64 {
 
 /// Returns the round of a run, with the errors of its clients and the CPU time of this process
 /// during the run.
-pub fn round(job: &Job, run: &RunOutcome, number: u32, errors: Vec<String>, cpu_s: f64) -> Round {
-    let itemised = |counts: &[ConflictCount]| counts.iter().map(|count| item(job, count)).collect::<Vec<_>>();
+pub fn round(
+    job: &Job,
+    site: &Site,
+    run: &RunOutcome,
+    number: u32,
+    errors: Vec<String>,
+    cpu_s: f64,
+) -> Round {
+    let itemised =
+        |counts: &[ConflictCount]| counts.iter().map(|count| item(job, site, count)).collect::<Vec<_>>();
     let ledger = run.ledger();
     let mut round =
         Round::from_ledger(number, &ledger, &run.latency(), run.elapsed, itemised(&run.conflicts));
@@ -75,12 +84,13 @@ fn load(run: &RunOutcome, cpu_s: f64) -> ClientLoad {
 }
 
 /// A conflict with the place of its command in the script.
-fn item(job: &Job, conflict: &ConflictCount) -> Conflict {
+fn item(job: &Job, site: &Site, conflict: &ConflictCount) -> Conflict {
     let script = &job.workload().mix.scripts()[conflict.script].script;
     let command = script.commands.get(conflict.command);
     Conflict {
         sqlstate: conflict.sqlstate.to_string(),
-        command: command.map_or_else(String::new, |command| command.text.trim_end().to_owned()),
+        command: command
+            .map_or_else(String::new, |command| site.as_alone(command.text.trim_end()).into_owned()),
         script: Some(script.name.clone()),
         line: command.map(|command| command.line),
         reason: conflict.reason.to_string(),

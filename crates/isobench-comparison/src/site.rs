@@ -2,6 +2,8 @@
 //!
 //! Not here: the server, and how such a place is made (`target.rs`).
 
+use std::borrow::Cow;
+
 use isobench_database::{Connector, Database, RelationSize, relation_sizes};
 use isobench_pgwire::Connection;
 use isobench_report as report;
@@ -13,13 +15,31 @@ pub struct Site {
     pub database: Database,
     connector: Connector,
     embedded: bool,
+    /// The schema of the room, and the one that stands for it in results.
+    room: Option<(String, String)>,
 }
 
 impl Site {
     /// A place where sessions of this connector work. `embedded` is true on a server that no other
     /// program uses.
     pub(crate) fn new(database: Database, connector: Connector, embedded: bool) -> Site {
-        Site { database, connector, embedded }
+        Site { database, connector, embedded, room: None }
+    }
+
+    /// A room, a schema like this place's, named in administrative statements if this one is.
+    pub(crate) fn room(&self, schema: String, connector: Connector) -> Site {
+        let named = self.database.schema.clone();
+        let database = Database { schema: named.as_ref().map(|_| schema.clone()), ..self.database.clone() };
+        Site { database, connector, embedded: self.embedded, room: named.map(|named| (schema, named)) }
+    }
+
+    /// Returns a text of the scripts as it is where cells don't take turns, so that texts of all
+    /// cells are alike.
+    pub fn as_alone<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match &self.room {
+            Some((room, named)) => Cow::Owned(text.replace(&format!("{room}."), &format!("{named}."))),
+            None => Cow::Borrowed(text),
+        }
     }
 
     /// Opens a session there.

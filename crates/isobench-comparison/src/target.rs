@@ -189,10 +189,7 @@ impl Target {
             }
             None => None,
         };
-        Ok(room.map(|(schema, connector)| {
-            let database = Database { schema: Some(schema), ..self.database.clone() };
-            Site::new(database, connector, self.is_embedded())
-        }))
+        Ok(room.map(|(schema, connector)| self.site().room(schema, connector)))
     }
 
     /// Returns the scale of the existing tables.
