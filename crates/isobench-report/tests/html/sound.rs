@@ -89,7 +89,10 @@ fn names(all: &[ElementRef], faults: &mut Vec<String>) {
         let child = |name: &str| element.child_elements().find(|child| child.value().name() == name);
         let named = match value.name() {
             "svg" => {
-                labelled
+                // What lies within a picture is part of it.
+                let within = element.ancestors().filter_map(ElementRef::wrap);
+                within.map(|outer| outer.value().name()).any(|name| name == "svg")
+                    || labelled
                     || value.attr("aria-hidden") == Some("true")
                     || child("title").is_some_and(|title| !text(title).is_empty())
             }

@@ -62,7 +62,7 @@ pub fn hatched_bar(
     html! {
         path class={ "segment k" (kind) } d={ "M" (u(left)) " " (u(top)) "H" (u(right)) "V" (u(bottom)) "H" (u(left)) "Z" } {}
         @if lines_of(kind) > 0 {
-            svg aria-hidden="true" x=(u(left)) y=(u(top)) width=(width) height=(height) {
+            svg x=(u(left)) y=(u(top)) width=(width) height=(height) {
                 use class=(class(kind)) href={ "#" (figure) "-h" (kind) } {}
             }
         }
