@@ -142,7 +142,7 @@ impl SecondSource {
             None => ("public".to_owned(), name.clone()),
         };
         let options = WalOptions::new(tables.keys().map(schemas).collect());
-        let reader = WalReader::start(&site.connector(), &site.database, &options);
+        let reader = WalReader::start(site.connector(), &site.database, &options);
         Ok(SecondSource {
             reader: reader.map_err(|error| Failure::setup(format!("--observe wal: {error}")))?,
             tables,

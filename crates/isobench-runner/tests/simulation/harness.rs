@@ -307,9 +307,9 @@ impl ConnectedCase {
             let stop = if last { StopCondition::Time(Duration::ZERO) } else { StopCondition::Turn(length) };
             let next = self.run_part(stop);
             if last {
-                sum.outcome.close(next.outcome)
+                sum.outcome.close(next.outcome);
             } else {
-                sum.outcome.append(next.outcome)
+                sum.outcome.append(next.outcome);
             }
             sum.events.extend(next.events);
             sum.ended.extend(next.ended);
