@@ -221,7 +221,7 @@ fn facts(document: &Document) -> Vec<String> {
         _ => facts.push(format!("{} clients", clients.join(", "))),
     }
     facts.push(format!("scale {}", count(plan.scale().into())));
-    facts.extend(length(plan));
+    facts.extend(length(document));
     facts.extend(document.started_at.clone());
     facts
 }

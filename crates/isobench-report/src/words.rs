@@ -2,7 +2,7 @@
 //!
 //! Not here: numbers (`numbers`), and what is said.
 
-use crate::document::{Plan, RatioToFirst};
+use crate::document::{Document, RatioToFirst};
 use crate::numbers::{counted, given, short};
 
 /// The text with its first letter in upper case.
@@ -43,14 +43,28 @@ pub fn certainty(ratio: &RatioToFirst) -> String {
     }
 }
 
-/// "3 rounds of 5 s"; `None` if the plan limits neither time nor transactions.
-pub fn length(plan: &Plan) -> Option<String> {
+/// "3 rounds of 5 s", "8 rounds of 1.5 s in turns of 0.25 s"; `None` if the plan limits neither time
+/// nor transactions.
+pub fn length(document: &Document) -> Option<String> {
+    let plan = &document.plan;
     let rounds = counted(plan.rounds().into(), "round");
     match (plan.seconds(), plan.transactions) {
-        (Some(seconds), _) => Some(format!("{rounds} of {} s", given(seconds))),
+        (Some(seconds), _) => Some(format!("{rounds} of {} s{}", given(seconds), turns(document))),
         (None, Some(transactions)) => {
             Some(format!("{rounds} of {} per client", counted(transactions, "transaction")))
         }
         (None, None) => None,
+    }
+}
+
+/// " in turns of 0.25 s", " in turns of 0.25 to 0.75 s"; empty if no cell took turns.
+fn turns(document: &Document) -> String {
+    let rounds = document.cells.iter().flat_map(|cell| &cell.rounds);
+    let lengths = rounds.filter_map(|round| round.turns).filter(|turns| turns.count > 1);
+    let ends = lengths.map(|turns| (turns.length_s, turns.length_s));
+    match ends.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))) {
+        None => String::new(),
+        Some((least, most)) if short(least) == short(most) => format!(" in turns of {} s", short(least)),
+        Some((least, most)) => format!(" in turns of {} to {} s", short(least), short(most)),
     }
 }

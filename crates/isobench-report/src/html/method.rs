@@ -97,7 +97,7 @@ fn plan(document: &Document) -> Vec<(String, String)> {
         ("clients", Some(list(plan.clients().iter().map(|clients| count((*clients).into())).collect()))),
         ("workers", Some(count(plan.jobs().into()))),
         ("scale", Some(count(plan.scale().into()))),
-        ("length", length(plan)),
+        ("length", length(document)),
         ("warm-up", Some(warmup(plan))),
         ("attempts", Some(tries(plan))),
         ("backoff", Some(list(plan.backoff().to_vec()))),
@@ -214,7 +214,7 @@ fn any_interval(document: &Document, source: IntervalSource) -> bool {
     document.cells.iter().any(|cell| from(&cell.summary.tps))
 }
 
-static METHODS: [Method; 8] = [
+static METHODS: [Method; 9] = [
     Method {
         name: "Mean of rounds: Student's t",
         used: |document| any_interval(document, IntervalSource::Rounds),
@@ -253,6 +253,17 @@ static METHODS: [Method; 8] = [
         },
         text: "The same, with the first strategy at the same level in place of the first level. A \
                strategy that needs fewer round trips to the server is faster for that alone.",
+    },
+    Method {
+        name: "Turns: cells that are compared share the moment",
+        used: |document| {
+            document.cells.iter().flat_map(|cell| &cell.rounds).any(|round| round.turns.is_some())
+        },
+        text: "In a round each level works for a fraction of a second, then the next, in balanced and \
+               shuffled order (Williams 1949), while the clients of all others are idle. A cell's \
+               clock stops between its slices; attempts under way at the end of one are finished, and \
+               retries wait for the next. Every slice lasts until its last attempt has ended; the time \
+               for which clients waited for it is in each round's data (idle_share).",
     },
     Method {
         name: "Noise of the machine: an A/A cell",

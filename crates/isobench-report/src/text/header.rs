@@ -130,7 +130,7 @@ fn client(document: &Document) -> String {
 fn measured(document: &Document, usual: &Plan) -> String {
     let plan = &document.plan;
     let mut parts = factors(document, usual);
-    parts.extend(length(plan));
+    parts.extend(length(document));
     if plan.warmup != usual.warmup {
         let warmup = plan.warmup();
         parts.extend((warmup > 0.0).then(|| format!("{warmup} s warm-up")));
