@@ -14,6 +14,7 @@ pub mod client;
 pub mod connections;
 pub mod contender;
 pub mod features;
+pub mod loops;
 pub mod null_server;
 pub mod observing;
 pub mod options;

@@ -65,6 +65,8 @@ fn load(run: &RunOutcome, cpu_s: f64) -> ClientLoad {
     let seconds = run.elapsed.as_secs_f64();
     ClientLoad {
         workers: count(run.load.len()),
+        event_loop: run.event_loop.as_ref().map(|chosen| chosen.event_loop.to_string()),
+        no_io_uring: run.event_loop.as_ref().and_then(|chosen| chosen.reason.clone()),
         busiest: most(&|worker| Some(worker.busy_share())).unwrap_or(0.0),
         starved: most(&isobench_runner::WorkerLoad::starved_share),
         share_of_cores: if seconds > 0.0 { (cpu_s / seconds / cores).min(1.0) } else { 0.0 },

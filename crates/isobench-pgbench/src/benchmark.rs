@@ -130,7 +130,7 @@ impl Prepared {
         let opened = Fleet::open(&self.job, &connect);
         opened.map(|(fleet, _)| fleet).map_err(|error| match error {
             OpenError::Session(message) => message,
-            OpenError::EventLoop(..) | OpenError::Threads(_) => Message::error(error),
+            OpenError::EventLoop(..) | OpenError::NoRing(_) | OpenError::Threads(_) => Message::error(error),
         })
     }
 

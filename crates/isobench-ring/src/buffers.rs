@@ -12,7 +12,6 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
-use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -49,9 +48,13 @@ pub(crate) struct Buffers {
     tail: u16,
     /// Not to be freed: the kernel may still use it.
     leaked: bool,
-    /// Raw pointers that one thread uses.
-    one_thread: PhantomData<*mut ()>,
 }
+
+#[expect(unsafe_code, reason = "raw pointers aren't Send by themselves")]
+// SAFETY: the memory belongs to this value alone, and is used only through it. The kernel writes
+// into it only within calls of the thread that made the ring, and refuses those of others, so moving
+// it to another thread makes it useless, but shares nothing.
+unsafe impl Send for Buffers {}
 
 impl Buffers {
     /// Provides `count` buffers to the kernel; a power of two, at most 32,768.
@@ -66,7 +69,6 @@ impl Buffers {
             count,
             tail: 0,
             leaked: false,
-            one_thread: PhantomData,
         };
         let list = buffers.list.as_ptr() as u64;
         #[expect(unsafe_code, reason = "the kernel is told an address")]

@@ -19,7 +19,7 @@
 //! theirs.write_all(b"answer")?;
 //! ring.wait(None)?;
 //! assert_eq!(ring.next(), Some(0));
-//! assert!(matches!(ring.arrival(), Arrival::Bytes(b"answer")));
+//! assert!(matches!(ring.arrival(), Some(Arrival::Bytes(b"answer"))));
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!

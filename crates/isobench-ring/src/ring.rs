@@ -38,10 +38,12 @@ pub struct Removed {
     pub unsent: bool,
 }
 
-/// Many sockets' receives and sends through one `io_uring`. Belongs to the thread that made it.
+/// Many sockets' receives and sends through one `io_uring`. The kernel lets only the thread that
+/// made it use it; other threads' calls fail (`EEXIST`).
 ///
 /// Dropping it cancels what is outstanding, and waits until that has ended. The sockets stay open,
-/// and bytes that had arrived and weren't read are lost.
+/// and bytes that had arrived and weren't read are lost. Dropped on another thread, it leaks its
+/// memory.
 pub struct Ring {
     slots: Vec<Slot>,
     arrivals: VecDeque<(u32, Arrived)>,
@@ -201,6 +203,14 @@ impl Ring {
         self.queues.send_at_once(number(slot), &self.slots[slot].output)
     }
 
+    /// Hands over what is queued, without waiting.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.hand_over(0, None)
+    }
+
     /// Hands over what is queued, and waits until something arrives, at most for `timeout` (`None`:
     /// without a limit). May return early. What has arrived is returned by [`Ring::next`].
     ///
@@ -234,17 +244,14 @@ impl Ring {
         Some(slot as usize)
     }
 
-    /// The arrival at the slot that [`Ring::next`] returned last.
-    ///
-    /// # Panics
-    /// If `next` hasn't returned a slot since the last wait or removal.
+    /// The arrival at the slot that [`Ring::next`] returned last; `None` after a wait or a removal.
     #[inline]
-    pub fn arrival(&self) -> Arrival<'_> {
-        match self.current.as_ref().expect("next has returned a slot") {
+    pub fn arrival(&self) -> Option<Arrival<'_>> {
+        Some(match self.current.as_ref()? {
             Arrived::Bytes(lease) => Arrival::Bytes(self.buffers.bytes(lease)),
             Arrived::End => Arrival::End,
             Arrived::Failed(code) => Arrival::Failed(io::Error::from_raw_os_error(*code)),
-        }
+        })
     }
 
     /// True if something has arrived already, so that a wait would return at once.

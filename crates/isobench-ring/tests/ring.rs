@@ -32,7 +32,7 @@ fn collect(ring: &mut Ring, enough: impl Fn(&[(usize, Seen)]) -> bool) -> Vec<(u
         assert!(began.elapsed() < Duration::from_mins(1), "only {all:?} has arrived");
         ring.wait(Some(Duration::from_millis(50))).unwrap();
         while let Some(slot) = ring.next() {
-            let seen = match ring.arrival() {
+            let seen = match ring.arrival().unwrap() {
                 Arrival::Bytes(bytes) => Seen::Bytes(bytes.to_vec()),
                 Arrival::End => Seen::End,
                 Arrival::Failed(error) => Seen::Failed(error.kind()),
@@ -269,6 +269,22 @@ fn a_ring_is_dropped_with_everything_outstanding() {
         theirs.pop().unwrap().read_to_end(&mut rest).unwrap();
         assert_eq!(rest[30..], *b"not handed over");
     }
+}
+
+#[test]
+fn another_thread_can_only_drop_it() {
+    let Some((mut ring, ours, mut theirs)) = ring(2) else { return };
+    ring.send(0, b"question").unwrap();
+    ring.wait(Some(Duration::ZERO)).unwrap();
+    theirs[1].write_all(b"unread").unwrap();
+    let refused = thread::spawn(move || {
+        ring.send(1, b"never sent").and_then(|()| ring.wait(Some(Duration::ZERO))).is_err()
+    });
+    assert!(refused.join().unwrap());
+    drop(ours);
+    let mut rest = Vec::new();
+    theirs[0].read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, b"question");
 }
 
 #[test]

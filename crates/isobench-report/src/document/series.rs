@@ -23,11 +23,15 @@ pub struct Series {
 }
 
 /// The load of the measuring program itself, and whether replies had to wait for it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClientLoad {
     /// Worker threads.
     pub workers: u32,
+    /// How they waited for their connections: `epoll` or `io_uring`.
+    pub event_loop: Option<String>,
+    /// Why it wasn't `io_uring`, if the choice was left to isobench.
+    pub no_io_uring: Option<String>,
     /// The share of the time, 0 to 1, in which the busiest worker wasn't waiting for the network or
     /// a timer. Near 1 the client is the bottleneck.
     pub busiest: f64,
