@@ -96,7 +96,11 @@ pub fn line(
         let text = measured.summary(place, 0).map(|summary| {
             let ratio = if case.server == ServerKind::Postgres { summary.tps } else { summary.less_cpu };
             let ratio = ratio.map_or_else(|| "-".to_owned(), |ratio| ratio.to_string());
-            if place == 0 { format!("{:.2} µs", summary.cpu) } else { format!("{:.2} µs {ratio}", summary.cpu) }
+            if place == 0 {
+                format!("{:.2} µs", summary.cpu)
+            } else {
+                format!("{:.2} µs {ratio}", summary.cpu)
+            }
         });
         let _ = write!(line, " {:column$}", text.unwrap_or_default());
     }

@@ -15,8 +15,8 @@ use isobench_bench::loops::{self, Programs};
 use isobench_bench::null_server::{NullServer, raise_file_limit};
 use isobench_bench::observing::{self, ObservingPlan};
 use isobench_bench::options::{
-    CheckOptions, ClientOptions, Compare, ExtraOptions, NullOptions, ObserverOptions, Options, RecordingOptions,
-    RowsOptions, Tool,
+    CheckOptions, ClientOptions, Compare, ExtraOptions, NullOptions, ObserverOptions, Options,
+    RecordingOptions, RowsOptions, Tool,
 };
 use isobench_bench::raw_loop;
 use isobench_bench::recording::{self, RecordingPlan};

@@ -101,16 +101,12 @@ pub fn run(plan: &RawPlan) -> Result<RawOutcome, RawError> {
         transactions: 0,
         stopping: false,
     };
-    if plan.ring {
-        work.run_ring(&mut clients, plan.time)
-    } else {
-        work.run(&mut clients, plan.time)
-    }
+    if plan.ring { work.run_ring(&mut clients, plan.time) } else { work.run(&mut clients, plan.time) }
 }
 
 /// The error for a failure of the system.
-fn broken_by(plan: &RawPlan) -> impl Fn(io::Error) -> RawError + '_ {
-    |source| RawError::Connection { host: plan.host.clone(), port: plan.port, source }
+fn broken_by(plan: &RawPlan) -> impl Fn(io::Error) -> RawError + Copy + '_ {
+    move |source| RawError::Connection { host: plan.host.clone(), port: plan.port, source }
 }
 
 /// A blocking socket: the loop reads only when it is readable, and requests are far smaller than
@@ -147,12 +143,16 @@ impl Socket {
     }
 
     /// Sends bytes and waits for `ReadyForQuery`.
-    fn exchange(&mut self, bytes: &[u8], broken: impl Fn(io::Error) -> RawError) -> Result<(), RawError> {
-        self.write(bytes).map_err(&broken)?;
+    fn exchange(
+        &mut self,
+        bytes: &[u8],
+        broken: impl Fn(io::Error) -> RawError + Copy,
+    ) -> Result<(), RawError> {
+        self.write(bytes).map_err(broken)?;
         let mut frames = Frames::default();
         let mut buffer = [0; 4096];
         loop {
-            let count = self.read(&mut buffer).map_err(&broken)?;
+            let count = self.read(&mut buffer).map_err(broken)?;
             if frames.ready_after(&buffer[..count])? > 0 {
                 return Ok(());
             }
@@ -189,12 +189,12 @@ struct RawLoop<'a> {
 impl RawLoop<'_> {
     fn run(&mut self, clients: &mut [Client], time: Duration) -> Result<RawOutcome, RawError> {
         let broken = broken_by(self.plan);
-        let epoll = watch(clients).map_err(&broken)?;
+        let epoll = watch(clients).map_err(broken)?;
         let mut events: Vec<Event> = Vec::with_capacity(256);
         let start = Instant::now();
         let mut running = clients.len();
         for client in &mut *clients {
-            self.send(client).map_err(&broken)?;
+            self.send(client).map_err(broken)?;
         }
         while running > 0 {
             match epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), None) {
@@ -207,12 +207,12 @@ impl RawLoop<'_> {
                 else {
                     continue;
                 };
-                let count = client.socket.read(&mut self.buffer).map_err(&broken)?;
+                let count = client.socket.read(&mut self.buffer).map_err(broken)?;
                 if client.frames.ready_after(&self.buffer[..count])? == 0 {
                     continue;
                 }
                 if self.advance(client) {
-                    self.send(client).map_err(&broken)?;
+                    self.send(client).map_err(broken)?;
                 } else {
                     running -= 1;
                 }

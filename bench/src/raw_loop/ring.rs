@@ -15,17 +15,17 @@ impl RawLoop<'_> {
         time: Duration,
     ) -> Result<RawOutcome, RawError> {
         let broken = broken_by(self.plan);
-        let mut ring = Ring::new(clients.len()).map_err(&broken)?;
+        let mut ring = Ring::new(clients.len()).map_err(broken)?;
         for (slot, client) in clients.iter().enumerate() {
-            ring.add(slot, &client.socket).map_err(&broken)?;
+            ring.add(slot, &client.socket).map_err(broken)?;
         }
         let start = Instant::now();
         let mut running = clients.len();
         for (slot, client) in clients.iter().enumerate() {
-            ring.send(slot, self.requests[client.step].fill(&mut self.digits)).map_err(&broken)?;
+            ring.send(slot, self.requests[client.step].fill(&mut self.digits)).map_err(broken)?;
         }
         while running > 0 {
-            ring.wait(None).map_err(&broken)?;
+            ring.wait(None).map_err(broken)?;
             self.stopping = start.elapsed() >= time;
             while let Some(slot) = ring.next() {
                 let client = &mut clients[slot];
@@ -41,7 +41,7 @@ impl RawLoop<'_> {
                 }
                 if self.advance(client) {
                     let request = self.requests[client.step].fill(&mut self.digits);
-                    ring.send(slot, request).map_err(&broken)?;
+                    ring.send(slot, request).map_err(broken)?;
                 } else {
                     running -= 1;
                 }

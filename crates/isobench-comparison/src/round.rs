@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use isobench_report::{ClientLoad, Conflict, Round, Series};
+use isobench_report::{ClientLoad, Conflict, EventLoop, Round, Series};
 use isobench_runner::{ConflictCount, Job, RunOutcome};
 use isobench_stats::LatencyHistogram;
 use rustix::time::{ClockId, clock_gettime};
@@ -30,6 +30,10 @@ pub fn round(job: &Job, run: &RunOutcome, number: u32, errors: Vec<String>, cpu_
     round.errors = errors;
     round.client_cpu_s = Some(cpu_s);
     round.client = Some(load(run, cpu_s));
+    round.event_loop = run
+        .event_loop
+        .as_ref()
+        .map(|chosen| EventLoop { name: chosen.event_loop.to_string(), reason: chosen.reason.clone() });
     round.series = run.series.as_ref().map(series);
     if let Err(error) = run.check() {
         // A defect of isobench: the round is kept for debugging, but excluded from the results.
@@ -65,8 +69,6 @@ fn load(run: &RunOutcome, cpu_s: f64) -> ClientLoad {
     let seconds = run.elapsed.as_secs_f64();
     ClientLoad {
         workers: count(run.load.len()),
-        event_loop: run.event_loop.as_ref().map(|chosen| chosen.event_loop.to_string()),
-        no_io_uring: run.event_loop.as_ref().and_then(|chosen| chosen.reason.clone()),
         busiest: most(&|worker| Some(worker.busy_share())).unwrap_or(0.0),
         starved: most(&isobench_runner::WorkerLoad::starved_share),
         share_of_cores: if seconds > 0.0 { (cpu_s / seconds / cores).min(1.0) } else { 0.0 },

@@ -233,6 +233,7 @@ fn spec(debug: bool, options: &Benchmark) -> RunSpec {
         },
         seed: options.seed,
         attempts_from: 0,
+        event_loop: None,
         connect_each: options.connect,
         rules: Rules::Pgbench,
         detail,

@@ -42,7 +42,7 @@ pub(crate) struct Circumstances {
     pub(crate) clients: usize,
     /// A connection is encrypted.
     pub(crate) encrypted: bool,
-    /// Each transaction has its own connection.
+    /// Each transaction has a connection of its own.
     pub(crate) connect_each: bool,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn choose(wanted: Option<EventLoop>, facts: Circumstances) -> Result<
             Some(why) => return Err(NoRing(why)),
             None => None,
         },
-        None if facts.connect_each => Some("each transaction has its own connection".to_owned()),
+        None if facts.connect_each => Some("each transaction has a connection of its own".to_owned()),
         None if facts.clients < LEAST_CLIENTS => {
             Some(format!("a worker has fewer than {LEAST_CLIENTS} clients"))
         }

@@ -52,9 +52,8 @@ impl Job {
         };
         let (attempt_id, attempt) = (ours("attempt_id"), ours("attempt"));
         let commands = workload.mix.scripts().iter().flat_map(|weighted| &weighted.script.commands);
-        let runs_program = |kind: &CommandKind| {
-            matches!(kind, CommandKind::Shell { .. } | CommandKind::SetShell { .. })
-        };
+        let runs_program =
+            |kind: &CommandKind| matches!(kind, CommandKind::Shell { .. } | CommandKind::SetShell { .. });
         let blocks = commands.map(|command| &command.kind).any(runs_program);
         Job {
             spec,

@@ -46,7 +46,7 @@ pub(crate) struct Sockets {
 enum Waiter {
     Poller(Poller),
     /// Belongs to the thread of the run.
-    Ring(Ring),
+    Ring(Box<Ring>),
 }
 
 /// An open connection.
@@ -163,7 +163,7 @@ impl Transport for Sockets {
     fn begin(&mut self) -> io::Result<()> {
         let mut waiter = match self.event_loop {
             EventLoop::Epoll => Waiter::Poller(Poller::new()?),
-            EventLoop::IoUring => Waiter::Ring(Ring::new(self.open.len())?),
+            EventLoop::IoUring => Waiter::Ring(Box::new(Ring::new(self.open.len())?)),
         };
         for (connection, open) in self.open.iter().enumerate() {
             let Some(open) = open else { continue };
@@ -272,9 +272,7 @@ impl Transport for Sockets {
 
     fn watch_writable(&mut self, connection: usize, on: bool) -> io::Result<()> {
         match (&self.waiter, &self.open[connection]) {
-            (Some(Waiter::Poller(poller)), Some(open)) => {
-                poller.watch_writable(connection, &open.socket, on)
-            }
+            (Some(Waiter::Poller(poller)), Some(open)) => poller.watch_writable(connection, &open.socket, on),
             _ => Ok(()),
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Not here: what the server did meanwhile (`server_side`).
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,16 +24,31 @@ pub struct Series {
     pub latency_sum_ms: Vec<f64>,
 }
 
+/// How the workers waited for their connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventLoop {
+    /// `epoll` or `io_uring`.
+    pub name: String,
+    /// Why it wasn't `io_uring`, if the choice was left to isobench.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl fmt::Display for EventLoop {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reason {
+            Some(reason) => write!(formatter, "{}, because {reason}", self.name),
+            None => formatter.write_str(&self.name),
+        }
+    }
+}
+
 /// The load of the measuring program itself, and whether replies had to wait for it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClientLoad {
     /// Worker threads.
     pub workers: u32,
-    /// How they waited for their connections: `epoll` or `io_uring`.
-    pub event_loop: Option<String>,
-    /// Why it wasn't `io_uring`, if the choice was left to isobench.
-    pub no_io_uring: Option<String>,
     /// The share of the time, 0 to 1, in which the busiest worker wasn't waiting for the network or
     /// a timer. Near 1 the client is the bottleneck.
     pub busiest: f64,

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_comparison::{
-    Condition, Failure, GRACE, Outcome, Source, Sources, event_loop, first_attempt, milliseconds, pacing, protocol,
-    seconds,
+    Condition, Failure, GRACE, Outcome, Source, Sources, event_loop, first_attempt, milliseconds, pacing,
+    protocol, seconds,
 };
 use isobench_isolation::Level;
 use isobench_pgbench::Version;
