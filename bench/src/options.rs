@@ -299,7 +299,7 @@ pub struct RawOptions {
     /// Runs the select-only script instead of the TPC-B-like one.
     #[arg(short = 'S', long)]
     select_only: bool,
-    /// Uses io_uring instead of epoll.
+    /// Waits with a ring instead of epoll.
     #[arg(long)]
     ring: bool,
     /// Print help.

@@ -177,6 +177,7 @@ fn job(case: &Case) -> Job {
 
 fn render(case: &Case, version: Version) -> String {
     let run = RunOutcome {
+        event_loop: None,
         elapsed: Duration::from_millis(50),
         scripts: case.scripts.iter().map(|(_, record)| record.clone()).collect(),
         conflicts: Vec::new(),
