@@ -28,10 +28,14 @@ pub enum Contender {
     /// isobench (`isobench run`, or without `run` if the file is called pgbench: the drop-in, or
     /// the real one).
     Isobench(PathBuf),
+    /// `isobench run` with this `--event-loop`.
+    IsobenchWith(PathBuf, &'static str),
     /// pgbench.
     Pgbench(PathBuf),
     /// This program's own raw loop.
     Raw(PathBuf),
+    /// The same on `io_uring`.
+    RawRing(PathBuf),
 }
 
 /// isobench and pgbench.
@@ -59,15 +63,21 @@ impl Contender {
             Contender::Isobench(_) if !self.takes_pgbench_options() => {
                 command.arg("run");
             }
-            Contender::Raw(_) => {
+            Contender::IsobenchWith(_, event_loop) => {
+                command.args(["run", "--event-loop", event_loop]);
+            }
+            Contender::Raw(_) | Contender::RawRing(_) => {
                 command.args(["raw-loop", "-s", &address.scale.to_string()]);
+                if matches!(self, Contender::RawRing(_)) {
+                    command.arg("--ring");
+                }
             }
             _ => {}
         }
         command.args(["-h", &address.host, "-p", &address.port.to_string()]);
         command.args(["-U", &address.user]);
         command.args(["-c", &case.clients.to_string(), "-T", &seconds, "-M", case.mode.name()]);
-        if !matches!(self, Contender::Raw(_)) {
+        if !matches!(self, Contender::Raw(_) | Contender::RawRing(_)) {
             command.args(["-j", "1", "-n"]);
         }
         if case.workload == Workload::SelectOnly {
@@ -89,14 +99,18 @@ impl Contender {
         match self {
             Contender::Isobench(path) => path.file_name().is_some_and(|name| name == "pgbench"),
             Contender::Pgbench(_) => true,
-            Contender::Raw(_) => false,
+            Contender::IsobenchWith(..) | Contender::Raw(_) | Contender::RawRing(_) => false,
         }
     }
 
     /// The program's file.
     pub fn program(&self) -> &Path {
         match self {
-            Contender::Isobench(path) | Contender::Pgbench(path) | Contender::Raw(path) => path,
+            Contender::Isobench(path)
+            | Contender::IsobenchWith(path, _)
+            | Contender::Pgbench(path)
+            | Contender::Raw(path)
+            | Contender::RawRing(path) => path,
         }
     }
 }
@@ -142,6 +156,20 @@ mod tests {
         assert_eq!(
             line(&Contender::Raw("/b/me".into()), "tcp/tpcb-like/simple/1"),
             "/b/me raw-loop -s 3 -h /s -p 7 -U x -c 1 -T 2 -M simple -d y"
+        );
+    }
+
+    #[test]
+    fn the_event_loop_is_named() {
+        let case = "unix/tpcb-like/simple/1";
+        let options = "-h /s -p 7 -U x -c 1 -T 2 -M simple";
+        assert_eq!(
+            line(&Contender::IsobenchWith("/b/isobench".into(), "epoll"), case),
+            format!("/b/isobench run --event-loop epoll {options} -j 1 -n -d y")
+        );
+        assert_eq!(
+            line(&Contender::RawRing("/b/me".into()), case),
+            format!("/b/me raw-loop -s 3 --ring {options} -d y")
         );
     }
 }

@@ -15,6 +15,7 @@ pub mod connections;
 pub mod contender;
 pub mod features;
 pub mod initializing;
+pub mod loops;
 pub mod null_server;
 pub mod observing;
 pub mod options;

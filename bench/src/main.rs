@@ -12,10 +12,11 @@ use isobench_bench::checking::{self, CheckPlan};
 use isobench_bench::client::{ClientError, INTERRUPTED};
 use isobench_bench::contender::{Contender, Pair, find_pgbench};
 use isobench_bench::initializing;
+use isobench_bench::loops::{self, Programs};
 use isobench_bench::null_server::{NullServer, raise_file_limit};
 use isobench_bench::observing::{self, ObservingPlan};
 use isobench_bench::options::{
-    CheckOptions, Compare, ExtraOptions, InitOptions, NullOptions, ObserverOptions, Options,
+    CheckOptions, ClientOptions, Compare, ExtraOptions, InitOptions, NullOptions, ObserverOptions, Options,
     RecordingOptions, ReportOptions, RowsOptions, StartupOptions, Tool,
 };
 use isobench_bench::ratio::Ratio;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Some(Tool::RawLoop(options)) => raw_loop(&options.into()),
         Some(Tool::Connections(options)) => extra(&options, true),
         Some(Tool::Features(options)) => extra(&options, false),
+        Some(Tool::Client(options)) => event_loops(&options),
         Some(Tool::Recording(options)) => recorded(&options),
         Some(Tool::Observer(options)) => observed(&options),
         Some(Tool::Rows(options)) => showing_rows(&options),
@@ -99,6 +101,30 @@ fn extra(options: &ExtraOptions, of_connections: bool) -> Result<ExitCode, Failu
     };
     print!("{table}");
     server.stop()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares the event loops with pgbench and the raw loops.
+fn event_loops(options: &ClientOptions) -> Result<ExitCode, Failure> {
+    let (isobench, pgbench) = programs(options.isobench.as_ref(), options.pgbench.as_ref())?;
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&INTERRUPTED))?;
+    }
+    let programs = Programs { isobench, pgbench: pgbench.clone(), own: std::env::current_exe()? };
+    let contenders = loops::contenders(&programs, options.postgres);
+    let cases = if options.postgres { loops::postgres_cases() } else { loops::null_cases() };
+    let (scale, server_bin) = (options.scale, options.server_bin.clone());
+    let mut servers = Servers::new(ServerPlan { postgres: None, scale, server_bin });
+    if let Some(warning) = table::load_warning(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default())
+    {
+        println!("{warning}");
+    }
+    println!("{}", loops::heading(&contenders));
+    for case in cases {
+        let time = Duration::from_secs(options.time * if case.clients >= 512 { 2 } else { 1 });
+        let address = servers.address(case.server, &pgbench)?;
+        println!("{}", loops::line(&contenders, case, &address, options.rounds, time)?);
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -33,6 +33,8 @@ pub enum Tool {
     RawLoop(RawOptions),
     /// Compares the cost of connections: memory for each, and the time to open them.
     Connections(ExtraOptions),
+    /// Compares the client's cost with each event loop with pgbench's and the raw loops'.
+    Client(ClientOptions),
     /// Compares the cost of -l, -r, -P and retries.
     Features(ExtraOptions),
     /// Makes a history, checks it, and measures the time.
@@ -148,6 +150,32 @@ pub struct ExtraOptions {
     /// pgbench to measure against [default: the installed one].
     #[arg(long, value_name = "FILE")]
     pub pgbench: Option<PathBuf>,
+}
+
+/// Options of the comparison of event loops.
+#[derive(Debug, Args)]
+pub struct ClientOptions {
+    /// Rounds; each runs everything once, in a different order.
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// Seconds of each run; with 512 clients twice as many.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1800))]
+    pub time: u64,
+    /// On PostgreSQL instead of the null server: tps, without raw loops.
+    #[arg(long)]
+    pub postgres: bool,
+    /// Scale of PostgreSQL's tables.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub scale: u32,
+    /// isobench to measure [default: the one beside this program].
+    #[arg(long, value_name = "FILE")]
+    pub isobench: Option<PathBuf>,
+    /// pgbench to measure against [default: the installed one].
+    #[arg(long, value_name = "FILE")]
+    pub pgbench: Option<PathBuf>,
+    /// Folder with initdb and postgres for the embedded server [default: the newest installed].
+    #[arg(long, value_name = "FOLDER")]
+    pub server_bin: Option<PathBuf>,
 }
 
 /// Options of the comparison with recordings.
@@ -322,6 +350,9 @@ pub struct RawOptions {
     /// Runs the select-only script instead of the TPC-B-like one.
     #[arg(short = 'S', long)]
     select_only: bool,
+    /// Waits with a ring instead of epoll.
+    #[arg(long)]
+    ring: bool,
     /// Print help.
     #[arg(long, action = clap::ArgAction::HelpLong)]
     help: Option<bool>,
@@ -339,6 +370,7 @@ impl From<RawOptions> for RawPlan {
             scale: options.scale,
             mode: options.protocol,
             workload: if options.select_only { Workload::SelectOnly } else { Workload::TpcbLike },
+            ring: options.ring,
         }
     }
 }

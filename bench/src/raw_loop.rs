@@ -1,12 +1,14 @@
 //! The physical limit: the bytes of a benchmark are sent and received, and nothing else.
 //!
-//! It has one thread with one epoll loop, and makes one write per request and one read per reply.
+//! It has one thread with one epoll loop, and makes one write per request and one read per reply; or
+//! one `io_uring` ([`ring`]).
 //! Replies are parsed only for `ReadyForQuery` (and for an error, which ends the run). It has no
 //! latencies, statistics or variables; numbers are random digits that overwrite the previous ones.
 //! Costs of a client above this are its own; the costs of this are the kernel's. The requests are
 //! in [`requests`].
 
 pub mod requests;
+mod ring;
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -40,6 +42,8 @@ pub struct RawPlan {
     pub mode: Mode,
     /// `-S` or the TPC-B-like script.
     pub workload: Workload,
+    /// On `io_uring` instead of epoll.
+    pub ring: bool,
 }
 
 /// The results of a run.
@@ -78,8 +82,7 @@ pub enum RawError {
 /// # Errors
 /// If the server can't be reached, requests a password, reports an error or closes a connection.
 pub fn run(plan: &RawPlan) -> Result<RawOutcome, RawError> {
-    let broken =
-        |source: io::Error| RawError::Connection { host: plan.host.clone(), port: plan.port, source };
+    let broken = broken_by(plan);
     let script = requests::script(plan.workload, plan.mode);
     let mut clients = Vec::with_capacity(plan.clients);
     for _ in 0..plan.clients {
@@ -91,13 +94,19 @@ pub fn run(plan: &RawPlan) -> Result<RawOutcome, RawError> {
         clients.push(Client { socket, step: 0, frames: Frames::default() });
     }
     let mut work = RawLoop {
+        plan,
         requests: script.requests,
         digits: Digits::new(plan.scale),
         buffer: vec![0; 64 * 1024],
         transactions: 0,
         stopping: false,
     };
-    work.run(&mut clients, plan.time, broken)
+    if plan.ring { work.run_ring(&mut clients, plan.time) } else { work.run(&mut clients, plan.time) }
+}
+
+/// The error for a failure of the system.
+fn broken_by(plan: &RawPlan) -> impl Fn(io::Error) -> RawError + Copy + '_ {
+    move |source| RawError::Connection { host: plan.host.clone(), port: plan.port, source }
 }
 
 /// A blocking socket: the loop reads only when it is readable, and requests are far smaller than
@@ -134,12 +143,16 @@ impl Socket {
     }
 
     /// Sends bytes and waits for `ReadyForQuery`.
-    fn exchange(&mut self, bytes: &[u8], broken: impl Fn(io::Error) -> RawError) -> Result<(), RawError> {
-        self.write(bytes).map_err(&broken)?;
+    fn exchange(
+        &mut self,
+        bytes: &[u8],
+        broken: impl Fn(io::Error) -> RawError + Copy,
+    ) -> Result<(), RawError> {
+        self.write(bytes).map_err(broken)?;
         let mut frames = Frames::default();
         let mut buffer = [0; 4096];
         loop {
-            let count = self.read(&mut buffer).map_err(&broken)?;
+            let count = self.read(&mut buffer).map_err(broken)?;
             if frames.ready_after(&buffer[..count])? > 0 {
                 return Ok(());
             }
@@ -164,7 +177,8 @@ struct Client {
 }
 
 #[derive(Debug)]
-struct RawLoop {
+struct RawLoop<'a> {
+    plan: &'a RawPlan,
     requests: Vec<Request>,
     digits: Digits,
     buffer: Vec<u8>,
@@ -172,19 +186,15 @@ struct RawLoop {
     stopping: bool,
 }
 
-impl RawLoop {
-    fn run(
-        &mut self,
-        clients: &mut [Client],
-        time: Duration,
-        broken: impl Fn(io::Error) -> RawError,
-    ) -> Result<RawOutcome, RawError> {
-        let epoll = watch(clients).map_err(&broken)?;
+impl RawLoop<'_> {
+    fn run(&mut self, clients: &mut [Client], time: Duration) -> Result<RawOutcome, RawError> {
+        let broken = broken_by(self.plan);
+        let epoll = watch(clients).map_err(broken)?;
         let mut events: Vec<Event> = Vec::with_capacity(256);
         let start = Instant::now();
         let mut running = clients.len();
         for client in &mut *clients {
-            self.send(client).map_err(&broken)?;
+            self.send(client).map_err(broken)?;
         }
         while running > 0 {
             match epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), None) {
@@ -197,10 +207,13 @@ impl RawLoop {
                 else {
                     continue;
                 };
-                let count = client.socket.read(&mut self.buffer).map_err(&broken)?;
-                if client.frames.ready_after(&self.buffer[..count])? > 0
-                    && !self.advance(client).map_err(&broken)?
-                {
+                let count = client.socket.read(&mut self.buffer).map_err(broken)?;
+                if client.frames.ready_after(&self.buffer[..count])? == 0 {
+                    continue;
+                }
+                if self.advance(client) {
+                    self.send(client).map_err(broken)?;
+                } else {
                     running -= 1;
                 }
             }
@@ -209,16 +222,16 @@ impl RawLoop {
     }
 
     /// Continues after a reply; returns false when the client is done.
-    fn advance(&mut self, client: &mut Client) -> io::Result<bool> {
+    fn advance(&mut self, client: &mut Client) -> bool {
         client.step += 1;
         if client.step == self.requests.len() {
             client.step = 0;
             self.transactions += 1;
             if self.stopping {
-                return Ok(false);
+                return false;
             }
         }
-        self.send(client).map(|()| true)
+        true
     }
 
     fn send(&mut self, client: &mut Client) -> io::Result<()> {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use isobench_script::Prng;
+
 use crate::case::Case;
 use crate::client::{ClientError, Sample, run};
 use crate::contender::{Address, Contender};
@@ -49,6 +51,36 @@ impl Rounds {
             contenders.iter().map(run).collect()
         };
         Ok(Rounds { samples: (0..rounds).map(round).collect::<Result<_, _>>()? })
+    }
+
+    /// Runs a case, each round in a different order.
+    ///
+    /// # Errors
+    /// If a client fails; the results of earlier rounds are lost.
+    pub fn shuffled(
+        contenders: &[Contender],
+        case: Case,
+        address: &Address,
+        rounds: u32,
+        time: Duration,
+    ) -> Result<Rounds, ClientError> {
+        let mut rng = Prng::seed(u64::from(rounds));
+        let mut order: Vec<usize> = (0..contenders.len()).collect();
+        let mut samples = Vec::new();
+        for _ in 0..rounds {
+            for last in (1..order.len()).rev() {
+                let other = rng.int_between(0, i64::try_from(last).unwrap_or(i64::MAX));
+                order.swap(last, usize::try_from(other).unwrap_or(0));
+            }
+            let mut round = Vec::new();
+            for &place in &order {
+                let command = &mut contenders[place].command(case, address, time);
+                round.push((place, run(command, time + GRACE)?));
+            }
+            round.sort_by_key(|(place, _)| *place);
+            samples.push(round.into_iter().map(|(_, sample)| sample).collect());
+        }
+        Ok(Rounds { samples })
     }
 
     /// The results of a contender compared with a reference; both are indices of contenders.

@@ -13,6 +13,7 @@ use isobench_bench::raw_loop::{RawError, RawPlan, run};
 
 fn plan(host: &str, port: u16) -> RawPlan {
     RawPlan {
+        ring: false,
         host: host.to_string(),
         port,
         user: "x".into(),

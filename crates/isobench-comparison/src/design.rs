@@ -32,7 +32,7 @@ use values::{at_least_one, distinct, longest_warmup, not_empty, wrong};
 use work::WorkBase;
 
 pub use standby::{no_serializable, refusal};
-pub use values::{milliseconds, pacing, protocol, seconds};
+pub use values::{event_loop, milliseconds, pacing, protocol, seconds};
 pub use work::Work;
 
 /// Default of the time limit if there is a precision to reach, in seconds.
@@ -419,6 +419,7 @@ impl Design {
             on_error: if self.plan.continues() { OnError::Continue } else { OnError::Abort },
             seed: self.seed(),
             connect_each: self.plan.connects(),
+            event_loop: event_loop(self.plan.event_loop()),
             grace: GRACE,
             ..RunSpec::default()
         }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use isobench_report::{ClientLoad, Conflict, Round, Series};
+use isobench_report::{ClientLoad, Conflict, EventLoop, Round, Series};
 use isobench_runner::{ConflictCount, Job, RunOutcome};
 use isobench_stats::LatencyHistogram;
 use rustix::time::{ClockId, clock_gettime};
@@ -39,6 +39,10 @@ pub fn round(
     round.errors = errors;
     round.client_cpu_s = Some(cpu_s);
     round.client = Some(load(run, cpu_s));
+    round.event_loop = run
+        .event_loop
+        .as_ref()
+        .map(|chosen| EventLoop { name: chosen.event_loop.to_string(), reason: chosen.reason.clone() });
     round.series = run.series.as_ref().map(series);
     if let Err(error) = run.check() {
         // A defect of isobench: the round is kept for debugging, but excluded from the results.

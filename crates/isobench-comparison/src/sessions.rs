@@ -187,7 +187,7 @@ pub const FEWER_THREADS: &str =
 fn explain(error: &OpenError<Error>, clients: usize) -> Failure {
     let code = match error {
         OpenError::Session(error) => error.code(),
-        OpenError::EventLoop(..) | OpenError::Threads(_) => None,
+        OpenError::EventLoop(..) | OpenError::NoRing(_) | OpenError::Threads(_) => None,
     };
     let hint = match code {
         _ if matches!(error, OpenError::Threads(_)) => FEWER_THREADS.to_owned(),

@@ -130,7 +130,7 @@ impl Prepared {
         let opened = Fleet::open(&self.job, &connect);
         opened.map(|(fleet, _)| fleet).map_err(|error| match error {
             OpenError::Session(message) => message,
-            OpenError::EventLoop(..) | OpenError::Threads(_) => Message::error(error),
+            OpenError::EventLoop(..) | OpenError::NoRing(_) | OpenError::Threads(_) => Message::error(error),
         })
     }
 
@@ -233,6 +233,7 @@ fn spec(debug: bool, options: &Benchmark) -> RunSpec {
         },
         seed: options.seed,
         attempts_from: 0,
+        event_loop: None,
         connect_each: options.connect,
         rules: Rules::Pgbench,
         detail,

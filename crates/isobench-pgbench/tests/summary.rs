@@ -179,6 +179,7 @@ fn render(case: &Case, version: Version) -> String {
     let run = RunOutcome {
         idle: Duration::ZERO,
         turns: 0,
+        event_loop: None,
         elapsed: Duration::from_millis(50),
         scripts: case.scripts.iter().map(|(_, record)| record.clone()).collect(),
         conflicts: Vec::new(),

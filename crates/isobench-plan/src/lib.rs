@@ -24,6 +24,7 @@
 //! assert_eq!((plan.rounds, plan.scale, plan.clients().len()), (Some(2), Some(3), 1));
 //! ```
 
+mod event_loop;
 mod experiment;
 mod file;
 mod observe;
@@ -34,6 +35,7 @@ mod retried;
 mod time;
 mod values;
 
+pub use event_loop::EventLoop;
 pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
 pub use file::{PlanError, Size, keys, read, write};
 pub use observe::Observe;

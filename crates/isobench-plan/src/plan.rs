@@ -9,7 +9,7 @@ use isobench_isolation::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Experiment, Observe, Requirement, RetriedState, Setting, Share, Vary, time};
+use crate::{EventLoop, Experiment, Observe, Requirement, RetriedState, Setting, Share, Vary, time};
 
 /// The headings of the options in help.
 mod heading {
@@ -189,6 +189,9 @@ pub struct Plan {
     /// Worker threads of isobench itself [default: 1]
     #[arg(long, short = 'j', value_name = "NUM", help_heading = heading::EXPERT, hide_short_help = true)]
     pub jobs: Option<u32>,
+    /// How isobench waits for its connections [default: auto]
+    #[arg(long, value_name = "HOW", help_heading = heading::EXPERT, hide_short_help = true)]
+    pub event_loop: Option<EventLoop>,
     /// Seed of all random numbers, also of the order of the cells [default: 1]
     #[arg(
         long,
@@ -279,6 +282,7 @@ impl Plan {
             continue_on_error: Some(false),
             protocol: Some("simple".to_owned()),
             jobs: Some(1),
+            event_loop: Some(EventLoop::Auto),
             seed: Some(1),
             strict_levels: Some(false),
             observe: Some(Observe::Rows),
@@ -301,7 +305,7 @@ impl Plan {
         first_given!(self, other:
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
             time_limit, slice, warmup, max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries,
-            retry_sqlstate, continue_on_error, protocol, jobs,
+            retry_sqlstate, continue_on_error, protocol, jobs, event_loop,
             seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
@@ -455,6 +459,11 @@ impl Plan {
     /// The number of worker threads.
     pub fn jobs(&self) -> u32 {
         self.jobs.unwrap_or_default()
+    }
+
+    /// How workers wait for their connections.
+    pub fn event_loop(&self) -> EventLoop {
+        self.event_loop.unwrap_or_default()
     }
 
     /// The protocol's name.

@@ -299,7 +299,7 @@ impl Client {
     fn abort(&mut self, ctx: &mut Context<'_>, command: usize, cause: AbortCause) -> ClientAction {
         // The attempt has been counted as failed; its queued statements must not commit afterwards.
         if !ctx.job.spec.rules.sends_what_is_queued() {
-            ctx.out.clear();
+            ctx.out.truncate(ctx.out_start);
         }
         if self.copy == Some(CopyDirection::In) {
             // During COPY FROM the server reads only COPY messages. After CopyDone it reads on, and

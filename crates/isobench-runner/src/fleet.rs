@@ -15,6 +15,7 @@ use crate::client::Client;
 use crate::clients::{WorkerStreams, clients};
 use crate::control::{Control, PublishedProgress, RunProgress};
 use crate::event::EventHandler;
+use crate::event_loop::{self, ChosenLoop, Circumstances, NoRing};
 use crate::job::Job;
 use crate::load::WorkerLoad;
 use crate::observer::TransactionObserver;
@@ -45,6 +46,9 @@ pub enum OpenError<E> {
     /// The operating system refuses what the event loop needs.
     #[error("could not set up the event loop for {0} connections: {1}")]
     EventLoop(usize, #[source] std::io::Error),
+    /// The event loop that was asked for can't be used.
+    #[error(transparent)]
+    NoRing(#[from] NoRing),
 }
 
 /// The operating system refuses to start a thread for each worker.
@@ -69,6 +73,7 @@ pub struct Fleet {
     /// The clock has stopped at this instant, the end of a turn.
     stopped: Option<Nanos>,
     connecting: Duration,
+    event_loop: ChosenLoop,
 }
 
 /// The outcome of a run.
@@ -99,6 +104,8 @@ pub struct RunOutcome {
     pub reconnecting: Duration,
     /// Counts over time, if they were asked for ([`crate::RunSpec::series`]).
     pub series: Option<Series>,
+    /// How the workers waited for their connections; `None` in a simulation.
+    pub event_loop: Option<ChosenLoop>,
     /// The load of each worker.
     pub load: Vec<WorkerLoad>,
     /// The levels that transactions reported when asked ([`Job::asking_level`]), with the number of
@@ -138,7 +145,21 @@ impl Fleet {
             workers.push(worker);
             prepared.extend(values);
         }
-        Ok((Fleet { workers, streams, clock, stopped: None, connecting: began.elapsed() }, prepared))
+        let event_loop = event_loop::choose(
+            job.spec.event_loop,
+            Circumstances {
+                clients: workers.iter().map(|worker| worker.clients.len()).max().unwrap_or(0),
+                encrypted: workers.iter().any(|worker| worker.transport.is_encrypted()),
+                connect_each: job.spec.connect_each,
+            },
+        )?;
+        for worker in &mut workers {
+            worker.transport.set_event_loop(event_loop.event_loop);
+        }
+        Ok((
+            Fleet { workers, streams, clock, stopped: None, connecting: began.elapsed(), event_loop },
+            prepared,
+        ))
     }
 
     /// Ends the fleet and returns the sessions that can be reused: outside a transaction, without
@@ -214,7 +235,8 @@ impl Fleet {
             },
         )?;
         self.stopped = matches!(stop, StopCondition::Turn(_)).then(|| clock.now());
-        Ok(RunOutcome::from_workers(job, began, outcomes))
+        let event_loop = Some(self.event_loop.clone());
+        Ok(RunOutcome { event_loop, ..RunOutcome::from_workers(job, began, outcomes) })
     }
 }
 
@@ -341,6 +363,7 @@ impl RunOutcome {
             aborted_in: outcomes.iter().position(|outcome| outcome.aborted > 0),
             interrupted: outcomes.iter().any(|outcome| outcome.interrupted),
             reconnecting: outcomes.iter().map(|outcome| outcome.reconnecting).sum(),
+            event_loop: None,
             load: outcomes.into_iter().map(|outcome| outcome.load).collect(),
         }
     }

@@ -27,6 +27,8 @@ pub struct Job {
     pub(crate) attempt_id: Option<Slot>,
     /// The variable that counts the attempts of each transaction, from 1, if a script uses it.
     pub(crate) attempt: Option<Slot>,
+    /// A client may block its worker, by running a program.
+    pub(crate) blocks: bool,
 }
 
 /// Opens a connection for a client that has none, within this time (`None`: without a limit). The
@@ -49,6 +51,10 @@ impl Job {
             slot.filter(|slot| spec.rules.numbers_attempts() && !workload.variables.is_set(*slot))
         };
         let (attempt_id, attempt) = (ours("attempt_id"), ours("attempt"));
+        let commands = workload.mix.scripts().iter().flat_map(|weighted| &weighted.script.commands);
+        let runs_program =
+            |kind: &CommandKind| matches!(kind, CommandKind::Shell { .. } | CommandKind::SetShell { .. });
+        let blocks = commands.map(|command| &command.kind).any(runs_program);
         Job {
             spec,
             workload,
@@ -59,6 +65,7 @@ impl Job {
             level_question: None,
             attempt_id,
             attempt,
+            blocks,
         }
     }
 

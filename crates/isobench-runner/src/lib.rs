@@ -16,6 +16,7 @@
 //! | `worker` | the event loop over the clients of one thread |
 //! | `fleet` | threads, connecting, adding up |
 //! | `transport`, `sockets`, `poller` | the network as a trait, and for real |
+//! | `event_loop` | the choice between poll, epoll and `io_uring` |
 //! | `time`, `timers`, `schedule` | clock, timers, due times |
 //! | `recorder` | counters of one worker |
 //! | `series` | counts over time |
@@ -29,6 +30,7 @@ mod client;
 mod clients;
 mod control;
 mod event;
+mod event_loop;
 mod fleet;
 mod job;
 mod load;
@@ -55,6 +57,7 @@ pub use control::{Control, RunProgress, Urgency};
 pub use event::{
     AbortCause, ClientEvent, ClientStep, CommandPlace, Detail, EventHandler, FailedStatement, Unfinished,
 };
+pub use event_loop::{ChosenLoop, EventLoop, NoRing};
 pub use fleet::{AccountingError, ConnectClient, Fleet, NoThreads, OpenError, RunOutcome, Watch};
 pub use job::{Job, Reconnect};
 pub use load::WorkerLoad;

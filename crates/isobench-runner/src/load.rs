@@ -20,9 +20,10 @@ pub struct WorkerLoad {
     pub clients: usize,
     /// From the start of its run until its last client had finished.
     pub elapsed: Duration,
-    /// The part of `elapsed` spent outside the poller, that is in passes. Includes time in which
-    /// the worker waited for a core, opened sessions ([`crate::RunSpec::connect_each`]) or ran
-    /// programs (`\shell`). Excludes the cost of the poller itself.
+    /// The part of `elapsed` spent in passes, or `cpu` if that is more. Includes time in which the
+    /// worker waited for a core, opened sessions ([`crate::RunSpec::connect_each`]) or ran programs
+    /// (`\shell`). Passes exclude what the poller does when there is nothing to wait for, and with
+    /// `io_uring` sending, which is a part of waiting then; `cpu` includes both.
     pub busy: Duration,
     /// Processor time of the worker's thread, user and system, during `elapsed`. Includes the
     /// poller's, excludes waiting. `None` if the clock can't measure it (a simulation).
@@ -134,12 +135,14 @@ impl LoadMeter {
     /// thread.
     pub(crate) fn finish(self, clock: &dyn Clock, ended: Nanos, clients: usize) -> WorkerLoad {
         let thread = self.thread.zip(clock.thread_time());
+        let (passes, elapsed) = (Duration::from_nanos(self.busy), ended.duration_since(self.began));
+        let cpu = thread.map(|(before, after)| after.cpu.saturating_sub(before.cpu));
         let starved = thread.and_then(|(before, after)| after.starved?.checked_sub(before.starved?));
         WorkerLoad {
             clients,
-            elapsed: ended.duration_since(self.began),
-            busy: Duration::from_nanos(self.busy),
-            cpu: thread.map(|(before, after)| after.cpu.saturating_sub(before.cpu)),
+            elapsed,
+            busy: cpu.map_or(passes, |cpu| cpu.max(passes).min(elapsed)),
+            cpu,
             starved,
             passes: self.passes,
             lag: self.lag,

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::event::Detail;
+use crate::event_loop::EventLoop;
 use crate::retry::RetryPolicy;
 use crate::rules::Rules;
 
@@ -99,6 +100,8 @@ pub struct RunSpec {
     pub attempts_from: u64,
     /// Open a connection for each transaction (pgbench: `-C`), by [`crate::Job::reconnecting`].
     pub connect_each: bool,
+    /// How workers wait for their connections; `None`: the way that costs less.
+    pub event_loop: Option<EventLoop>,
     /// The rules to follow where pgbench's differ.
     pub rules: Rules,
     /// Additional reports while the run goes on.
@@ -127,6 +130,7 @@ impl Default for RunSpec {
             seed: 0,
             attempts_from: 0,
             connect_each: false,
+            event_loop: None,
             rules: Rules::default(),
             detail: Detail::default(),
             per_command: false,

@@ -4,6 +4,7 @@
 //! Not here: what a client does when it is called (`client.rs`), and the threads (`fleet.rs`).
 
 use std::io;
+use std::mem;
 use std::time::Duration;
 
 use isobench_pgwire::{ConnectOptions, Connection};
@@ -26,15 +27,11 @@ use crate::time::{Clock, Nanos};
 use crate::timers::Timers;
 use crate::transport::{Received, Transport};
 
-/// Size of the receive buffer, bytes.
-const BUFFER: usize = 64 * 1024;
-
 /// The longest wait of the loop, so that a request to stop is noticed soon.
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
-/// The most receives from one connection before others, timers and the clock have their turn: a
-/// server may send without end.
-const MOST_RECEIVES: usize = 16;
+/// The longest time that a request waits for others to be sent with it, ns.
+const MOST_DELAY: u64 = 100_000;
 
 /// Time between two publications of progress.
 const PUBLISH_EVERY: Duration = Duration::from_millis(10);
@@ -133,6 +130,8 @@ impl<T: Transport> Worker<T> {
             reconnecting: 0,
             timers: Timers::default(),
             out: Vec::new(),
+            to_send: Vec::new(),
+            sent: began,
             now: began,
             phase: RunPhase::Running,
             interrupted: false,
@@ -141,7 +140,6 @@ impl<T: Transport> Worker<T> {
                 StopCondition::Time(time) | StopCondition::Turn(time) => began.after(time),
                 StopCondition::Transactions(_) => Nanos::NEVER,
             },
-            more: Vec::new(),
             worker: self,
         };
         run.work();
@@ -210,56 +208,34 @@ struct WorkerRun<'a, T> {
     /// Time in ns.
     reconnecting: u64,
     timers: Timers,
+    /// Bytes to be sent at the end of the turn, of all clients.
     out: Vec<u8>,
+    /// The clients with bytes to send, and where these start in `out`.
+    to_send: Vec<(usize, usize)>,
+    /// When everything had been sent, about.
+    sent: Nanos,
     now: Nanos,
     phase: RunPhase,
     interrupted: bool,
     published: Nanos,
     /// No transaction and no attempt starts from this instant on.
     deadline: Nanos,
-    /// Clients whose connections were left before they were empty.
-    more: Vec<usize>,
 }
 
 impl<T: Transport> WorkerRun<'_, T> {
     fn work(&mut self) {
-        for client in 0..self.worker.clients.len() {
-            if self.worker.clients[client].ready(self.goes_on) {
-                self.live += 1;
-                self.now = self.task.clock.now();
-                match self.worker.clients[client].due() {
-                    Some(due) if self.takes_turns() => self.timers.set(due, client),
-                    _ => self.call(client, Client::on_timer),
-                }
+        self.live = {
+            let goes_on = self.goes_on;
+            self.worker.clients.iter_mut().map(|client| usize::from(client.ready(goes_on))).sum()
+        };
+        match self.worker.transport.begin() {
+            Ok(()) => {
+                self.start();
+                self.work_passes();
             }
+            Err(error) => self.give_up(&error),
         }
-        let mut buffer = vec![0; BUFFER];
-        let mut ready = Vec::new();
-        let mut due = Vec::new();
-        let mut served = self.live;
-        while self.live > 0 && !self.is_paused() {
-            self.meter.end_pass(self.now, served);
-            let until = self.next_instant();
-            ready.append(&mut self.more);
-            let waited = self.worker.transport.wait(self.now, until, &mut ready);
-            self.now = self.task.clock.now();
-            self.meter.begin_pass(self.now);
-            served = ready.len();
-            if let Err(error) = waited {
-                self.give_up(&error);
-                break;
-            }
-            if !ready.is_empty() {
-                for client in ready.drain(..) {
-                    self.serve(client, &mut buffer);
-                }
-                self.now = self.task.clock.now();
-            }
-            served += self.serve_timers(&mut due);
-            self.watch_the_end();
-            self.publish(false);
-        }
-        self.meter.end_pass(self.now, served);
+        self.worker.transport.end();
         self.publish(true);
         let recording = self.task.job.recording.as_ref();
         if let Some(problem) = recording.and_then(|recording| self.chunk.flush(recording)) {
@@ -267,11 +243,57 @@ impl<T: Transport> WorkerRun<'_, T> {
         }
     }
 
+    /// Starts every client.
+    fn start(&mut self) {
+        for client in 0..self.worker.clients.len() {
+            if self.worker.clients[client].is_live() {
+                self.now = self.task.clock.now();
+                match self.worker.clients[client].due() {
+                    Some(due) if self.takes_turns() => self.timers.set(due, client),
+                    _ => self.call(client, |client, _, ctx| client.on_timer(ctx)),
+                }
+            }
+        }
+        self.send_all();
+    }
+
+    /// Waits for the clients' connections and timers until all clients have finished.
+    fn work_passes(&mut self) {
+        let mut due = Vec::new();
+        let mut served = self.live;
+        while self.live > 0 && !self.is_paused() {
+            let until = self.next_instant();
+            // What the transport does before it waits belongs to the pass, if it won't wait.
+            let goes_on = self.worker.transport.has_news();
+            if !goes_on {
+                self.meter.end_pass(self.now, served);
+            }
+            let waited = self.worker.transport.wait(self.now, until);
+            self.now = self.task.clock.now();
+            if goes_on {
+                self.meter.end_pass(self.now, served);
+            }
+            self.meter.begin_pass(self.now);
+            self.sent = self.now;
+            served = 0;
+            if let Err(error) = waited {
+                self.give_up(&error);
+                break;
+            }
+            while let Some(client) = self.worker.transport.next() {
+                self.serve(client);
+                served += 1;
+            }
+            served += self.serve_timers(&mut due);
+            self.watch_the_end();
+            self.send_all();
+            self.publish(false);
+        }
+        self.meter.end_pass(self.now, served);
+    }
+
     /// The instant until which the loop may wait if nothing arrives.
     fn next_instant(&self) -> Nanos {
-        if !self.more.is_empty() {
-            return self.now;
-        }
         let end = if self.phase == RunPhase::Running { self.deadline } else { Nanos::NEVER };
         self.timers.next().unwrap_or(Nanos::NEVER).min(self.now.after(LONGEST_WAIT)).min(end)
     }
@@ -284,7 +306,7 @@ impl<T: Transport> WorkerRun<'_, T> {
         let (turn, count) = (self.now, due.len());
         for (at, client) in due.drain(..) {
             self.meter.timer(at, turn);
-            self.call(client, Client::on_timer);
+            self.call(client, |client, _, ctx| client.on_timer(ctx));
         }
         if count > 0 {
             self.now = self.task.clock.now();
@@ -293,11 +315,15 @@ impl<T: Transport> WorkerRun<'_, T> {
     }
 
     /// Calls a client and carries out the action it returns.
-    fn call(&mut self, client: usize, step: impl FnOnce(&mut Client, &mut Context<'_>) -> ClientAction) {
+    fn call(
+        &mut self,
+        client: usize,
+        step: impl FnOnce(&mut Client, &mut T, &mut Context<'_>) -> ClientAction,
+    ) {
         let (was_live, was_active) = (self.worker.clients[client].is_live(), self.is_active(client));
-        self.out.clear();
         let over = self.phase != RunPhase::Running || self.now >= self.deadline;
         let pausing = over && self.may_pause();
+        let start = self.out.len();
         let mut ctx = Context {
             job: self.task.job,
             stop: self.task.stop,
@@ -307,6 +333,7 @@ impl<T: Transport> WorkerRun<'_, T> {
             choice: self.choice.as_mut(),
             observer: self.observer.as_deref_mut(),
             out: &mut self.out,
+            out_start: start,
             clock: self.task.clock,
             now: self.now,
             deadline: self.deadline,
@@ -315,7 +342,8 @@ impl<T: Transport> WorkerRun<'_, T> {
             cancelling: matches!(self.phase, RunPhase::Cancelling(_)),
             report: self.task.report,
         };
-        let action = step(&mut self.worker.clients[client], &mut ctx);
+        let Worker { clients, transport, .. } = &mut *self.worker;
+        let action = step(&mut clients[client], transport, &mut ctx);
         self.now = ctx.now;
         if was_live && !self.worker.clients[client].is_live() {
             self.live -= 1;
@@ -323,21 +351,18 @@ impl<T: Transport> WorkerRun<'_, T> {
         if was_active && !self.is_active(client) {
             self.note_finished();
         }
+        if self.out.len() > start {
+            self.to_send.push((client, start));
+        }
         match action {
             ClientAction::Receive | ClientAction::Finish => {}
             ClientAction::Wake(at) => self.timers.set(at, client),
-            ClientAction::Connect => return self.connect(client),
-            ClientAction::Disconnect => return self.disconnect(client),
-            ClientAction::Close => {
-                if !self.out.is_empty() {
-                    // Best effort: the client is gone, and no reply is awaited.
-                    let _ = self.worker.transport.send(client, &self.out);
-                }
-                return self.close(client);
-            }
+            ClientAction::Connect => self.connect(client),
+            ClientAction::Disconnect => self.disconnect(client),
+            ClientAction::Close => self.close(client),
         }
-        if !self.out.is_empty() {
-            self.send(client);
+        if self.task.job.blocks || self.now.since(self.sent) > MOST_DELAY {
+            self.send_at_once();
         }
     }
 
@@ -371,6 +396,7 @@ impl<T: Transport> WorkerRun<'_, T> {
 
     /// Opens a session for one transaction.
     fn connect(&mut self, client: usize) {
+        self.send_at_once();
         let began = self.now;
         let opened = match &self.task.job.reconnect {
             Some(connect) => self.worker.transport.open(client, connect, self.time_to_connect()),
@@ -379,8 +405,8 @@ impl<T: Transport> WorkerRun<'_, T> {
         self.now = self.task.clock.now();
         self.reconnecting += self.now.since(began);
         match opened {
-            Ok(received) => self.call(client, |client, ctx| client.on_connected(ctx, &received)),
-            Err(why) => self.call(client, |client, ctx| client.on_refused(ctx, why)),
+            Ok(received) => self.call(client, |client, _, ctx| client.on_connected(ctx, &received)),
+            Err(why) => self.call(client, |client, _, ctx| client.on_refused(ctx, why)),
         }
     }
 
@@ -396,16 +422,19 @@ impl<T: Transport> WorkerRun<'_, T> {
 
     /// Closes a session that was for one transaction.
     fn disconnect(&mut self, client: usize) {
+        self.send_all();
         let began = self.now;
         self.worker.transport.close(client);
         self.worker.unsent[client].clear();
         self.now = self.task.clock.now();
         self.reconnecting += self.now.since(began);
-        self.call(client, Client::on_disconnected);
+        self.call(client, |client, _, ctx| client.on_disconnected(ctx));
     }
 
     /// Closes the session of a client that has aborted.
     fn close(&mut self, client: usize) {
+        // Best effort: the client is gone, and no reply is awaited.
+        self.send_all();
         self.worker.transport.close(client);
         self.worker.unsent[client] = Vec::new();
         // At the end of the run the clients that are closed haven't failed.
@@ -415,17 +444,43 @@ impl<T: Transport> WorkerRun<'_, T> {
         }
     }
 
-    /// Sends the client's bytes, and keeps those that the connection doesn't accept at once.
-    fn send(&mut self, client: usize) {
+    /// Sends what the clients have left to be sent, before a client blocks the worker.
+    fn send_at_once(&mut self) {
+        self.sent = self.now;
+        self.send_all();
+        // Best effort: if the system refuses, the next wait reports it.
+        let _ = self.worker.transport.flush();
+    }
+
+    /// Sends what the clients have left to be sent. All at once at the end of a turn, so that the
+    /// server isn't woken for each, and the kernel's work isn't mixed with the clients'.
+    fn send_all(&mut self) {
+        while !self.to_send.is_empty() {
+            let (out, to_send) = (mem::take(&mut self.out), mem::take(&mut self.to_send));
+            let ends = to_send.iter().skip(1).map(|&(_, start)| start).chain([out.len()]);
+            for (&(client, start), end) in to_send.iter().zip(ends) {
+                self.send(client, &out[start..end]);
+            }
+            // A client that has lost its connection may have left something meanwhile.
+            if self.to_send.is_empty() {
+                (self.out, self.to_send) = (out, to_send);
+                self.out.clear();
+                self.to_send.clear();
+            }
+        }
+    }
+
+    /// Sends a client's bytes, and keeps those that the connection doesn't accept at once.
+    fn send(&mut self, client: usize, bytes: &[u8]) {
         let unsent = &mut self.worker.unsent[client];
         let waiting = !unsent.is_empty();
         // Bytes must not overtake those that the connection hasn't accepted yet.
-        let sent = if waiting { Ok(0) } else { self.worker.transport.send(client, &self.out) };
+        let sent = if waiting { Ok(0) } else { self.worker.transport.send(client, bytes) };
         let outcome = sent.and_then(|sent| {
-            if sent == self.out.len() {
+            if sent == bytes.len() {
                 return Ok(());
             }
-            unsent.extend_from_slice(&self.out[sent..]);
+            unsent.extend_from_slice(&bytes[sent..]);
             if waiting { Ok(()) } else { self.worker.transport.watch_writable(client, true) }
         });
         if let Err(error) = outcome {
@@ -445,8 +500,8 @@ impl<T: Transport> WorkerRun<'_, T> {
         Ok(())
     }
 
-    /// Receives from a connection that is ready, until it is empty or its turn is over.
-    fn serve(&mut self, client: usize, buffer: &mut [u8]) {
+    /// Receives from a connection that is ready.
+    fn serve(&mut self, client: usize) {
         // The event may belong to a session that the client has left since.
         if !self.worker.clients[client].is_connected() {
             return;
@@ -457,38 +512,20 @@ impl<T: Transport> WorkerRun<'_, T> {
             self.lose(client, &error);
             return;
         }
-        for _ in 0..MOST_RECEIVES {
-            let received = self.worker.transport.receive(client, buffer);
-            self.now = self.task.clock.now();
+        self.call(client, |client, transport, ctx| {
+            let received = transport.receive();
+            ctx.now = ctx.clock.now();
             match received {
-                Ok(Received::Bytes(count)) => {
-                    self.call(client, |client, ctx| client.on_bytes(ctx, &buffer[..count]));
-                    // A short read means that the connection is empty. Another receive would cost a system
-                    // call for every reply.
-                    if count < buffer.len() || !self.worker.clients[client].is_connected() {
-                        return;
-                    }
-                }
-                Ok(Received::Nothing) => return,
-                Ok(Received::Closed) => {
-                    let error = io::Error::new(io::ErrorKind::UnexpectedEof, CLOSED);
-                    return self.lose(client, &error);
-                }
-                Err(error) => return self.lose(client, &error),
+                Ok(Received::Bytes(bytes)) => client.on_bytes(ctx, bytes),
+                Ok(Received::Nothing) => ClientAction::Receive,
+                Ok(Received::Closed) => lose(client, ctx, CLOSED),
+                Err(error) => lose(client, ctx, &error.to_string()),
             }
-        }
-        // An edge-triggered poller reports the rest of this connection's bytes only when more
-        // arrive, so the loop has to come back by itself.
-        self.more.push(client);
+        });
     }
 
     fn lose(&mut self, client: usize, error: &io::Error) {
-        self.call(client, |client, ctx| {
-            if client.is_aborted() {
-                return ClientAction::Close;
-            }
-            client.on_lost(ctx, &error.to_string())
-        });
+        self.call(client, |client, _, ctx| lose(client, ctx, &error.to_string()));
     }
 
     /// Moves the run to its next phase when its time has come or a request asks for it.
@@ -523,6 +560,7 @@ impl<T: Transport> WorkerRun<'_, T> {
                 // Only a session with a request outstanding can be cancelled. A request that
                 // arrives between two statements would hit the next one (PostgreSQL: Protocol,
                 // Canceling Requests in Progress).
+                self.send_at_once();
                 for client in 0..self.worker.clients.len() {
                     if self.worker.clients[client].is_live() && self.worker.clients[client].awaits_reply() {
                         self.worker.transport.cancel(client);
@@ -537,7 +575,7 @@ impl<T: Transport> WorkerRun<'_, T> {
     fn for_live(&mut self, step: impl Fn(&mut Client, &mut Context<'_>) -> ClientAction) {
         for client in 0..self.worker.clients.len() {
             if self.worker.clients[client].is_live() {
-                self.call(client, &step);
+                self.call(client, |client, _, ctx| step(client, ctx));
             }
         }
     }
@@ -556,4 +594,9 @@ impl<T: Transport> WorkerRun<'_, T> {
             self.task.published.store(&self.recorder.progress());
         }
     }
+}
+
+/// Tells a client that its connection is lost.
+fn lose(client: &mut Client, ctx: &mut Context<'_>, why: &str) -> ClientAction {
+    if client.is_aborted() { ClientAction::Close } else { client.on_lost(ctx, why) }
 }

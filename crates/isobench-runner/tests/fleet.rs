@@ -15,11 +15,13 @@ use isobench_isolation::History;
 use isobench_isolation::history::{Key, Operation, Version};
 use isobench_pgwire::{ConnectOptions, Connection, Host, TransactionStatus, server};
 use isobench_runner::{
-    AbortCause, ClientEvent, Control, EndedTransaction, ErrorClass, Fleet, Job, OnError, Pacing, Rules,
-    RunOutcome, RunSpec, RunWorkload, StopCondition, Storage, TransactionObserver, Urgency, Watch,
+    AbortCause, ChosenLoop, ClientEvent, Control, EndedTransaction, ErrorClass, EventLoop, Fleet, Job,
+    OnError, OpenError, Pacing, Rules, RunOutcome, RunSpec, RunWorkload, StopCondition, Storage,
+    TransactionObserver, Urgency, Watch,
 };
 use isobench_script::{Mix, Streams, Symbols, Variables, Weighted, parse};
 use isobench_testkit::handler::{self, Peer};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 /// A run that takes longer hangs.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -97,6 +99,16 @@ struct RunResult {
     history: History,
 }
 
+/// The event loops that are possible here.
+fn event_loops() -> Vec<EventLoop> {
+    let mut all = vec![EventLoop::Epoll];
+    match isobench_ring::Ring::new(1) {
+        Ok(_) => all.push(EventLoop::IoUring),
+        Err(error) => eprintln!("not tested with io_uring: {error}"),
+    }
+    all
+}
+
 /// Collects the ends of one worker's transactions.
 struct EndRecorder {
     worker: usize,
@@ -111,8 +123,15 @@ impl TransactionObserver for EndRecorder {
 
 impl Case {
     /// Clients on this many workers that run a script once.
-    fn new(script: &'static str, clients: usize, workers: usize) -> Case {
-        let spec = RunSpec { clients, workers, seed: 1, grace: Duration::from_secs(1), ..RunSpec::default() };
+    fn new(event_loop: EventLoop, script: &'static str, clients: usize, workers: usize) -> Case {
+        let spec = RunSpec {
+            clients,
+            workers,
+            seed: 1,
+            grace: Duration::from_secs(1),
+            event_loop: Some(event_loop),
+            ..RunSpec::default()
+        };
         Case {
             scripts: vec![script],
             spec,
@@ -170,6 +189,8 @@ impl Case {
             outcome.expect("threads")
         });
         outcome.check().expect("a balanced account");
+        let used = outcome.event_loop.as_ref().map(|chosen| chosen.event_loop);
+        assert!(used.is_some() && (self.spec.event_loop.is_none() || used == self.spec.event_loop));
         assert!(outcome.elapsed < PATIENCE, "it hangs");
         let ended = ended.lock().expect("no panic").clone();
         let sessions = sessions.load(Ordering::Relaxed);
@@ -210,109 +231,129 @@ SELECT 1;
 
 #[test]
 fn many_clients_of_several_workers_do_their_work() {
-    let mut case = Case::new("SELECT 1;\nSELECT 2;\n", 20, 3);
-    case.stop = StopCondition::Transactions(50);
-    let ran = case.run();
-    assert_eq!(ran.outcome.ledger().transactions.committed, 1000);
-    assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
-    assert_eq!(ran.sessions, 20);
-    // Each observer gets the transactions of its own worker's clients.
-    for (ended, (clients, count)) in ran.ended.iter().zip([(0..7, 350), (7..14, 350), (14..20, 300)]) {
-        assert_eq!(ended.len(), count);
-        assert!(ended.iter().all(|ended| clients.contains(&ended.client)));
+    for event_loop in event_loops() {
+        let mut case = Case::new(event_loop, "SELECT 1;\nSELECT 2;\n", 20, 3);
+        case.stop = StopCondition::Transactions(50);
+        let ran = case.run();
+        assert_eq!(ran.outcome.ledger().transactions.committed, 1000);
+        assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
+        assert_eq!(ran.sessions, 20);
+        // Each observer gets the transactions of its own worker's clients.
+        for (ended, (clients, count)) in ran.ended.iter().zip([(0..7, 350), (7..14, 350), (14..20, 300)]) {
+            assert_eq!(ended.len(), count);
+            assert!(ended.iter().all(|ended| clients.contains(&ended.client)));
+        }
     }
 }
 
 #[test]
 fn every_worker_reports_its_load_and_their_counts_over_time_are_added() {
-    let mut case = Case::new("SELECT 1;\nSELECT 2;\n", 20, 3);
-    case.stop = StopCondition::Transactions(50);
-    case.spec.series = Some(Duration::from_micros(500));
-    // Every run asserts that the sums over time are the ledger's.
-    let ran = case.run();
-    let series = ran.outcome.series.expect("a series");
-    assert_eq!((series.total().committed, series.total().attempts), (1000, 1000));
-    let load = &ran.outcome.load;
-    assert_eq!(load.iter().map(|load| load.clients).collect::<Vec<_>>(), [7, 7, 6]);
-    for load in load {
-        assert!(load.cpu.is_some_and(|cpu| !cpu.is_zero()), "{:?}", load.cpu);
-        assert!(load.busy <= load.elapsed && load.elapsed <= ran.outcome.elapsed);
-        // Each client starts once and receives 100 replies.
-        assert!(load.lag.len() >= 101 * load.clients as u64 && load.timers.is_empty());
-        assert!((0.0..=1.0).contains(&load.busy_share()) && load.passes > 0);
+    for event_loop in event_loops() {
+        let mut case = Case::new(event_loop, "SELECT 1;\nSELECT 2;\n", 20, 3);
+        case.stop = StopCondition::Transactions(50);
+        case.spec.series = Some(Duration::from_micros(500));
+        // Every run asserts that the sums over time are the ledger's.
+        let ran = case.run();
+        let series = ran.outcome.series.expect("a series");
+        assert_eq!((series.total().committed, series.total().attempts), (1000, 1000));
+        let load = &ran.outcome.load;
+        assert_eq!(load.iter().map(|load| load.clients).collect::<Vec<_>>(), [7, 7, 6]);
+        for load in load {
+            assert!(load.cpu.is_some_and(|cpu| !cpu.is_zero()), "{:?}", load.cpu);
+            assert!(load.busy <= load.elapsed && load.elapsed <= ran.outcome.elapsed);
+            // Each client starts once and receives 100 replies.
+            assert!(load.lag.len() >= 101 * load.clients as u64 && load.timers.is_empty());
+            assert!((0.0..=1.0).contains(&load.busy_share()) && load.passes > 0);
+        }
     }
 }
 
 #[test]
 fn the_workers_record_one_history() {
-    let mut case = Case::new("--@ read t key=:client_id value=$1\nSELECT 1;\n", 20, 3);
-    case.stop = StopCondition::Transactions(50);
-    let ran = case.run();
-    assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
-    let mut ids: Vec<u64> = ran.history.transactions().iter().map(|transaction| transaction.id).collect();
-    ids.sort_unstable();
-    assert!(ids.into_iter().eq(20..1020));
-    for (index, transaction) in ran.history.transactions().iter().enumerate() {
-        // The server returns no rows.
-        let key = Key { table: 0, id: i64::from(transaction.client) };
-        let read = Operation::Read { key, version: Version::INITIAL };
-        assert!(ran.history.operations(index).eq([read]));
-        assert!(0 < transaction.begin && transaction.begin <= transaction.end);
+    for event_loop in event_loops() {
+        let mut case = Case::new(event_loop, "--@ read t key=:client_id value=$1\nSELECT 1;\n", 20, 3);
+        case.stop = StopCondition::Transactions(50);
+        let ran = case.run();
+        assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
+        let mut ids: Vec<u64> = ran.history.transactions().iter().map(|transaction| transaction.id).collect();
+        ids.sort_unstable();
+        assert!(ids.into_iter().eq(20..1020));
+        for (index, transaction) in ran.history.transactions().iter().enumerate() {
+            // The server returns no rows.
+            let key = Key { table: 0, id: i64::from(transaction.client) };
+            let read = Operation::Read { key, version: Version::INITIAL };
+            assert!(ran.history.operations(index).eq([read]));
+            assert!(0 < transaction.begin && transaction.begin <= transaction.end);
+        }
     }
 }
 
 #[test]
 fn an_end_that_arrives_together_with_the_last_message_is_noticed() {
-    // If it weren't noticed, the first client would wait until the end of the run and be cut off.
-    let ran = Case { session_end: SessionEnd::ToTheFirst, ..Case::new(BUSY, 2, 1) }.run();
-    let ledger = ran.outcome.ledger();
-    assert_eq!((ledger.transactions.committed, ledger.transactions.cut_off), (1, 0));
-    let [ClientEvent::Aborted(_, AbortCause::Lost(_, Some(last)))] = &ran.events[..] else {
-        panic!("{:?}", ran.events)
-    };
-    assert!(last.message.contains("good-bye"), "{last:?}");
-    assert_eq!(ran.outcome.aborted_in, Some(0));
+    for event_loop in event_loops() {
+        // If it weren't noticed, the first client would wait until the end of the run and be cut off.
+        let ran = Case { session_end: SessionEnd::ToTheFirst, ..Case::new(event_loop, BUSY, 2, 1) }.run();
+        let ledger = ran.outcome.ledger();
+        assert_eq!((ledger.transactions.committed, ledger.transactions.cut_off), (1, 0));
+        let [ClientEvent::Aborted(_, AbortCause::Lost(_, Some(last)))] = &ran.events[..] else {
+            panic!("{:?}", ran.events)
+        };
+        assert!(last.message.contains("good-bye"), "{last:?}");
+        assert_eq!(ran.outcome.aborted_in, Some(0));
+    }
 }
 
 #[test]
 fn a_client_may_have_a_connection_for_each_transaction() {
-    let mut case = Case::new("SELECT 1;\nSELECT 2;\n", 7, 3);
-    case.spec.connect_each = true;
-    case.stop = StopCondition::Transactions(10);
-    let ran = case.run();
-    assert_eq!((ran.outcome.ledger().transactions.committed, ran.sessions), (70, 70));
-    assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
-    assert!(ran.outcome.reconnecting > Duration::ZERO);
+    for event_loop in event_loops() {
+        let mut case = Case::new(event_loop, "SELECT 1;\nSELECT 2;\n", 7, 3);
+        case.spec.connect_each = true;
+        case.stop = StopCondition::Transactions(10);
+        let ran = case.run();
+        assert_eq!((ran.outcome.ledger().transactions.committed, ran.sessions), (70, 70));
+        assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
+        assert!(ran.outcome.reconnecting > Duration::ZERO);
+    }
 }
 
 #[test]
 fn the_end_of_a_connection_that_was_left_is_ignored() {
-    // The first client's reply and the end of its connection are one event; the reply makes it
-    // leave the session.
-    for pacing in [Pacing::Unpaced, Pacing::ThinkTime(Duration::from_millis(1))] {
-        let mut case = Case { session_end: SessionEnd::WithReplies, ..Case::new(BUSY, 2, 1) };
-        case.spec.connect_each = true;
-        case.spec.pacing = pacing;
-        case.stop = StopCondition::Transactions(2);
-        let ran = case.run();
-        assert_eq!((ran.outcome.ledger().transactions.committed, ran.sessions), (4, 4), "{:?}", ran.events);
-        assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
+    for event_loop in event_loops() {
+        // The first client's reply and the end of its connection are one event; the reply makes it
+        // leave the session.
+        for pacing in [Pacing::Unpaced, Pacing::ThinkTime(Duration::from_millis(1))] {
+            let mut case = Case { session_end: SessionEnd::WithReplies, ..Case::new(event_loop, BUSY, 2, 1) };
+            case.spec.connect_each = true;
+            case.spec.pacing = pacing;
+            case.stop = StopCondition::Transactions(2);
+            let ran = case.run();
+            assert_eq!(
+                (ran.outcome.ledger().transactions.committed, ran.sessions),
+                (4, 4),
+                "{:?}",
+                ran.events
+            );
+            assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
+        }
     }
 }
 
 #[test]
 fn asked_to_the_run_ends_with_the_first_client_of_any_worker() {
-    let mut case = Case { session_end: SessionEnd::ToTheFirst, ..Case::new("SELECT 1;\n", 6, 3) };
-    case.spec.on_error = OnError::EndRun;
-    case.stop = StopCondition::Time(2 * PATIENCE);
-    let ran = case.run();
-    assert!(ran.outcome.interrupted && ran.outcome.aborted == 1, "{:?}", ran.events);
-    assert!(ran.outcome.aborted_in.is_some());
+    for event_loop in event_loops() {
+        let mut case =
+            Case { session_end: SessionEnd::ToTheFirst, ..Case::new(event_loop, "SELECT 1;\n", 6, 3) };
+        case.spec.on_error = OnError::EndRun;
+        case.stop = StopCondition::Time(2 * PATIENCE);
+        let ran = case.run();
+        assert!(ran.outcome.interrupted && ran.outcome.aborted == 1, "{:?}", ran.events);
+        assert!(ran.outcome.aborted_in.is_some());
+    }
 }
 
 #[test]
 fn by_pgbenchs_rules_the_clients_of_a_worker_share_its_choice_of_scripts() {
-    let mut case = Case::new("SELECT 1;\n", 2, 2);
+    let mut case = Case::new(EventLoop::Epoll, "SELECT 1;\n", 2, 2);
     case.scripts.push("SELECT 2;\n");
     case.spec.rules = Rules::Pgbench;
     case.stop = StopCondition::Transactions(30);
@@ -330,4 +371,94 @@ fn by_pgbenchs_rules_the_clients_of_a_worker_share_its_choice_of_scripts() {
     let chosen: Vec<Vec<usize>> =
         case.run().ended.iter().map(|ended| ended.iter().map(|ended| ended.script).collect()).collect();
     assert_eq!(chosen, expected);
+}
+
+#[test]
+fn sessions_are_plain_connections_again() {
+    for event_loop in event_loops() {
+        let case = Case::new(event_loop, "SELECT 1;\n", 6, 2);
+        let folder = Folder::new();
+        let sessions = listen(&folder, SessionEnd::Never);
+        let options = ConnectOptions::new(Host::unix(&folder.0, 5432), "somebody", "something");
+        let job = Job::new(case.spec.clone(), case.workload(&folder.0), Box::new(|_| ErrorClass::Other));
+        let connect = |client| Connection::open(&options).map(|connection| (connection, client));
+        let (mut fleet, _) = Fleet::open(&job, &connect).expect("sessions");
+        // A second run continues with the same sessions.
+        for _ in 0..2 {
+            let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+            let stop = StopCondition::Transactions(10);
+            let outcome = fleet.run(&job, stop, &Control::new(), &|_| {}, watch, &mut []).expect("threads");
+            assert_eq!(outcome.ledger().transactions.committed, 60);
+        }
+        let mut back = fleet.into_sessions(&options);
+        assert_eq!((back.len(), sessions.load(Ordering::Relaxed)), (6, 6));
+        for connection in &mut back {
+            connection.execute("SELECT 1").expect("a reply");
+        }
+    }
+}
+
+#[test]
+fn long_requests_and_replies_are_neither_cut_nor_mixed() {
+    for event_loop in event_loops() {
+        // Far more than a socket takes at once.
+        let text: &'static str = Box::leak(format!("SELECT '{}';\n", "x".repeat(3 << 20)).into_boxed_str());
+        let mut case = Case::new(event_loop, text, 5, 1);
+        case.stop = StopCondition::Transactions(3);
+        let ran = case.run();
+        assert_eq!(ran.outcome.ledger().transactions.committed, 15);
+        assert!(ran.outcome.is_complete() && ran.events.is_empty(), "{:?}", ran.events);
+    }
+}
+
+/// Forbids `io_uring` to this thread and those that it starts.
+fn forbid_io_uring() {
+    // The number is the same on all architectures (Linux: `unistd.h`).
+    const IO_URING_SETUP: i64 = 425;
+    let filter = SeccompFilter::new(
+        [(IO_URING_SETUP, Vec::new())].into(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(1),
+        std::env::consts::ARCH.try_into().expect("a known architecture"),
+    );
+    let program: BpfProgram = filter.expect("a filter").try_into().expect("a program");
+    seccompiler::apply_filter(&program).expect("a thread may restrict itself");
+}
+
+#[test]
+fn where_io_uring_is_forbidden_the_choice_says_so() {
+    let restricted = thread::spawn(|| {
+        forbid_io_uring();
+        let mut case = Case::new(EventLoop::Epoll, "SELECT 1;\n", 20, 1);
+        case.spec.event_loop = None;
+        case.stop = StopCondition::Transactions(10);
+        let ran = case.run();
+        assert_eq!(ran.outcome.ledger().transactions.committed, 200);
+        let reason = "the system forbids io_uring (Operation not permitted (os error 1))".to_owned();
+        let expected = ChosenLoop { event_loop: EventLoop::Epoll, reason: Some(reason) };
+        assert_eq!(ran.outcome.event_loop, Some(expected));
+
+        let case = Case::new(EventLoop::IoUring, "SELECT 1;\n", 20, 1);
+        let folder = Folder::new();
+        listen(&folder, SessionEnd::Never);
+        let options = ConnectOptions::new(Host::unix(&folder.0, 5432), "somebody", "something");
+        let job = Job::new(case.spec.clone(), case.workload(&folder.0), Box::new(|_| ErrorClass::Other));
+        let connect = |client| Connection::open(&options).map(|connection| (connection, client));
+        let refused = Fleet::open(&job, &connect).map(drop).expect_err("it is forbidden");
+        assert!(matches!(refused, OpenError::NoRing(_)), "{refused}");
+        assert!(refused.to_string().contains("forbids io_uring"), "{refused}");
+    });
+    restricted.join().expect("no panic");
+}
+
+#[test]
+fn few_clients_and_short_connections_are_left_to_epoll() {
+    for (clients, connect_each, reason) in [(1, false, "fewer than"), (20, true, "a connection of its own")] {
+        let mut case = Case::new(EventLoop::Epoll, "SELECT 1;\n", clients, 1);
+        case.spec.event_loop = None;
+        case.spec.connect_each = connect_each;
+        let chosen = case.run().outcome.event_loop.expect("a real run");
+        assert_eq!(chosen.event_loop, EventLoop::Epoll);
+        assert!(chosen.reason.expect("a reason").contains(reason));
+    }
 }

@@ -29,10 +29,9 @@
 //! let mut query = Vec::new();
 //! isobench_pgwire::frontend::query(&mut query, b"INSERT INTO t VALUES (1)");
 //! assert_eq!(server.send(0, &query)?, query.len());
-//! let mut ready = Vec::new();
-//! server.wait(server.now(), Nanos::NEVER, &mut ready)?;
-//! assert_eq!((ready, server.now()), (vec![0], Nanos(1_000_000)));
-//! assert!(matches!(server.receive(0, &mut [0; 100])?, Received::Bytes(_)));
+//! server.wait(server.now(), Nanos::NEVER)?;
+//! assert_eq!((server.next(), server.now()), (Some(0), Nanos(1_000_000)));
+//! assert!(matches!(server.receive()?, Received::Bytes(_)));
 //! assert_eq!(server.truth().committed_rows, 1);
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -71,12 +70,20 @@ use network::Network;
 #[derive(Clone)]
 pub struct SimulatedServer {
     network: Rc<RefCell<Network>>,
+    /// The connection that `next` has returned last.
+    current: usize,
+    /// The bytes received last.
+    received: Vec<u8>,
 }
 
 impl SimulatedServer {
     /// A server at the instant 0.
     pub fn new(settings: SimulationSettings) -> SimulatedServer {
-        SimulatedServer { network: Rc::new(RefCell::new(Network::new(settings))) }
+        SimulatedServer {
+            network: Rc::new(RefCell::new(Network::new(settings))),
+            current: 0,
+            received: Vec::new(),
+        }
     }
 
     /// Calls `action` at an instant, for example to request the end of the run. It must not use the
@@ -105,12 +112,23 @@ impl Clock for SimulatedServer {
 }
 
 impl Transport for SimulatedServer {
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self) {}
+
     fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<usize> {
         self.network.borrow_mut().send(connection, bytes)
     }
 
-    fn receive(&mut self, connection: usize, buffer: &mut [u8]) -> io::Result<Received> {
-        self.network.borrow_mut().receive(connection, buffer)
+    fn next(&mut self) -> Option<usize> {
+        self.current = self.network.borrow_mut().next()?;
+        Some(self.current)
+    }
+
+    fn receive(&mut self) -> io::Result<Received<'_>> {
+        self.network.borrow_mut().receive(self.current, &mut self.received)
     }
 
     fn watch_writable(&mut self, connection: usize, on: bool) -> io::Result<()> {
@@ -118,8 +136,8 @@ impl Transport for SimulatedServer {
         Ok(())
     }
 
-    fn wait(&mut self, _now: Nanos, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
-        self.network.borrow_mut().wait(until, ready)
+    fn wait(&mut self, _now: Nanos, until: Nanos) -> io::Result<()> {
+        self.network.borrow_mut().wait(until)
     }
 
     fn cancel(&mut self, connection: usize) {
@@ -168,10 +186,9 @@ mod tests {
 
     /// The connections with news within this time.
     fn wait(server: &mut SimulatedServer, milliseconds: u64) -> Vec<usize> {
-        let mut ready = Vec::new();
         let until = server.now().after(Duration::from_millis(milliseconds));
-        server.wait(server.now(), until, &mut ready).expect("time is left");
-        ready
+        server.wait(server.now(), until).expect("time is left");
+        std::iter::from_fn(|| server.next()).collect()
     }
 
     #[test]
@@ -182,7 +199,7 @@ mod tests {
             server.close(0);
             open(&mut server).expect("a session");
             assert_eq!(wait(&mut server, 5), [0; 0], "{fault:?}");
-            assert_eq!(server.receive(0, &mut [0; 100]).expect("a connection"), Received::Nothing);
+            assert_eq!(server.receive().expect("a connection"), Received::Nothing);
             // The server has nevertheless executed what it received.
             let truth = server.truth();
             assert_eq!((truth.committed_rows, truth.sessions), (1, vec![2]));
@@ -233,6 +250,6 @@ mod tests {
         send(&mut server, "SELECT 1");
         server.close(0);
         assert_eq!(wait(&mut server, 5), [0; 0]);
-        assert!(server.send(0, b"x").is_err() && server.receive(0, &mut [0; 9]).is_err());
+        assert!(server.send(0, b"x").is_err() && server.receive().is_err());
     }
 }

@@ -5,7 +5,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use isobench_runner::{Pacing, Protocol};
+use isobench_runner::{EventLoop, Pacing, Protocol};
 
 use crate::failure::{Failure, Outcome};
 
@@ -77,6 +77,15 @@ pub fn pacing(rate: Option<f64>, think_time: Option<f64>) -> Outcome<Pacing> {
         }
         (None, Some(pause)) => Ok(Pacing::ThinkTime(milliseconds("think-time", pause)?)),
         (None, None) => Ok(Pacing::Unpaced),
+    }
+}
+
+/// The runner's event loop; `None`: the one that costs less.
+pub fn event_loop(wanted: isobench_plan::EventLoop) -> Option<EventLoop> {
+    match wanted {
+        isobench_plan::EventLoop::Auto => None,
+        isobench_plan::EventLoop::Epoll => Some(EventLoop::Epoll),
+        isobench_plan::EventLoop::IoUring => Some(EventLoop::IoUring),
     }
 }
 

@@ -9,7 +9,7 @@ use isobench_stats::{Attempts, LatencyHistogram, Ledger, LedgerError, TimeLedger
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClientLoad, Latency, Series, ServerSide, Turns, Verdict};
+use super::{ClientLoad, EventLoop, Latency, Series, ServerSide, Turns, Verdict};
 use crate::numbers::finite;
 
 /// Attempts that ended with the same conflict.
@@ -197,6 +197,9 @@ pub struct Round {
     /// The load of the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientLoad>,
+    /// How the measuring program waited for its connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_loop: Option<EventLoop>,
     /// The server's own statistics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerSide>,
@@ -265,6 +268,7 @@ impl Round {
             warmup: None,
             series: None,
             client: None,
+            event_loop: None,
             server: None,
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Not here: what the server did meanwhile (`server_side`).
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +39,25 @@ pub struct Turns {
     /// The share of the round's seconds, 0 to 1, for which a client, on average, had finished and
     /// waited for the last one to end the slice. The cost of the slices' ends is at most this.
     pub idle_share: f64,
+}
+
+/// How the workers waited for their connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventLoop {
+    /// `epoll` or `io_uring`.
+    pub name: String,
+    /// Why it wasn't `io_uring`, if the choice was left to isobench.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl fmt::Display for EventLoop {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reason {
+            Some(reason) => write!(formatter, "{}, because {reason}", self.name),
+            None => formatter.write_str(&self.name),
+        }
+    }
 }
 
 /// The load of the measuring program itself, and whether replies had to wait for it.

@@ -86,6 +86,19 @@ fn command(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
+/// The ways in which the workers waited for their connections, in the order of the cells.
+fn event_loops(document: &Document) -> Option<String> {
+    let rounds = document.cells.iter().flat_map(|cell| &cell.rounds);
+    let mut all: Vec<String> = Vec::new();
+    for event_loop in rounds.filter_map(|round| round.event_loop.as_ref()) {
+        let shown = event_loop.to_string();
+        if !all.contains(&shown) {
+            all.push(shown);
+        }
+    }
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
 fn plan(document: &Document) -> Vec<(String, String)> {
     let plan = &document.plan;
     let list = |values: Vec<String>| values.join(", ");
@@ -96,6 +109,7 @@ fn plan(document: &Document) -> Vec<(String, String)> {
         ("parameters", Some(parameters(plan))),
         ("clients", Some(list(plan.clients().iter().map(|clients| count((*clients).into())).collect()))),
         ("workers", Some(count(plan.jobs().into()))),
+        ("event loop", event_loops(document)),
         ("scale", Some(count(plan.scale().into()))),
         ("length", length(document)),
         ("warm-up", Some(warmup(plan))),

@@ -105,8 +105,10 @@ pub(crate) struct Context<'a> {
     /// The stream that the worker's clients choose their scripts from, if they share one.
     pub(crate) choice: Option<&'a mut Prng>,
     pub(crate) observer: Option<&'a mut (dyn TransactionObserver + 'static)>,
-    /// Bytes to send, appended.
+    /// Bytes to send, appended to those of other clients.
     pub(crate) out: &'a mut Vec<u8>,
+    /// Where the bytes of this call start in `out`.
+    pub(crate) out_start: usize,
     pub(crate) clock: &'a dyn Clock,
     /// The instant of this call.
     pub(crate) now: Nanos,

@@ -26,6 +26,9 @@ const HOP: Duration = Duration::from_micros(10);
 /// The time for receiving a part of an endless reply.
 const FLOOD: Duration = Duration::from_millis(1);
 
+/// The most bytes of one receive.
+const MOST_RECEIVED: usize = 64 * 1024;
+
 /// The minimum duration of a wait, because a loop that never waits would stop time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(1);
 
@@ -92,7 +95,9 @@ pub(super) struct Network {
     /// For each connection, the occasions of each rule of faults.
     seen: Vec<Vec<u64>>,
     /// The connections with news.
-    news: Vec<usize>,
+    news: VecDeque<usize>,
+    /// The number of them that may be asked for until the next wait.
+    told: usize,
     waits: u64,
     /// The number of waits since time has passed.
     turns: u32,
@@ -111,7 +116,8 @@ impl Network {
             wires: Vec::new(),
             latest: Vec::new(),
             seen: Vec::new(),
-            news: Vec::new(),
+            news: VecDeque::new(),
+            told: 0,
             waits: 0,
             turns: 0,
         }
@@ -170,9 +176,20 @@ impl Network {
         Ok(count)
     }
 
-    pub(super) fn receive(&mut self, connection: usize, buffer: &mut [u8]) -> io::Result<Received> {
+    /// The next connection with news since the last wait.
+    pub(super) fn next(&mut self) -> Option<usize> {
+        self.told = self.told.checked_sub(1)?;
+        self.news.pop_front()
+    }
+
+    /// Moves bytes that have arrived to the buffer.
+    pub(super) fn receive<'a>(
+        &mut self,
+        connection: usize,
+        buffer: &'a mut Vec<u8>,
+    ) -> io::Result<Received<'a>> {
         let number = self.wire(connection);
-        self.flood(number, buffer.len())?;
+        self.flood(number)?;
         if !self.wires[number].arrived.is_empty() {
             self.pass_to(self.now.after(self.settings.receiving));
         }
@@ -180,12 +197,14 @@ impl Network {
         if wire.closed_by_client {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        let count = wire.arrived.len().min(buffer.len());
+        let count = wire.arrived.len().min(MOST_RECEIVED);
         if count > 0 {
-            for (place, byte) in buffer.iter_mut().zip(wire.arrived.drain(..count)) {
-                *place = byte;
+            buffer.clear();
+            buffer.extend(wire.arrived.drain(..count));
+            if !wire.arrived.is_empty() {
+                self.tell(number);
             }
-            return Ok(Received::Bytes(count));
+            return Ok(Received::Bytes(buffer));
         }
         match wire.ended {
             Some(Loss::Closed) => Ok(Received::Closed),
@@ -195,10 +214,10 @@ impl Network {
     }
 
     /// Endless notices arrive as fast as they are read.
-    fn flood(&mut self, number: usize, size: usize) -> io::Result<()> {
+    fn flood(&mut self, number: usize) -> io::Result<()> {
         let Some(notice) = self.wires[number].session.flood() else { return Ok(()) };
         let arrived = &mut self.wires[number].arrived;
-        while arrived.len() < 2 * size {
+        while arrived.len() < 2 * MOST_RECEIVED {
             arrived.extend(&notice);
         }
         self.pass_to(self.now.after(FLOOD));
@@ -233,6 +252,8 @@ impl Network {
     pub(super) fn close(&mut self, connection: usize) {
         if let Some(number) = self.latest.get(connection).copied().flatten() {
             self.wires[number].closed_by_client = true;
+            let told = self.news.iter().take(self.told).filter(|told| **told == connection).count();
+            self.told -= told;
             self.news.retain(|told| *told != connection);
         }
     }
@@ -269,7 +290,7 @@ impl Network {
         }
     }
 
-    pub(super) fn wait(&mut self, until: Nanos, ready: &mut Vec<usize>) -> io::Result<()> {
+    pub(super) fn wait(&mut self, until: Nanos) -> io::Result<()> {
         self.waits += 1;
         let limit = Nanos(0).after(self.settings.time_limit);
         self.check_time()?;
@@ -290,7 +311,7 @@ impl Network {
             }
         }
         self.turns = if self.now > before { 0 } else { self.turns + 1 };
-        ready.append(&mut self.news);
+        self.told = self.news.len();
         Ok(())
     }
 
@@ -333,7 +354,7 @@ impl Network {
     fn tell(&mut self, number: usize) {
         let wire = &self.wires[number];
         if !wire.closed_by_client {
-            self.news.push(wire.connection);
+            self.news.push_back(wire.connection);
         }
     }
 

@@ -443,6 +443,7 @@ fn plan(options: &RunOptions, settings: &RunSettings, target: &Target, scale: u3
         retry_sqlstate: (!options.retry_sqlstate.is_empty()).then(|| options.retry_sqlstate.clone()),
         continue_on_error: Some(options.continue_on_error),
         connect: Some(spec.connect_each),
+        event_loop: Some(options.event_loop),
         no_server_side: Some(true),
         server_settings: Some(settings_given.map(setting).collect()),
         ..settings.sources.named_in().or(Plan::defaults())

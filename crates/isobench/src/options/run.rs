@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use isobench_pgbench::transaction_log::TransactionLogs;
-use isobench_plan::{Observe, Requirement};
+use isobench_plan::{EventLoop, Observe, Requirement};
 
 use isobench_plan::RetriedState;
 
@@ -56,6 +56,9 @@ pub struct RunOptions {
     /// column, the value to show, may be left out (repeatable)
     #[arg(long, value_name = "[NAME:] SQL")]
     pub invariant: Vec<String>,
+    /// How isobench waits for its connections
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub event_loop: EventLoop,
     /// How the reads and writes of transactions are observed, for the verdict
     #[arg(long, value_name = "HOW", default_value = "annotations")]
     pub observe: Observe,

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_comparison::{
-    Condition, Failure, GRACE, Outcome, Source, Sources, first_attempt, milliseconds, pacing, protocol,
-    seconds,
+    Condition, Failure, GRACE, Outcome, Source, Sources, event_loop, first_attempt, milliseconds, pacing,
+    protocol, seconds,
 };
 use isobench_isolation::Level;
 use isobench_pgbench::Version;
@@ -70,6 +70,7 @@ impl RunSettings {
                 (false, false) => OnError::Abort,
             },
             connect_each: options.connect,
+            event_loop: event_loop(options.event_loop),
             detail: Detail { errors: options.verbose_errors, steps: options.debug },
             seed: seed(&options.random_seed)?,
             attempts_from: first_attempt(),
