@@ -306,11 +306,6 @@ impl fmt::Display for Blind {
             Blind::NothingShared => {
                 f.write_str("No transaction read or overwrote what another wrote, so no anomaly could show")
             }
-            Blind::Windows(count) => write!(
-                f,
-                "The history was checked in {} windows; dependencies between windows were not checked",
-                grouped(*count)
-            ),
         }
     }
 }

@@ -14,10 +14,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::text;
 use isobench_isolation::{Guarantee, History};
 
+use crate::pieces::check;
 use crate::naive::Case;
 use crate::{oracle, witness};
 

@@ -15,10 +15,11 @@ mod defect;
 mod dependencies;
 mod stripped;
 
-use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::text;
 use isobench_isolation::{Guarantee, History, Model, Order};
 
+use crate::pieces::check;
 use crate::naive::Case;
 use crate::naive::closure::Decision;
 use crate::naive::judge::guarantees;

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::{Draft, Key, Operation, Provenance, TransactionOutcome, Version, text};
 use isobench_isolation::{History, Model};
 
 use super::clients::{self, SimulationSettings, Workload};
 use super::database::Level;
 use super::{contradicts, defect};
+use crate::pieces::check;
 use crate::naive::Case;
 use crate::naive::judge::guarantees;
 use crate::{seeds, witness};
