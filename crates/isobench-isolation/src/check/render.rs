@@ -293,7 +293,7 @@ impl fmt::Display for Blind {
             }
             Blind::OrderNotInferred(count) => write!(
                 f,
-                "For {} guarantees, the search for orders of versions was cut short; checking windows takes less",
+                "For {} guarantees, the search for orders of versions was cut short",
                 grouped(*count)
             ),
             Blind::AssumedInitial { rows, example } => write!(
