@@ -268,3 +268,52 @@ impl Blueprint<'_> {
         Some(Graph::new(edges).with_origin(members, doubtful))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(transaction: Node) -> OperationRef {
+        OperationRef { transaction, record: 0 }
+    }
+
+    /// All transactions reachable from a node, including those through nodes of fans.
+    fn reached(edges: &[(u32, u32)], from: Node) -> Vec<Node> {
+        let (mut open, mut found) = (vec![from], Vec::new());
+        while let Some(node) = open.pop() {
+            for (_, edge) in edges.iter().filter(|(from, _)| *from == node) {
+                let (to, _) = unpacked(*edge);
+                if to & OF_FAN == 0 { found.push(to) } else { open.push(to) }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn a_fan_leads_to_exactly_the_members_of_the_class_in_the_range() {
+        let size = 75;
+        let part =
+            Part { history: History::default(), nodes: (0..=size).collect(), records: Vec::new() };
+        for classes in [1, 2, 40] {
+            let class: Vec<u32> = (0..=size).map(|node| node % classes).collect();
+            for (start, end) in (0..=size).flat_map(|start| (start..=size).map(move |end| (start, end))) {
+                let mut edges = Vec::new();
+                let mut emitter = Emitter { part: &part, class: &class, edges: &mut edges, fan_nodes: 0 };
+                let mut fan = emitter.fan((0..size).map(place).collect());
+                let range = start as usize..end as usize;
+                emitter.link(place(size), &mut fan, range.clone(), Label::ReadWrite);
+                // A second range uses the same tree.
+                let mut other = Vec::new();
+                let nodes = emitter.fan_nodes;
+                let mut again = Emitter { edges: &mut other, fan_nodes: nodes, ..emitter };
+                again.link(place(size), &mut fan, range, Label::ReadWrite);
+                assert_eq!(again.fan_nodes, nodes);
+                let expected: Vec<Node> =
+                    (start..end).filter(|node| class[*node as usize] == class[size as usize]).collect();
+                assert_eq!(reached(&edges, size), expected);
+                assert!(other.iter().all(|edge| edges.contains(edge)));
+            }
+        }
+    }
+}

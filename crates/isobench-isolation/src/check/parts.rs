@@ -191,7 +191,8 @@ pub(super) fn each_part<S: Source, T: Send>(
     };
     let share = source.operations() * parts.len() as u64 / u64::from(source.parts().max(1));
     let threads = match source.pieces() {
-        Pieces::Smallest => parts.len().clamp(1, 2),
+        Pieces::Smallest if parts.len() < 32 => 1,
+        Pieces::Smallest => 2,
         Pieces::Usual | Pieces::Whole if share < WORTH_THREADS => 1,
         Pieces::Usual | Pieces::Whole => threads().min(parts.len()),
     };

@@ -326,3 +326,38 @@ impl Sink for Surveyor<'_> {
         self.positions.lead(position(from.transaction), lowest);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::text;
+
+    /// The pieces of transactions that end at these instants, with these dependencies.
+    fn pieces(ends: &[u64], dependencies: &[(Node, Node)]) -> (Vec<u32>, u32) {
+        let lines = ends.iter().zip(0..).map(|(end, client)| format!("T{client} client={client} 1..{end}:\n"));
+        let history = text::parse(&lines.collect::<String>()).expect("parses");
+        let count = u32::try_from(ends.len()).expect("few");
+        let positions = Positions::new(&history, count);
+        for (from, to) in dependencies {
+            positions.lead(positions.of(*from), positions.of(*to));
+        }
+        let status = vec![CommitStatus::Committed; ends.len()];
+        positions.cut(&status)
+    }
+
+    #[test]
+    fn the_history_is_cut_where_nothing_leads_back() {
+        let alone = |count: usize| (vec![NONE; count], 1);
+        assert_eq!(pieces(&[], &[]), alone(0));
+        assert_eq!(pieces(&[2, 3, 4], &[]), alone(3));
+        assert_eq!(pieces(&[2, 3, 4], &[(0, 1), (0, 2), (1, 2)]), alone(3));
+        assert_eq!(pieces(&[2, 3, 4, 5], &[(2, 1)]), (vec![NONE, 1, 1, NONE], 2));
+        // Adjacent pieces remain apart, and overlapping ones don't.
+        assert_eq!(pieces(&[2, 3, 4, 5], &[(1, 0), (3, 2)]), (vec![0, 0, 2, 2], 2));
+        assert_eq!(pieces(&[2, 3, 4, 5], &[(2, 0), (3, 1)]), (vec![0; 4], 4));
+        assert_eq!(pieces(&[2, 3, 4, 5], &[(3, 0), (2, 1)]), (vec![0; 4], 4));
+        // The order is that of the ends.
+        assert_eq!(pieces(&[5, 2, 4, 3], &[(2, 3)]), (vec![NONE, NONE, 1, 1], 2));
+        assert_eq!(pieces(&[5, 2, 4, 3], &[(3, 2)]), alone(4));
+    }
+}

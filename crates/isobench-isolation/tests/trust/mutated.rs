@@ -1,11 +1,10 @@
 //! Incomplete or wrong histories, as written by a script with a wrong line `--@`, don't accuse the
 //! database.
 
-use isobench_isolation::check::Options;
+use isobench_isolation::check::{Options, check};
 use isobench_isolation::history::{Draft, Key, Operation, TransactionOutcome, Version};
 use isobench_isolation::{Guarantee, History, Model};
 
-use crate::pieces::check;
 use crate::naive::Case;
 use crate::naive::judge::guarantees;
 use crate::random::{self, Kind};
