@@ -86,7 +86,13 @@ pub enum Pieces {
 impl Default for Options {
     /// All orders, no promise, and a history that is vouched for.
     fn default() -> Options {
-        Options { promised: None, order: Order::RealTime, vouched: true, effort: 100_000_000, pieces: Pieces::Usual }
+        Options {
+            promised: None,
+            order: Order::RealTime,
+            vouched: true,
+            effort: 100_000_000,
+            pieces: Pieces::Usual,
+        }
     }
 }
 

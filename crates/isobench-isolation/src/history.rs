@@ -521,10 +521,54 @@ impl History {
         self.records.push(copy);
     }
 
+    /// Adds operations of another history in the same way.
+    pub(crate) fn push_copies(&mut self, other: &History, records: &[u32]) {
+        let before = self.records.len();
+        // Nothing else in this loop, so that the processor waits for many of them at once.
+        self.records.extend(records.iter().map(|record| other.records[*record as usize]));
+        for copy in &mut self.records[before..] {
+            if matches!(copy.kind, Kind::ReadList | Kind::ReadGroup) {
+                let numbers = copy.numbers(&other.numbers);
+                copy.a = self.numbers.len() as u64;
+                self.numbers.extend_from_slice(numbers);
+            }
+        }
+    }
+
     /// Adds a transaction with the operations pushed since the one before.
     pub(crate) fn end_transaction(&mut self, transaction: Transaction) {
         self.transactions.push(transaction);
         self.ends.push(self.records.len());
+    }
+
+    /// Ends the operations of a transaction that [`History::set_transactions`] sets.
+    pub(crate) fn end_operations(&mut self) {
+        self.ends.push(self.records.len());
+    }
+
+    /// Sets the ends of the operations of all transactions.
+    pub(crate) fn set_ends(&mut self, ends: Vec<usize>) {
+        self.ends = ends;
+    }
+
+    /// Sets the transactions to some of another history.
+    pub(crate) fn set_transactions(&mut self, other: &History, nodes: &[u32]) {
+        self.transactions.clear();
+        self.transactions.extend(nodes.iter().map(|node| other.transactions[*node as usize]));
+    }
+
+    /// Adds to the value or element of each operation the number of its transaction, of which it is
+    /// the distance.
+    pub(crate) fn add_own(&mut self) {
+        let mut start = 0;
+        for (transaction, end) in self.transactions.iter().zip(&self.ends) {
+            for record in &mut self.records[start..*end] {
+                if record.flags & 2 != 0 && matches!(record.kind, Kind::Read | Kind::Write | Kind::Append) {
+                    record.b = record.b.wrapping_add(transaction.id.cast_signed());
+                }
+            }
+            start = *end;
+        }
     }
 
     /// Adds a transaction to a history of which only the transactions are kept, without their

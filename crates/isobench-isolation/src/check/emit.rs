@@ -293,8 +293,7 @@ mod tests {
     #[test]
     fn a_fan_leads_to_exactly_the_members_of_the_class_in_the_range() {
         let size = 75;
-        let part =
-            Part { history: History::default(), nodes: (0..=size).collect(), records: Vec::new() };
+        let part = Part { history: History::default(), nodes: (0..=size).collect(), records: Vec::new() };
         for classes in [1, 2, 40] {
             let class: Vec<u32> = (0..=size).map(|node| node % classes).collect();
             for (start, end) in (0..=size).flat_map(|start| (start..=size).map(move |end| (start, end))) {

@@ -86,18 +86,23 @@ impl Part {
     }
 
     /// Makes this transaction the one to which operations are added.
-    pub(super) fn of(&mut self, node: Node, frame: &History) {
+    pub(super) fn of(&mut self, node: Node) {
         if self.nodes.last() != Some(&node) {
-            self.end(frame);
+            self.end();
             self.nodes.push(node);
         }
     }
 
-    /// Ends the last transaction.
-    pub(super) fn end(&mut self, frame: &History) {
-        if let Some(last) = self.nodes.last() {
-            self.history.end_transaction(frame.transactions()[*last as usize]);
+    fn end(&mut self) {
+        if !self.nodes.is_empty() {
+            self.history.end_operations();
         }
+    }
+
+    /// Ends the last transaction.
+    pub(super) fn finish(&mut self, frame: &History) {
+        self.end();
+        self.history.set_transactions(frame, &self.nodes);
     }
 
     /// The position of a transaction in this part.
@@ -119,18 +124,16 @@ pub(super) fn part_of(row: &Row, parts: u32) -> u32 {
         Class::List => (1, row.id),
         Class::Group => (2, 0),
     };
-    let mixed = (id.cast_unsigned() ^ u64::from(row.table) << 48 ^ class << 46)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed =
+        (id.cast_unsigned() ^ u64::from(row.table) << 48 ^ class << 46).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let high = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32;
     u32::try_from(high * u64::from(parts) >> 32).unwrap_or(0)
 }
 
 /// Adds the rows that a transaction of unknown outcome wrote.
 pub(super) fn note_unsure(rows: &mut FxHashSet<Row>, transaction: &Transaction, operation: &Operation<'_>) {
-    let writes = matches!(
-        operation,
-        Operation::Write { .. } | Operation::Append { .. } | Operation::Insert { .. }
-    );
+    let writes =
+        matches!(operation, Operation::Write { .. } | Operation::Append { .. } | Operation::Insert { .. });
     if transaction.outcome == TransactionOutcome::Unknown && writes {
         rows.insert(Row::of(operation));
     }
@@ -257,10 +260,10 @@ pub(super) fn sorted(
     all.sort_unstable();
     let mut part = Part::new(frame);
     for (node, _, number, at) in all {
-        part.of(node, frame);
+        part.of(node);
         part.history.push_copy(&picked[number].0, at);
     }
-    part.end(frame);
+    part.finish(frame);
     (part.history, part.nodes)
 }
 
@@ -366,14 +369,22 @@ impl Source for MemoryParts<'_> {
         let mut bytes = self.places[part as usize].bytes.as_slice();
         let mut part = Part::new(self.history);
         let (mut node, mut record) = (0, 0);
+        let mut ends = Vec::new();
         while !bytes.is_empty() {
             node += take_node(&mut bytes);
             record += take_node(&mut bytes);
-            part.of(node, self.history);
-            part.history.push_copy(self.history, record as usize);
+            if part.nodes.last() != Some(&node) {
+                ends.push(part.records.len());
+                part.nodes.push(node);
+            }
             part.records.push(record);
         }
-        part.end(self.history);
+        if !part.nodes.is_empty() {
+            ends.push(part.records.len());
+        }
+        part.history.push_copies(self.history, &part.records);
+        part.history.set_ends(ends.split_off(ends.len().min(1)));
+        part.history.set_transactions(self.history, &part.nodes);
         Ok(part)
     }
 

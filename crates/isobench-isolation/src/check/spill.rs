@@ -186,23 +186,27 @@ impl Spill {
     }
 }
 
-/// Appends an operation; values are often close to the number of the transaction.
+/// Appends an operation. Of values and elements it is the distance from the number of the
+/// transaction, to which they are often close.
 fn encode(bytes: &mut Vec<u8>, own: u64, operation: &Operation<'_>) {
+    let distance = |version: Version| Version {
+        value: version.value.map(|value| value.wrapping_sub(own.cast_signed())),
+        ..version
+    };
     let mut head = |kind: u64, version: Version, table: u16, id: i64| {
         let parts = u64::from(version.counter.is_some()) | u64::from(version.value.is_some()) << 1;
         number(bytes, kind | parts << 3);
         number(bytes, u64::from(table));
         number(bytes, zigzag(id));
         version.counter.into_iter().for_each(|counter| number(bytes, counter));
-        let value = version.value.map(|value| zigzag(value.wrapping_sub(own.cast_signed())));
-        value.into_iter().for_each(|value| number(bytes, value));
+        version.value.into_iter().for_each(|value| number(bytes, zigzag(value)));
     };
     match *operation {
-        Operation::Read { key, version } => head(kind::READ, version, key.table, key.id),
-        Operation::Write { key, version } => head(kind::WRITE, version, key.table, key.id),
+        Operation::Read { key, version } => head(kind::READ, distance(version), key.table, key.id),
+        Operation::Write { key, version } => head(kind::WRITE, distance(version), key.table, key.id),
         Operation::Insert { key, group } => head(kind::INSERT, Version::valued(group), key.table, key.id),
         Operation::Append { key, element } => {
-            head(kind::APPEND, Version::valued(element), key.table, key.id);
+            head(kind::APPEND, distance(Version::valued(element)), key.table, key.id);
         }
         Operation::Missed { key, after, before } => {
             let value = before.map(u64::cast_signed);
@@ -224,13 +228,13 @@ fn encode_list(bytes: &mut Vec<u8>, list: &[i64]) {
     list.iter().for_each(|element| number(bytes, zigzag(*element)));
 }
 
-/// Takes an operation that [`encode`] wrote; `list` holds the elements of a list.
-fn decode<'l>(bytes: &mut &[u8], own: u64, list: &'l mut Vec<i64>) -> Operation<'l> {
+/// Takes an operation that [`encode`] wrote, with the distances; `list` holds the elements of a list.
+fn decode<'l>(bytes: &mut &[u8], list: &'l mut Vec<i64>) -> Operation<'l> {
     let head = take_number(bytes);
     let table = u16::try_from(take_number(bytes)).unwrap_or(u16::MAX);
     let key = Key { table, id: unzigzag(take_number(bytes)) };
     let counter = (head & 8 != 0).then(|| take_number(bytes));
-    let value = (head & 16 != 0).then(|| unzigzag(take_number(bytes)).wrapping_add(own.cast_signed()));
+    let value = (head & 16 != 0).then(|| unzigzag(take_number(bytes)));
     let version = Version { counter, value };
     match head & 7 {
         kind::READ => Operation::Read { key, version },
@@ -303,15 +307,15 @@ impl Source for Spill {
         while !bytes.is_empty() {
             node += take_node(&mut bytes);
             record += take_node(&mut bytes);
-            part.of(node, &self.frame);
-            let own = self.frame.transactions()[node as usize].id;
-            let operation = decode(&mut bytes, own, &mut list);
+            part.of(node);
+            let operation = decode(&mut bytes, &mut list);
             let statement = if observed { take_number(&mut bytes) } else { 0 };
             let statement = statement.checked_sub(1).and_then(|statement| u16::try_from(statement).ok());
             part.history.push_operation(operation, statement);
             part.records.push(record);
         }
-        part.end(&self.frame);
+        part.finish(&self.frame);
+        part.history.add_own();
         Ok(part)
     }
 

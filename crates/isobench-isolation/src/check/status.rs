@@ -56,7 +56,8 @@ pub(super) fn commit_statuses<S: Source>(source: &S, whole: bool) -> Result<Comm
         let mut proof = Proof::new(&history, &rows, local, &unsure);
         proof.whole = whole;
         proof.examine_all();
-        for node in unsure.into_iter().filter(|node| proof.status[*node as usize] == CommitStatus::Committed) {
+        for node in unsure.into_iter().filter(|node| proof.status[*node as usize] == CommitStatus::Committed)
+        {
             let all = nodes[node as usize];
             status[all as usize] = CommitStatus::Committed;
             statuses.proved += 1;

@@ -166,13 +166,15 @@ impl Survey {
 
     fn examine(&mut self, setting: Setting<'_>, positions: &Positions, number: u32, part: &Part) {
         let mut found = Findings::default();
+        let own: Vec<u32> = part.nodes.iter().map(|node| positions.of(*node)).collect();
         setting.within(part, |context, rows| {
             for row in 0..rows.len() {
                 let places = rows.places(row);
                 let Some(first) = places.first() else { continue };
                 let place = part.records[first.record as usize];
                 found.set_place(place);
-                let mut sink = Surveyor { survey: self, positions, nodes: &part.nodes, wide: false };
+                let mut sink =
+                    Surveyor { survey: self, positions, nodes: &part.nodes, own: &own, wide: false };
                 let pairs = examine_row(context, rows, row, &mut found, &mut sink);
                 if sink.wide {
                     self.wide.entry(number).or_default().push(row);
@@ -243,6 +245,8 @@ struct Surveyor<'a> {
     survey: &'a mut Survey,
     positions: &'a Positions,
     nodes: &'a [Node],
+    /// The position of each transaction of the part.
+    own: &'a [u32],
     /// True if there are dependencies that aren't kept.
     wide: bool,
 }
@@ -253,14 +257,13 @@ impl Surveyor<'_> {
             return;
         }
         self.survey.counts[label as usize] += 1;
-        let (from, to) = (self.nodes[from as usize], self.nodes[to as usize]);
-        let (start, end) = (self.positions.of(from), self.positions.of(to));
+        let (start, end) = (self.own[from as usize], self.own[to as usize]);
         self.positions.lead(start, end);
         if start.abs_diff(end) < NEAR
             && let Some(near) = &mut self.survey.near
         {
             if near.len() < MOST_NEAR {
-                near.push((from, packed(to, label)));
+                near.push((self.nodes[from as usize], packed(self.nodes[to as usize], label)));
             } else {
                 self.survey.near = None;
             }
@@ -321,7 +324,7 @@ impl Sink for Surveyor<'_> {
         }
         self.wide = true;
         self.survey.counts[label as usize] += range.len() as u64;
-        let position = |node: Node| self.positions.of(self.nodes[node as usize]);
+        let position = |node: Node| self.own[node as usize];
         let lowest = fan.lowest(range, position);
         self.positions.lead(position(from.transaction), lowest);
     }
@@ -334,7 +337,8 @@ mod tests {
 
     /// The pieces of transactions that end at these instants, with these dependencies.
     fn pieces(ends: &[u64], dependencies: &[(Node, Node)]) -> (Vec<u32>, u32) {
-        let lines = ends.iter().zip(0..).map(|(end, client)| format!("T{client} client={client} 1..{end}:\n"));
+        let lines =
+            ends.iter().zip(0..).map(|(end, client)| format!("T{client} client={client} 1..{end}:\n"));
         let history = text::parse(&lines.collect::<String>()).expect("parses");
         let count = u32::try_from(ends.len()).expect("few");
         let positions = Positions::new(&history, count);

@@ -13,9 +13,9 @@ use isobench_isolation::history::text;
 use isobench_isolation::{Anomaly, Order};
 use isobench_testkit::golden::difference;
 
-use crate::pieces::check;
 use crate::naive::Case;
 use crate::oracle::wrong_verdict;
+use crate::pieces::check;
 use crate::witness;
 
 /// A history's name, its anomalies, and the strongest guarantees that it doesn't contradict.

@@ -27,8 +27,8 @@ use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::text;
 use isobench_isolation::{Guarantee, History, Model, Order};
 
-use crate::pieces::check;
 use crate::naive::judge::guarantees;
+use crate::pieces::check;
 use crate::seeds;
 use clients::RunSettings;
 use database::Level;

@@ -2,9 +2,9 @@
 //! parts and pieces of the usual size and with the smallest possible, from memory and from a
 //! recording.
 
+use isobench_isolation::History;
 use isobench_isolation::check::{self, Options, Pieces, Report, check_recording, render};
 use isobench_isolation::history::binary;
-use isobench_isolation::History;
 
 /// Checks a history in all ways.
 ///

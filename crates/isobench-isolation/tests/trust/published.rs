@@ -18,8 +18,8 @@ use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::text;
 use isobench_isolation::{Guarantee, History};
 
-use crate::pieces::check;
 use crate::naive::Case;
+use crate::pieces::check;
 use crate::{oracle, witness};
 
 /// A labelled history.

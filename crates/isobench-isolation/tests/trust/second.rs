@@ -12,9 +12,9 @@ use isobench_isolation::history::elle::{Notation, write};
 use isobench_isolation::history::{Draft, Key, Operation, TransactionOutcome};
 use isobench_isolation::{Anomaly, Guarantee, History, Model, Order};
 
-use crate::pieces::check;
 use crate::naive::Case;
 use crate::naive::judge::guarantees;
+use crate::pieces::check;
 use crate::random::{self, Kind};
 use crate::{published, seeds};
 

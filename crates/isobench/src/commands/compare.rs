@@ -7,7 +7,6 @@
 mod consent;
 mod files;
 
-
 use isobench_comparison::{
     Design, Failure, Judgements, Judging, NOT_EMBEDDED, Outcome, Surroundings, Target, compare as measure,
     now,

@@ -11,9 +11,9 @@ use isobench_isolation::{History, Model};
 use super::clients::{self, SimulationSettings, Workload};
 use super::database::Level;
 use super::{contradicts, defect};
-use crate::pieces::check;
 use crate::naive::Case;
 use crate::naive::judge::guarantees;
+use crate::pieces::check;
 use crate::{seeds, witness};
 
 /// The history with other versions. Writes that make the version that their transaction has already
