@@ -127,7 +127,7 @@ pub(super) fn part_of(row: &Row, parts: u32) -> u32 {
     let mixed =
         (id.cast_unsigned() ^ u64::from(row.table) << 48 ^ class << 46).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let high = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32;
-    u32::try_from(high * u64::from(parts) >> 32).unwrap_or(0)
+    u32::try_from((high * u64::from(parts)) >> 32).unwrap_or(0)
 }
 
 /// Adds the rows that a transaction of unknown outcome wrote.
@@ -233,35 +233,51 @@ pub(super) fn only_rows<S: Source>(
     let picked = each_part(
         source,
         &parts,
-        || (source.frame().blank(), Vec::new()),
-        |(pool, places): &mut (History, Vec<(Node, u32, usize)>), _, part| {
-            for (local, node) in part.nodes.iter().enumerate() {
-                for record in part.history.range(local) {
-                    if rows.contains(&Row::of(&part.history.operation(record))) {
-                        places.push((*node, part.records[record], pool.operation_count()));
-                        pool.push_copy(&part.history, record);
-                    }
-                }
-            }
+        || Picked::new(source.frame()),
+        |picked, _, part| {
+            picked.pick(part, |_, operation| rows.contains(&Row::of(operation)));
         },
     )?;
-    Ok(sorted(source.frame(), picked))
+    Ok(sorted(source.frame(), &picked))
 }
 
-/// Copies operations, given with their transaction and their position, in order.
-pub(super) fn sorted(
-    frame: &History,
-    picked: Vec<(History, Vec<(Node, u32, usize)>)>,
-) -> (History, Vec<Node>) {
+/// Operations picked from parts.
+pub(super) struct Picked {
+    pool: History,
+    /// The transaction, the position in the whole history, and that in the pool.
+    places: Vec<(Node, u32, usize)>,
+}
+
+impl Picked {
+    /// None so far.
+    pub(super) fn new(frame: &History) -> Picked {
+        Picked { pool: frame.blank(), places: Vec::new() }
+    }
+
+    /// Picks the operations of a part that are wanted.
+    pub(super) fn pick(&mut self, part: &Part, wanted: impl Fn(Node, &Operation<'_>) -> bool) {
+        for (local, node) in part.nodes.iter().enumerate() {
+            for record in part.history.range(local) {
+                if wanted(*node, &part.history.operation(record)) {
+                    self.places.push((*node, part.records[record], self.pool.operation_count()));
+                    self.pool.push_copy(&part.history, record);
+                }
+            }
+        }
+    }
+}
+
+/// The operations that were picked, in order, and the index of each transaction that has some.
+pub(super) fn sorted(frame: &History, picked: &[Picked]) -> (History, Vec<Node>) {
     let mut all: Vec<(Node, u32, usize, usize)> = Vec::new();
-    for (number, (_, places)) in picked.iter().enumerate() {
-        all.extend(places.iter().map(|(node, record, at)| (*node, *record, number, *at)));
+    for (number, picked) in picked.iter().enumerate() {
+        all.extend(picked.places.iter().map(|(node, record, at)| (*node, *record, number, *at)));
     }
     all.sort_unstable();
     let mut part = Part::new(frame);
     for (node, _, number, at) in all {
         part.of(node);
-        part.history.push_copy(&picked[number].0, at);
+        part.history.push_copy(&picked[number].pool, at);
     }
     part.finish(frame);
     (part.history, part.nodes)

@@ -87,7 +87,9 @@ impl<S: Source> Scope<'_, S> {
                 class
             } else {
                 let mut those = vec![NONE; class.len()];
-                members.iter().for_each(|node| those[*node as usize] = class[*node as usize]);
+                for node in &members {
+                    those[*node as usize] = class[*node as usize];
+                }
                 only = those;
                 &only
             };
@@ -244,7 +246,9 @@ fn batches(class: &[u32], most: usize) -> Vec<Vec<Node>> {
         return if all.is_empty() { Vec::new() } else { vec![all] };
     }
     let mut sizes = vec![0_u32; class.len()];
-    all.iter().for_each(|node| sizes[class[*node as usize] as usize] += 1);
+    for node in &all {
+        sizes[class[*node as usize] as usize] += 1;
+    }
     let (mut number, mut size) = (0_u32, 0_usize);
     for own in &mut sizes {
         if size > 0 && size + *own as usize > most {

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::Pieces;
 use super::dependencies::{MOST_TRANSACTIONS, Node};
-use super::parts::{Part, Source, each_part, note_unsure, part_of, sorted, take_node, take_number};
+use super::parts::{Part, Picked, Source, each_part, note_unsure, part_of, sorted, take_node, take_number};
 use super::rows::Row;
 use crate::history::binary::encode::number;
 use crate::history::binary::{unzigzag, zigzag};
@@ -115,7 +115,7 @@ impl Spill {
             self.frame.push_frame(*transaction);
             let range = chunk.range(index);
             self.operations += range.len() as u64;
-            let fits = self.transactions < MOST_TRANSACTIONS && self.operations <= u64::from(u32::MAX);
+            let fits = self.transactions < MOST_TRANSACTIONS && u32::try_from(self.operations).is_ok();
             if !fits || (self.transactions as usize) + 1 < self.frame.transactions().len() {
                 continue;
             }
@@ -225,7 +225,9 @@ fn encode(bytes: &mut Vec<u8>, own: u64, operation: &Operation<'_>) {
 
 fn encode_list(bytes: &mut Vec<u8>, list: &[i64]) {
     number(bytes, list.len() as u64);
-    list.iter().for_each(|element| number(bytes, zigzag(*element)));
+    for element in list {
+        number(bytes, zigzag(*element));
+    }
 }
 
 /// Takes an operation that [`encode`] wrote, with the distances; `list` holds the elements of a list.
@@ -325,17 +327,10 @@ impl Source for Spill {
         let picked = each_part(
             self,
             &parts,
-            || (self.frame.blank(), Vec::new()),
-            |(pool, places): &mut (History, Vec<(Node, u32, usize)>), _, part| {
-                for (local, node) in part.nodes.iter().enumerate().filter(|(_, node)| wanted.contains(node)) {
-                    for at in part.history.range(local) {
-                        places.push((*node, part.records[at], pool.operation_count()));
-                        pool.push_copy(&part.history, at);
-                    }
-                }
-            },
+            || Picked::new(&self.frame),
+            |picked, _, part| picked.pick(part, |node, _| wanted.contains(&node)),
         )?;
-        let (history, with) = sorted(&self.frame, picked);
+        let (history, with) = sorted(&self.frame, &picked);
         let mut all = self.frame.blank();
         let mut own = with.iter().enumerate().peekable();
         for node in nodes {

@@ -69,6 +69,7 @@ pub(super) struct Positions {
 impl Positions {
     /// The first `count` transactions, in the order of their ends. One whose end isn't known counts
     /// from its start: all that ended before are before it.
+    #[expect(clippy::stable_sort_primitive, reason = "it takes advantage of each worker's order")]
     pub(super) fn new(history: &History, count: u32) -> Positions {
         let transactions = &history.transactions()[..count as usize];
         let keys = transactions.iter().map(|transaction| match transaction.end {
@@ -81,7 +82,6 @@ impl Positions {
             return Positions { of: Vec::new(), reach };
         }
         let mut order: Vec<(u64, u32)> = keys.zip(0..).collect();
-        // Each worker's transactions are in order already.
         order.sort();
         let mut of = vec![0; order.len()];
         for (position, (_, node)) in (0..).zip(order) {
@@ -159,7 +159,9 @@ impl Survey {
             survey.examine(setting, positions, number, part);
         })?;
         let mut all = start();
-        surveys.into_iter().for_each(|survey| all.join(survey));
+        for survey in surveys {
+            all.join(survey);
+        }
         all.undecided.sort_unstable();
         Ok(all)
     }
