@@ -260,7 +260,7 @@ impl Blueprint<'_> {
                 edges.push(new(*from), new(to) | label);
             }
         }
-        for (from, edge) in further {
+        for (from, edge) in further.iter().filter(|(from, _)| class[*from as usize] != NONE) {
             let (to, label) = unpacked(*edge);
             edges.push(number(*from), number(to) | label);
         }
