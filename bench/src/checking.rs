@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use isobench_isolation::History;
-use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::check::{Options, Pieces, Report, check, check_recording};
 use isobench_isolation::history::binary::{self, Encoder};
 use isobench_isolation::history::{
     Draft, FormatError, Key, Operation, Transaction, TransactionOutcome, Version,
@@ -32,6 +32,50 @@ pub enum Level {
     ReadCommitted,
 }
 
+/// The way of checking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// The recording is read as a whole, and there is one graph of all transactions.
+    Whole,
+    /// The recording is read as a whole, and cycles are looked for piece by piece.
+    Memory,
+    /// The recording is read once, and never in memory as a whole.
+    Recording,
+}
+
+impl Way {
+    /// All ways.
+    pub const ALL: [Way; 3] = [Way::Whole, Way::Memory, Way::Recording];
+}
+
+/// The name of a value in options.
+pub fn name<T: ValueEnum>(value: &T) -> String {
+    let possible = value.to_possible_value();
+    possible.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// The head of a table.
+pub const HEADING: &str = "| transactions | operations | way | reading, s | checking, s | CPU, s | transactions/s | \
+                           peak memory, MiB | recording, MiB |\n|---|---|---|---|---|---|---|---|---|";
+
+/// A line of a table.
+pub fn line(way: Way, checked: &Checked) -> String {
+    let Checked { bytes, read, check, peak, report } = checked;
+    let transactions = report.examined.committed + report.examined.aborted + report.examined.unknown;
+    let elapsed = (read.elapsed + check.elapsed).as_secs_f64();
+    format!(
+        "| {transactions} | {} | {} | {:.2} | {:.2} | {:.2} | {:.0} | {} | {} |",
+        report.examined.operations,
+        name(&way),
+        read.elapsed.as_secs_f64(),
+        check.elapsed.as_secs_f64(),
+        (read.cpu + check.cpu).as_secs_f64(),
+        transactions as f64 / elapsed.max(1e-9),
+        peak.map_or_else(|| "unknown".to_owned(), |peak| peak.to_string()),
+        bytes >> 20
+    )
+}
+
 /// The parameters of the history and of the check.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckPlan {
@@ -45,6 +89,8 @@ pub struct CheckPlan {
     pub level: Level,
     /// The orders to check.
     pub order: Order,
+    /// The way of checking.
+    pub way: Way,
 }
 
 /// The result.
@@ -88,9 +134,17 @@ pub fn run(plan: &CheckPlan) -> Result<Checked, FormatError> {
     record(plan, &file)?;
     let bytes = file.stream_position()?;
     file.rewind()?;
-    let (history, read) = timed(|| binary::read(BufReader::with_capacity(1 << 20, file)));
+    let options = Options { order: plan.order, ..Options::default() };
+    let input = BufReader::with_capacity(1 << 20, file);
+    if plan.way == Way::Recording {
+        let (checked, check) = timed(|| check_recording(input, false, &options));
+        let read = Spent { elapsed: Duration::ZERO, cpu: Duration::ZERO };
+        return Ok(Checked { bytes, read, check, peak: peak(), report: checked?.report });
+    }
+    let pieces = if plan.way == Way::Whole { Pieces::Whole } else { Pieces::Usual };
+    let (history, read) = timed(|| binary::read(input));
     let history: History = history?;
-    let (report, check) = timed(|| check(&history, &Options { order: plan.order, ..Options::default() }));
+    let (report, check) = timed(|| check(&history, &Options { pieces, ..options }));
     Ok(Checked { bytes, read, check, peak: peak(), report })
 }
 
@@ -244,13 +298,15 @@ mod tests {
             (Level::Snapshot, Model::SnapshotIsolation),
             (Level::ReadCommitted, Model::ReadCommitted),
         ] {
-            let plan =
-                CheckPlan { transactions: 5000, clients: 16, rows: 100, level, order: Order::RealTime };
-            let checked = run(&plan).unwrap();
-            let left = &checked.report.verdict.not_contradicted;
-            assert_eq!(left.len(), 1, "{left:?}");
-            assert_eq!((left[0].model, left[0].order), (strongest, Order::RealTime));
-            assert_eq!(checked.report.examined.committed, plan.transactions);
+            for way in [Way::Whole, Way::Memory, Way::Recording] {
+                let (transactions, order) = (5000, Order::RealTime);
+                let plan = CheckPlan { transactions, clients: 16, rows: 100, level, order, way };
+                let checked = run(&plan).unwrap();
+                let left = &checked.report.verdict.not_contradicted;
+                assert_eq!(left.len(), 1, "{left:?}");
+                assert_eq!((left[0].model, left[0].order), (strongest, Order::RealTime));
+                assert_eq!(checked.report.examined.committed, plan.transactions);
+            }
         }
     }
 }

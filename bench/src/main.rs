@@ -2,7 +2,7 @@
 //! loop.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -246,21 +246,38 @@ fn warn_of_load() {
     }
 }
 
-/// Measures the time of a check.
+/// Measures the time of a check, or of several.
 fn checked(options: &CheckOptions) -> Result<ExitCode, Failure> {
-    let CheckOptions { transactions, clients, rows, level, order } = *options;
-    let checked = checking::run(&CheckPlan { transactions, clients, rows, level, order })?;
-    let peak = checked.peak.map_or_else(|| "unknown".to_owned(), |peak| format!("{peak} MiB"));
+    let CheckOptions { transactions, clients, rows, level, order, way, .. } = *options;
+    if !options.millions.is_empty() {
+        return check_table(options);
+    }
+    let checked = checking::run(&CheckPlan { transactions, clients, rows, level, order, way })?;
     println!("{}", isobench_isolation::check::summary(&checked.report));
-    let seconds = |spent: checking::Spent| {
-        format!("{:.2} s (CPU {:.2} s)", spent.elapsed.as_secs_f64(), spent.cpu.as_secs_f64())
-    };
-    println!(
-        "{} MiB recorded; read in {}, checked in {}; most memory {peak}",
-        checked.bytes >> 20,
-        seconds(checked.read),
-        seconds(checked.check)
-    );
+    println!("{}", checking::HEADING);
+    println!("{}", checking::line(way, &checked));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures all ways of checking, each in a process of its own, so that the peak memory is its own.
+fn check_table(options: &CheckOptions) -> Result<ExitCode, Failure> {
+    println!("{}", checking::HEADING);
+    for millions in &options.millions {
+        for way in checking::Way::ALL {
+            if way != checking::Way::Recording && *millions > options.most_in_memory {
+                continue;
+            }
+            let output = Command::new(std::env::current_exe()?)
+                .args(["check", "--transactions", &(millions * 1_000_000).to_string()])
+                .args(["--clients", &options.clients.to_string(), "--rows", &options.rows.to_string()])
+                .args(["--level", &checking::name(&options.level), "--way", &checking::name(&way)])
+                .args(["--order", &options.order.name().replace(' ', "-")])
+                .stderr(Stdio::inherit())
+                .output()?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            println!("{}", text.lines().last().unwrap_or("the process printed nothing"));
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -301,6 +301,16 @@ pub struct CheckOptions {
     /// The dependencies to check: data, session or real-time.
     #[arg(long, value_parser = order, default_value = "real-time")]
     pub order: Order,
+    /// The way of checking.
+    #[arg(long, value_enum, default_value_t = checking::Way::Memory)]
+    pub way: checking::Way,
+    /// Print a table of all ways, for histories of this many million transactions, each checked by a
+    /// process of its own.
+    #[arg(long, value_name = "N,...", value_delimiter = ',', conflicts_with_all = ["transactions", "way"])]
+    pub millions: Vec<u64>,
+    /// The size up to which histories are checked from memory in the table, in millions.
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "millions")]
+    pub most_in_memory: u64,
 }
 
 fn order(text: &str) -> Result<Order, String> {

@@ -6,15 +6,13 @@
 mod hint;
 
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use isobench_isolation::check::{Blind, Options, check, render};
-use isobench_isolation::history::FormatError;
-use isobench_isolation::history::binary::{self, Windows};
-use isobench_isolation::windows::check_windows;
-use isobench_isolation::{Guarantee, History, Report};
+use isobench_isolation::check::{Blind, Options, render};
+use isobench_isolation::history::binary;
+use isobench_isolation::{Guarantee, History};
 use isobench_report::Verdict;
 use isobench_runner::{Job, Recording, Storage};
 
@@ -37,8 +35,6 @@ pub struct Judged {
 pub struct Judging {
     /// The folder of the history files; `None`: histories aren't kept.
     pub folder: Option<PathBuf>,
-    /// Number of transactions that are checked together; `None`: all.
-    pub window: Option<usize>,
 }
 
 impl Judging {
@@ -80,15 +76,8 @@ impl Judging {
         // aren't. Rows of an earlier run were written by nobody in this history.
         let vouched = fresh_tables && sources.checked().is_some() && !shown;
         let options = Options { promised, vouched, ..Options::default() };
-        let looked_at = match self.window {
-            Some(size) => in_windows(recording, file, size, &options),
-            None => recording.into_history().map(|history| {
-                let report = check(&history, &options);
-                (history, report)
-            }),
-        };
-        let (history, mut report) = match looked_at {
-            Ok(looked_at) => looked_at,
+        let (history, mut report) = match recording.check(&options) {
+            Ok(checked) => checked,
             Err(error) => {
                 let why = format!("nothing was checked: the recorded history can't be read: {error}");
                 let text = format!("VERDICT WITHHELD: {why}.\n");
@@ -111,8 +100,8 @@ impl Judging {
             }
             text = format!("{text}\nWhere to look: {hint}.\n");
         }
-        // What is annotated has been in its file from the start, and windows are read from it.
-        let file = file.filter(|_| shown && self.window.is_none());
+        // What is annotated has been in its file from the start.
+        let file = file.filter(|_| shown);
         let unwritten = file.and_then(|file| write(&history, file).err());
         Judged { verdict, text, unwritten }
     }
@@ -127,20 +116,4 @@ fn write(history: &History, file: &Path) -> Result<(), String> {
             file.display()
         )
     })
-}
-
-/// Checks a recording in windows, which requires a file.
-fn in_windows(
-    recording: Recording,
-    file: Option<&Path>,
-    size: usize,
-    options: &Options,
-) -> Result<(History, Report), FormatError> {
-    let folder = tempfile::tempdir()?;
-    let path = file.map_or_else(|| folder.path().join("history"), Path::to_owned);
-    recording.write_to(&path)?;
-    drop(recording);
-    let windows = Windows::new(|| Ok(BufReader::new(File::open(&path)?)), size, false)?;
-    let dropped = windows.dropped();
-    check_windows(windows, dropped, options)
 }

@@ -7,6 +7,7 @@ mod context;
 mod cycles;
 mod dependencies;
 mod doubt;
+mod emit;
 mod examine;
 mod explain;
 mod findings;
@@ -16,33 +17,38 @@ mod groups;
 mod infer;
 mod lists;
 mod pairs;
+mod parts;
 mod precedence;
+
+mod recording;
 mod registers;
 mod render;
 mod report;
 mod rows;
+mod scope;
 mod search;
+
+mod spill;
 mod status;
+mod survey;
 #[cfg(test)]
 mod tests;
 
-use std::cell::OnceCell;
-
-use crate::history::{History, Operation};
+use crate::history::History;
 use crate::model::{Guarantee, Model, Order};
 
-use context::Context;
-use cycles::Callbacks;
-use dependencies::{Edges, Graph, Label};
-pub(crate) use doubt::Doubts;
-use examine::{examine_row, open_row};
+use dependencies::{Label, MOST_TRANSACTIONS};
+use doubt::Doubts;
 use findings::Findings;
-use infer::Inference;
-pub(crate) use report::{kept, nothing_checked};
-use rows::Rows;
+use parts::{MemoryParts, Setting, Source};
+use report::{kept, nothing_checked};
+use scope::{Orders, Scope};
 use status::{CommitStatus, CommitStatuses};
+use survey::{Positions, Survey};
 
 pub use doubt::{Doubt, DoubtKind};
+
+pub use recording::{CheckedRecording, check_recording};
 pub use render::{render, summary};
 pub use report::{Blind, Count, Dependency, Examined, Finding, Report, Verdict, Witness, WitnessStep};
 
@@ -61,181 +67,218 @@ pub struct Options {
     /// The number of search steps per anomaly for counting cycles, and per guarantee for inferring
     /// the order of versions; the report says if they didn't suffice.
     pub effort: u64,
+    /// The sizes of what is examined at a time, which don't change the result.
+    pub pieces: Pieces,
+}
+
+/// The sizes of what is examined at a time: of parts of the rows, and of pieces of the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pieces {
+    /// Parts that fit into the processor's caches, and a graph for many pieces.
+    #[default]
+    Usual,
+    /// A graph of all transactions, which takes more memory. For comparisons.
+    Whole,
+    /// The smallest parts and pieces possible, each on its own, which takes more time. For tests.
+    Smallest,
 }
 
 impl Default for Options {
     /// All orders, no promise, and a history that is vouched for.
     fn default() -> Options {
-        Options { promised: None, order: Order::RealTime, vouched: true, effort: 100_000_000 }
+        Options {
+            promised: None,
+            order: Order::RealTime,
+            vouched: true,
+            effort: 100_000_000,
+            pieces: Pieces::Usual,
+        }
     }
 }
 
 /// Checks a history.
 ///
 /// Time and memory are linear in the history, except for counting cycles, and for inferring the
-/// order of versions without counters, which [`Options::effort`] limits. The check covers the first 2^27 transactions with at most 2^32 operations; the others
-/// are counted as dropped.
+/// order of versions without counters, which [`Options::effort`] limits. The check covers the first
+/// 2^28 transactions with at most 2^32 operations; the others are counted as dropped.
 pub fn check(history: &History, options: &Options) -> Report {
-    let (mut report, mut doubts, suspicions) = examine(history, options, true);
-    if report.verdict.kept == Some(false) && doubts.is_empty() {
-        doubts = suspicions;
-        doubts.join(rests_on_assumptions(history, options, &report).into_iter().collect());
-    }
-    doubts.join(nothing_checked(&report.examined).into_iter().collect());
-    report.verdict = report.verdict.withheld(doubts.into_vec());
+    let source = MemoryParts::new(history, within_limits(history), options.pieces);
+    let Ok(report) = check_source(&source, options);
     report
 }
 
+/// Checks a history in parts.
+fn check_source<S: Source>(source: &S, options: &Options) -> Result<Report, S::Error> {
+    let Examination { mut report, mut doubts, suspicions } = examine(source, options, true)?;
+    if report.verdict.kept == Some(false) && doubts.is_empty() {
+        doubts = suspicions;
+        if let Some(doubt) = rests_on_assumptions(source, options, &report)? {
+            doubts.add(doubt);
+        }
+    }
+    if let Some(doubt) = nothing_checked(&report.examined) {
+        doubts.add(doubt);
+    }
+    report.verdict = report.verdict.withheld(doubts.into_vec());
+    Ok(report)
+}
+
 /// The doubt about a contradiction that vanishes if unwritten values aren't taken for initial ones.
-fn rests_on_assumptions(history: &History, options: &Options, report: &Report) -> Option<Doubt> {
+fn rests_on_assumptions<S: Source>(
+    source: &S,
+    options: &Options,
+    report: &Report,
+) -> Result<Option<Doubt>, S::Error> {
     let assumed = report.blind.iter().find_map(|blind| match blind {
         Blind::AssumedInitial { rows, example } => Some((*rows, example)),
         _ => None,
     });
-    let (rows, example) = assumed?;
-    let (without, ..) = examine(history, options, false);
+    let Some((rows, example)) = assumed else { return Ok(None) };
+    let without = examine(source, options, false)?.report;
     let rests = without.verdict.kept != Some(false);
-    rests.then(|| Doubt { kind: DoubtKind::Assumed, count: rows, example: example.clone() })
+    Ok(rests.then(|| Doubt { kind: DoubtKind::Assumed, count: rows, example: example.clone() }))
 }
 
-/// Examines a history. Returns the report, with its verdict not yet withheld; the doubts that
-/// withhold it; and the doubts that withhold it if it is negative. With `assume`, unwritten values
-/// are taken for initial ones.
-fn examine(history: &History, options: &Options, assume: bool) -> (Report, Doubts, Doubts) {
-    let transactions = within_limits(history);
-    let rows = Rows::new(history, transactions);
-    let left = history.transactions().len() as u64 - u64::from(transactions);
+/// The result of examining a history.
+struct Examination {
+    /// The report, with its verdict not yet withheld.
+    report: Report,
+    /// The doubts that withhold the verdict.
+    doubts: Doubts,
+    /// The doubts that withhold the verdict if it is negative.
+    suspicions: Doubts,
+}
+
+/// Examines a history. With `assume`, unwritten values are taken for initial ones.
+fn examine<S: Source>(source: &S, options: &Options, assume: bool) -> Result<Examination, S::Error> {
+    let history = source.frame();
+    let left = history.transactions().len() as u64 - u64::from(source.transactions());
     let dropped = history.dropped().saturating_add(left);
     let complete = dropped == 0;
     let whole = complete && options.vouched;
-    let CommitStatuses { status, proved, only_read } =
-        status::commit_statuses(history, &rows, transactions, whole);
-    let inserts = OnceCell::new();
-    let context = Context { history, status: &status, complete, whole, assume, inserts: &inserts };
-    let mut found = Findings::default();
-    let mut edges = Edges::new(transactions, 2 * history.operation_count());
-    let (mut undecided, mut open) = (0_u64, Vec::new());
-    for row in 0..rows.len() {
-        let pairs = examine_row(context, &rows, row, &mut found, &mut edges);
-        undecided = undecided.saturating_add(pairs);
-        open.extend((pairs > 0).then_some((row, pairs)));
-    }
-    let examined = examined(context, &edges, proved);
+    let statuses = status::commit_statuses(source, whole)?;
+    let setting = Setting { status: &statuses.status, complete, whole, assume };
     let wanted = options.promised.map_or(options.order, |promised| promised.order.max(options.order));
     let timeless = precedence::without_instants(history);
     let order = if timeless { wanted.min(Order::Session) } else { wanted };
-    let committed: Vec<bool> = status.iter().map(|status| *status == CommitStatus::Committed).collect();
+
+    let positions = Positions::new(history, source.transactions());
+    let mut survey = Survey::of(source, setting, &positions)?;
     if order >= Order::Session {
-        precedence::sessions(history, &committed, &mut edges);
+        positions.sessions(history, &statuses.status);
     }
-    if order >= Order::RealTime {
-        precedence::real_time(history, &committed, &mut edges);
+    let scope = Scope { source, setting, order, only_read: &statuses.only_read };
+    let mut found = std::mem::take(&mut survey.found);
+    let mut cyclic = if options.pieces == Pieces::Whole {
+        scope.components_at_once()?
+    } else {
+        scope.components(&mut survey, positions)?
+    };
+    if let Some(graph) = scope.cyclic_graph(&mut cyclic)? {
+        cycles::find(history, &graph, order, options.effort, &mut found);
     }
-    let graph = Graph::new(edges);
-    if !components::acyclic(&graph) {
-        let explain = |link| explain::step(context, &rows, link);
-        let doubtful = |node| only_read.contains(&node);
-        cycles::find(
-            history,
-            &graph,
-            order,
-            options.effort,
-            &mut found,
-            Callbacks { explain: &explain, doubtful: &doubtful },
-        );
-    }
-    let (open, left) = open_rows(context, &rows, open);
-    let inference =
-        Inference { context, rows: &rows, graph: &graph, open, most: order, effort: options.effort };
-    let inferred = inference.run(&mut found);
-    let (mut doubts, suspicions) =
-        (found.take_doubts(options.vouched), std::mem::take(&mut found.suspicions));
-    if let Some(odd) = history.provenance().map(|provenance| provenance.reads_odd).filter(|odd| *odd > 0) {
-        doubts.note(DoubtKind::Unexplained, odd, || {
-            "a row bears the number of a transaction of this run that did not write it".to_owned()
-        });
-    }
-    let assumed = found.assumed.take();
-    let anomalous = found.anomalous();
-    let findings = found.into_findings();
-    let verdict = verdict(&findings, order, options.promised);
-    let inferred_pairs = inferred.pairs(&verdict.not_contradicted);
-    let undecided = inferred_pairs.map_or(undecided, |pairs| pairs.saturating_add(left));
-    let left_out = examined.unknown - proved;
-    let seen = history.provenance().cloned().unwrap_or_default();
-    let sights = [
-        (predicates(context) == 0, Blind::NoPredicates),
-        (seen.searches_left > 0, Blind::Searches(seen.searches_left)),
-        (seen.reads_left > 0, Blind::UnseenWriters(seen.reads_left)),
-        (seen.orders_differ > 0, Blind::OrdersDiffer(seen.orders_differ)),
-        (left_out > 0, Blind::UnknownOutcomes(left_out)),
-        (dropped > 0, Blind::Dropped(dropped)),
-        (undecided > 0, Blind::UndecidedOrder(undecided)),
-        (inferred.cut > 0, Blind::OrderNotInferred(inferred.cut)),
-        (timeless && wanted == Order::RealTime, Blind::NoInstants),
-        (examined.dependencies() == 0, Blind::NothingShared),
-    ];
-    let blind = sights.into_iter().filter(|(is, _)| *is).map(|(_, blind)| blind);
-    let assumed = assumed.map(|(rows, example)| Blind::AssumedInitial { rows, example });
-    let blind = blind.chain(assumed).collect();
-    (Report { examined, findings, anomalous, verdict, blind }, doubts, suspicions)
+    let orders = scope.infer(&survey, options.effort, &mut found)?;
+    found.explain(&explain::steps(source, setting, found.unexplained())?);
+
+    let operations = source.operations();
+    let outcome = Outcome { dropped, order, wanted, timeless, orders, operations, left: cyclic.left };
+    Ok(outcome.report(history, options, &survey, &statuses, found))
 }
 
-/// The rows, given with their numbers of pairs of versions in unknown order, in which the inference
-/// can look for it, and the number of pairs in the others.
-fn open_rows(context: Context<'_>, rows: &Rows, open: Vec<(u32, u64)>) -> (Vec<infer::OpenRow>, u64) {
-    let mut left = 0_u64;
-    let inferable = open.into_iter().filter_map(|(row, pairs)| {
-        let open = open_row(context, rows, row);
-        left = left.saturating_add(if open.is_none() { pairs } else { 0 });
-        open
-    });
-    (inferable.collect(), left)
+/// What was found, apart from the findings.
+struct Outcome {
+    dropped: u64,
+    order: Order,
+    wanted: Order,
+    timeless: bool,
+    orders: Orders,
+    operations: u64,
+    /// The number of transactions among which cycles couldn't be looked for.
+    left: u64,
 }
 
-/// The number of transactions that fit into the graph.
+impl Outcome {
+    fn report(
+        self,
+        history: &History,
+        options: &Options,
+        survey: &Survey,
+        statuses: &CommitStatuses,
+        mut found: Findings,
+    ) -> Examination {
+        let Outcome { dropped, order, wanted, timeless, orders, operations, left } = self;
+        let Orders { inferred, undecided, left: undecidable } = orders;
+        let (mut doubts, suspicions) =
+            (found.take_doubts(options.vouched), std::mem::take(&mut found.suspicions));
+        let seen = history.provenance().cloned().unwrap_or_default();
+        if seen.reads_odd > 0 {
+            doubts.note(DoubtKind::Unexplained, seen.reads_odd, || {
+                "a row bears the number of a transaction of this run that did not write it".to_owned()
+            });
+        }
+        if left > 0 {
+            doubts.note(DoubtKind::Cut, 1, || {
+                format!("{left} transactions overlap without a gap, too many to look for cycles among them")
+            });
+        }
+        let examined = Examined { operations, ..examined(history, survey, statuses) };
+        let assumed = found.assumed.take();
+        let anomalous = found.anomalous();
+        let findings = found.into_findings();
+        let verdict = verdict(&findings, order, options.promised);
+        let inferred_pairs = inferred.pairs(&verdict.not_contradicted);
+        let undecided = inferred_pairs.map_or(undecided, |pairs| pairs.saturating_add(undecidable));
+        let left_out = examined.unknown - statuses.proved;
+        let predicates = history.provenance().map_or(survey.predicates, |provenance| provenance.searches);
+        let sights = [
+            (predicates == 0, Blind::NoPredicates),
+            (seen.searches_left > 0, Blind::Searches(seen.searches_left)),
+            (seen.reads_left > 0, Blind::UnseenWriters(seen.reads_left)),
+            (seen.orders_differ > 0, Blind::OrdersDiffer(seen.orders_differ)),
+            (left_out > 0, Blind::UnknownOutcomes(left_out)),
+            (dropped > 0, Blind::Dropped(dropped)),
+            (undecided > 0, Blind::UndecidedOrder(undecided)),
+            (inferred.cut > 0, Blind::OrderNotInferred(inferred.cut)),
+            (timeless && wanted == Order::RealTime, Blind::NoInstants),
+            (examined.dependencies() == 0, Blind::NothingShared),
+        ];
+        let blind = sights.into_iter().filter(|(is, _)| *is).map(|(_, blind)| blind);
+        let assumed = assumed.map(|(rows, _, example)| Blind::AssumedInitial { rows, example });
+        let blind = blind.chain(assumed).collect();
+        Examination { report: Report { examined, findings, anomalous, verdict, blind }, doubts, suspicions }
+    }
+}
+
+/// The number of transactions that are checked.
 fn within_limits(history: &History) -> u32 {
-    const MOST: usize = dependencies::MOST_NODES / 4;
-    let mut count = history.transactions().len().min(MOST);
+    let mut count = history.transactions().len().min(MOST_TRANSACTIONS as usize);
     while count > 0 && u32::try_from(history.range(count - 1).end).is_err() {
         count -= 1;
     }
     u32::try_from(count).unwrap_or(0)
 }
 
-fn examined(context: Context<'_>, edges: &Edges, proved: u64) -> Examined {
+fn examined(history: &History, survey: &Survey, statuses: &CommitStatuses) -> Examined {
+    let count = |label: Label| survey.counts[label as usize];
     let mut examined = Examined {
-        proved_committed: proved,
-        operations: context.history.operation_count() as u64,
-        write_write: edges.count(Label::WriteWrite),
-        write_read: edges.count(Label::WriteRead),
-        read_write: edges.count(Label::ReadWrite) + edges.count(Label::Lost),
-        predicate: edges.count(Label::PredicateReadWrite),
-        confirmed_orders: context.history.provenance().map_or(0, |provenance| provenance.orders_agreed),
+        proved_committed: statuses.proved,
+        write_write: count(Label::WriteWrite),
+        write_read: count(Label::WriteRead),
+        read_write: count(Label::ReadWrite) + count(Label::Lost),
+        predicate: count(Label::PredicateReadWrite),
+        confirmed_orders: history.provenance().map_or(0, |provenance| provenance.orders_agreed),
         ..Examined::default()
     };
-    for status in context.status {
+    for status in &statuses.status {
         *match status {
             CommitStatus::Committed => &mut examined.committed,
             CommitStatus::Aborted => &mut examined.aborted,
             CommitStatus::Unsure => &mut examined.unknown,
         } += 1;
     }
-    examined.committed -= proved;
-    examined.unknown += proved;
+    examined.committed -= statuses.proved;
+    examined.unknown += statuses.proved;
     examined
-}
-
-/// The number of predicate reads in committed transactions.
-fn predicates(context: Context<'_>) -> u64 {
-    if let Some(provenance) = context.history.provenance() {
-        return provenance.searches;
-    }
-    let committed = (0..).zip(context.status).filter(|(_, status)| **status == CommitStatus::Committed);
-    committed
-        .flat_map(|(transaction, _)| context.history.operations(transaction))
-        .filter(|operation| matches!(operation, Operation::ReadGroup { .. }))
-        .count() as u64
 }
 
 fn verdict(findings: &[Finding], most: Order, promised: Option<Guarantee>) -> Verdict {

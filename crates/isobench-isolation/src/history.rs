@@ -11,11 +11,9 @@ mod format;
 #[cfg(test)]
 mod samples;
 pub mod text;
-mod windows;
 
 pub use error::{FormatError, TextError};
 pub use format::{Format, UnknownFormat, beginning};
-pub use windows::windows;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -351,7 +349,7 @@ pub struct History {
     tables: Vec<String>,
     /// The numbers of the tables, by name.
     numbers_of_tables: FxHashMap<String, u16>,
-    initial: BTreeMap<Key, Initial>,
+    initial: Arc<BTreeMap<Key, Initial>>,
     transactions: Vec<Transaction>,
     /// The end of each transaction's operations.
     ends: Vec<usize>,
@@ -461,14 +459,14 @@ impl History {
     pub fn set_initial(&mut self, key: Key, initial: Initial) -> bool {
         let new = !self.initial.contains_key(&key);
         if new {
-            self.initial.insert(key, initial);
+            Arc::make_mut(&mut self.initial).insert(key, initial);
         }
         new
     }
 
     /// An empty history with the same tables, initial contents and provenance.
     pub(crate) fn blank(&self) -> History {
-        let (initial, provenance) = (self.initial.clone(), self.provenance.clone());
+        let (initial, provenance) = (Arc::clone(&self.initial), self.provenance.clone());
         History { initial, provenance, ..History::new(self.tables.clone()) }
     }
 
@@ -503,8 +501,121 @@ impl History {
         self.ends.push(self.records.len());
     }
 
+    /// Adds an operation to the transaction that [`History::end_transaction`] ends.
+    pub(crate) fn push_operation(&mut self, operation: Operation<'_>, statement: Option<u16>) {
+        let mut record = Record::of(operation, &mut self.numbers);
+        if record.has_statement() {
+            record.length = statement.map_or(0, |statement| u32::from(statement) + 1);
+        }
+        self.records.push(record);
+    }
+
+    /// Adds an operation of another history in the same way, given its position there.
+    pub(crate) fn push_copy(&mut self, other: &History, record: usize) {
+        let mut copy = other.records[record];
+        if matches!(copy.kind, Kind::ReadList | Kind::ReadGroup) {
+            let numbers = copy.numbers(&other.numbers);
+            copy.a = self.numbers.len() as u64;
+            self.numbers.extend_from_slice(numbers);
+        }
+        self.records.push(copy);
+    }
+
+    /// Adds operations of another history in the same way.
+    pub(crate) fn push_copies(&mut self, other: &History, records: &[u32]) {
+        let before = self.records.len();
+        // Nothing else in this loop, so that the processor waits for many of them at once.
+        self.records.extend(records.iter().map(|record| other.records[*record as usize]));
+        for copy in &mut self.records[before..] {
+            if matches!(copy.kind, Kind::ReadList | Kind::ReadGroup) {
+                let numbers = copy.numbers(&other.numbers);
+                copy.a = self.numbers.len() as u64;
+                self.numbers.extend_from_slice(numbers);
+            }
+        }
+    }
+
+    /// Adds a transaction with the operations pushed since the one before.
+    pub(crate) fn end_transaction(&mut self, transaction: Transaction) {
+        self.transactions.push(transaction);
+        self.ends.push(self.records.len());
+    }
+
+    /// Ends the operations of a transaction that [`History::set_transactions`] sets.
+    pub(crate) fn end_operations(&mut self) {
+        self.ends.push(self.records.len());
+    }
+
+    /// Sets the ends of the operations of all transactions.
+    pub(crate) fn set_ends(&mut self, ends: Vec<usize>) {
+        self.ends = ends;
+    }
+
+    /// Sets the transactions to some of another history.
+    pub(crate) fn set_transactions(&mut self, other: &History, nodes: &[u32]) {
+        self.transactions.clear();
+        self.transactions.extend(nodes.iter().map(|node| other.transactions[*node as usize]));
+    }
+
+    /// Adds to the value or element of each operation the number of its transaction, of which it is
+    /// the distance.
+    pub(crate) fn add_own(&mut self) {
+        let mut start = 0;
+        for (transaction, end) in self.transactions.iter().zip(&self.ends) {
+            for record in &mut self.records[start..*end] {
+                if record.flags & 2 != 0 && matches!(record.kind, Kind::Read | Kind::Write | Kind::Append) {
+                    record.b = record.b.wrapping_add(transaction.id.cast_signed());
+                }
+            }
+            start = *end;
+        }
+    }
+
+    /// Adds a transaction to a history of which only the transactions are kept, without their
+    /// operations.
+    pub(crate) fn push_frame(&mut self, transaction: Transaction) {
+        self.transactions.push(transaction);
+    }
+
+    /// Removes all transactions but the first ones, which counts them as missing.
+    pub(crate) fn keep_first(&mut self, count: usize) {
+        self.dropped += self.transactions.len().saturating_sub(count) as u64;
+        self.transactions.truncate(count);
+    }
+
+    /// Makes room for this many operations of the transactions of such a history, to be put where
+    /// they belong.
+    pub(crate) fn make_room(&mut self, operations: usize) {
+        let none = Record { kind: Kind::Read, flags: 0, table: 0, length: 0, id: 0, a: 0, b: 0 };
+        self.records = vec![none; operations];
+        self.ends = vec![0; self.transactions.len()];
+    }
+
+    /// Puts an operation of another history where it belongs.
+    pub(crate) fn put(&mut self, transaction: usize, record: usize, other: &History, at: usize) {
+        self.push_copy(other, at);
+        if let Some(copy) = self.records.pop() {
+            self.records[record] = copy;
+        }
+        self.ends[transaction] = self.ends[transaction].max(record + 1);
+    }
+
+    /// Ends putting operations where they belong.
+    pub(crate) fn settle(&mut self) {
+        let mut last = 0;
+        for end in &mut self.ends {
+            last = last.max(*end);
+            *end = last;
+        }
+    }
+
+    /// The number of the SQL statement of an operation, given its position among all operations.
+    pub(crate) fn statement_number(&self, record: usize) -> Option<u16> {
+        self.records[record].statement()
+    }
+
     /// Removes the transactions, and keeps the tables.
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.transactions.clear();
         self.ends.clear();
         self.records.clear();

@@ -11,7 +11,6 @@
 //! | `history`, `history/…` | the reads and writes of transactions; file formats |
 //! | `observed`, `observed/…` | logs of what a server's answers showed, and the histories they prove |
 //! | `check`, `check/…` | the check, from a history to a verdict |
-//! | `windows` | the check in windows, which saves memory |
 //!
 //! ```
 //! use isobench_isolation::{EffectiveLevel, Level};
@@ -27,7 +26,6 @@ pub mod history;
 mod level;
 pub mod model;
 pub mod observed;
-pub mod windows;
 
 pub use anomaly::{Anomaly, AnomalyFacts};
 pub use check::{Finding, Report, Verdict, Witness};

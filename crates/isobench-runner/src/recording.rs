@@ -15,12 +15,13 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use isobench_isolation::History;
+use isobench_isolation::check::{Options, check, check_recording};
 use isobench_isolation::history::binary::{self, Encoder, header, read, trailer};
 use isobench_isolation::history::{Draft, FormatError, Transaction};
 use isobench_isolation::observed::{
     CommittedWrites, KeyForm, ObservedDescription, ObservedDraft, ObservedEncoder, resolve,
 };
+use isobench_isolation::{History, Report};
 use isobench_script::{Mix, Script};
 
 use file::ChunkFile;
@@ -252,20 +253,44 @@ impl Recording {
     /// # Errors
     /// It can't be read where it is kept.
     pub fn into_history(mut self) -> Result<History, FormatError> {
-        if let Some(description) = self.observed.take() {
-            return self.resolve(description);
+        match self.observed.take() {
+            Some(description) => self.resolve(description),
+            None => self.reading(|chunks| read(chunks)),
         }
+    }
+
+    /// Checks the recording and frees its memory on the way. A file that it is kept in is finished.
+    /// Returns the report, and a history with at least the transactions of its witnesses; with all,
+    /// if the rows that statements show are recorded.
+    ///
+    /// # Errors
+    /// It can't be read where it is kept.
+    pub fn check(mut self, options: &Options) -> Result<(History, Report), FormatError> {
+        if let Some(description) = self.observed.take() {
+            let history = self.resolve(description)?;
+            let report = check(&history, options);
+            return Ok((history, report));
+        }
+        let checked = self.reading(|chunks| check_recording(chunks, false, options))?;
+        Ok((checked.witnesses, checked.report))
+    }
+
+    /// Reads the recording as if it were a file.
+    fn reading<T>(
+        self,
+        work: impl FnOnce(&mut dyn Read) -> Result<T, FormatError>,
+    ) -> Result<T, FormatError> {
         let mut sink = self.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (start, end) = (header(&self.tables, None), trailer(sink.transactions, sink.dropped));
         let memory = MemoryChunks { chunks: std::mem::take(&mut sink.memory), read: 0 };
         match &mut sink.store {
-            None => read(start.as_slice().chain(memory).chain(end.as_slice())),
+            None => work(&mut start.as_slice().chain(memory).chain(end.as_slice())),
             Some(store) => {
                 if store.is_named() {
                     store.finish(&end)?;
                 }
                 let chunks = store.chunks()?;
-                read(start.as_slice().chain(memory).chain(chunks).chain(end.as_slice()))
+                work(&mut start.as_slice().chain(memory).chain(chunks).chain(end.as_slice()))
             }
         }
     }

@@ -14,7 +14,7 @@ use super::dependencies::{Graph, Label, Labels, Node};
 use super::explain;
 use super::findings::Findings;
 use super::pairs::Pairs;
-use super::report::{Count, Finding, Witness, WitnessStep};
+use super::report::{Count, Finding, Witness};
 use super::search::{Link, Search, SearchResult, links};
 use crate::anomaly::Anomaly;
 use crate::history::History;
@@ -50,8 +50,8 @@ pub(super) fn rows_only(order: Order) -> Labels {
 ///
 /// At read uncommitted a read doesn't prove that the version read was committed, so transactions
 /// proved only by reads don't form a G0.
-fn class(cycle: &[Link], doubtful: &dyn Fn(Node) -> bool) -> Anomaly {
-    let sure = |link: &Link| !doubtful(link.from);
+fn class(cycle: &[Link], doubtful: &FxHashSet<Node>) -> Anomaly {
+    let sure = |link: &Link| !doubtful.contains(&link.from);
     let anti = |link: &Link| link.label.is_anti();
     let predicate = cycle.iter().any(|link| link.label == Label::PredicateReadWrite);
     let several = cycle.iter().filter(|link| anti(link)).count();
@@ -78,29 +78,9 @@ fn least(anomaly: Anomaly) -> usize {
     }
 }
 
-/// The functions that the search needs from its caller.
-#[derive(Clone, Copy)]
-pub(super) struct Callbacks<'a> {
-    /// Explains a dependency.
-    pub(super) explain: &'a dyn Fn(Link) -> WitnessStep,
-    /// True if only reads prove that a transaction was committed.
-    pub(super) doubtful: &'a dyn Fn(Node) -> bool,
-}
-
-/// Finds all anomalies that the graph shows with the orders up to `most`.
-pub(super) fn find(
-    history: &History,
-    graph: &Graph,
-    most: Order,
-    effort: u64,
-    found: &mut Findings,
-    callbacks: Callbacks<'_>,
-) {
-    let components = Components::of_view(View::plain(graph, everything(most)));
-    // All cycles are within these transactions, usually a few.
-    let nodes = (0..graph.nodes()).filter(|node| components.on_cycle(*node)).collect();
-    let graph = &graph.part(nodes, |from, to| components.same(from, to), callbacks.doubtful);
-    drop(components);
+/// Finds all anomalies that the graph shows with the orders up to `most`. All of its transactions
+/// are on cycles, and its edges are within their strongly connected components.
+pub(super) fn find(history: &History, graph: &Graph, most: Order, effort: u64, found: &mut Findings) {
     let levels = &levels_of(graph, outside(most));
     let mut pairs = Pairs::new(graph);
     for order in Order::ALL.into_iter().filter(|order| *order <= most) {
@@ -115,7 +95,7 @@ pub(super) fn find(
                 order,
                 effort,
                 found,
-                callbacks,
+                doubtful: graph.doubtful_transactions(),
                 everything,
                 components,
                 levels,
@@ -134,7 +114,8 @@ struct CycleSearch<'a> {
     order: Order,
     effort: u64,
     found: &'a mut Findings,
-    callbacks: Callbacks<'a>,
+    /// The transactions of which only reads prove that they were committed.
+    doubtful: FxHashSet<Node>,
     everything: View<'a>,
     /// The components of the view with all labels.
     components: &'a Components,
@@ -324,7 +305,7 @@ impl CycleSearch<'_> {
             }
         }
         let cycle = joined(self.history, cycle);
-        tallies[class(&cycle, self.callbacks.doubtful) as usize].add(cycle);
+        tallies[class(&cycle, &self.doubtful) as usize].add(cycle);
     }
 
     /// False if no cycle of the pass can contain the edge.
@@ -397,7 +378,7 @@ impl CycleSearch<'_> {
                     edges.insert(0, edge);
                     let cycle = joined(self.history, simple(links(view, node, &edges)));
                     self.report(
-                        class(&cycle, self.callbacks.doubtful),
+                        class(&cycle, &self.doubtful),
                         Count { found: 1, complete: false },
                         &cycle,
                         false,
@@ -430,7 +411,7 @@ impl CycleSearch<'_> {
                     edges.insert(0, edge);
                     let cycle = joined(self.history, links(view, from, &edges));
                     self.report(
-                        class(&cycle, self.callbacks.doubtful),
+                        class(&cycle, &self.doubtful),
                         Count { found: 1, complete: false },
                         &cycle,
                         false,
@@ -442,18 +423,13 @@ impl CycleSearch<'_> {
     }
 
     fn report(&mut self, anomaly: Anomaly, count: Count, cycle: &[Link], smallest: bool) {
-        // Longer proofs are hardly readable, and each step examines a whole row.
-        const EXPLAINED: usize = 64;
-        let step = |(number, link): (usize, &Link)| match number {
-            0..EXPLAINED => (self.callbacks.explain)(*link),
-            _ => explain::brief(self.history, *link),
-        };
         if self.order == Order::Data {
             self.found.add_anomalous(anomalous(cycle));
         }
-        let steps = cycle.iter().enumerate().map(step).collect();
+        let steps = cycle.iter().map(|link| explain::brief(self.history, *link)).collect();
         let witness = Witness { steps, smallest };
-        self.found.add(Finding { anomaly, order: self.order, count, witness });
+        let links = cycle.iter().copied().enumerate().take(explain::MOST).collect();
+        self.found.add(Finding { anomaly, order: self.order, count, witness }, links);
     }
 }
 

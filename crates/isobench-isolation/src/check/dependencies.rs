@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashSet;
+
 use super::report::Dependency;
 
 /// A transaction's index, or the number of an auxiliary node, which follow the transactions.
@@ -13,6 +15,10 @@ pub(super) type Node = u32;
 
 /// The maximum number of nodes; the label takes the remaining bits of an edge.
 pub(super) const MOST_NODES: usize = 1 << NODE_BITS;
+
+/// The maximum number of transactions of a history: half of the nodes, so that others can be
+/// distinguished from them.
+pub(super) const MOST_TRANSACTIONS: u32 = 1 << (NODE_BITS - 1);
 
 const NODE_BITS: u32 = 29;
 const NODE_MASK: u32 = (1 << NODE_BITS) - 1;
@@ -33,6 +39,9 @@ pub(super) enum Label {
 }
 
 impl Label {
+    /// The number of labels.
+    pub(super) const COUNT: usize = Label::ALL.len();
+
     const ALL: [Label; 8] = [
         Label::WriteWrite,
         Label::WriteRead,
@@ -108,7 +117,21 @@ pub(super) struct OperationRef {
     pub(super) record: u32,
 }
 
-/// A graph under construction.
+/// Ranges up to this length are linked individually.
+pub(super) const SHORT: usize = 32;
+
+/// A target and a label in one number.
+pub(super) fn packed(to: Node, label: Label) -> u32 {
+    debug_assert!((to as usize) < MOST_NODES, "the label has bits of its own");
+    to | (label as u32) << NODE_BITS
+}
+
+/// The target and the bits of the label of a number that [`packed`] made.
+pub(super) fn unpacked(edge: u32) -> (Node, u32) {
+    (edge & NODE_MASK, edge & !NODE_MASK)
+}
+
+/// The edges of a graph under construction, and its nodes.
 #[derive(Debug)]
 pub(super) struct Edges {
     list: Vec<(Node, u32)>,
@@ -116,35 +139,28 @@ pub(super) struct Edges {
     nodes: u32,
     /// The end of the nodes of fans.
     fans_end: Option<u32>,
-    counts: [u64; 8],
 }
-
-/// Targets of many edges, as the leaves of a tree whose inner nodes represent ranges. The tree is
-/// built when it pays off.
-#[derive(Debug)]
-pub(super) struct Fan {
-    targets: Vec<OperationRef>,
-    /// The number of the tree's node 0; its nodes are numbered from 1 to the number of targets.
-    tree: Option<u32>,
-}
-
-/// Ranges up to this length are linked individually.
-const SHORT: usize = 32;
 
 impl Edges {
-    pub(super) fn new(transactions: u32, expected: usize) -> Edges {
-        Edges {
-            list: Vec::with_capacity(expected),
-            transactions,
-            nodes: transactions,
-            fans_end: None,
-            counts: [0; 8],
-        }
+    /// No edges between these transactions and the nodes of fans that follow them.
+    pub(super) fn new(transactions: u32) -> Edges {
+        Edges { list: Vec::new(), transactions, nodes: transactions, fans_end: None }
     }
 
     pub(super) fn add(&mut self, from: Node, to: Node, label: Label) {
-        debug_assert!(from < self.nodes && to < self.nodes, "an edge joins nodes that exist");
-        self.list.push((from, to | (label as u32) << NODE_BITS));
+        self.push(from, packed(to, label));
+    }
+
+    /// Adds an edge with a packed target.
+    pub(super) fn push(&mut self, from: Node, edge: u32) {
+        debug_assert!(from.max(edge & NODE_MASK) < self.nodes, "an edge joins nodes that exist");
+        self.list.push((from, edge));
+    }
+
+    /// Creates nodes for a fan. Returns the first of them; `None` if there are too many.
+    pub(super) fn fan_nodes(&mut self, count: u32) -> Option<Node> {
+        debug_assert!(self.fans_end.is_none(), "the nodes of fans come first");
+        self.nodes_in_a_row(count)
     }
 
     /// Creates an auxiliary node that doesn't belong to a fan; `None` if there are too many. After
@@ -154,87 +170,11 @@ impl Edges {
         self.nodes_in_a_row(1)
     }
 
-    fn nodes_in_a_row(&mut self, count: usize) -> Option<Node> {
+    fn nodes_in_a_row(&mut self, count: u32) -> Option<Node> {
         let first = self.nodes;
-        let after = (first as usize).checked_add(count).filter(|after| *after <= MOST_NODES)?;
-        self.nodes = u32::try_from(after).ok()?;
+        self.nodes = first.checked_add(count).filter(|after| *after as usize <= MOST_NODES)?;
         Some(first)
     }
-
-    /// The number of dependencies of a kind derived from rows.
-    pub(super) fn count(&self, label: Label) -> u64 {
-        self.counts[label as usize]
-    }
-
-    fn plant(&mut self, fan: &mut Fan) -> Option<u32> {
-        if fan.tree.is_none() {
-            let size = u32::try_from(fan.targets.len()).ok()?;
-            let tree = self.nodes_in_a_row(fan.targets.len())?;
-            fan.tree = Some(tree);
-            for node in 1..size {
-                for child in [2 * node, 2 * node + 1] {
-                    let to = fan.node(tree, child);
-                    self.add(tree + node, to, Label::Through);
-                }
-            }
-        }
-        fan.tree
-    }
-}
-
-impl Fan {
-    /// The graph node for a tree node; leaves are the transactions themselves.
-    fn node(&self, tree: u32, node: u32) -> Node {
-        let size = self.targets.len();
-        (node as usize).checked_sub(size).map_or(tree + node, |leaf| self.targets[leaf].transaction)
-    }
-}
-
-impl Sink for Edges {
-    type Fan = Fan;
-
-    fn edge(&mut self, from: OperationRef, to: OperationRef, label: Label) {
-        if from.transaction != to.transaction {
-            self.counts[label as usize] += 1;
-            self.add(from.transaction, to.transaction, label);
-        }
-    }
-
-    fn fan(&mut self, targets: Vec<OperationRef>) -> Fan {
-        Fan { targets, tree: None }
-    }
-
-    /// The range must be short, or not contain the transaction itself.
-    fn link(&mut self, from: OperationRef, fan: &mut Fan, range: Range<usize>, label: Label) {
-        let tree = if range.len() <= SHORT { None } else { self.plant(fan) };
-        let Some(tree) = tree else {
-            for target in &fan.targets[range] {
-                if target.transaction != from.transaction {
-                    self.counts[label as usize] += 1;
-                    self.add(from.transaction, target.transaction, label);
-                }
-            }
-            return;
-        };
-        self.counts[label as usize] += range.len() as u64;
-        let size = u32::try_from(fan.targets.len()).unwrap_or(u32::MAX);
-        let (mut low, mut high) = (tree_index(range.start, size), tree_index(range.end, size));
-        while low < high {
-            if low % 2 == 1 {
-                self.add(from.transaction, fan.node(tree, low), label);
-                low += 1;
-            }
-            if high % 2 == 1 {
-                high -= 1;
-                self.add(from.transaction, fan.node(tree, high), label);
-            }
-            (low, high) = (low / 2, high / 2);
-        }
-    }
-}
-
-fn tree_index(target: usize, size: u32) -> u32 {
-    u32::try_from(target).unwrap_or(u32::MAX).saturating_add(size)
 }
 
 /// The finished graph, with each node's edges stored consecutively.
@@ -245,7 +185,7 @@ pub(super) struct Graph {
     transactions: u32,
     /// The end of the nodes of fans; the nodes of real time follow.
     fans_end: u32,
-    /// For a part of another graph, the original number of each node.
+    /// The index of each transaction in the history, if it isn't its number.
     origin: Option<Vec<Node>>,
     /// For each node, true if only reads prove that it was committed; empty if there are none.
     doubtful: Vec<bool>,
@@ -253,7 +193,7 @@ pub(super) struct Graph {
 
 impl Graph {
     pub(super) fn new(edges: Edges) -> Graph {
-        let Edges { list, transactions, nodes, fans_end, .. } = edges;
+        let Edges { list, transactions, nodes, fans_end } = edges;
         let mut starts = vec![0; nodes as usize + 2];
         for &(from, _) in &list {
             starts[from as usize + 2] += 1;
@@ -278,38 +218,26 @@ impl Graph {
         }
     }
 
-    /// The part of the graph with these nodes, and the edges accepted by `keep`.
-    pub(super) fn part(
-        &self,
-        nodes: Vec<Node>,
-        keep: impl Fn(Node, Node) -> bool,
-        doubtful: impl Fn(Node) -> bool,
-    ) -> Graph {
-        let mut number = vec![0; self.nodes() as usize];
-        for (new, node) in (0..).zip(&nodes) {
-            number[*node as usize] = new;
-        }
-        let below =
-            |bound: u32| u32::try_from(nodes.partition_point(|node| *node < bound)).unwrap_or(u32::MAX);
-        let (transactions, fans_end) = (below(self.transactions), below(self.fans_end));
-        let (mut starts, mut edges) = (Vec::with_capacity(nodes.len() + 1), Vec::new());
-        for &node in &nodes {
-            starts.push(edges.len());
-            let kept = self.range(node).filter(|edge| keep(node, self.target(*edge)));
-            edges.extend(kept.map(|edge| number[self.target(edge) as usize] | self.edges[edge] & !NODE_MASK));
-        }
-        starts.push(edges.len());
-        let mut doubtful: Vec<bool> =
-            nodes.iter().map(|node| *node < self.transactions && doubtful(*node)).collect();
+    /// The graph of some transactions of a history, given their indices; `doubtful` tells of which
+    /// only reads prove that they were committed.
+    pub(super) fn with_origin(self, origin: Vec<Node>, doubtful: impl Fn(Node) -> bool) -> Graph {
+        let mut doubtful: Vec<bool> = origin.iter().map(|node| doubtful(*node)).collect();
         if !doubtful.contains(&true) {
             doubtful.clear();
         }
-        Graph { starts, edges, transactions, fans_end, origin: Some(nodes), doubtful }
+        Graph { origin: Some(origin), doubtful, ..self }
     }
 
-    /// True if only reads prove that a transaction was committed. (Stored only in parts.)
+    /// True if only reads prove that a transaction was committed. (Stored only with the origin.)
     pub(super) fn doubtful(&self, node: Node) -> bool {
         self.doubtful.get(node as usize).copied().unwrap_or(false)
+    }
+
+    /// The indices in the history of the transactions of which only reads prove that they were
+    /// committed.
+    pub(super) fn doubtful_transactions(&self) -> FxHashSet<Node> {
+        let doubtful = (0..).zip(&self.doubtful).filter(|(_, doubtful)| **doubtful);
+        doubtful.map(|(node, _)| self.origin(node)).collect()
     }
 
     /// The index of a transaction in the history.
@@ -356,41 +284,9 @@ impl Graph {
 mod tests {
     use super::*;
 
-    fn place(transaction: u32) -> OperationRef {
-        OperationRef { transaction, record: 0 }
-    }
-
-    /// All transactions reachable from a node, including those through auxiliary nodes.
-    fn reached(graph: &Graph, from: Node) -> Vec<Node> {
-        let (mut open, mut found) = (vec![from], Vec::new());
-        while let Some(node) = open.pop() {
-            for edge in graph.range(node) {
-                let to = graph.target(edge);
-                if graph.is_transaction(to) { found.push(to) } else { open.push(to) }
-            }
-        }
-        found.sort_unstable();
-        found
-    }
-
-    #[test]
-    fn a_fan_leads_to_exactly_the_range() {
-        for size in 1..40_u32 {
-            for start in 0..=size {
-                for end in start..=size {
-                    let mut edges = Edges::new(size + 1, 0);
-                    let mut fan = edges.fan((0..size).map(place).collect());
-                    edges.link(place(size), &mut fan, start as usize..end as usize, Label::ReadWrite);
-                    let graph = Graph::new(edges);
-                    assert_eq!(reached(&graph, size), (start..end).collect::<Vec<_>>());
-                }
-            }
-        }
-    }
-
     #[test]
     fn edges_keep_their_labels() {
-        let mut edges = Edges::new(3, 0);
+        let mut edges = Edges::new(3);
         for (index, label) in Label::ALL.into_iter().enumerate() {
             edges.add(2 - u32::try_from(index).unwrap() % 2, 0, label);
         }

@@ -74,37 +74,57 @@ impl fmt::Display for Doubt {
 
 /// The doubts so far, at most one of each kind.
 #[derive(Debug, Default)]
-pub(crate) struct Doubts(Vec<Doubt>);
+pub(super) struct Doubts {
+    /// Each with the place where it was first noted.
+    all: Vec<(u32, Doubt)>,
+    /// The place of what is noted.
+    pub(super) place: u32,
+}
 
 impl Doubts {
     /// Counts a doubt; the first one of its kind becomes the example.
     pub(super) fn note(&mut self, kind: DoubtKind, count: u64, example: impl FnOnce() -> String) {
-        match self.0.iter_mut().find(|doubt| doubt.kind == kind) {
-            Some(doubt) => doubt.count = doubt.count.saturating_add(count),
-            None => self.0.push(Doubt { kind, count, example: example() }),
+        match self.all.iter_mut().find(|(_, doubt)| doubt.kind == kind) {
+            Some((_, doubt)) => doubt.count = doubt.count.saturating_add(count),
+            None => self.all.push((self.place, Doubt { kind, count, example: example() })),
         }
     }
 
-    /// Adds the doubts of another part of the same history.
-    pub(crate) fn join(&mut self, doubts: Vec<Doubt>) {
-        for Doubt { kind, count, example } in doubts {
-            self.note(kind, count, || example);
+    /// Adds doubts; of each kind the one with the first place is the example.
+    pub(super) fn join(&mut self, doubts: Doubts) {
+        for (place, doubt) in doubts.all {
+            match self.all.iter_mut().find(|(_, known)| known.kind == doubt.kind) {
+                Some((first, known)) => {
+                    let count = known.count.saturating_add(doubt.count);
+                    if place < *first {
+                        (*first, *known) = (place, doubt);
+                    }
+                    known.count = count;
+                }
+                None => self.all.push((place, doubt)),
+            }
         }
+    }
+
+    /// Adds a doubt.
+    pub(super) fn add(&mut self, doubt: Doubt) {
+        self.note(doubt.kind, doubt.count, || doubt.example);
     }
 
     /// True if there is a doubt of this kind.
     pub(super) fn has(&self, kind: DoubtKind) -> bool {
-        self.0.iter().any(|doubt| doubt.kind == kind)
+        self.all.iter().any(|(_, doubt)| doubt.kind == kind)
     }
 
     /// True if there are no doubts.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// All doubts, in the order of their kinds.
-    pub(crate) fn into_vec(mut self) -> Vec<Doubt> {
-        self.0.sort_by_key(|doubt| doubt.kind);
-        self.0
+    pub(super) fn into_vec(self) -> Vec<Doubt> {
+        let mut all: Vec<Doubt> = self.all.into_iter().map(|(_, doubt)| doubt).collect();
+        all.sort_by_key(|doubt| doubt.kind);
+        all
     }
 }

@@ -1,11 +1,12 @@
 //! Findings so far: a count and a proof for each anomaly.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::{Context, fact};
 use super::dependencies::{Node, OperationRef};
 use super::doubt::{DoubtKind, Doubts};
 use super::report::{Count, Finding, Witness, WitnessStep};
+use super::search::Link;
 use crate::anomaly::Anomaly;
 use crate::model::{Guarantee, Order};
 
@@ -13,6 +14,12 @@ use crate::model::{Guarantee, Order};
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     by_anomaly: [Option<Finding>; Anomaly::ALL.len()],
+    /// For each anomaly, the place where it was first noted.
+    places: [u32; Anomaly::ALL.len()],
+    /// For each anomaly, the steps of its witness that are dependencies to be explained.
+    unexplained: [Vec<(usize, Link)>; Anomaly::ALL.len()],
+    /// The place of what is noted.
+    place: u32,
     /// The transactions that show an anomaly by the data alone ([`super::Report::anomalous`]).
     anomalous: FxHashSet<Node>,
     /// Doubts about the history.
@@ -20,11 +27,52 @@ pub(super) struct Findings {
     /// Doubts about a negative verdict.
     pub(super) suspicions: Doubts,
     /// The number of rows in which an unwritten value was taken for the initial one, and the first
-    /// of them.
-    pub(super) assumed: Option<(u64, String)>,
+    /// of them with its place.
+    pub(super) assumed: Option<(u64, u32, String)>,
 }
 
 impl Findings {
+    /// Sets the place of what is noted: of all that is noted of an anomaly, that with the lowest
+    /// place is shown.
+    pub(super) fn set_place(&mut self, place: u32) {
+        self.place = place;
+        (self.doubts.place, self.suspicions.place) = (place, place);
+    }
+
+    /// Replaces the numbers of transactions in a part of the history by those in the whole.
+    pub(super) fn renumber(&mut self, nodes: &[Node]) {
+        for step in self.by_anomaly.iter_mut().flatten().flat_map(|finding| &mut finding.witness.steps) {
+            (step.from, step.to) = (nodes[step.from] as usize, nodes[step.to] as usize);
+        }
+        self.anomalous = self.anomalous.iter().map(|node| nodes[*node as usize]).collect();
+    }
+
+    /// Adds what was noted of another part of the history.
+    pub(super) fn join(&mut self, other: Findings) {
+        self.anomalous.extend(other.anomalous);
+        self.doubts.join(other.doubts);
+        self.suspicions.join(other.suspicions);
+        self.assumed = match (self.assumed.take(), other.assumed) {
+            (Some((rows, place, example)), Some((more, at, other))) => {
+                Some(if at < place { (rows + more, at, other) } else { (rows + more, place, example) })
+            }
+            (one, other) => one.or(other),
+        };
+        for (anomaly, more) in other.by_anomaly.into_iter().enumerate() {
+            let (Some(mut more), place) = (more, other.places[anomaly]) else { continue };
+            let known = &mut self.by_anomaly[anomaly];
+            if let Some(known) = known.as_mut() {
+                more.count.found += known.count.found;
+                if self.places[anomaly] <= place {
+                    known.count = more.count;
+                    continue;
+                }
+            }
+            *known = Some(more);
+            self.places[anomaly] = place;
+        }
+    }
+
     /// Counts an anomaly of a transaction that the data alone shows; the first one is the witness.
     pub(super) fn note(
         &mut self,
@@ -36,6 +84,7 @@ impl Findings {
         match &mut self.by_anomaly[anomaly as usize] {
             Some(finding) => finding.count.found += 1,
             empty => {
+                self.places[anomaly as usize] = self.place;
                 *empty = Some(Finding {
                     anomaly,
                     order: Order::Data,
@@ -71,24 +120,45 @@ impl Findings {
         self.anomalous.len() as u64
     }
 
-    /// Adds a finding, unless the anomaly was found with fewer orders.
-    pub(super) fn add(&mut self, finding: Finding) {
-        self.by_anomaly[finding.anomaly as usize].get_or_insert(finding);
+    /// Adds a finding, unless the anomaly was found with fewer orders. The steps with these
+    /// positions are dependencies to be explained.
+    pub(super) fn add(&mut self, finding: Finding, unexplained: Vec<(usize, Link)>) {
+        if !self.has(finding.anomaly) {
+            self.replace(finding, unexplained);
+        }
     }
 
-    /// Adds a finding, in place of one that needs more orders.
-    pub(super) fn replace(&mut self, finding: Finding) {
-        let known = &mut self.by_anomaly[finding.anomaly as usize];
-        if known.as_ref().is_none_or(|known| known.order > finding.order) {
-            *known = Some(finding);
+    /// Adds a finding in the same way, in place of one that needs more orders.
+    pub(super) fn replace(&mut self, finding: Finding, unexplained: Vec<(usize, Link)>) {
+        let anomaly = finding.anomaly as usize;
+        if self.by_anomaly[anomaly].as_ref().is_none_or(|known| known.order > finding.order) {
+            self.by_anomaly[anomaly] = Some(finding);
+            self.unexplained[anomaly] = unexplained;
+        }
+    }
+
+    /// The dependencies to be explained.
+    pub(super) fn unexplained(&self) -> Vec<Link> {
+        self.unexplained.iter().flatten().map(|(_, link)| *link).collect()
+    }
+
+    /// Explains the dependencies.
+    pub(super) fn explain(&mut self, steps: &FxHashMap<Link, WitnessStep>) {
+        for (finding, unexplained) in self.by_anomaly.iter_mut().zip(&mut self.unexplained) {
+            let Some(finding) = finding else { continue };
+            for (index, link) in unexplained.drain(..) {
+                if let Some(step) = steps.get(&link) {
+                    finding.witness.steps[index] = step.clone();
+                }
+            }
         }
     }
 
     /// Records that an unwritten value of a row was taken for the initial one.
     pub(super) fn assume(&mut self, example: impl FnOnce() -> String) {
         match &mut self.assumed {
-            Some((rows, _)) => *rows += 1,
-            none => *none = Some((1, example())),
+            Some((rows, ..)) => *rows += 1,
+            none => *none = Some((1, self.place, example())),
         }
     }
 
@@ -97,6 +167,8 @@ impl Findings {
     pub(super) fn take_doubts(&mut self, vouched: bool) -> Doubts {
         let mut doubts = std::mem::take(&mut self.doubts);
         let unique = !doubts.has(DoubtKind::NotUnique);
+        // What was noted in rows comes first.
+        doubts.place = u32::MAX;
         for finding in self.findings().filter(|_| !vouched) {
             let explained = finding.anomaly == Anomaly::DuplicateWrite && !unique;
             if is_contradiction(finding.anomaly) && !explained {

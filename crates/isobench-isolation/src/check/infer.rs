@@ -54,7 +54,6 @@ use super::dependencies::{Graph, Label, OperationRef};
 use super::explain;
 use super::findings::Findings;
 use super::report::{Count, Finding, Witness, WitnessStep};
-use super::rows::Rows;
 use super::search::Link;
 use crate::anomaly::Anomaly;
 use crate::model::{Guarantee, Model, Order};
@@ -68,13 +67,9 @@ use run::{Outcome, run};
 const MODELS: [Model; 4] =
     [Model::Serializable, Model::RepeatableRead, Model::SnapshotIsolation, Model::ConsistentView];
 
-/// The number of steps of a witness that are explained.
-const EXPLAINED: usize = 64;
-
 /// What the inference needs.
 pub(super) struct Inference<'a> {
     pub(super) context: Context<'a>,
-    pub(super) rows: &'a Rows,
     pub(super) graph: &'a Graph,
     /// The rows with unknown version orders.
     pub(super) open: Vec<OpenRow>,
@@ -179,16 +174,21 @@ impl Inference<'_> {
             found.add_anomalous(anomalous(&cycle));
         }
         let mut steps: Vec<WitnessStep> =
-            proof.lemmas.iter().take(EXPLAINED).map(|lemma| self.lemma(lemma)).collect();
-        let step = |(number, link): (usize, &Link)| match inferred.get(link).copied().flatten() {
-            Some(versions) => self.inferred_step(*link, versions),
-            None if number < EXPLAINED => explain::step(self.context, self.rows, *link),
-            None => explain::brief(self.context.history, *link),
-        };
-        steps.extend(cycle.iter().enumerate().map(step));
+            proof.lemmas.iter().take(explain::MOST).map(|lemma| self.lemma(lemma)).collect();
+        let mut unexplained = Vec::new();
+        for (number, link) in cycle.iter().enumerate() {
+            let versions = inferred.get(link).copied().flatten();
+            if versions.is_none() && number < explain::MOST {
+                unexplained.push((steps.len(), *link));
+            }
+            steps.push(match versions {
+                Some(versions) => self.inferred_step(*link, versions),
+                None => explain::brief(self.context.history, *link),
+            });
+        }
         let witness = Witness { steps, smallest: false };
         let count = Count { found: count, complete: false };
-        found.replace(Finding { anomaly, order: guarantee.order, count, witness });
+        found.replace(Finding { anomaly, order: guarantee.order, count, witness }, unexplained);
     }
 
     /// The step for an inferred order of versions.

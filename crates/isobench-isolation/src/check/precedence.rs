@@ -3,23 +3,51 @@
 use rustc_hash::FxHashMap;
 
 use super::dependencies::{Edges, Label, Node};
-use crate::history::{History, TransactionOutcome};
+use super::survey::NONE;
+use crate::history::{History, Transaction, TransactionOutcome};
+use crate::model::Order;
+
+/// Adds the orders outside the data among the transactions of each class: `members` are their
+/// indices in the history, and their positions the nodes. `None` if there are too many nodes.
+pub(super) fn add(
+    history: &History,
+    members: &[Node],
+    class: &[u32],
+    order: Order,
+    edges: &mut Edges,
+) -> Option<()> {
+    let class = |node: &Node| class[members[*node as usize] as usize];
+    let mut nodes: Vec<Node> = (0..).take(members.len()).filter(|node| class(node) != NONE).collect();
+    if !nodes.is_sorted_by_key(class) {
+        nodes.sort_by_key(class);
+    }
+    let transaction = |node: Node| &history.transactions()[members[node as usize] as usize];
+    for nodes in nodes.chunk_by(|a, b| class(a) == class(b)) {
+        if order >= Order::Session {
+            sessions(nodes, transaction, edges);
+        }
+    }
+    for nodes in nodes.chunk_by(|a, b| class(a) == class(b)) {
+        if order >= Order::RealTime {
+            real_time(nodes, transaction, edges)?;
+        }
+    }
+    Some(())
+}
 
 /// Adds an edge between a client's consecutive transactions.
 ///
 /// Only acknowledged transactions lead on: the server may commit one of unknown outcome when its
 /// client has already started the next one.
-pub(super) fn sessions(history: &History, committed: &[bool], edges: &mut Edges) {
+fn sessions<'h>(nodes: &[Node], transaction: impl Fn(Node) -> &'h Transaction, edges: &mut Edges) {
     let mut last: FxHashMap<u32, Node> = FxHashMap::default();
-    for (node, transaction) in (0..).zip(history.transactions().iter().take(committed.len())) {
-        if !committed[node as usize] {
-            continue;
-        }
-        if let Some(&before) = last.get(&transaction.client) {
+    for &node in nodes {
+        let Transaction { client, outcome, .. } = *transaction(node);
+        if let Some(&before) = last.get(&client) {
             edges.add(before, node, Label::Session);
         }
-        if transaction.outcome == TransactionOutcome::Committed {
-            last.insert(transaction.client, node);
+        if outcome == TransactionOutcome::Committed {
+            last.insert(client, node);
         }
     }
 }
@@ -29,25 +57,28 @@ pub(super) fn sessions(history: &History, committed: &[bool], edges: &mut Edges)
 /// Linear in the number of transactions: a chain of nodes represents instants. A transaction leads
 /// to the first node after its end, and the last node before its start leads to it. A transaction
 /// of unknown outcome has no end, since the time of its commit is unknown.
-pub(super) fn real_time(history: &History, committed: &[bool], edges: &mut Edges) {
-    let counted = || {
-        (0_u32..)
-            .zip(history.transactions())
-            .take(committed.len())
-            .filter(|(node, _)| committed[*node as usize])
+fn real_time<'h>(
+    nodes: &[Node],
+    transaction: impl Fn(Node) -> &'h Transaction,
+    edges: &mut Edges,
+) -> Option<()> {
+    let mut begins: Vec<(u64, Node)> = nodes.iter().map(|node| (transaction(*node).begin, *node)).collect();
+    let ended = |node: &&Node| {
+        let Transaction { outcome, end, .. } = *transaction(**node);
+        outcome == TransactionOutcome::Committed && end < u64::MAX
     };
-    let mut begins: Vec<(u64, Node)> = counted().map(|(node, t)| (t.begin, node)).collect();
-    let mut ends: Vec<(u64, Node)> = counted()
-        .filter(|(_, t)| t.outcome == TransactionOutcome::Committed && t.end < u64::MAX)
-        .map(|(node, t)| (t.end.max(t.begin), node))
-        .collect();
+    let end = |node: &Node| {
+        let transaction = transaction(*node);
+        (transaction.end.max(transaction.begin), *node)
+    };
+    let mut ends: Vec<(u64, Node)> = nodes.iter().filter(ended).map(end).collect();
     begins.sort_unstable();
     ends.sort_unstable();
     let mut ended = 0;
     let mut now: Option<Node> = None;
     for (begin, node) in begins {
         if ended < ends.len() && ends[ended].0 < begin {
-            let Some(next) = edges.node() else { return };
+            let next = edges.node()?;
             if let Some(now) = now {
                 edges.add(now, next, Label::Through);
             }
@@ -61,6 +92,7 @@ pub(super) fn real_time(history: &History, committed: &[bool], edges: &mut Edges
             edges.add(now, node, Label::Through);
         }
     }
+    Some(())
 }
 
 /// True if the history has no instants at all.

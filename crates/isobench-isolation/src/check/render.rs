@@ -293,7 +293,7 @@ impl fmt::Display for Blind {
             }
             Blind::OrderNotInferred(count) => write!(
                 f,
-                "For {} guarantees, the search for orders of versions was cut short; checking windows takes less",
+                "For {} guarantees, the search for orders of versions was cut short",
                 grouped(*count)
             ),
             Blind::AssumedInitial { rows, example } => write!(
@@ -306,11 +306,6 @@ impl fmt::Display for Blind {
             Blind::NothingShared => {
                 f.write_str("No transaction read or overwrote what another wrote, so no anomaly could show")
             }
-            Blind::Windows(count) => write!(
-                f,
-                "The history was checked in {} windows; dependencies between windows were not checked",
-                grouped(*count)
-            ),
         }
     }
 }

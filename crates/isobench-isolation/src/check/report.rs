@@ -182,9 +182,6 @@ pub enum Blind {
     NoInstants,
     /// No transaction read or overwrote a write of another, so no anomaly could show.
     NothingShared,
-    /// The history was checked in this many consecutive windows, so dependencies between windows
-    /// were not checked.
-    Windows(u64),
 }
 
 /// The conclusion about the level.
@@ -223,13 +220,13 @@ pub struct Report {
 }
 
 /// True if the promise was kept, after checking orders up to `most`.
-pub(crate) fn kept(findings: &[Finding], most: Order, promised: Guarantee) -> Option<bool> {
+pub(super) fn kept(findings: &[Finding], most: Order, promised: Guarantee) -> Option<bool> {
     let contradicted = findings.iter().any(|finding| finding.contradicts(promised));
     if contradicted { Some(false) } else { (promised.order <= most).then_some(true) }
 }
 
 /// The doubt about a history in which nothing happened.
-pub(crate) fn nothing_checked(examined: &Examined) -> Option<Doubt> {
+pub(super) fn nothing_checked(examined: &Examined) -> Option<Doubt> {
     let nothing = examined.committed + examined.proved_committed == 0 || examined.operations == 0;
     nothing.then(|| Doubt { kind: DoubtKind::NothingChecked, count: 1, example: String::new() })
 }
@@ -253,7 +250,7 @@ impl Report {
 
 impl Verdict {
     /// Withholds the verdict for these reasons.
-    pub(crate) fn withheld(self, doubts: Vec<Doubt>) -> Verdict {
+    pub(super) fn withheld(self, doubts: Vec<Doubt>) -> Verdict {
         if doubts.is_empty() {
             return self;
         }

@@ -52,8 +52,9 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Indexes the first `transactions` of a history.
-    pub(super) fn new(history: &History, transactions: u32) -> Rows {
+    /// Indexes a history.
+    pub(super) fn new(history: &History) -> Rows {
+        let transactions = u32::try_from(history.transactions().len()).unwrap_or(u32::MAX);
         let mut numbers: FxHashMap<Row, u32> = FxHashMap::default();
         let mut all = Vec::new();
         let mut counts: Vec<usize> = Vec::new();
@@ -99,8 +100,8 @@ impl Rows {
         self.all[number as usize]
     }
 
-    pub(super) fn number(&self, operation: &Operation<'_>) -> Option<u32> {
-        self.numbers.get(&Row::of(operation)).copied()
+    pub(super) fn number(&self, row: &Row) -> Option<u32> {
+        self.numbers.get(row).copied()
     }
 
     /// The operations on a row; those of one transaction are consecutive, in its order.

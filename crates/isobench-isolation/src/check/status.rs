@@ -8,8 +8,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::dependencies::Node;
-use super::rows::Rows;
-use crate::history::{History, Operation, TransactionOutcome};
+use super::parts::{Source, only_rows};
+use super::rows::{Row, Rows};
+use crate::history::{History, Operation, Transaction, TransactionOutcome};
 
 /// The commit status of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,35 +35,38 @@ pub(super) struct CommitStatuses {
     pub(super) only_read: FxHashSet<Node>,
 }
 
-/// Determines the status of the first `transactions`; `whole` is true if the history has all
-/// transactions and all their operations.
-pub(super) fn commit_statuses(
-    history: &History,
-    rows: &Rows,
-    transactions: u32,
-    whole: bool,
-) -> CommitStatuses {
-    let status: Vec<CommitStatus> = history.transactions()[..transactions as usize]
-        .iter()
-        .map(|transaction| match transaction.outcome {
-            TransactionOutcome::Committed => CommitStatus::Committed,
-            TransactionOutcome::Aborted => CommitStatus::Aborted,
-            TransactionOutcome::Unknown => CommitStatus::Unsure,
-        })
-        .collect();
-    let unsure: Vec<Node> =
-        (0..transactions).filter(|t| status[*t as usize] == CommitStatus::Unsure).collect();
-    if unsure.is_empty() {
-        return CommitStatuses { status, proved: 0, only_read: FxHashSet::default() };
+/// Determines the status of all transactions; `whole` is true if the history has all transactions
+/// and all their operations.
+pub(super) fn commit_statuses<S: Source>(source: &S, whole: bool) -> Result<CommitStatuses, S::Error> {
+    let reported = |transaction: &Transaction| match transaction.outcome {
+        TransactionOutcome::Committed => CommitStatus::Committed,
+        TransactionOutcome::Aborted => CommitStatus::Aborted,
+        TransactionOutcome::Unknown => CommitStatus::Unsure,
+    };
+    let transactions = &source.frame().transactions()[..source.transactions() as usize];
+    let mut status: Vec<CommitStatus> = transactions.iter().map(reported).collect();
+    let mut statuses = CommitStatuses { status: Vec::new(), proved: 0, only_read: FxHashSet::default() };
+    if !source.unsure_rows().is_empty() {
+        // Only operations on rows that they wrote can prove anything of them.
+        let (history, nodes) = only_rows(source, source.unsure_rows())?;
+        let local: Vec<CommitStatus> = history.transactions().iter().map(reported).collect();
+        let unsure: Vec<Node> =
+            (0..).zip(&local).filter(|(_, s)| **s == CommitStatus::Unsure).map(|(node, _)| node).collect();
+        let rows = Rows::new(&history);
+        let mut proof = Proof::new(&history, &rows, local, &unsure);
+        proof.whole = whole;
+        proof.examine_all();
+        for node in unsure.into_iter().filter(|node| proof.status[*node as usize] == CommitStatus::Committed)
+        {
+            let all = nodes[node as usize];
+            status[all as usize] = CommitStatus::Committed;
+            statuses.proved += 1;
+            if !proof.firm.contains(&node) {
+                statuses.only_read.insert(all);
+            }
+        }
     }
-    let mut proof = Proof::new(history, rows, status, &unsure);
-    proof.whole = whole;
-    proof.examine_all();
-    let Proof { status, firm, .. } = proof;
-    let proved: Vec<Node> =
-        unsure.into_iter().filter(|node| status[*node as usize] == CommitStatus::Committed).collect();
-    let only_read = proved.iter().copied().filter(|node| !firm.contains(node)).collect();
-    CommitStatuses { status, proved: proved.len() as u64, only_read }
+    Ok(CommitStatuses { status, ..statuses })
 }
 
 struct Candidate {
@@ -117,7 +121,7 @@ impl<'a> Proof<'a> {
 
     /// Records the writes of a transaction of unknown outcome.
     fn suspect(&mut self, transaction: Node, operation: &Operation<'_>) {
-        let Some(row) = self.rows.number(operation) else { return };
+        let Some(row) = self.rows.number(&Row::of(operation)) else { return };
         let mut known = None;
         let name = match *operation {
             Operation::Write { version, .. } => {
@@ -164,12 +168,12 @@ impl<'a> Proof<'a> {
         while let Some(transaction) = self.proved.pop() {
             let firm = self.firm.contains(&transaction);
             for operation in self.history.operations(transaction as usize) {
-                if let Some(row) = rows.number(&operation) {
+                if let Some(row) = rows.number(&Row::of(&operation)) {
                     self.settle(row, transaction, &operation);
                 }
             }
             for operation in self.history.operations(transaction as usize) {
-                if let Some(row) = rows.number(&operation) {
+                if let Some(row) = rows.number(&Row::of(&operation)) {
                     self.examine(row, &operation, firm);
                 }
             }

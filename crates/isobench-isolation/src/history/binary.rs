@@ -17,12 +17,10 @@
 pub(crate) mod decode;
 pub(crate) mod encode;
 mod reader;
-mod windows;
 mod write;
 
 pub use encode::Encoder;
 pub use reader::{Reader, read, read_lenient};
-pub use windows::Windows;
 pub use write::write;
 
 use super::{Kind, Provenance, Record};
@@ -149,5 +147,3 @@ fn chunk_checksum(head: &[u8], body: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(super) use tests::file as sample_file;

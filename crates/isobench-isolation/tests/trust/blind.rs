@@ -1,9 +1,11 @@
 //! The limits of a check must be reported: each one in a history that has it, and in one that
 //! doesn't.
 
-use isobench_isolation::check::{Blind, Options, Report, check, render};
+use isobench_isolation::check::{Blind, Options, Report, render};
 use isobench_isolation::history::text;
 use isobench_isolation::{Guarantee, Model};
+
+use crate::pieces::check;
 
 /// A history and the limits of its check.
 const ROWS: [(&str, &[Blind]); 11] = [

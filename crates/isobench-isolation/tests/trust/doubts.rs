@@ -1,12 +1,9 @@
 //! Reasons for withholding a verdict: each doubt in a history that has it, and in a similar one
 //! without doubts.
 
-use std::convert::Infallible;
-
 use isobench_isolation::Guarantee;
-use isobench_isolation::check::{Blind, DoubtKind, Options, Report, check};
-use isobench_isolation::history::{text, windows};
-use isobench_isolation::windows::check_windows;
+use isobench_isolation::check::{Blind, DoubtKind, Options, Report};
+use isobench_isolation::history::text;
 
 fn asked(vouched: bool) -> Options {
     Options {
@@ -25,6 +22,8 @@ fn kinds(report: &Report) -> Vec<DoubtKind> {
 }
 
 use DoubtKind::{Assumed, Counter, NotUnique, NothingChecked, Unexplained};
+
+use crate::pieces::check;
 
 /// A history, the doubts that withhold its verdict if it isn't vouched for, and whether it
 /// otherwise keeps the promise of serializability.
@@ -110,21 +109,4 @@ fn an_assumption_is_said() {
         assert_eq!(kinds(&checked(history, false)), [Unexplained]);
     }
     assert!(assumed("T1 1..2: r x = 7\nT2 5..6: w x = 1").is_some());
-}
-
-/// Versions of other windows aren't missing, but a contradiction in any window is a doubt.
-#[test]
-fn windows_doubt_what_they_see() {
-    let report = |history: &str, size: usize| {
-        let history = text::parse(history).expect("parses");
-        let windows = windows(&history, size).map(Ok::<_, Infallible>);
-        let Ok((_, report)) = check_windows(windows, history.dropped(), &asked(false));
-        report
-    };
-    let across = "T1 1..2: w x = v1\nT2 3..4: r x = v1\nT3 5..6: r x = v1\nT4 7..8 aborted: w x = v2";
-    assert_eq!((kinds(&report(across, 1)), report(across, 1).verdict.kept), (vec![], Some(true)));
-    assert_eq!(kinds(&report("T1: w x = 1\nT2: w x = 1\nT3: r x = 1", 2)), [NotUnique]);
-    assert_eq!(kinds(&report("T1 aborted: w x = 1\nT2 aborted: w x = 2", 1)), [NothingChecked]);
-    assert_eq!(kinds(&report("", 1)), [NothingChecked]);
-    assert_eq!(kinds(&report("T1: w x = 1\nT2: r x = 2", 9)), [Unexplained]);
 }

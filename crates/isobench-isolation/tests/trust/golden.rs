@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use isobench_isolation::check::{Options, check, graph, render};
+use isobench_isolation::check::{Options, graph, render};
 use isobench_isolation::history::text;
 use isobench_isolation::{Anomaly, Order};
 use isobench_testkit::golden::difference;
 
 use crate::naive::Case;
 use crate::oracle::wrong_verdict;
+use crate::pieces::check;
 use crate::witness;
 
 /// A history's name, its anomalies, and the strongest guarantees that it doesn't contradict.

@@ -6,6 +6,7 @@
 //! | `simulated` | a simulated database that implements each level is never accused; planted defects are caught |
 //! | `observed` | logs of what a simulated PostgreSQL's answers show prove nothing false; see the file |
 //! | `golden` | each anomaly in a history, and a similar one without it; the examples of the literature |
+//! | `pieces` | all of them are checked in pieces and at once, with the same results |
 //! | `published` | histories of the literature and of other checkers, with their labels |
 //! | `doubts` | the verdict is withheld if the history is more likely wrong than the database |
 //! | `mutated` | incomplete or wrong histories accuse no database |
@@ -24,6 +25,7 @@ mod mutated;
 mod naive;
 mod observed;
 mod oracle;
+mod pieces;
 mod published;
 mod random;
 mod search;

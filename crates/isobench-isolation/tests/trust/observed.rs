@@ -23,11 +23,12 @@ mod omission;
 mod scripts;
 mod truth;
 
-use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::text;
 use isobench_isolation::{Guarantee, History, Model, Order};
 
 use crate::naive::judge::guarantees;
+use crate::pieces::check;
 use crate::seeds;
 use clients::RunSettings;
 use database::Level;

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::{Operation, Transaction, TransactionOutcome, Version};
 use isobench_isolation::{Guarantee, History, Model, Order};
 
 use crate::counts::wrong_count;
 use crate::naive::Case;
 use crate::naive::judge::{Judgement, guarantees};
+use crate::pieces::check;
 use crate::random::{self, Kind};
 use crate::{search, seeds, shrink, witness};
 

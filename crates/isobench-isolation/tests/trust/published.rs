@@ -14,11 +14,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::text;
 use isobench_isolation::{Guarantee, History};
 
 use crate::naive::Case;
+use crate::pieces::check;
 use crate::{oracle, witness};
 
 /// A labelled history.

@@ -7,13 +7,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::elle::{Notation, write};
 use isobench_isolation::history::{Draft, Key, Operation, TransactionOutcome};
 use isobench_isolation::{Anomaly, Guarantee, History, Model, Order};
 
 use crate::naive::Case;
 use crate::naive::judge::guarantees;
+use crate::pieces::check;
 use crate::random::{self, Kind};
 use crate::{published, seeds};
 

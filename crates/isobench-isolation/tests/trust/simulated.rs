@@ -15,13 +15,14 @@ mod defect;
 mod dependencies;
 mod stripped;
 
-use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::text;
 use isobench_isolation::{Guarantee, History, Model, Order};
 
 use crate::naive::Case;
 use crate::naive::closure::Decision;
 use crate::naive::judge::guarantees;
+use crate::pieces::check;
 use crate::{seeds, witness};
 use clients::{SimulationSettings, Workload};
 use database::Level;

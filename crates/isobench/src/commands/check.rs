@@ -4,22 +4,22 @@
 
 mod input;
 
-use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use isobench_isolation::check::{self, Report, check as check_history, graph, render};
+use isobench_isolation::check::{
+    self, CheckedRecording, Report, check as check_history, check_recording, graph, render,
+};
 use isobench_isolation::history::elle::Unwritable;
-use isobench_isolation::windows::check_windows;
 use isobench_isolation::{Finding, History, history};
 use isobench_report::Verdict;
 use serde::Serialize;
 
 use crate::options::{CheckOptions, Conversion};
 use crate::output::{self, is_stream, shown};
-use input::{Input, Opened};
+use input::{Input, Opened, failure};
 use isobench_comparison::{Failure, Outcome};
 
 /// Checks each file, and prints the reports.
@@ -54,7 +54,7 @@ pub fn check(options: &CheckOptions) -> Outcome {
         if let Some(doubt) = checked.report.verdict.withheld.first() {
             withheld.push(format!("{}: {doubt}", shown(path)));
         }
-        results.push(checked.into_result(path, options));
+        results.push(checked.into_result(path));
     }
     if let Some(path) = &options.json {
         let document = Document { format: "isobench/check", format_version: 1, histories: results };
@@ -123,20 +123,16 @@ fn carry_out(input: Input, options: &CheckOptions) -> Outcome<Checked> {
         convert(history, conversion)?;
     }
     let began = Instant::now();
-    let (witnesses, report) = match (opened, options.window) {
-        (Opened::Windows(windows), _) => {
-            let dropped = windows.dropped();
-            let checked = check_windows(*windows, dropped, &ask);
-            checked.map_err(|error| Failure::setup(format!("{name}: {error}")))?
+    let (witnesses, report, problem) = match opened {
+        Opened::Recording(recording) => {
+            let checked = check_recording(recording, options.partial, &ask);
+            let CheckedRecording { report, witnesses, problem } =
+                checked.map_err(|error| failure(&name, &error, options))?;
+            (witnesses, report, problem.map(|problem| problem.to_string()))
         }
-        (Opened::Whole(history), Some(size)) => {
-            let windows = history::windows(&history, size).map(Ok::<_, Infallible>);
-            let Ok(checked) = check_windows(windows, history.dropped(), &ask);
-            checked
-        }
-        (Opened::Whole(history), None) => {
+        Opened::Whole(history) => {
             let report = check_history(&history, &ask);
-            (history, report)
+            (history, report, problem)
         }
     };
     Ok(Checked { format, report, witnesses, problem, took: began.elapsed() })
@@ -199,19 +195,17 @@ struct FileResult {
     file: PathBuf,
     history_format: &'static str,
     dropped: u64,
-    window: Option<usize>,
     verdict: Verdict,
 }
 
 impl Checked {
-    fn into_result(self, path: &Path, options: &CheckOptions) -> FileResult {
+    fn into_result(self, path: &Path) -> FileResult {
         let mut verdict = Verdict::new(&self.witnesses, &self.report, self.took);
         verdict.blind.extend(self.problem);
         FileResult {
             file: path.to_owned(),
             history_format: self.format.name(),
             dropped: self.witnesses.dropped(),
-            window: options.window,
             verdict,
         }
     }

@@ -8,8 +8,6 @@ mod consent;
 mod files;
 mod saving;
 
-use std::num::NonZeroUsize;
-
 use isobench_comparison::{
     Design, Failure, Judgements, Judging, NOT_EMBEDDED, Outcome, Surroundings, Target, compare as measure,
     now,
@@ -162,7 +160,7 @@ fn prepare(design: &mut Design, targets: &mut [Target], agreed: bool, control: &
 /// Returns the settings for checking histories, if the scripts produce any.
 fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Outcome<Option<Judging>> {
     let observed = design.is_recorded(database) && !options.no_verdict;
-    if !observed && (options.history.is_some() || options.window.is_some()) {
+    if !observed && options.history.is_some() {
         let names: Vec<String> =
             design.workloads.iter().map(|sources| format!("workload {}", sources.name())).collect();
         return Err(Failure::setup(format!(
@@ -170,8 +168,7 @@ fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Ou
             names.join(", ")
         )));
     }
-    Ok(observed
-        .then(|| Judging { folder: options.history.clone(), window: options.window.map(NonZeroUsize::get) }))
+    Ok(observed.then(|| Judging { folder: options.history.clone() }))
 }
 
 impl Results {

@@ -23,10 +23,6 @@ pub struct CheckOptions {
     /// Which orders must be respected: data, also session (each client's own), also real-time
     #[arg(long, value_name = "ORDER", default_value = "real-time", value_parser = order)]
     pub order: Order,
-    /// Check this many transactions at a time: bounds memory, sees no dependency from one window to
-    /// another
-    #[arg(long, value_name = "NUM", value_parser = window)]
-    pub window: Option<usize>,
     /// Of a recording that isn't whole, check what there is
     #[arg(long)]
     pub partial: bool,
@@ -45,7 +41,7 @@ pub struct CheckOptions {
     #[arg(long, value_name = "FOLDER")]
     pub svg: Option<PathBuf>,
     /// Also write the history to a file in another format; - is standard output
-    #[arg(long, value_name = "FORMAT:FILE", value_parser = conversion, conflicts_with = "window")]
+    #[arg(long, value_name = "FORMAT:FILE", value_parser = conversion)]
     pub convert: Option<Conversion>,
     /// Print help
     #[arg(short = '?', action = ArgAction::Help, hide = true)]
@@ -88,10 +84,6 @@ fn order(text: &str) -> Result<Order, String> {
     let words = text.to_lowercase().replace(['-', '_'], " ");
     let known = Order::ALL.into_iter().find(|order| order.name() == words);
     known.ok_or_else(|| "use data, session or real-time".to_owned())
-}
-
-fn window(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|size| *size > 0).ok_or_else(|| "use a number of transactions".to_owned())
 }
 
 fn conversion(text: &str) -> Result<Conversion, String> {

@@ -1,7 +1,6 @@
 //! Options of `isobench compare`, except for those that are also keys of a plan file
 //! (`isobench_plan`).
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
@@ -68,11 +67,8 @@ pub struct CompareOptions {
     /// Write the recorded histories into this folder, a file for each cell and round
     #[arg(long, value_name = "FOLDER", help_heading = OUTPUT)]
     pub history: Option<PathBuf>,
-    /// Check the history in windows of this many transactions, so that memory stays bounded
-    #[arg(long, value_name = "NUM", help_heading = EXPERT, hide_short_help = true)]
-    pub window: Option<NonZeroUsize>,
     /// Record and check no history, and send every statement as written
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, conflicts_with_all = ["history", "window"])]
+    #[arg(long, help_heading = EXPERT, hide_short_help = true, conflicts_with = "history")]
     pub no_verdict: bool,
     /// On a server that isn't embedded: leave schema isobench behind
     #[arg(long, help_heading = EXPERT, hide_short_help = true)]

@@ -40,7 +40,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// A history without transactions, with the tables and the provenance of this one.
-    pub(super) fn blank(&self) -> History {
+    pub(crate) fn blank(&self) -> History {
         self.blank.blank()
     }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_isolation::check::{Options, Report, check};
+use isobench_isolation::check::{Options, Report};
 use isobench_isolation::history::{Draft, Key, Operation, Provenance, TransactionOutcome, Version, text};
 use isobench_isolation::{History, Model};
 
@@ -13,6 +13,7 @@ use super::database::Level;
 use super::{contradicts, defect};
 use crate::naive::Case;
 use crate::naive::judge::guarantees;
+use crate::pieces::check;
 use crate::{seeds, witness};
 
 /// The history with other versions. Writes that make the version that their transaction has already

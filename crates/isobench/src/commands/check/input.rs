@@ -1,12 +1,12 @@
-//! Opens a history: detects its format, and reads it as a whole or in windows.
+//! Opens a history: detects its format, and reads it unless it is a recording to be checked while
+//! it is read.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
-use std::sync::Arc;
 
 use isobench_isolation::History;
-use isobench_isolation::history::binary::{self, Windows};
+use isobench_isolation::history::binary;
 use isobench_isolation::history::{Format, FormatError, beginning};
 
 use crate::options::{CheckOptions, Found};
@@ -23,10 +23,10 @@ pub struct Input {
     pub problem: Option<String>,
 }
 
-/// The part of it that is in memory.
+/// A history in memory, or a recording of which only the start has been read.
 pub enum Opened {
     Whole(History),
-    Windows(Box<Windows<Box<dyn Read>>>),
+    Recording(Box<dyn Read>),
 }
 
 impl Input {
@@ -36,32 +36,30 @@ impl Input {
     /// It can't be read, or isn't a history.
     pub fn open(path: &Path, options: &CheckOptions) -> Outcome<Input> {
         let name = shown(path);
-        let failure = |error: FormatError| {
-            let hint = match error {
-                FormatError::Truncated(_) | FormatError::Damaged(_) if !options.partial => {
-                    "; of a recording, --partial checks what comes before"
-                }
-                _ => "",
-            };
-            Failure::setup(format!("{name}: {error}{hint}"))
-        };
+        let failure = |error: FormatError| failure(&name, &error, options);
         let mut input = reader(path).map_err(|error| failure(error.into()))?;
         let start = beginning(&mut input).map_err(|error| failure(error.into()))?;
         let format = find(&start, options.format).map_err(|why| Failure::setup(format!("{name}: {why}")))?;
         let input = Cursor::new(start).chain(input);
-        let (opened, problem) = match options.window {
-            Some(size) if format == Format::Binary => {
-                let windows = windows(path, input, size, options.partial).map_err(failure)?;
-                let problem = windows.problem().map(ToString::to_string);
-                (Opened::Windows(Box::new(windows)), problem)
-            }
-            _ => {
-                let (history, problem) = whole(format, input, options.partial).map_err(failure)?;
-                (Opened::Whole(history), problem)
-            }
+        let (opened, problem) = if format == Format::Binary && options.convert.is_none() {
+            (Opened::Recording(Box::new(BufReader::with_capacity(1 << 16, input))), None)
+        } else {
+            let (history, problem) = whole(format, input, options.partial).map_err(failure)?;
+            (Opened::Whole(history), problem)
         };
         Ok(Input { name, format, opened, problem })
     }
+}
+
+/// The failure to read a history.
+pub fn failure(name: &str, error: &FormatError, options: &CheckOptions) -> Failure {
+    let hint = match error {
+        FormatError::Truncated(_) | FormatError::Damaged(_) if !options.partial => {
+            "; of a recording, --partial checks what comes before"
+        }
+        _ => "",
+    };
+    Failure::setup(format!("{name}: {error}{hint}"))
 }
 
 fn reader(path: &Path) -> io::Result<Box<dyn Read>> {
@@ -88,25 +86,4 @@ fn whole(format: Format, input: impl Read, partial: bool) -> Result<(History, Op
         return Ok((history, problem.map(|problem| problem.to_string())));
     }
     Ok((format.read(input)?, None))
-}
-
-/// Reads in windows, which takes two passes: over the file, or over a copy of the input if it is a
-/// pipe.
-fn windows(
-    path: &Path,
-    mut input: impl Read,
-    size: usize,
-    partial: bool,
-) -> Result<Windows<Box<dyn Read>>, FormatError> {
-    if !is_stream(path) && fs::metadata(path)?.is_file() {
-        let open = || -> Result<Box<dyn Read>, FormatError> {
-            Ok(Box::new(BufReader::with_capacity(1 << 16, File::open(path)?)))
-        };
-        return Windows::new(open, size, partial);
-    }
-    let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes)?;
-    let bytes: Arc<[u8]> = bytes.into();
-    let open = || -> Result<Box<dyn Read>, FormatError> { Ok(Box::new(Cursor::new(Arc::clone(&bytes)))) };
-    Windows::new(open, size, partial)
 }
