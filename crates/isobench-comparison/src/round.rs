@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use isobench_report::{ClientLoad, Conflict, EventLoop, Round, Series};
+use isobench_report::{ClientLoad, Conflict, Round, Series, UsedEventLoop};
 use isobench_runner::{ConflictCount, Job, RunOutcome};
 use isobench_stats::LatencyHistogram;
 use rustix::time::{ClockId, clock_gettime};
@@ -42,7 +42,7 @@ pub fn round(
     round.event_loop = run
         .event_loop
         .as_ref()
-        .map(|chosen| EventLoop { name: chosen.event_loop.to_string(), reason: chosen.reason.clone() });
+        .map(|chosen| UsedEventLoop { name: chosen.event_loop.to_string(), reason: chosen.reason.clone() });
     round.series = run.series.as_ref().map(series);
     if let Err(error) = run.check() {
         // A defect of isobench: the round is kept for debugging, but excluded from the results.

@@ -9,7 +9,7 @@ use isobench_stats::{Attempts, LatencyHistogram, Ledger, LedgerError, TimeLedger
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClientLoad, EventLoop, Latency, Series, ServerSide, Turns, Verdict};
+use super::{ClientLoad, Latency, Series, ServerSide, Turns, UsedEventLoop, Verdict};
 use crate::numbers::finite;
 
 /// Attempts that ended with the same conflict.
@@ -199,7 +199,7 @@ pub struct Round {
     pub client: Option<ClientLoad>,
     /// How the measuring program waited for its connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub event_loop: Option<EventLoop>,
+    pub event_loop: Option<UsedEventLoop>,
     /// The server's own statistics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerSide>,

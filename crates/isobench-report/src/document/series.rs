@@ -43,7 +43,7 @@ pub struct Turns {
 
 /// How the workers waited for their connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct EventLoop {
+pub struct UsedEventLoop {
     /// `epoll` or `io_uring`.
     pub name: String,
     /// Why it wasn't `io_uring`, if the choice was left to isobench.
@@ -51,7 +51,7 @@ pub struct EventLoop {
     pub reason: Option<String>,
 }
 
-impl fmt::Display for EventLoop {
+impl fmt::Display for UsedEventLoop {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
             Some(reason) => write!(formatter, "{}, because {reason}", self.name),
