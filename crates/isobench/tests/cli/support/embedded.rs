@@ -26,17 +26,23 @@ fn data(scene: &Scene) -> Option<PathBuf> {
 /// Waits until transactions have been committed, and returns a connection to the server.
 pub fn wait_for_work(scene: &Scene) -> Connection {
     let mut connection = connect(scene);
-    wait_for_rows(&mut connection, "pgbench_history");
+    // Where cells take turns, tables are in schemas of their own.
+    let tables = ["pgbench_history", "isobench_1.pgbench_history"];
+    wait_for("committed transactions", || {
+        tables.iter().any(|table| has_rows(&mut connection, table)).then_some(())
+    });
     connection
 }
 
 /// Waits until a table has more than a few rows.
 pub fn wait_for_rows(connection: &mut Connection, table: &str) {
+    wait_for("committed transactions", || has_rows(connection, table).then_some(()));
+}
+
+fn has_rows(connection: &mut Connection, table: &str) -> bool {
     let query = format!("select count(*) > 10 from {table}");
-    wait_for("committed transactions", || {
-        // The table may not exist yet.
-        (connection.value(&query).ok()??.as_str() == "t").then_some(())
-    });
+    // The table may not exist yet.
+    connection.value(&query).is_ok_and(|found| found.as_deref() == Some("t"))
 }
 
 /// Kills the server's main process, as the system does when memory runs out.
