@@ -292,6 +292,12 @@ impl<'a> Comparison<'a> {
                 Some(why) => reasons.push(why),
             }
         }
+        if !self.groups.is_empty() && !self.measurer.targets.iter().all(Target::is_embedded) {
+            self.listener.say(
+                "cells take turns, so each has a schema of its own: isobench_1 and so on, made for this run and removed \
+                 like isobench",
+            );
+        }
         for why in reasons {
             self.warn(&format!(
                 "cells that could take turns are measured one after the other, each in one piece: {why}"

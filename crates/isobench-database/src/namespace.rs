@@ -205,7 +205,8 @@ impl Namespace {
         };
         if leftover {
             namespace.made.push(name.to_owned());
-            for number in 1.. {
+            let rooms = 1..if kind == NamespaceKind::Schema { usize::MAX } else { 1 };
+            for number in rooms {
                 match namespace.mark_of(&room_name(number))?.as_deref() {
                     None => break,
                     Some(MARK) => namespace.made.push(room_name(number)),

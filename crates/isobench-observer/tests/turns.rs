@@ -201,7 +201,7 @@ fn samples_show_the_sessions_of_the_part_at_its_own_time() {
     for cell in cells {
         let measured = measured[cell.part.0];
         let (observed, _) = cell.finish(&observer);
-        assert!(observed.at_s.len() >= 3, "{observed:?}");
+        assert!(!observed.at_s.is_empty(), "{observed:?}");
         assert!(
             observed.at_s.is_sorted() && observed.at_s.iter().all(|at_s| *at_s < measured),
             "{measured}: {observed:?}"

@@ -31,10 +31,11 @@ fn check_document(scene: &Scene) {
     let document = document::read(scene, "out.json");
     assert_eq!(document["complete"], false);
     let rounds: Vec<_> = rounds(&document).collect();
-    assert_eq!(rounds.len(), 1);
-    assert_eq!(rounds[0]["complete"], false);
-    assert!(count(rounds[0], "/transactions/committed") > 10);
-    for invariant in rounds[0]["invariants"].as_array().expect("invariants") {
+    // Of cells that take turns all have started but the last ones.
+    assert!((1..=2).contains(&rounds.len()));
+    assert!(rounds.iter().all(|round| round["complete"] == false));
+    assert!(rounds.iter().any(|round| count(round, "/transactions/committed") > 10));
+    for invariant in rounds.iter().flat_map(|round| round["invariants"].as_array().expect("invariants")) {
         assert_eq!(invariant["held"], true, "the server is well, so it can be asked: {invariant:#}");
     }
 }
@@ -104,7 +105,7 @@ fn a_schema_is_removed() {
     let before = database.inventory();
     for signal in [Signal::INT, Signal::TERM] {
         let running = Running::start(&mut database.isobench(&scene, &words(COMPARE)));
-        embedded::wait_for_rows(&mut database.connect(), "isobench.pgbench_history");
+        embedded::wait_for_rows(&mut database.connect(), "isobench_1.pgbench_history");
         running.signal(signal);
         running.finish().expect(2);
         check_document(&scene);

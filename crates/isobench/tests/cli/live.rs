@@ -8,8 +8,7 @@ use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 use crate::support::terminal::Terminal;
 
-const COMPARE: &str =
-    "compare -w tpcb-like --levels rc,rr --clients 4 --warmup 0 --no-save --server-setting fsync=off";
+const COMPARE: &str = "compare -w tpcb-like --levels rc,rr --clients 4 --warmup 0 --no-save --slice 0 --server-setting fsync=off";
 
 /// The characters of the progress bar.
 const BAR: [char; 2] = ['█', '░'];
@@ -46,6 +45,25 @@ fn a_running_cell_is_shown_and_removed() {
     ]);
     terminal.wait_for(&["3/4"]);
     let finished = running.finish().expect(0).prints(&["read committed", "repeatable read"]);
+    assert_clean(&terminal, &finished);
+    scene.assert_clean();
+}
+
+#[test]
+fn cells_that_take_turns_are_shown_together() {
+    let Some(scene) = Scene::with_server("cells_that_take_turns_are_shown_together") else { return };
+    let terminal = Terminal::new(24, 100);
+    let options = format!("{} --rounds 2 --time 0.6 --live", COMPARE.replace("--slice 0", "--slice 0.1"));
+    let running = Running::start_on(scene.isobench(&words(&options)).env("TERM", "xterm"), terminal.end());
+    terminal.wait_for(&[
+        "0/4",
+        "round 1/2, 2 cells in turns",
+        "read committed, 4 clients",
+        "tps,",
+        "% conflicts",
+    ]);
+    terminal.wait_for(&["2/4", "round 2/2, 2 cells in turns", "so far:"]);
+    let finished = running.finish().expect(0).prints(&["2 rounds of 0.6 s in turns of 0.1 s"]);
     assert_clean(&terminal, &finished);
     scene.assert_clean();
 }

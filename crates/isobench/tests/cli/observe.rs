@@ -78,7 +78,7 @@ fn on_a_named_server_nothing_is_run_and_nothing_is_left() {
     let rows = "select string_agg(s::text || xmin || xmax, ' ') from shop.stock s";
     let before = (database.inventory(), database.value(rows));
     let finished = database.run(&scene, &["observe", "-f", "a.sql", "--schema", "shop"]).expect(0);
-    let finished = finished.prints(&["  writes    shop.stock, key (item)"]);
+    let finished = finished.prints(&["  writes    stock, key (item)"]);
     assert!(!finished.stderr.contains("schema isobench"), "{}", finished.stderr);
     database.run(&scene, &["observe", "-w", "registers", "-w", "tpcb-like"]).expect(0).prints(&[
         "registers",
