@@ -178,6 +178,10 @@ impl<'a> CellMeasurer<'a> {
 
     /// Notes the size of a cell's tables, which are there in their starting state.
     pub(crate) fn note_size(&mut self, cell: &CellPlan, site: &Site) {
+        if self.design.slice.is_zero() || self.design.time().is_none() {
+            // Nobody will ask.
+            return;
+        }
         let work = &self.design.works[cell.work];
         let bytes = site.relations().iter().map(|relation| relation.bytes).sum::<u64>();
         self.sizes.insert((cell.server, work.workload), (bytes, work.scale));

@@ -64,7 +64,14 @@ fn turns(document: &Document) -> String {
     let ends = lengths.map(|turns| (turns.length_s, turns.length_s));
     match ends.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))) {
         None => String::new(),
-        Some((least, most)) if short(least) == short(most) => format!(" in turns of {} s", short(least)),
-        Some((least, most)) => format!(" in turns of {} to {} s", short(least), short(most)),
+        Some((least, most)) if milliseconds(least) == milliseconds(most) => {
+            format!(" in turns of {} s", milliseconds(least))
+        }
+        Some((least, most)) => format!(" in turns of {} to {} s", milliseconds(least), milliseconds(most)),
     }
+}
+
+/// Seconds, to the millisecond.
+fn milliseconds(seconds: f64) -> String {
+    given((seconds * 1e3).round() / 1e3)
 }
