@@ -18,7 +18,7 @@ fn example() -> [String; 2] {
 fn compared(scene: &Scene, [script, tables]: [&str; 2]) -> (String, serde_json::Value) {
     scene.write("transfer.sql", script);
     scene.write("tables.sql", tables);
-    let line = "compare --workload transfer.sql --setup tables.sql --levels rr,ser -c 8 --rounds 1 --time 1 \
+    let line = "compare --workload transfer.sql --setup tables.sql --levels rr,ser -c 8 --rounds 1 --time 1 --slice 0 \
         --warmup 0.1 --server-setting fsync=off --json out.json";
     let text = scene.run(&words(line)).expect(0).stdout;
     // However wide the terminal is.
