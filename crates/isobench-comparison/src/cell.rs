@@ -51,8 +51,9 @@ pub struct CellMeasurer<'a> {
     made: BTreeSet<(usize, usize)>,
     /// Tables on which scripts were tried, kept for a sole cell whose setup can't be repeated.
     kept: Option<Prepared>,
-    /// What the catalogs say, by server and work; `None` if rows aren't observed there.
-    catalogs: BTreeMap<(usize, usize), Option<Catalog>>,
+    /// What the catalogs say, by server, work and room, whose schema they name; `None` if rows
+    /// aren't observed there.
+    catalogs: BTreeMap<(usize, usize, usize), Option<Catalog>>,
     /// The size of the tables of each workload on each server, in bytes, and at which scale.
     sizes: BTreeMap<(usize, usize), (u64, u32)>,
     /// Why rows of a work aren't observed, although they could be.
@@ -70,6 +71,8 @@ struct Seat {
 pub struct Prepared {
     /// Where they are.
     pub site: Site,
+    /// The number of that room.
+    room: usize,
     /// Their state.
     pub ready: Ready,
 }
@@ -144,8 +147,8 @@ impl<'a> CellMeasurer<'a> {
         self.control.patience().set_limited(known);
         let ready = work.tables.prepare(&seat.site, builtin, &mut seat.loaded);
         self.control.patience().set_limited(true);
-        let prepared = Prepared { site: seat.site.clone(), ready: ready? };
-        self.learn_catalog(cell, &prepared.site);
+        let prepared = Prepared { site: seat.site.clone(), room, ready: ready? };
+        self.learn_catalog(cell, &prepared);
         Ok(prepared)
     }
 
@@ -196,11 +199,11 @@ impl<'a> CellMeasurer<'a> {
     }
 
     /// Reads the catalogs for a work whose tables are ready, unless that was done.
-    fn learn_catalog(&mut self, cell: &CellPlan, site: &Site) {
-        let place = (cell.server, cell.work);
+    fn learn_catalog(&mut self, cell: &CellPlan, prepared: &Prepared) {
+        let place = (cell.server, cell.work, prepared.room);
         let wanted = self.judging.is_some() && self.design.plan.observe().shows_rows();
         if wanted && !self.catalogs.contains_key(&place) {
-            let catalog = match catalog(site) {
+            let catalog = match catalog(&prepared.site) {
                 Ok(catalog) => catalog,
                 Err(failure) => {
                     self.prevent(cell, format!("the server's catalogs can't be read: {failure}"));
@@ -212,9 +215,15 @@ impl<'a> CellMeasurer<'a> {
     }
 
     /// Decides how a cell's transactions are recorded, and prepares its scripts for it.
-    pub(crate) fn recorded(&self, cell: &CellPlan, spec: &RunSpec, workload: &mut RunWorkload) -> Recorded {
-        let place = (cell.server, cell.work);
-        let catalog = self.catalogs.get(&place).filter(|_| !self.prevented.contains_key(&place));
+    pub(crate) fn recorded(
+        &self,
+        cell: &CellPlan,
+        room: usize,
+        spec: &RunSpec,
+        workload: &mut RunWorkload,
+    ) -> Recorded {
+        let prevented = self.prevented.contains_key(&(cell.server, cell.work));
+        let catalog = self.catalogs.get(&(cell.server, cell.work, room)).filter(|_| !prevented);
         let catalog = catalog.and_then(Option::as_ref);
         recorded(workload, spec, self.design.plan.observe(), catalog)
     }
@@ -259,10 +268,10 @@ impl<'a> CellMeasurer<'a> {
         number: u32,
         prepared: Prepared,
     ) -> Outcome<(Entrant, RunWorkload)> {
-        let Prepared { site, ready } = prepared;
+        let Prepared { site, room, ready } = prepared;
         let design = self.design;
         let mut workload = design.works[cell.work].workload(design.seed(), &site.database)?;
-        let recorded = self.recorded(cell, &design.spec(cell), &mut workload);
+        let recorded = self.recorded(cell, room, &design.spec(cell), &mut workload);
         let judging = self.judging.filter(|_| !matches!(recorded, Recorded::Nothing));
         let history = judging.map(|judging| judging.file(&cell.file_name(design, number)));
         let history = history.transpose()?.flatten();

@@ -84,7 +84,7 @@ const WIDER: [&str; 8] =
     ["public", "schema", "search_path", "extension", "database", "role", "tablespace", "publication"];
 
 /// True if a text has a word, in letters of either case.
-pub fn has_word(text: &str, word: &str) -> bool {
+fn has_word(text: &str, word: &str) -> bool {
     let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     text.split(|other| !letter(other)).any(|found| found.eq_ignore_ascii_case(word))
 }

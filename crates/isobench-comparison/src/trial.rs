@@ -107,7 +107,7 @@ impl CellMeasurer<'_> {
         spec: &RunSpec,
         mut workload: RunWorkload,
     ) -> Outcome<(Option<String>, bool)> {
-        let recorded = self.recorded(cell, spec, &mut workload);
+        let recorded = self.recorded(cell, 0, spec, &mut workload);
         let job = self.job(site, spec.clone(), workload);
         let job = match (&recorded, self.judging) {
             (Recorded::Nothing, _) | (_, None) => job,

@@ -28,7 +28,6 @@ const NO_BLOCK: SqlState = SqlState(*b"25P01");
 const UNKNOWN_SAVEPOINT: SqlState = SqlState(*b"3B001");
 const UNKNOWN_PORTAL: SqlState = SqlState(*b"34000");
 
-/// The statement that sets a session's level, up to the level.
 /// The end of the query for isobench's mark on a schema, before its name.
 const MARK_OF: &str = "pg_namespace WHERE nspname = '";
 
@@ -44,6 +43,7 @@ fn has_schema(context: &SessionContext<'_>, name: &str) -> bool {
     left + count("CREATE schema") > count("DROP schema IF EXISTS")
 }
 
+/// The statement that sets a session's level, up to the level.
 const SET_LEVEL: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL ";
 
 /// The parts of the simulation that a session uses.
