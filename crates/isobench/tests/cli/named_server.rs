@@ -41,6 +41,33 @@ fn compare_touches_nothing_but_its_schema() {
 }
 
 #[test]
+fn cells_that_take_turns_are_observed_in_schemas_of_their_own() {
+    let Some(database) = Database::new("cells_that_take_turns_are_observed_in_schemas_of_their_own") else {
+        return;
+    };
+    let scene = Scene::new();
+    database
+        .connect()
+        .execute("create schema isobench_1; create table isobench_1.mine (v int)")
+        .expect("a schema");
+    let before = database.inventory();
+    let options = "compare -w tpcb-like --levels rc,rr --clients 2 --time 0.5 --slice 0.1 --warmup 0 --rounds 1 \
+        --json out.json";
+    let finished = database.run(&scene, &words(options)).expect(0);
+    finished
+        .says(&["cells take turns", "but for names that are taken"])
+        .prints(&["Sent differently: 4 of 7"]);
+    assert_eq!(database.inventory(), before);
+    let document = document::read(&scene, "out.json");
+    assert_invariants_held(&document);
+    assert_eq!(document["observations"].as_array().map(Vec::len), Some(1), "the cells' statements are alike");
+    for round in rounds(&document) {
+        assert_eq!(document::count(round, "/turns/count"), 5);
+        assert_eq!(round["verdict"]["kept"], true, "{:#}", round["verdict"]);
+    }
+}
+
+#[test]
 fn the_schema_can_be_kept_and_is_replaced() {
     let Some(database) = Database::new("the_schema_can_be_kept_and_is_replaced") else { return };
     let scene = Scene::new();
