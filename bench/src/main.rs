@@ -17,7 +17,7 @@ use isobench_bench::null_server::{NullServer, raise_file_limit};
 use isobench_bench::observing::{self, ObservingPlan};
 use isobench_bench::options::{
     CheckOptions, ClientOptions, Compare, ExtraOptions, InitOptions, NullOptions, ObserverOptions, Options,
-    RecordingOptions, ReportOptions, RowsOptions, StartupOptions, Tool,
+    ProgramOptions, RecordingOptions, ReportOptions, RowsOptions, StartupOptions, Tool,
 };
 use isobench_bench::ratio::Ratio;
 use isobench_bench::raw_loop;
@@ -83,7 +83,7 @@ fn raw_loop(plan: &raw_loop::RawPlan) -> Result<ExitCode, Failure> {
 
 /// Compares the cost of connections, or of options.
 fn extra(options: &ExtraOptions, of_connections: bool) -> Result<ExitCode, Failure> {
-    let (isobench, pgbench) = programs(options.isobench.as_ref(), options.pgbench.as_ref())?;
+    let (isobench, pgbench) = programs(&options.programs)?;
     let (isobench, pgbench) = (Contender::Isobench(isobench), Contender::Pgbench(pgbench));
     let pair = Pair { isobench: &isobench, pgbench: &pgbench };
     for signal in [SIGINT, SIGTERM] {
@@ -106,7 +106,7 @@ fn extra(options: &ExtraOptions, of_connections: bool) -> Result<ExitCode, Failu
 
 /// Compares the event loops with pgbench and the raw loops.
 fn event_loops(options: &ClientOptions) -> Result<ExitCode, Failure> {
-    let (isobench, pgbench) = programs(options.isobench.as_ref(), options.pgbench.as_ref())?;
+    let (isobench, pgbench) = programs(&options.programs)?;
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&INTERRUPTED))?;
     }
@@ -212,7 +212,7 @@ fn reported(options: &ReportOptions) -> Result<ExitCode, Failure> {
 
 /// Compares `-i`.
 fn initialized(options: &InitOptions) -> Result<ExitCode, Failure> {
-    let (isobench, pgbench) = programs(options.isobench.as_ref(), options.pgbench.as_ref())?;
+    let (isobench, pgbench) = programs(&options.programs)?;
     warn_of_load();
     let plan = ServerPlan { postgres: None, scale: options.scale, server_bin: options.server_bin.clone() };
     let (server, address) = servers::embedded(&plan)?;
@@ -326,7 +326,7 @@ fn compare(options: &Compare) -> Result<ExitCode, Failure> {
 /// The contenders in order, and the pgbench that also fills tables.
 fn contenders(options: &Compare) -> Result<(Vec<Contender>, ContenderIndices, PathBuf), Failure> {
     let own = std::env::current_exe()?;
-    let (isobench, pgbench) = programs(options.isobench.as_ref(), options.pgbench.as_ref())?;
+    let (isobench, pgbench) = programs(&options.programs)?;
     let mut contenders = vec![Contender::Isobench(isobench), Contender::Pgbench(pgbench.clone())];
     let raw = (!options.no_raw).then_some(contenders.len());
     if raw.is_some() {
@@ -336,9 +336,9 @@ fn contenders(options: &Compare) -> Result<(Vec<Contender>, ContenderIndices, Pa
 }
 
 /// The paths of isobench and pgbench.
-fn programs(given: Option<&PathBuf>, pgbench: Option<&PathBuf>) -> Result<(PathBuf, PathBuf), Failure> {
-    let isobench = isobench(given)?;
-    let pgbench = pgbench.cloned().or_else(find_pgbench);
+fn programs(given: &ProgramOptions) -> Result<(PathBuf, PathBuf), Failure> {
+    let isobench = isobench(given.isobench.as_ref())?;
+    let pgbench = given.pgbench.clone().or_else(find_pgbench);
     let pgbench = pgbench.ok_or("pgbench is not installed, or not found; say --pgbench FILE")?;
     Ok((isobench, pgbench))
 }

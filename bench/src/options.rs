@@ -73,13 +73,9 @@ pub struct Compare {
     /// Scale of PostgreSQL's tables [default: 64].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub scale: Option<u32>,
-    /// isobench to measure; a file called pgbench is given pgbench's command line [default: the one
-    /// beside this program].
-    #[arg(long, value_name = "FILE")]
-    pub isobench: Option<PathBuf>,
-    /// pgbench to measure against [default: the installed one].
-    #[arg(long, value_name = "FILE")]
-    pub pgbench: Option<PathBuf>,
+    /// The programs.
+    #[command(flatten)]
+    pub programs: ProgramOptions,
     /// Leave the raw loop out.
     #[arg(long)]
     pub no_raw: bool,
@@ -131,6 +127,18 @@ impl Compare {
     }
 }
 
+/// The programs that are compared.
+#[derive(Debug, Args)]
+pub struct ProgramOptions {
+    /// isobench to measure [default: the one beside this program]. The first comparison gives a file
+    /// called pgbench pgbench's command line.
+    #[arg(long, value_name = "FILE")]
+    pub isobench: Option<PathBuf>,
+    /// pgbench to measure against [default: the installed one].
+    #[arg(long, value_name = "FILE")]
+    pub pgbench: Option<PathBuf>,
+}
+
 /// Options of the further comparisons.
 #[derive(Debug, Args)]
 pub struct ExtraOptions {
@@ -143,13 +151,9 @@ pub struct ExtraOptions {
     /// Seconds of each run.
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time: u64,
-    /// isobench to measure; a file called pgbench is given pgbench's command line [default: the one
-    /// beside this program].
-    #[arg(long, value_name = "FILE")]
-    pub isobench: Option<PathBuf>,
-    /// pgbench to measure against [default: the installed one].
-    #[arg(long, value_name = "FILE")]
-    pub pgbench: Option<PathBuf>,
+    /// The programs.
+    #[command(flatten)]
+    pub programs: ProgramOptions,
 }
 
 /// Options of the comparison of event loops.
@@ -167,12 +171,9 @@ pub struct ClientOptions {
     /// Scale of PostgreSQL's tables.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub scale: u32,
-    /// isobench to measure [default: the one beside this program].
-    #[arg(long, value_name = "FILE")]
-    pub isobench: Option<PathBuf>,
-    /// pgbench to measure against [default: the installed one].
-    #[arg(long, value_name = "FILE")]
-    pub pgbench: Option<PathBuf>,
+    /// The programs.
+    #[command(flatten)]
+    pub programs: ProgramOptions,
     /// Folder with initdb and postgres for the embedded server [default: the newest installed].
     #[arg(long, value_name = "FOLDER")]
     pub server_bin: Option<PathBuf>,
@@ -257,12 +258,9 @@ pub struct InitOptions {
     /// Pairs of runs, one of isobench, one of pgbench.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub pairs: u32,
-    /// isobench to measure [default: the one beside this program].
-    #[arg(long, value_name = "FILE")]
-    pub isobench: Option<PathBuf>,
-    /// pgbench to measure against [default: the installed one].
-    #[arg(long, value_name = "FILE")]
-    pub pgbench: Option<PathBuf>,
+    /// The programs.
+    #[command(flatten)]
+    pub programs: ProgramOptions,
     /// Folder with initdb and postgres for the embedded server [default: the newest installed].
     #[arg(long, value_name = "FOLDER")]
     pub server_bin: Option<PathBuf>,

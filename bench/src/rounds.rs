@@ -46,11 +46,7 @@ impl Rounds {
         rounds: u32,
         time: Duration,
     ) -> Result<Rounds, ClientError> {
-        let round = |_| {
-            let run = |contender: &Contender| run(&mut contender.command(case, address, time), time + GRACE);
-            contenders.iter().map(run).collect()
-        };
-        Ok(Rounds { samples: (0..rounds).map(round).collect::<Result<_, _>>()? })
+        Rounds::arranged(contenders, case, address, (rounds, time), |_| {})
     }
 
     /// Runs a case, each round in a different order.
@@ -65,13 +61,21 @@ impl Rounds {
         time: Duration,
     ) -> Result<Rounds, ClientError> {
         let mut rng = Prng::seed(u64::from(rounds));
+        Rounds::arranged(contenders, case, address, (rounds, time), |order| rng.shuffle(order))
+    }
+
+    /// Runs a case; `arrange` changes the order of the contenders before each round.
+    fn arranged(
+        contenders: &[Contender],
+        case: Case,
+        address: &Address,
+        (rounds, time): (u32, Duration),
+        mut arrange: impl FnMut(&mut [usize]),
+    ) -> Result<Rounds, ClientError> {
         let mut order: Vec<usize> = (0..contenders.len()).collect();
         let mut samples = Vec::new();
         for _ in 0..rounds {
-            for last in (1..order.len()).rev() {
-                let other = rng.int_between(0, i64::try_from(last).unwrap_or(i64::MAX));
-                order.swap(last, usize::try_from(other).unwrap_or(0));
-            }
+            arrange(&mut order);
             let mut round = Vec::new();
             for &place in &order {
                 let command = &mut contenders[place].command(case, address, time);

@@ -388,11 +388,7 @@ impl Design {
     /// Returns the numbers below `places`, shuffled by the seed, differently in every round.
     pub fn shuffled(&self, round: u32, places: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..places).collect();
-        let mut rng = Prng::seed(self.seed() ^ (u64::from(round) << 32));
-        for last in (1..order.len()).rev() {
-            let other = rng.int_between(0, i64::try_from(last).unwrap_or(i64::MAX));
-            order.swap(last, usize::try_from(other).unwrap_or(0));
-        }
+        Prng::seed(self.seed() ^ (u64::from(round) << 32)).shuffle(&mut order);
         order
     }
 

@@ -18,6 +18,14 @@ impl Prng {
         Self { state: [splitmix64(&mut counter), splitmix64(&mut counter)] }
     }
 
+    /// Puts the elements of a list into random order; each order is equally likely.
+    pub fn shuffle<T>(&mut self, list: &mut [T]) {
+        for last in (1..list.len()).rev() {
+            let other = self.int_between(0, i64::try_from(last).unwrap_or(i64::MAX));
+            list.swap(last, usize::try_from(other).unwrap_or(0));
+        }
+    }
+
     /// The next 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
