@@ -48,7 +48,7 @@ use survey::{Positions, Survey};
 
 pub use doubt::{Doubt, DoubtKind};
 
-pub use recording::{CheckedRecording, check_recording};
+pub use recording::{CheckedRecording, GrowingRecording, check_recording};
 pub use render::{render, summary};
 pub use report::{Blind, Count, Dependency, Examined, Finding, Report, Verdict, Witness, WitnessStep};
 

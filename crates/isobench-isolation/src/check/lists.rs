@@ -81,6 +81,9 @@ pub(super) fn open_row(context: Context<'_>, places: &[OperationRef]) -> OpenRow
 struct Reads<'h> {
     context: Context<'h>,
     aborted: FxHashMap<i64, OperationRef>,
+    /// The elements of all appends, if transactions are missing: then the others are left out, too,
+    /// because those who appended them may be aborted.
+    known: Option<FxHashSet<i64>>,
     /// True to use only acknowledged transactions.
     strict: bool,
 }
@@ -96,7 +99,8 @@ impl<'h> Reads<'h> {
                 aborted.remove(&append.element);
             }
         }
-        Reads { context, aborted, strict }
+        let known = (!context.complete).then(|| appends.iter().map(|append| append.element).collect());
+        Reads { context, aborted, known, strict }
     }
 
     /// True if a transaction's reads are used.
@@ -105,10 +109,12 @@ impl<'h> Reads<'h> {
     }
 
     fn clean(&self, elements: &'h [i64]) -> Cow<'h, [i64]> {
-        if self.dirty(elements).is_none() {
+        let missing = |element: &i64| self.known.as_ref().is_some_and(|known| !known.contains(element));
+        if self.dirty(elements).is_none() && !elements.iter().any(missing) {
             return Cow::Borrowed(elements);
         }
-        Cow::Owned(elements.iter().copied().filter(|element| !self.aborted.contains_key(element)).collect())
+        let clean = |element: &i64| !self.aborted.contains_key(element) && !missing(element);
+        Cow::Owned(elements.iter().copied().filter(clean).collect())
     }
 
     /// The append of the first element that an aborted transaction appended.

@@ -325,7 +325,9 @@ impl<S: Sink> Examination<'_, '_, S> {
                     self.aborted_read(aborted, place, version);
                     return false;
                 }
-                if self.versions.unsure.find(version).is_some() {
+                // So may a transaction that is missing have.
+                let missing = !context.complete && version.value.is_none();
+                if missing || self.versions.unsure.find(version).is_some() {
                     return false;
                 }
                 self.found.note(Anomaly::Internal, writer, || {

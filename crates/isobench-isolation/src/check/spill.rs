@@ -84,14 +84,14 @@ mod kind {
 
 impl Spill {
     /// Without transactions; `frame` has the tables and the provenance.
-    pub(super) fn new(frame: History, pieces: Pieces) -> Spill {
+    pub(super) fn new(frame: History) -> Spill {
         let mut parts = Vec::new();
         parts.resize_with(PARTS as usize, PartBytes::default);
         Spill {
             frame,
             transactions: 0,
             operations: 0,
-            pieces,
+            pieces: Pieces::Usual,
             parts,
             held: 0,
             file: None,
@@ -103,6 +103,11 @@ impl Spill {
     /// Sets the number of missing transactions.
     pub(super) fn set_dropped(&mut self, transactions: u64) {
         self.frame.set_dropped(transactions);
+    }
+
+    /// Sets the sizes of what is examined at a time.
+    pub(super) fn set_pieces(&mut self, pieces: Pieces) {
+        self.pieces = pieces;
     }
 
     /// Adds the transactions of a chunk.

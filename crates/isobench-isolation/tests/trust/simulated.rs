@@ -16,7 +16,7 @@ mod dependencies;
 mod stripped;
 
 use isobench_isolation::check::{Options, Report};
-use isobench_isolation::history::text;
+use isobench_isolation::history::{Draft, text};
 use isobench_isolation::{Guarantee, History, Model, Order};
 
 use crate::naive::Case;
@@ -26,6 +26,7 @@ use crate::pieces::check;
 use crate::{seeds, witness};
 use clients::{SimulationSettings, Workload};
 use database::Level;
+use defect::Defect;
 
 fn contradicts(report: &Report, guarantee: Guarantee) -> bool {
     report.findings.iter().any(|finding| finding.contradicts(guarantee))
@@ -175,6 +176,63 @@ fn planted_defects_are_caught() {
             "{:?}: shows in {shown} histories, caught in {caught}",
             case.defect
         );
+    }
+}
+
+/// The transactions from one to before another in the order of the history, which is that of their
+/// ends, but for those of a few clients. Others are missing.
+fn window(history: &History, random: &mut fastrand::Rng) -> History {
+    let count = history.transactions().len();
+    let (from, to) = (random.usize(0..=count / 2), random.usize(count / 2..=count));
+    let behind = random.u32(0..8);
+    let mut window = History::new(history.tables().to_vec());
+    let mut draft = Draft::new();
+    for (index, transaction) in history.transactions().iter().enumerate().take(to).skip(from) {
+        if transaction.client != behind {
+            draft.fill(history, index);
+            window.push(*transaction, &draft);
+        }
+    }
+    window.set_dropped(1);
+    window
+}
+
+/// What is checked while a run goes on contradicts nothing that the whole history doesn't.
+#[test]
+fn windows_accuse_nobody() {
+    let correct = Level::ALL.iter().map(|level| (*level, None, &Workload::ALL[..]));
+    let defective = defect::CASES.iter().map(|case| (case.level, Some(case.defect), case.workloads));
+    for (level, defect, workloads) in correct.chain(defective) {
+        let (mut whole, mut shown) = (0, 0);
+        for (workload, seed) in
+            workloads.iter().flat_map(|workload| seeds(25).map(move |seed| (*workload, seed)))
+        {
+            let settings = SimulationSettings { level, workload, defect, seed };
+            let run = clients::run(settings);
+            let all = check(&run.history, &Options::default());
+            let window = window(&run.history, &mut fastrand::Rng::with_seed(seed));
+            for vouched in [true, false] {
+                let report = check(&window, &Options { vouched, ..Options::default() });
+                if !report.verdict.withheld.is_empty() {
+                    continue;
+                }
+                for guarantee in guarantees() {
+                    let (before, after) = (contradicts(&all, guarantee), contradicts(&report, guarantee));
+                    assert!(
+                        before || !after,
+                        "{settings:?}: the window contradicts {guarantee}, the history doesn't\n{:#?}\n{}\n{}",
+                        report.findings,
+                        text::print(&window),
+                        text::print(&run.history)
+                    );
+                    whole += u64::from(before);
+                    shown += u64::from(after);
+                }
+            }
+        }
+        println!("{level:?} {defect:?}: {shown} of {whole} contradictions show in windows");
+        // What nobody wrote may have been written by one that is missing.
+        assert!(defect.is_none_or(|defect| (shown > 0) != (defect == Defect::Garbage)));
     }
 }
 

@@ -236,6 +236,17 @@ fn provenance(bytes: &mut Bytes<'_>) -> Result<Provenance, &'static str> {
     Ok(Provenance { statements, keys, ..Provenance::of_numbers(numbers) })
 }
 
+/// Adds the transactions of one chunk, as [`super::Encoder::take`] returns it, to a history with the
+/// same tables.
+///
+/// # Errors
+/// If the chunk is truncated or damaged.
+pub fn read_chunk(chunk: &[u8], history: &mut History) -> Result<(), FormatError> {
+    let (blank, body) = (History::default(), Vec::new());
+    let mut reader = Reader { input: chunk, offset: 0, blank, transactions: 0, dropped: None, body };
+    reader.next_chunk(history).map(|_| ())
+}
+
 /// Reads a recording as a whole.
 ///
 /// # Errors

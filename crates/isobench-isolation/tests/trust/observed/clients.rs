@@ -126,6 +126,7 @@ pub fn run(settings: RunSettings) -> Run {
         predicates: Vec::new(),
         horizon: first,
         closed: [true; 2],
+        dropped: 0,
         committed: None,
     };
     let mut simulation = Simulation {

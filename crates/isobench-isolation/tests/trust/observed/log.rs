@@ -58,6 +58,8 @@ pub struct Log {
     pub horizon: u32,
     /// For each table, true if all its writes are shown.
     pub closed: [bool; 2],
+    /// Attempts that are missing.
+    pub dropped: u64,
     /// The server's own log, if it is read.
     pub committed: Option<CommittedWrites>,
 }
@@ -78,7 +80,7 @@ impl Log {
             statements: (0..16).map(|number| format!("statement {number}")).collect(),
             texts: Vec::new(),
             horizon: self.horizon,
-            dropped: 0,
+            dropped: self.dropped,
             committed: self.committed.clone(),
         }
     }

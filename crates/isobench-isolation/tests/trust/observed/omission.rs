@@ -30,10 +30,12 @@ pub enum Omission {
     Reads,
     /// Searches.
     Searches,
+    /// All attempts but those that ended within a time, as in a check while the run goes on.
+    Attempts,
 }
 
 impl Omission {
-    pub const ALL: [Omission; 9] = [
+    pub const ALL: [Omission; 10] = [
         Omission::StatementOnce,
         Omission::Statement,
         Omission::Table,
@@ -43,6 +45,7 @@ impl Omission {
         Omission::Instants,
         Omission::Reads,
         Omission::Searches,
+        Omission::Attempts,
     ];
 
     /// The log without it.
@@ -84,6 +87,14 @@ impl Omission {
                 };
                 attempt.entries.extend(left.map(|entry| (number, entry)));
             }
+        }
+        if self == Omission::Attempts {
+            let mut ends: Vec<u64> = log.attempts.iter().map(|attempt| attempt.transaction.end).collect();
+            ends.sort_unstable();
+            let (from, to) = (random.usize(0..=ends.len() / 2), random.usize(ends.len() / 2..=ends.len()));
+            let kept = &ends[from..to];
+            log.attempts.retain(|attempt| kept.contains(&attempt.transaction.end));
+            log.dropped = 1;
         }
         if self == Omission::Row {
             log.closed[usize::from(key.table)] = false;
