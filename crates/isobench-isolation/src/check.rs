@@ -157,7 +157,8 @@ fn examine<S: Source>(source: &S, options: &Options, assume: bool) -> Result<Exa
     let complete = dropped == 0;
     let whole = complete && options.vouched;
     let statuses = status::commit_statuses(source, whole)?;
-    let setting = Setting { status: &statuses.status, complete, whole, assume };
+    let vouched = options.vouched;
+    let setting = Setting { status: &statuses.status, complete, whole, vouched, assume };
     let wanted = options.promised.map_or(options.order, |promised| promised.order.max(options.order));
     let timeless = precedence::without_instants(history);
     let order = if timeless { wanted.min(Order::Session) } else { wanted };

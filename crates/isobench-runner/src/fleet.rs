@@ -226,14 +226,16 @@ impl Fleet {
         let workers = workers.collect();
         drop(done);
         let mut began = Nanos(0);
-        let outcomes = together(
-            workers,
-            || clock.now(),
-            |instant| {
-                began = instant;
-                show_progress(watch, &clock, began, &published, &all_done);
-            },
-        )?;
+        let outcomes = beside(job, control, || {
+            together(
+                workers,
+                || clock.now(),
+                |instant| {
+                    began = instant;
+                    show_progress(watch, &clock, began, &published, &all_done);
+                },
+            )
+        })?;
         self.stopped = matches!(stop, StopCondition::Turn(_)).then(|| clock.now());
         let event_loop = Some(self.event_loop.clone());
         Ok(RunOutcome { event_loop, ..RunOutcome::from_workers(job, began, outcomes) })
@@ -261,6 +263,25 @@ fn show_progress(
     if ended >= next {
         show(ended, RunProgress::read(published));
     }
+}
+
+/// Does work while a thread follows the job's recording, if it is to be followed.
+fn beside<T>(
+    job: &Job,
+    control: &Control,
+    work: impl FnOnce() -> Result<T, NoThreads>,
+) -> Result<T, NoThreads> {
+    let Some(recording) = job.recording.as_ref().filter(|recording| recording.is_followed()) else {
+        return work();
+    };
+    let (running, over) = channel::<()>();
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("checker".to_owned());
+        let thread = thread.spawn_scoped(scope, move || recording.keep_up(control, &over));
+        let done = thread.map_err(|source| NoThreads { workers: 1, source }).and_then(|_| work());
+        drop(running);
+        done
+    })
 }
 
 /// The stack of a worker's thread, bytes.

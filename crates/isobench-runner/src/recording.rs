@@ -6,17 +6,17 @@
 //! an attempt (`client/operations.rs`).
 
 mod file;
+mod following;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque, vec_deque};
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use isobench_isolation::check::{Options, check, check_recording};
-use isobench_isolation::history::binary::{self, Encoder, header, read, trailer};
+use isobench_isolation::check::{GrowingRecording, Options, check};
+use isobench_isolation::history::binary::{Encoder, header, trailer};
 use isobench_isolation::history::{Draft, FormatError, Transaction};
 use isobench_isolation::observed::{
     CommittedWrites, KeyForm, ObservedDescription, ObservedDraft, ObservedEncoder, resolve,
@@ -25,6 +25,7 @@ use isobench_isolation::{History, Report};
 use isobench_script::{Mix, Script};
 
 use file::ChunkFile;
+use following::{Chunk, Recent};
 
 /// Size at which a worker's chunk is full, bytes.
 const CHUNK: usize = 1 << 20;
@@ -69,6 +70,12 @@ pub struct Recording {
     /// What the attempts refer to, if the rows that statements show are recorded.
     observed: Option<ObservedDescription>,
     texts: Mutex<Texts>,
+    /// What has been sorted for the check while runs went on; the error that ended that.
+    sorted: Mutex<Option<Result<GrowingRecording, FormatError>>>,
+    /// Set if the recording is followed: the promise that a run ends with, if it is broken.
+    followed: OnceLock<Option<Options>>,
+    /// What was found to break it.
+    broken: OnceLock<String>,
 }
 
 /// The texts in the rows shown, by number.
@@ -81,8 +88,8 @@ struct Texts {
 /// The destination of the workers' chunks.
 #[derive(Debug)]
 struct ChunkSink {
-    /// The first chunks.
-    memory: VecDeque<Vec<u8>>,
+    /// The first chunks, but for those that have been sorted.
+    memory: VecDeque<Chunk>,
     /// The most bytes that `memory` may hold.
     most: usize,
     /// The bytes that it holds.
@@ -90,7 +97,11 @@ struct ChunkSink {
     /// The other chunks; created when the first of them arrives.
     store: Option<ChunkFile>,
     transactions: u64,
+    /// Those of them in the other chunks.
+    stored: u64,
     dropped: u64,
+    /// The chunks to be looked at next, if the run may end with a broken promise.
+    recent: Option<Recent>,
     /// The reason why transactions are missing.
     problem: Option<String>,
     /// The reason why an attempt is incomplete.
@@ -127,13 +138,24 @@ impl Recording {
             held: 0,
             store,
             transactions: 0,
+            stored: 0,
             dropped: 0,
+            recent: None,
             problem: None,
             incomplete: None,
         };
         let numbers = (0..=u16::MAX).zip(&tables).map(|(number, name)| (name.clone(), number)).collect();
         let texts = Mutex::default();
-        Recording { tables, numbers, sink: Mutex::new(sink), observed: None, texts }
+        Recording {
+            tables,
+            numbers,
+            sink: Mutex::new(sink),
+            observed: None,
+            texts,
+            sorted: Mutex::default(),
+            followed: OnceLock::new(),
+            broken: OnceLock::new(),
+        }
     }
 
     /// An empty recording of the rows that statements show.
@@ -175,7 +197,7 @@ impl Recording {
         self.sink().dropped
     }
 
-    /// Size of the recording so far, in bytes.
+    /// Size of the recording so far, in bytes, but for what has been sorted for the check.
     pub fn size(&self) -> u64 {
         let sink = self.sink();
         sink.held as u64 + sink.store.as_ref().map_or(0, ChunkFile::length)
@@ -221,32 +243,6 @@ impl Recording {
         self.sink().add(chunk, transactions)
     }
 
-    /// Writes the recording to a file. If it is kept in this file already, finishes it.
-    ///
-    /// # Errors
-    /// The file can't be written, or the recording can't be read where it is kept.
-    pub fn write_to(&self, path: &Path) -> io::Result<()> {
-        if let Some(description) = &self.observed {
-            let history = self.resolve(description.clone()).map_err(io::Error::other)?;
-            return binary::write(&history, io::BufWriter::new(File::create(path)?));
-        }
-        let mut sink = self.sink();
-        let end = trailer(sink.transactions, sink.dropped);
-        if let Some(store) = sink.store.as_mut().filter(|store| store.is_at(path)) {
-            return store.finish(&end);
-        }
-        let mut file = File::create(path)?;
-        file.write_all(&header(&self.tables, None))?;
-        for chunk in &sink.memory {
-            file.write_all(chunk)?;
-        }
-        if let Some(store) = &mut sink.store {
-            io::copy(&mut store.chunks()?, &mut file)?;
-        }
-        file.write_all(&end)?;
-        file.flush()
-    }
-
     /// Turns the recording into a history and frees its memory on the way. A file that it is kept
     /// in is finished.
     ///
@@ -255,7 +251,7 @@ impl Recording {
     pub fn into_history(mut self) -> Result<History, FormatError> {
         match self.observed.take() {
             Some(description) => self.resolve(description),
-            None => self.reading(|chunks| read(chunks)),
+            None => self.complete().and_then(|(recording, dropped)| recording.into_history(dropped)),
         }
     }
 
@@ -271,28 +267,28 @@ impl Recording {
             let report = check(&history, options);
             return Ok((history, report));
         }
-        let checked = self.reading(|chunks| check_recording(chunks, false, options))?;
-        Ok((checked.witnesses, checked.report))
+        let (recording, dropped) = self.complete()?;
+        let (report, witnesses) = recording.check(dropped, options)?;
+        Ok((witnesses, report))
     }
 
-    /// Reads the recording as if it were a file.
-    fn reading<T>(
-        self,
-        work: impl FnOnce(&mut dyn Read) -> Result<T, FormatError>,
-    ) -> Result<T, FormatError> {
+    /// Sorts what hasn't been sorted yet. Returns the number of dropped transactions, too.
+    fn complete(self) -> Result<(GrowingRecording, u64), FormatError> {
+        let sorted = self.sorted.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut recording = sorted.unwrap_or_else(|| Ok(GrowingRecording::new(&self.tables)))?;
         let mut sink = self.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (start, end) = (header(&self.tables, None), trailer(sink.transactions, sink.dropped));
-        let memory = MemoryChunks { chunks: std::mem::take(&mut sink.memory), read: 0 };
-        match &mut sink.store {
-            None => work(&mut start.as_slice().chain(memory).chain(end.as_slice())),
-            Some(store) => {
-                if store.is_named() {
-                    store.finish(&end)?;
-                }
-                let chunks = store.chunks()?;
-                work(&mut start.as_slice().chain(memory).chain(chunks).chain(end.as_slice()))
-            }
+        sink.recent = None;
+        while let Some(chunk) = sink.take_first() {
+            recording.add(&chunk)?;
         }
+        if let Some(store) = &mut sink.store {
+            let (start, end) = (header(&self.tables, None), trailer(sink.stored, sink.dropped));
+            if store.is_named() {
+                store.finish(&end)?;
+            }
+            recording.add_recording(start.chain(store.chunks()?).chain(end.as_slice()))?;
+        }
+        Ok((recording, sink.dropped))
     }
 }
 
@@ -300,19 +296,28 @@ impl Recording {
     /// The history that the rows shown prove.
     fn resolve(&self, mut description: ObservedDescription) -> Result<History, FormatError> {
         let mut sink = self.sink();
-        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        description.texts.clone_from(&texts.all);
+        description.texts = self.texts();
         description.dropped = sink.dropped;
         let ChunkSink { memory, store, .. } = &mut *sink;
         let store = RefCell::new(store.as_mut());
         resolve(description, || Ok(ShownChunks { memory: memory.iter(), store: &store, at: 0 }))
     }
+
+    /// The texts in the rows shown, in the order of their numbers.
+    fn texts(&self) -> Vec<String> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner).all.clone()
+    }
+}
+
+/// A chunk of rows shown, without its length.
+fn body(chunk: &[u8]) -> &[u8] {
+    chunk.get(LENGTH..).unwrap_or_default()
 }
 
 /// The chunks of rows shown: those in memory, then those in the file, where each starts with its
 /// length.
 struct ShownChunks<'a, 'f> {
-    memory: vec_deque::Iter<'a, Vec<u8>>,
+    memory: vec_deque::Iter<'a, Chunk>,
     store: &'a RefCell<Option<&'f mut ChunkFile>>,
     /// Bytes of the file that have been read.
     at: u64,
@@ -323,7 +328,7 @@ impl<'a> Iterator for ShownChunks<'a, '_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(chunk) = self.memory.next() {
-            return Some(Ok(Cow::Borrowed(chunk.get(LENGTH..).unwrap_or_default())));
+            return Some(Ok(Cow::Borrowed(body(chunk))));
         }
         let mut store = self.store.borrow_mut();
         let store = store.as_mut()?;
@@ -338,14 +343,25 @@ impl<'a> Iterator for ShownChunks<'a, '_> {
 }
 
 impl ChunkSink {
+    /// Takes out the first chunk in memory.
+    fn take_first(&mut self) -> Option<Chunk> {
+        let chunk = self.memory.pop_front()?;
+        self.held -= chunk.len();
+        Some(chunk)
+    }
+
     fn add(&mut self, mut chunk: Vec<u8>, transactions: u64) -> Option<String> {
         if self.problem.is_some() {
             self.dropped += transactions;
             return None;
         }
+        chunk.shrink_to_fit();
+        let chunk: Chunk = Arc::new(chunk);
+        if let Some(recent) = &mut self.recent {
+            recent.push(&chunk);
+        }
         // Once a chunk is in the file all later ones follow it there, which keeps them in order.
         if self.store.is_none() && self.held + chunk.len() <= self.most {
-            chunk.shrink_to_fit();
             self.held += chunk.len();
             self.memory.push_back(chunk);
             self.transactions += transactions;
@@ -358,6 +374,7 @@ impl ChunkSink {
         match kept {
             Ok(()) => {
                 self.transactions += transactions;
+                self.stored += transactions;
                 None
             }
             Err(error) => {
@@ -370,30 +387,6 @@ impl ChunkSink {
                 Some(problem)
             }
         }
-    }
-}
-
-/// Reads chunks in memory, and frees each when it has been read.
-struct MemoryChunks {
-    chunks: VecDeque<Vec<u8>>,
-    /// Bytes of the first chunk that have been read.
-    read: usize,
-}
-
-impl Read for MemoryChunks {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(first) = self.chunks.front() {
-            let left = &first[self.read..];
-            if !left.is_empty() {
-                let count = left.len().min(buffer.len());
-                buffer[..count].copy_from_slice(&left[..count]);
-                self.read += count;
-                return Ok(count);
-            }
-            self.chunks.pop_front();
-            self.read = 0;
-        }
-        Ok(0)
     }
 }
 

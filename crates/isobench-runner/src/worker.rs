@@ -18,7 +18,7 @@ use crate::job::Job;
 use crate::load::{LoadMeter, WorkerLoad};
 use crate::observer::TransactionObserver;
 use crate::recorder::Recorder;
-use crate::recording::ChunkWriter;
+use crate::recording::{ChunkWriter, Recording};
 use crate::schedule::Schedule;
 use crate::series::SeriesCounter;
 use crate::sockets::Sockets;
@@ -35,6 +35,9 @@ const MOST_DELAY: u64 = 100_000;
 
 /// Time between two publications of progress.
 const PUBLISH_EVERY: Duration = Duration::from_millis(10);
+
+/// Time after which a recording that is followed gets what was recorded, even if it isn't much.
+const HAND_OVER_EVERY: Duration = Duration::from_millis(100);
 
 /// Time for the server to answer a cancel request before the connection is closed.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -124,6 +127,8 @@ impl<T: Transport> Worker<T> {
             recorder,
             meter: LoadMeter::new(task.clock, began),
             chunk: ChunkWriter::default(),
+            followed: task.job.recording.as_ref().filter(|recording| recording.is_followed()),
+            handed_over: began,
             schedule,
             choice,
             observer,
@@ -202,6 +207,10 @@ struct WorkerRun<'a, T> {
     recorder: Recorder,
     meter: LoadMeter,
     chunk: ChunkWriter,
+    /// The recording, if a thread follows it.
+    followed: Option<&'a Recording>,
+    /// When the last chunk was handed over to it.
+    handed_over: Nanos,
     schedule: Option<Schedule>,
     choice: Option<Prng>,
     observer: Option<&'a mut (dyn TransactionObserver + 'static)>,
@@ -237,8 +246,15 @@ impl<T: Transport> WorkerRun<'_, T> {
         }
         self.worker.transport.end();
         self.publish(true);
-        let recording = self.task.job.recording.as_ref();
-        if let Some(problem) = recording.and_then(|recording| self.chunk.flush(recording)) {
+        if let Some(recording) = &self.task.job.recording {
+            self.hand_over(recording);
+        }
+    }
+
+    /// Hands over what was recorded.
+    fn hand_over(&mut self, recording: &Recording) {
+        self.handed_over = self.now;
+        if let Some(problem) = self.chunk.flush(recording) {
             (self.task.report)(ClientEvent::Unrecorded(problem));
         }
     }
@@ -288,6 +304,11 @@ impl<T: Transport> WorkerRun<'_, T> {
             self.watch_the_end();
             self.send_all();
             self.publish(false);
+            if let Some(recording) = self.followed
+                && self.now >= self.handed_over.after(HAND_OVER_EVERY)
+            {
+                self.hand_over(recording);
+            }
         }
         self.meter.end_pass(self.now, served);
     }

@@ -22,6 +22,8 @@ pub(super) struct Context<'h> {
     pub(super) complete: bool,
     /// True if the history is also vouched for, so that unwritten versions don't exist.
     pub(super) whole: bool,
+    /// See [`super::Options::vouched`].
+    pub(super) vouched: bool,
     /// True to take unwritten values that were read first for initial ones, in a history that isn't
     /// vouched for.
     pub(super) assume: bool,

@@ -148,6 +148,8 @@ pub(super) struct Setting<'s> {
     pub(super) complete: bool,
     /// See [`Context::whole`].
     pub(super) whole: bool,
+    /// See [`Context::vouched`].
+    pub(super) vouched: bool,
     /// See [`Context::assume`].
     pub(super) assume: bool,
 }
@@ -162,6 +164,7 @@ impl Setting<'_> {
             status: &status,
             complete: self.complete,
             whole: self.whole,
+            vouched: self.vouched,
             assume: self.assume,
             inserts: &inserts,
         };

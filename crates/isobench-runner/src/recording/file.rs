@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The file operations that a recording needs. A trait, so that tests can simulate a full disk.
 pub(super) trait Medium: Read + Write + Seek + Send {
@@ -19,7 +19,8 @@ impl Medium for File {
 /// A file of whole chunks, possibly after a header.
 pub(super) struct ChunkFile {
     medium: Box<dyn Medium>,
-    path: Option<PathBuf>,
+    /// True if it has a name.
+    named: bool,
     /// Offset of the first chunk.
     start: u64,
     /// Offset after the last chunk. What follows was written incompletely, or is the trailer.
@@ -30,7 +31,7 @@ impl ChunkFile {
     /// Creates a file of this name that starts with the header.
     pub(super) fn at(path: &Path, header: &[u8]) -> io::Result<ChunkFile> {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-        let mut store = ChunkFile { path: Some(path.to_owned()), ..ChunkFile::on(Box::new(file)) };
+        let mut store = ChunkFile { named: true, ..ChunkFile::on(Box::new(file)) };
         store.append(header)?;
         store.start = store.end;
         Ok(store)
@@ -44,17 +45,12 @@ impl ChunkFile {
 
     /// An empty file.
     pub(super) fn on(medium: Box<dyn Medium>) -> ChunkFile {
-        ChunkFile { medium, path: None, start: 0, end: 0 }
-    }
-
-    /// True if the file has this name.
-    pub(super) fn is_at(&self, path: &Path) -> bool {
-        self.path.as_deref() == Some(path)
+        ChunkFile { medium, named: false, start: 0, end: 0 }
     }
 
     /// True if the file has a name, so that it outlives the process.
     pub(super) fn is_named(&self) -> bool {
-        self.path.is_some()
+        self.named
     }
 
     /// Size of the chunks in bytes.
@@ -74,7 +70,7 @@ impl ChunkFile {
         Ok(())
     }
 
-    /// Writes the trailer. More chunks may follow, and then another trailer.
+    /// Writes the trailer.
     pub(super) fn finish(&mut self, trailer: &[u8]) -> io::Result<()> {
         let end = self.end;
         self.append(trailer)?;
@@ -103,6 +99,9 @@ impl ChunkFile {
 
 impl std::fmt::Debug for ChunkFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ChunkFile").field("path", &self.path).field("end", &self.end).finish_non_exhaustive()
+        f.debug_struct("ChunkFile")
+            .field("named", &self.named)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
     }
 }

@@ -2,14 +2,17 @@
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use isobench_isolation::history::binary::read_lenient;
+use isobench_isolation::history::binary::{read, read_lenient};
 use isobench_isolation::history::{Key, Operation, TransactionOutcome, Version};
+use isobench_isolation::{Guarantee, Model, Order};
 
 use isobench_script::{Symbols, Weighted, parse};
 
 use super::file::Medium;
 use super::*;
+use crate::control::{Control, Urgency};
 
 /// A disk of limited size that writes piece by piece.
 #[derive(Clone)]
@@ -181,15 +184,116 @@ fn a_file_is_readable_at_any_time() {
     assert_eq!(fill(&recording, 0, 10), [""; 0]);
     let (history, problem) = read_lenient(&contents()[..]).expect("a part");
     assert!(ids(&history).into_iter().eq(0..10) && problem.is_some(), "there is no trailer yet");
-    recording.write_to(&path).expect("a trailer");
-    assert_eq!(read(&contents()[..]).expect("whole").transactions().len(), 10);
-    // As between two runs.
     assert_eq!(fill(&recording, 10, 10), [""; 0]);
     recording.drop_one();
-    let copy = folder.path().join("copy");
-    recording.write_to(&copy).expect("a copy");
     let history = recording.into_history().expect("whole");
     assert_eq!((history.transactions().len(), history.dropped()), (20, 1));
-    assert_eq!(contents(), std::fs::read(copy).expect("a file"));
-    assert!(ids(&read(&contents()[..]).expect("whole")).into_iter().eq(0..20));
+    let written = read(&contents()[..]).expect("whole");
+    assert_eq!((written.dropped(), written.operation_count()), (1, history.operation_count()));
+    assert!(ids(&written).into_iter().eq(0..20));
+}
+
+/// Writes attempts that read and write a register one after the other, the first of them with this
+/// version.
+fn count_up(recording: &Recording, first: u64, count: u64) {
+    let (mut chunk, mut draft) = (ChunkWriter::default(), Draft::new());
+    let key = Key { table: 0, id: 1 };
+    for version in first..first + count {
+        draft.clear();
+        draft.push(Operation::Read { key, version: Version::counted(version) });
+        let value = Some((recording.transactions() + version).cast_signed());
+        draft.push(Operation::Write { key, version: Version { counter: Some(version + 1), value } });
+        let (begin, end) = (2 * version, 2 * version + 1);
+        let outcome = TransactionOutcome::Committed;
+        let transaction = Transaction { id: version, client: 0, begin, end, outcome };
+        assert_eq!(chunk.write(recording, &transaction, &draft), None);
+    }
+    assert_eq!(chunk.flush(recording), None);
+}
+
+fn serializable() -> Options {
+    let promised = Some(Guarantee { model: Model::Serializable, order: Order::RealTime });
+    Options { promised, ..Options::default() }
+}
+
+/// Follows a recording until all of it is sorted.
+fn sort(recording: &Recording) {
+    while recording.is_behind() {
+        recording.sort_some(Instant::now() + Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn what_is_sorted_while_a_run_goes_on_is_checked_at_the_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = || ChunkFile::at(&folder.path().join("history"), &header(&["t".to_owned()], None));
+    let mut reports = Vec::new();
+    for (most, named, follows) in [
+        (usize::MAX, false, false),
+        (usize::MAX, false, true),
+        (1 << 19, false, true),
+        (0, false, true),
+        (0, true, true),
+    ] {
+        let recording = recording(most, named.then(|| file().expect("a file")));
+        for part in 0..4 {
+            count_up(&recording, part * 30_000, 30_000);
+            // The last part is left to the end.
+            if follows && part < 3 {
+                sort(&recording);
+            }
+        }
+        recording.drop_one();
+        assert_eq!(recording.sorted.lock().expect("no panic").is_some(), follows && most > 0);
+        let (witnesses, report) = recording.check(&serializable()).expect("a report");
+        assert_eq!((witnesses.dropped(), report.examined.committed), (1, 120_000));
+        reports.push(report);
+    }
+    assert!(reports.windows(2).all(|two| two[0] == two[1]), "{reports:#?}");
+    assert_eq!(reports[0].verdict.kept, Some(true));
+}
+
+#[test]
+fn a_run_ends_with_the_first_broken_promise() {
+    let broken = |looks: &dyn Fn(&Recording, &Control)| {
+        let recording = recording(usize::MAX, None);
+        recording.follow(Some(serializable()));
+        let control = Control::new();
+        looks(&recording, &control);
+        assert_eq!(recording.broken().is_some(), control.urgency() == Urgency::Soon);
+        recording.broken().map(str::to_owned)
+    };
+    // Nothing is recorded, or nothing is wrong.
+    assert_eq!(broken(&|recording, control| recording.look(control)), None);
+    let good = |recording: &Recording, control: &Control| {
+        for part in 0..4 {
+            count_up(recording, part * 1000, 1000);
+            recording.look(control);
+        }
+    };
+    assert_eq!(broken(&good), None);
+    // What was recorded before isn't there, and is no reason to accuse.
+    assert_eq!(
+        broken(&|recording, control| {
+            count_up(recording, 1000, 1000);
+            recording.look(control);
+        }),
+        None
+    );
+    // A version is read and overwritten by two, in one look or in two that follow each other.
+    for again in [true, false] {
+        let told = broken(&|recording, control| {
+            good(recording, control);
+            count_up(recording, 4000, 10);
+            if again {
+                recording.look(control);
+            }
+            count_up(recording, 4005, 1);
+            recording.look(control);
+        });
+        assert!(
+            told.as_ref().is_some_and(|told| told.ends_with("contradicts strict serializable")),
+            "{told:?}"
+        );
+    }
 }

@@ -119,7 +119,7 @@ impl<S: Sink> Examination<'_, '_, S> {
     /// Records counters that don't increase as they should, unless the history is vouched for: a
     /// statement may have failed to increment them.
     pub(super) fn suspect_counters(&mut self, accesses: &[Access]) {
-        if self.context.whole || self.context.observed() || self.versions.chain.is_empty() {
+        if self.context.vouched || self.context.observed() || self.versions.chain.is_empty() {
             return;
         }
         let lowest = self.lowest_read(accesses);
