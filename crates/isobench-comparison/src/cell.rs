@@ -98,6 +98,8 @@ pub struct MeasuredCell {
     pub judgement: Option<String>,
     /// A client lost its connection, so the server may have lost all unsaved state.
     pub lost: bool,
+    /// What ended the run because it breaks a promise.
+    pub broken: Option<String>,
     /// What was seen of its statements, if their rows are observed or could have been.
     pub observation: Option<Observation>,
 }
@@ -345,6 +347,7 @@ impl<'a> CellMeasurer<'a> {
             notes,
             judgement,
             lost: measured.lost,
+            broken: measured.broken,
             observation: self.observation(&cell, &recorded, &site),
         }
     }

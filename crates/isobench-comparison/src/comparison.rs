@@ -107,6 +107,8 @@ struct Comparison<'a> {
     began: Instant,
     /// Duration of the longest round.
     longest: Duration,
+    /// A broken promise has ended the comparison, as the plan wants.
+    broken: bool,
     /// The user has been warned that the result can't be saved.
     unsaved: bool,
 }
@@ -132,6 +134,7 @@ impl<'a> Comparison<'a> {
             unusable: vec![None; cells.len()],
             began: Instant::now(),
             longest: Duration::ZERO,
+            broken: false,
             unsaved: false,
             measurer,
             save,
@@ -349,6 +352,7 @@ impl<'a> Comparison<'a> {
         let cell = self.cells[index];
         match measured {
             Ok(mut measured) => {
+                self.note_broken(index, number, &measured);
                 self.judgements[index] = measured.judgement.take();
                 let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
                 let lost = measured.lost;
@@ -416,6 +420,11 @@ impl<'a> Comparison<'a> {
         if let Some(why) = in_one_piece {
             self.warn(&why);
         }
+        for (index, measured) in group.iter().zip(&measured) {
+            if let Some(Ok(measured)) = measured {
+                self.note_broken(*index, number, measured);
+            }
+        }
         for (cell, (index, measured)) in group.iter().zip(measured).enumerate() {
             let Some(measured) = measured else { continue };
             let turn = orders[0].iter().position(|first| *first == cell).unwrap_or_default();
@@ -439,10 +448,19 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Returns whether the user has asked to stop, and records it.
+    /// Notes that a broken promise has ended the comparison.
+    fn note_broken(&mut self, index: usize, number: u32, measured: &MeasuredCell) {
+        let Some(what) = &measured.broken else { return };
+        self.broken = true;
+        let name = self.cells[index].name(self.measurer.design);
+        self.warn(&format!("--stop-on-broken ended the comparison in round {number}, at {name}: {what}"));
+    }
+
+    /// Returns whether nothing more is to be measured, and records it if that is because the user has
+    /// asked to stop.
     fn interrupted(&mut self) -> bool {
         let interrupted = self.measurer.control.urgency() > Urgency::None;
-        if interrupted {
+        if interrupted && !self.broken {
             self.document.incomplete_reason.get_or_insert_with(|| "interrupted".to_owned());
         }
         interrupted

@@ -35,6 +35,8 @@ pub struct Judged {
 pub struct Judging {
     /// The folder of the history files; `None`: histories aren't kept.
     pub folder: Option<PathBuf>,
+    /// A broken promise ends the run, and with it the comparison.
+    pub stop_on_broken: bool,
 }
 
 impl Judging {
@@ -59,6 +61,32 @@ impl Judging {
         job.recording(storage).map_err(Failure::setup)
     }
 
+    /// The question for the recorded history of these scripts; `fresh_tables` if no earlier run wrote
+    /// to the tables.
+    fn options(
+        recording: &Recording,
+        promised: Option<Guarantee>,
+        sources: &Sources,
+        fresh_tables: bool,
+    ) -> Options {
+        // The `--@` lines of isobench's own workloads are trusted; those of a user's scripts
+        // aren't. Rows of an earlier run were written by nobody in this history.
+        let vouched = fresh_tables && sources.checked().is_some() && !recording.shows_rows();
+        Options { promised, vouched, ..Options::default() }
+    }
+
+    /// Follows what a job records, from now on. The arguments are those of [`Judging::judge`].
+    pub fn follow(
+        &self,
+        recording: &Recording,
+        promised: Option<Guarantee>,
+        sources: &Sources,
+        fresh_tables: bool,
+    ) {
+        let options = Judging::options(recording, promised, sources, fresh_tables);
+        recording.follow(self.stop_on_broken.then_some(options));
+    }
+
     /// Checks the recorded history of these scripts, from `file` if there is one; `fresh_tables` if
     /// no earlier run wrote to the tables. Returns the verdict and a report.
     pub fn judge(
@@ -72,10 +100,7 @@ impl Judging {
         let (problem, missing) = (recording.problem(), recording.dropped());
         let (shown, incomplete) = (recording.shows_rows(), recording.incomplete());
         let began = Instant::now();
-        // The `--@` lines of isobench's own workloads are trusted; those of a user's scripts
-        // aren't. Rows of an earlier run were written by nobody in this history.
-        let vouched = fresh_tables && sources.checked().is_some() && !shown;
-        let options = Options { promised, vouched, ..Options::default() };
+        let options = Judging::options(&recording, promised, sources, fresh_tables);
         let (history, mut report) = match recording.check(&options) {
             Ok(checked) => checked,
             Err(error) => {

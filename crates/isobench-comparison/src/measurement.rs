@@ -96,6 +96,9 @@ pub struct Measured {
     pub notes: Vec<String>,
     /// An error if the log files are incomplete.
     pub logged: Result<(), LogError>,
+    /// What was found to break a promise while the clients worked, which ended the run
+    /// ([`Judging::stop_on_broken`]).
+    pub broken: Option<String>,
 }
 
 impl Measurement<'_> {
@@ -152,6 +155,10 @@ impl Measurement<'_> {
         let Opened { mut fleet, effective, transactions } =
             sessions::open(job, self.site.connector(), &self.site.database, self.level)?;
         self.refuse(&effective)?;
+        if let (Some(judging), Some(recording)) = (self.judging, job.recorded()) {
+            let promised = self.site.database.product.promises_effective(&effective);
+            judging.follow(recording, promised, self.sources, self.fresh_tables);
+        }
         let mut own = OwnWork::new(job, transactions);
         let report = |event: ClientEvent| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
@@ -341,7 +348,9 @@ impl Started<'_> {
         let conditions = measurement.conditions.after(|| open_after(connector, &run), promised);
         round.invariants.extend(conditions);
         let lost = messages.has_lost_connections();
-        Ok(Measured { round, run, effective, connecting, lost, notes: Vec::new(), logged: self.logged })
+        let broken = job.recorded().and_then(|recording| recording.broken().map(str::to_owned));
+        let (notes, logged) = (Vec::new(), self.logged);
+        Ok(Measured { round, run, effective, connecting, lost, notes, logged, broken })
     }
 }
 

@@ -150,6 +150,10 @@ pub struct Plan {
     /// machine; smaller differences are noise
     #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::LENGTH)]
     pub calibrate: Option<bool>,
+    /// End at the first broken promise: as soon as what was recorded contradicts a level, whatever
+    /// else may follow
+    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::LENGTH)]
+    pub stop_on_broken: Option<bool>,
     /// Transactions started per second, over all clients, as a factor; latency then counts from the
     /// scheduled start [default: unlimited]
     #[arg(long, short = 'R', value_name = "LIST", value_delimiter = ',', help_heading = heading::LOAD)]
@@ -276,6 +280,7 @@ impl Plan {
             slice: Some(0.25),
             warmup: Some(0.5),
             calibrate: Some(false),
+            stop_on_broken: Some(false),
             sweep: Some(false),
             backoff: Some(vec!["none".to_owned()]),
             max_tries: Some(0),
@@ -304,7 +309,7 @@ impl Plan {
             if worked { (None, None, None) } else { (other.workload, other.file, other.builtin) };
         first_given!(self, other:
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
-            time_limit, slice, warmup, max_warmup, calibrate, rate, latency_limit, sweep, think_time, backoff, max_tries,
+            time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time, backoff, max_tries,
             retry_sqlstate, continue_on_error, protocol, jobs, event_loop,
             seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
@@ -419,6 +424,11 @@ impl Plan {
     /// True if a level that the server runs as another one is refused.
     pub fn is_strict(&self) -> bool {
         self.strict_levels == Some(true)
+    }
+
+    /// True if the first broken promise ends everything.
+    pub fn stops_on_broken(&self) -> bool {
+        self.stop_on_broken == Some(true)
     }
 
     /// The errors that are retried although they are no conflicts.

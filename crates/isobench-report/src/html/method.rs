@@ -133,6 +133,7 @@ fn plan(document: &Document) -> Vec<(String, String)> {
         "strict levels",
         yes(plan.strict_levels, "a level that the server doesn't run was to be refused"),
     ));
+    rows.push(("stop", yes(plan.stop_on_broken, "the first broken promise was to end the comparison")));
     rows.push(("calibration", yes(plan.calibrate, "the first level was measured twice in every round")));
     rows.push(("sweep", yes(plan.sweep, "the highest rate that keeps the latency limit was searched for")));
     rows.push(("server's statistics", yes(Some(plan.watches_server()), "sampled while measuring")));

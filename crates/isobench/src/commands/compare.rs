@@ -160,15 +160,22 @@ fn prepare(design: &mut Design, targets: &mut [Target], agreed: bool, control: &
 /// Returns the settings for checking histories, if the scripts produce any.
 fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Outcome<Option<Judging>> {
     let observed = design.is_recorded(database) && !options.no_verdict;
-    if !observed && options.history.is_some() {
+    let stop_on_broken = design.plan.stops_on_broken();
+    if stop_on_broken && options.no_verdict {
+        return Err(Failure::setup(
+            "--stop-on-broken: with --no-verdict no history is checked; leave out one of them",
+        ));
+    }
+    if !observed && (options.history.is_some() || stop_on_broken) {
+        let option = if stop_on_broken { "--stop-on-broken" } else { "--history" };
         let names: Vec<String> =
             design.workloads.iter().map(|sources| format!("workload {}", sources.name())).collect();
         return Err(Failure::setup(format!(
-            "{}: nothing shows what the scripts read and write, so there is no history to check or to write; leave out --observe annotations, a rate or think time on PostgreSQL, use a checked workload (isobench workloads), or annotate the scripts with lines --@",
+            "{option}: {}: nothing shows what the scripts read and write, so there is no history to check or to write; leave out --observe annotations, a rate or think time on PostgreSQL, use a checked workload (isobench workloads), or annotate the scripts with lines --@",
             names.join(", ")
         )));
     }
-    Ok(observed.then(|| Judging { folder: options.history.clone() }))
+    Ok(observed.then(|| Judging { folder: options.history.clone(), stop_on_broken }))
 }
 
 impl Results {

@@ -96,7 +96,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
     let mut workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
     let recorded = how_recorded(options, settings, target, &mut workload)?;
-    let judging = Judging::default();
+    let judging = Judging { folder: None, stop_on_broken: options.stop_on_broken };
     let judged = !matches!(recorded, Recorded::Nothing);
     let site = target.site();
     let measurement = Measurement {
@@ -137,8 +137,11 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
     for note in &measured.notes {
         eprintln!("isobench: warning: {note}");
     }
-    let Measured { round, run, effective, logged, .. } = measured;
-    let incomplete = incomplete(settings, &run, &round);
+    let Measured { round, run, effective, logged, broken: ended_by, .. } = measured;
+    if let Some(what) = &ended_by {
+        eprintln!("isobench: note: --stop-on-broken ended the run: {what}");
+    }
+    let incomplete = incomplete(settings, &run, &round, ended_by.is_some());
     let withheld = round.verdict.as_ref().and_then(|verdict| verdict.withheld.first()).cloned();
     let (broken, violated) = (round.breaks_promise(), round.is_violated());
     let document = server.map(|server| {
@@ -176,11 +179,14 @@ fn how_recorded(
         Observe::Annotations => None,
     };
     let recorded = recorded(workload, &settings.spec, options.observe, catalog.as_ref());
-    if options.history.is_some() && matches!(recorded, Recorded::Nothing) {
-        return Err(Failure::setup(
-            "--history: nothing shows what the scripts read and write; use --observe rows on PostgreSQL, a checked \
+    let wants = [("--history", options.history.is_some()), ("--stop-on-broken", options.stop_on_broken)];
+    if let Some((option, _)) =
+        wants.iter().find(|(_, wanted)| *wanted && matches!(recorded, Recorded::Nothing))
+    {
+        return Err(Failure::setup(format!(
+            "{option}: nothing shows what the scripts read and write; use --observe rows on PostgreSQL, a checked \
              workload (-w), or lines --@",
-        ));
+        )));
     }
     Ok(recorded)
 }
@@ -267,12 +273,17 @@ fn checks_invariants(settings: &RunSettings) -> bool {
 }
 
 /// Returns the reason why the run is incomplete, if it is: for the document, and in pgbench's words
-/// for the user.
-fn incomplete(settings: &RunSettings, outcome: &RunOutcome, round: &Round) -> Option<(String, String)> {
+/// for the user. One that a broken promise has `ended`, as wanted, isn't.
+fn incomplete(
+    settings: &RunSettings,
+    outcome: &RunOutcome,
+    round: &Round,
+    ended: bool,
+) -> Option<(String, String)> {
     if let Err(error) = outcome.check() {
         return Some((error.to_string(), error.to_string()));
     }
-    if !outcome.is_complete() {
+    if !outcome.is_complete() && !(ended && outcome.aborted == 0) {
         let ended_by_abort = settings.spec.on_error == OnError::EndRun && outcome.aborted > 0;
         let interrupted = outcome.interrupted && !ended_by_abort;
         let first = || round.errors.first().cloned();

@@ -69,6 +69,11 @@ pub struct RunOptions {
     #[arg(long, conflicts_with = "history")]
     pub no_verdict: bool,
 
+    /// End at the first broken promise: as soon as what was recorded contradicts the level, whatever
+    /// else may follow
+    #[arg(long, conflicts_with = "no_verdict")]
+    pub stop_on_broken: bool,
+
     /// Built-in script: tpcb-like, simple-update, select-only (or a prefix of these), or list
     #[arg(short, long, value_name = "NAME[@WEIGHT]", help_heading = "pgbench's options")]
     pub builtin: Vec<String>,

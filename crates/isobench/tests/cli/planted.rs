@@ -149,11 +149,11 @@ fn a_proxy_that_changes_nothing_accuses_nobody() {
     }
 }
 
-#[test]
-fn stale_reads_are_found() {
+/// Answers some reads with what the same session got before.
+fn stale_reads() -> impl Fn(usize, &str) -> Option<Plan> + Send + Sync + 'static {
     let known: Mutex<HashMap<(usize, String), Vec<Reply>>> = Mutex::default();
     let (known, counter) = (Arc::new(known), Arc::new(AtomicUsize::new(0)));
-    let planner = move |connection, sql: &str| {
+    move |connection, sql: &str| {
         // Of the row that is read before it is written: no trigger explains that.
         if !is(sql, "SELECT") || sql.contains("BETWEEN") {
             return None;
@@ -168,10 +168,36 @@ fn stale_reads_are_found() {
                 _ => answer,
             }
         }))
-    };
-    let Some(planted) = Planted::new("stale_reads_are_found", planner) else { return };
+    }
+}
+
+#[test]
+fn stale_reads_are_found() {
+    let Some(planted) = Planted::new("stale_reads_are_found", stale_reads()) else { return };
     let verdict = planted.is_found();
     assert_eq!(verdict["kept"], false, "stale versions are known ones: {verdict:#}");
+}
+
+#[test]
+fn the_first_broken_promise_ends_what_would_take_an_hour() {
+    let test = "the_first_broken_promise_ends_what_would_take_an_hour";
+    let Some(planted) = Planted::new(test, stale_reads()) else { return };
+    let line = "compare -f own.sql --setup setup.sql -M simple --levels ser,rr --clients 4 --time 600 --warmup 0 \
+        --rounds 3 --stop-on-broken --json out.json";
+    let finished = planted
+        .run(line)
+        .expect(3)
+        .prints(&["BROKEN"])
+        .says(&["note: --stop-on-broken ended the comparison in round 1, at ", " contradicts "]);
+    let document = document::read(&planted.scene, "out.json");
+    assert_eq!((&document["complete"], &document["incomplete_reason"]), (&true.into(), &Value::Null));
+    let rounds: Vec<&Value> =
+        cells(&document).iter().flat_map(|cell| cell["rounds"].as_array().expect("rounds")).collect();
+    assert_eq!(rounds.len(), 1, "nothing more is measured: {}", finished.stderr);
+    assert_eq!(rounds[0]["verdict"]["kept"], false);
+    planted.database.connect().execute(SETUP).expect("a table");
+    let line = "run -f own.sql -n -M simple --isolation ser -c 4 -T 600 --observe rows --stop-on-broken";
+    planted.run(line).expect(3).prints(&["PROMISE BROKEN"]).says(&["note: --stop-on-broken ended the run: "]);
 }
 
 #[test]
