@@ -24,7 +24,7 @@ use isobench_bench::raw_loop;
 use isobench_bench::recording::{self, RecordingPlan};
 use isobench_bench::reporting::{self, ReportPlan};
 use isobench_bench::rounds::Rounds;
-use isobench_bench::rows::{self, RowsPlan};
+use isobench_bench::rows::{self, Compared, RowsPlan};
 use isobench_bench::servers::{self, ServerPlan, Servers, null_address};
 use isobench_bench::starting::{self, Start};
 use isobench_bench::table::{self, ContenderIndices};
@@ -183,16 +183,21 @@ fn observed(options: &ObserverOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compares the cost of statements that show rows.
+/// Compares the cost of statements that show rows, or of following what is recorded.
 fn showing_rows(options: &RowsOptions) -> Result<ExitCode, Failure> {
     let time = Duration::from_millis(options.time);
-    let plan = RowsPlan { pairs: options.pairs, time, server_bin: options.server_bin.clone() };
+    let (compared, cases) = if options.following {
+        (Compared::Following, &rows::FOLLOWED[..])
+    } else {
+        (Compared::Rows, &rows::CASES[..])
+    };
+    let plan = RowsPlan { compared, pairs: options.pairs, time, server_bin: options.server_bin.clone() };
     if let Some(warning) = table::load_warning(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default())
     {
         println!("{warning}");
     }
-    println!("{}", rows::heading());
-    for (number, case) in (1..).zip(&rows::CASES) {
+    println!("{}", rows::heading(compared));
+    for (number, case) in (1..).zip(cases) {
         if options.case.is_none_or(|only| only == number) {
             println!("{}", rows::line(&plan, case)?);
         }

@@ -224,13 +224,16 @@ pub struct ObserverOptions {
 /// Options of the comparison with statements that show rows.
 #[derive(Debug, Args)]
 pub struct RowsOptions {
+    /// Compare recordings that a thread follows for a broken promise with others instead.
+    #[arg(long)]
+    pub following: bool,
     /// Pairs of slices, one with rows shown, one as written.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub pairs: u32,
     /// Milliseconds of each slice.
     #[arg(long, value_name = "MS", default_value_t = 250, value_parser = clap::value_parser!(u64).range(10..=3_600_000))]
     pub time: u64,
-    /// Only the case with this number (1 to 4).
+    /// Only the case with this number (1 to 4; 1 to 3 with --following).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub case: Option<u8>,
     /// Folder with initdb and postgres for the embedded server [default: the newest installed].

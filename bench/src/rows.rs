@@ -1,5 +1,5 @@
 //! The cost of statements that show rows: the same script sent with columns appended and recorded,
-//! or sent as written.
+//! or sent as written. Also that of a thread that follows what is recorded, or doesn't.
 //!
 //! Both kinds of clients stay connected to one server and take turns on the same tables, in slices
 //! that are short beside the machine's changes of pace. So this measures within one process, with
@@ -8,12 +8,15 @@
 use std::time::Duration;
 
 use isobench_database::{Database, InitOptions, detect, init};
+use isobench_isolation::check::Options;
 use isobench_isolation::observed::ObservedDescription;
+use isobench_isolation::{Guarantee, Model, Order};
 use isobench_observation::{Catalog, observe};
 use isobench_observer::{LocalServer, Processes};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
-use isobench_runner::{Control, Fleet, Job, RunWorkload, StopCondition, Watch};
+use isobench_runner::{Control, Fleet, Job, RunWorkload, StopCondition, Storage, Watch};
+use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::observing::{ObservedCase, SETTINGS, classified, shown, workload};
@@ -28,10 +31,32 @@ pub const CASES: [ObservedCase; 4] = [
     ObservedCase { script: "tpcb-like", level: "serializable", clients: 8, scale: 16 },
 ];
 
+/// The cases of recordings that are followed: lines `--@`, which are sorted, and rows shown. In all of
+/// them a look for a broken promise is taken at what is new.
+pub const FOLLOWED: [ObservedCase; 3] = [
+    ObservedCase { script: REGISTERS, level: "serializable", clients: 8, scale: 1 },
+    ObservedCase { script: "select-only", level: "read committed", clients: 8, scale: 16 },
+    ObservedCase { script: "tpcb-like", level: "read committed", clients: 8, scale: 16 },
+];
+
+/// The script with lines `--@`.
+const REGISTERS: &str = "registers";
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compared {
+    /// Statements that show rows, with statements as written.
+    Rows,
+    /// Recordings that are followed, with others.
+    Following,
+}
+
 /// The parameters of the comparison.
 #[derive(Clone, Debug)]
 pub struct RowsPlan {
-    /// The number of pairs of slices, one with appended columns, one as written.
+    /// What is compared.
+    pub compared: Compared,
+    /// The number of pairs of slices.
     pub pairs: u32,
     /// The length of a slice.
     pub time: Duration,
@@ -48,16 +73,21 @@ struct Slice {
     server: f64,
 }
 
-/// The heading of the table. The last columns are those of statements as written.
-pub fn heading() -> String {
+/// The heading of the table. The last columns are those of statements as written, or of recordings
+/// that aren't followed.
+pub fn heading(compared: Compared) -> String {
+    let what = match compared {
+        Compared::Rows => "rows shown/as written",
+        Compared::Following => "followed/not followed",
+    };
     format!(
         "{:36} {:24} {:24} {:24} {:>9} {:>11} {:>11}",
-        "rows shown/as written", "tps", "client CPU", "server CPU", "tps", "client", "server"
+        what, "tps", "client CPU", "server CPU", "tps", "client", "server"
     )
 }
 
-/// The line of the table for a case: tps and CPU with appended columns and a recording, divided by
-/// those without, with 95 % intervals.
+/// The line of the table for a case: tps and CPU with what is compared, divided by those without, with
+/// 95 % intervals.
 ///
 /// # Errors
 /// If there is no server, or it returns an error.
@@ -71,19 +101,37 @@ pub fn line(plan: &RowsPlan, case: &ObservedCase) -> Result<String, Failure> {
     let database = detect(&mut connection)?;
     let tables = InitOptions { scale: case.scale, ..InitOptions::default() };
     init(&mut connection, &database, &tables, &mut |_| {})?;
-    let jobs = [as_written(case, &database)?, showing_rows(case, &database, &mut connection)?];
+    let jobs = match plan.compared {
+        Compared::Rows => [as_written(case, &database)?, showing_rows(case, &database, &mut connection)?],
+        Compared::Following => {
+            let mut job = |number| match case.script {
+                REGISTERS => annotated(case, &database, &mut connection, number),
+                _ => showing_rows(case, &database, &mut connection),
+            };
+            let jobs = [job(1)?, job(2)?];
+            let promised = Some(promised(case));
+            let options = Options { promised, vouched: case.script == REGISTERS, ..Options::default() };
+            if let Some(recording) = jobs[1].recorded() {
+                recording.follow(Some(options));
+            }
+            jobs
+        }
+    };
     connection.close();
     let processes = Processes::find(LocalServer::Postmaster(server.pid()), None)?;
     options.options = Some(format!("-cdefault_transaction_isolation={}", case.level.replace(' ', "\\ ")));
     let connect = |_| Connection::open(&options).map(|connection| (connection, ()));
     let mut fleets = [Fleet::open(&jobs[0], &connect)?.0, Fleet::open(&jobs[1], &connect)?.0];
-    let mut slice = |shows: bool| -> Result<Slice, Failure> {
-        let which = usize::from(shows);
+    let mut slice = |with: bool| -> Result<Slice, Failure> {
+        let which = usize::from(with);
         let begin = (client_cpu(), processes.cpu().unwrap_or_default());
         let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
         let report = |event| eprintln!("{event:?}");
         let stop = StopCondition::Time(plan.time);
         let outcome = fleets[which].run(&jobs[which], stop, &Control::new(), &report, watch, &mut [])?;
+        if let Some(broken) = jobs[which].recorded().and_then(|recording| recording.broken()) {
+            return Err(broken.into());
+        }
         let spent = (client_cpu() - begin.0, processes.cpu().unwrap_or_default() - begin.1);
         let committed = outcome.ledger().transactions.committed;
         if committed == 0 {
@@ -93,8 +141,8 @@ pub fn line(plan: &RowsPlan, case: &ObservedCase) -> Result<String, Failure> {
         let tps = committed as f64 / outcome.elapsed.as_secs_f64();
         Ok(Slice { tps, client: each(spent.0), server: each(spent.1) })
     };
-    for shows in [false, true] {
-        slice(shows)?;
+    for with in [false, true] {
+        slice(with)?;
     }
     let mut pairs = Vec::new();
     for pair in 0..plan.pairs {
@@ -130,6 +178,30 @@ fn client_cpu() -> f64 {
 
 fn as_written(case: &ObservedCase, database: &Database) -> Result<Job, Failure> {
     Ok(classified(case, workload(case)?, database))
+}
+
+/// The job of the script with lines `--@`, on a table of this number, because the lines tell of its
+/// own transactions only.
+fn annotated(
+    case: &ObservedCase,
+    database: &Database,
+    connection: &mut Connection,
+    number: u8,
+) -> Result<Job, Failure> {
+    let numbered = |text: &str| text.replace(REGISTERS, &format!("{REGISTERS}_{number}"));
+    connection.execute(&numbered(include_str!("recording/tables.sql")))?;
+    let mut symbols = Symbols::new();
+    let script = parse(REGISTERS, &numbered(include_str!("recording/registers.sql")), &mut symbols)?;
+    let mix = Mix::new(vec![Weighted { script, weight: 1 }])?;
+    let variables = Variables::new(&symbols);
+    let job = classified(case, RunWorkload { mix, symbols, variables }, database);
+    Ok(job.recording(Storage::default())?)
+}
+
+/// What the level of a case promises.
+fn promised(case: &ObservedCase) -> Guarantee {
+    let model = if case.level == "serializable" { Model::Serializable } else { Model::ReadCommitted };
+    Guarantee { model, order: Order::Data }
 }
 
 fn showing_rows(

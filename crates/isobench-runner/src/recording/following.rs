@@ -19,7 +19,13 @@ use super::{Recording, body};
 use crate::control::{Control, Urgency};
 
 /// The time between two looks at what is new, at least.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Of the chunks of a look, the last of so many are seen again in the next one.
+const SEEN_AGAIN: usize = 4;
+
+/// The shortest rest, unless there is more to be sorted.
+const SHORTEST_REST: Duration = Duration::from_millis(50);
 
 /// A rest lasts this many times as long as the work before it, so that a quarter of a core is taken
 /// at most.
@@ -47,8 +53,10 @@ pub(super) struct Recent {
     /// Those that no look has seen.
     new: VecDeque<Chunk>,
     bytes: usize,
-    /// Those of the last look, which are seen again: what contradicts is often near in time.
+    /// The last of the last look, which are seen again: what contradicts is often near in time.
     seen: Vec<Chunk>,
+    /// When that look began.
+    pub(super) looked: Option<Instant>,
 }
 
 impl Recent {
@@ -61,15 +69,18 @@ impl Recent {
         }
     }
 
-    /// The chunks to look at, if there are new ones.
+    /// The chunks to look at, if it is time, and there are new ones.
     fn take(&mut self) -> Option<Vec<Chunk>> {
-        if self.new.is_empty() {
+        let due = self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY);
+        if !due || self.new.is_empty() {
             return None;
         }
+        self.looked = Some(Instant::now());
         self.bytes = 0;
-        let new: Vec<Chunk> = self.new.drain(..).collect();
-        let mut all = std::mem::replace(&mut self.seen, new.clone());
-        all.extend(new);
+        let again = self.new.len().div_ceil(SEEN_AGAIN);
+        let last = self.new.iter().skip(self.new.len() - again).cloned().collect();
+        let mut all = std::mem::replace(&mut self.seen, last);
+        all.extend(self.new.drain(..));
         Some(all)
     }
 }
@@ -79,6 +90,10 @@ impl Recording {
     /// these options, the run is ended as if it had been interrupted, and
     /// [`Recording::broken`] says so. Only what no further transaction can explain does that.
     pub fn follow(&self, promise: Option<Options>) {
+        if promise.is_none() && self.shows_rows() {
+            // What rows show can't be sorted before all of them are known.
+            return;
+        }
         let mut sink = self.sink();
         sink.recent = promise.as_ref().map(|_| Recent::default());
         let _ = self.followed.set(promise);
@@ -98,16 +113,14 @@ impl Recording {
     pub(crate) fn keep_up(&self, control: &Control, over: &Receiver<()>) {
         // Without the right to it, the share of a core is the limit.
         let _ = rustix::process::nice(LOWEST);
-        let mut rest = LOOK_EVERY;
-        let mut looked = Instant::now();
+        let mut rest = SHORTEST_REST;
         while over.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
             let began = Instant::now();
             self.sort_some(began + LONGEST_WORK);
-            if looked.elapsed() >= LOOK_EVERY && self.broken().is_none() {
-                looked = began;
+            if self.broken().is_none() {
                 self.look(control);
             }
-            let least = if self.is_behind() { Duration::ZERO } else { LOOK_EVERY };
+            let least = if self.is_behind() { Duration::ZERO } else { SHORTEST_REST };
             rest = (began.elapsed() * REST).clamp(least, LONGEST_REST);
         }
     }
@@ -133,7 +146,7 @@ impl Recording {
         }
     }
 
-    /// Looks at what was recorded last.
+    /// Looks at what was recorded last, if it is time.
     pub(super) fn look(&self, control: &Control) {
         let Some(Some(promise)) = self.followed.get() else { return };
         let Some(recent) = self.sink().recent.as_mut().and_then(Recent::take) else { return };

@@ -216,6 +216,14 @@ fn serializable() -> Options {
     Options { promised, ..Options::default() }
 }
 
+/// Looks at what was recorded last.
+fn look(recording: &Recording, control: &Control) {
+    if let Some(recent) = &mut recording.sink().recent {
+        recent.looked = None;
+    }
+    recording.look(control);
+}
+
 /// Follows a recording until all of it is sorted.
 fn sort(recording: &Recording) {
     while recording.is_behind() {
@@ -264,11 +272,11 @@ fn a_run_ends_with_the_first_broken_promise() {
         recording.broken().map(str::to_owned)
     };
     // Nothing is recorded, or nothing is wrong.
-    assert_eq!(broken(&|recording, control| recording.look(control)), None);
+    assert_eq!(broken(&|recording, control| look(recording, control)), None);
     let good = |recording: &Recording, control: &Control| {
         for part in 0..4 {
             count_up(recording, part * 1000, 1000);
-            recording.look(control);
+            look(recording, control);
         }
     };
     assert_eq!(broken(&good), None);
@@ -276,7 +284,7 @@ fn a_run_ends_with_the_first_broken_promise() {
     assert_eq!(
         broken(&|recording, control| {
             count_up(recording, 1000, 1000);
-            recording.look(control);
+            look(recording, control);
         }),
         None
     );
@@ -286,10 +294,10 @@ fn a_run_ends_with_the_first_broken_promise() {
             good(recording, control);
             count_up(recording, 4000, 10);
             if again {
-                recording.look(control);
+                look(recording, control);
             }
             count_up(recording, 4005, 1);
-            recording.look(control);
+            look(recording, control);
         });
         assert!(
             told.as_ref().is_some_and(|told| told.ends_with("contradicts strict serializable")),
