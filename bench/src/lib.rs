@@ -5,8 +5,10 @@
 //! programs), [`servers`] (the servers), [`client`] (one run), [`mod@rounds`], [`ratio`] and
 //! [`table`] (the results); [`connections`], [`features`] and [`recording`] (separate comparisons).
 //! `main` combines them. [`checking`] measures the checker of histories, [`observing`] the cost of
-//! the observer for a server, [`rows`] that of statements that show rows, [`reporting`] reports and saving,
-//! [`initializing`] `-i`, [`starting`] the start of a comparison. Only these use isobench's crates, apart from the embedded PostgreSQL: isobench is measured as a program.
+//! the observer for a server, [`rows`] that of statements that show rows, [`reporting`] reports and
+//! saving, [`initializing`] `-i`, [`starting`] the start of a comparison, [`precision`] what its
+//! ratios are known to. Only these use isobench's crates, apart from the embedded PostgreSQL: isobench
+//! is measured as a program.
 
 pub mod case;
 pub mod checking;
@@ -19,6 +21,7 @@ pub mod loops;
 pub mod null_server;
 pub mod observing;
 pub mod options;
+pub mod precision;
 pub mod ratio;
 pub mod raw_loop;
 pub mod recording;

@@ -17,8 +17,9 @@ use isobench_bench::null_server::{NullServer, raise_file_limit};
 use isobench_bench::observing::{self, ObservingPlan};
 use isobench_bench::options::{
     CheckOptions, ClientOptions, Compare, ExtraOptions, InitOptions, NullOptions, ObserverOptions, Options,
-    ProgramOptions, RecordingOptions, ReportOptions, RowsOptions, StartupOptions, Tool,
+    PrecisionOptions, ProgramOptions, RecordingOptions, ReportOptions, RowsOptions, StartupOptions, Tool,
 };
+use isobench_bench::precision::{self, PrecisionPlan};
 use isobench_bench::ratio::Ratio;
 use isobench_bench::raw_loop;
 use isobench_bench::recording::{self, RecordingPlan};
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Some(Tool::Report(options)) => reported(&options),
         Some(Tool::Init(options)) => initialized(&options),
         Some(Tool::Startup(options)) => started(&options),
+        Some(Tool::Precision(options)) => known(&options),
         None => compare(&options.compare),
     };
     match result {
@@ -241,6 +243,17 @@ fn started(options: &StartupOptions) -> Result<ExitCode, Failure> {
         let times = Ratio::of(starts.iter().map(|start| (of(start).as_secs_f64(), 1.0)));
         println!("{name:28} {} s", times.map_or_else(String::new, |times| times.to_string()));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures how precisely comparisons know their ratios.
+fn known(options: &PrecisionOptions) -> Result<ExitCode, Failure> {
+    let isobench = isobench(options.isobench.as_ref())?;
+    warn_of_load();
+    let folder = tempfile::tempdir()?;
+    let plan =
+        PrecisionPlan { runs: options.runs, same: options.same, long: Duration::from_secs(options.long) };
+    precision::run(plan, &isobench, &options.further, folder.path(), &mut |lines| print!("{lines}"))?;
     Ok(ExitCode::SUCCESS)
 }
 

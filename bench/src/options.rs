@@ -52,6 +52,8 @@ pub enum Tool {
     Init(InitOptions),
     /// Measures the time from the start of `isobench compare` to its first measured transaction.
     Startup(StartupOptions),
+    /// Measures how precisely comparisons know their ratios.
+    Precision(PrecisionOptions),
 }
 
 /// Options of the comparison.
@@ -281,6 +283,26 @@ pub struct StartupOptions {
     /// Folder with initdb and postgres for the embedded server [default: the newest installed].
     #[arg(long, value_name = "FOLDER")]
     pub server_bin: Option<PathBuf>,
+}
+
+/// Options of the measurement of precision.
+#[derive(Debug, Args)]
+pub struct PrecisionOptions {
+    /// Default comparisons, a minute each.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub runs: u32,
+    /// Comparisons of a level with itself, half a minute each.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub same: u32,
+    /// Seconds of the comparison with long cells in one piece; 0: none.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub long: u64,
+    /// isobench to measure [default: the one beside this program].
+    #[arg(long, value_name = "FILE")]
+    pub isobench: Option<PathBuf>,
+    /// Further options of `isobench compare`, after --.
+    #[arg(last = true, value_name = "OPTION")]
+    pub further: Vec<String>,
 }
 
 /// Options of the checker's benchmark.

@@ -55,6 +55,13 @@ pub struct Played {
     pub in_one_piece: Option<String>,
 }
 
+/// A cell whose tables are ready, before its clients are connected.
+struct ReadyCell<'e> {
+    measurement: Measurement<'e>,
+    job: Job,
+    messages: Messages<'e>,
+}
+
 /// For each cell of a block the reason why it can't be measured, if there is one.
 struct Failures(Vec<Option<Failure>>);
 
@@ -100,6 +107,22 @@ impl CellMeasurer<'_> {
         self.control.urgency() > Urgency::None
     }
 
+    /// What a cell's clients are to do.
+    ///
+    /// # Errors
+    /// The user's conditions can't be read, or the history's file can't be made.
+    fn ready_cell<'e>(
+        &'e self,
+        cell: &CellPlan,
+        place: usize,
+        entrant: &'e Entrant,
+        workload: RunWorkload,
+    ) -> Outcome<ReadyCell<'e>> {
+        let measurement = self.measurement(entrant, place)?;
+        let job = self.measured_job(&measurement, cell, workload)?;
+        Ok(ReadyCell { measurement, job, messages: Messages::kept(self.say) })
+    }
+
     /// Measures the cells whose tables are ready.
     fn play(
         &self,
@@ -109,32 +132,23 @@ impl CellMeasurer<'_> {
         mut failures: Failures,
         follow: &mut dyn FnMut(BlockStep<'_>),
     ) -> Played {
-        let messages: Vec<Messages<'_>> = block.cells.iter().map(|_| Messages::kept(self.say)).collect();
-        let measurements: Vec<Option<Measurement<'_>>> = entrants
-            .iter()
-            .enumerate()
-            .map(|(place, entrant)| failures.keep(place, self.measurement(entrant.as_ref()?, place)))
-            .collect();
-        let jobs: Vec<Option<Job>> = measurements
+        let ready: Vec<Option<ReadyCell<'_>>> = entrants
             .iter()
             .zip(workloads)
             .enumerate()
-            .map(|(place, (measurement, workload))| {
-                let job = self.measured_job(measurement.as_ref()?, &block.cells[place], workload?);
-                failures.keep(place, job)
+            .map(|(place, (entrant, workload))| {
+                let ready = self.ready_cell(&block.cells[place], place, entrant.as_ref()?, workload?);
+                failures.keep(place, ready)
             })
             .collect();
         let mut started: Vec<Option<Started<'_>>> = Vec::new();
-        for (place, (measurement, job)) in measurements.iter().zip(&jobs).enumerate() {
-            started.push(measurement.as_ref().zip(job.as_ref()).filter(|_| !self.is_stopped()).and_then(
-                |(measurement, job)| {
-                    let show =
-                        &mut |elapsed, progress| follow(BlockStep::WarmingUp(place, elapsed, progress));
-                    let mut watch = Watch { every: WATCH_EVERY, show };
-                    let started = measurement.start(job, &messages[place], &mut watch);
-                    failures.keep(place, started.inspect(Started::rest))
-                },
-            ));
+        for (place, ready) in ready.iter().enumerate() {
+            let ready = ready.as_ref().filter(|_| !self.is_stopped());
+            started.push(ready.and_then(|ReadyCell { measurement, job, messages }| {
+                let show = &mut |elapsed, progress| follow(BlockStep::WarmingUp(place, elapsed, progress));
+                let started = measurement.start(job, messages, &mut Watch { every: WATCH_EVERY, show });
+                failures.keep(place, started.inspect(Started::rest))
+            }));
         }
         let slices = Slices::for_block(block, &started);
         self.take_turns(block, &slices, &mut started, &mut failures, follow);
@@ -148,14 +162,13 @@ impl CellMeasurer<'_> {
                 failures.keep(place, started.end(block.number))
             })
             .collect();
-        let judged: Vec<Option<(Measured, Option<String>)>> = measurements
+        let judged: Vec<Option<(Measured, Option<String>)>> = ready
             .into_iter()
-            .zip(jobs)
             .zip(ended)
-            .map(|((measurement, job), measured)| {
-                let mut measured = measured?;
+            .map(|(ready, measured)| {
+                let (ReadyCell { measurement, job, .. }, mut measured) = ready.zip(measured)?;
                 slices.note(&mut measured);
-                let judgement = measurement?.judge(job?, None, &mut measured);
+                let judgement = measurement.judge(job, None, &mut measured);
                 Some((measured, judgement))
             })
             .collect();

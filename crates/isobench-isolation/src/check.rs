@@ -155,10 +155,9 @@ fn examine<S: Source>(source: &S, options: &Options, assume: bool) -> Result<Exa
     let left = history.transactions().len() as u64 - u64::from(source.transactions());
     let dropped = history.dropped().saturating_add(left);
     let complete = dropped == 0;
-    let whole = complete && options.vouched;
-    let statuses = status::commit_statuses(source, whole)?;
     let vouched = options.vouched;
-    let setting = Setting { status: &statuses.status, complete, whole, vouched, assume };
+    let statuses = status::commit_statuses(source, complete && vouched)?;
+    let setting = Setting { status: &statuses.status, complete, vouched, assume };
     let wanted = options.promised.map_or(options.order, |promised| promised.order.max(options.order));
     let timeless = precedence::without_instants(history);
     let order = if timeless { wanted.min(Order::Session) } else { wanted };

@@ -20,8 +20,6 @@ pub(super) struct Context<'h> {
     /// True if the history has all executed transactions, so that a read of an unwritten version is
     /// significant.
     pub(super) complete: bool,
-    /// True if the history is also vouched for, so that unwritten versions don't exist.
-    pub(super) whole: bool,
     /// See [`super::Options::vouched`].
     pub(super) vouched: bool,
     /// True to take unwritten values that were read first for initial ones, in a history that isn't
@@ -34,6 +32,12 @@ pub(super) struct Context<'h> {
 pub(super) type Inserted = FxHashSet<(u16, i64)>;
 
 impl<'h> Context<'h> {
+    /// True if the history has all executed transactions, and is vouched for, so that unwritten versions
+    /// don't exist.
+    pub(super) fn whole(&self) -> bool {
+        self.complete && self.vouched
+    }
+
     /// True if the history was observed: then equal counters of different transactions mean that
     /// the order of their versions is unknown.
     pub(super) fn observed(&self) -> bool {

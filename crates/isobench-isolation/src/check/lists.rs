@@ -236,7 +236,7 @@ fn initial(
     }
     let unowned = owners.iter().take_while(|owner| owner.is_none()).count();
     let everywhere = || reads.all(places).all(|(_, elements)| reads.clean(elements).len() >= unowned);
-    if unowned == 0 || context.whole || !context.complete || !context.assume || !everywhere() {
+    if unowned == 0 || context.whole() || !context.complete || !context.assume || !everywhere() {
         return 0;
     }
     if let Some((place, _)) = reads.all(places).next() {

@@ -146,8 +146,6 @@ pub(super) struct Setting<'s> {
     pub(super) status: &'s [CommitStatus],
     /// See [`Context::complete`].
     pub(super) complete: bool,
-    /// See [`Context::whole`].
-    pub(super) whole: bool,
     /// See [`Context::vouched`].
     pub(super) vouched: bool,
     /// See [`Context::assume`].
@@ -163,7 +161,6 @@ impl Setting<'_> {
             history: &part.history,
             status: &status,
             complete: self.complete,
-            whole: self.whole,
             vouched: self.vouched,
             assume: self.assume,
             inserts: &inserts,

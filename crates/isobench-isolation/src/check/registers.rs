@@ -91,13 +91,13 @@ fn examined<'a, 'h, S: Sink>(
 impl<S: Sink> Examination<'_, '_, S> {
     /// A row that was never written: all reads must be of the initial version.
     fn nothing_written(&mut self, accesses: &[Access]) {
-        if self.context.complete && !self.context.whole {
+        if self.context.complete && !self.context.whole() {
             return self.never_written(accesses);
         }
         let start = self.start;
         let known = |version: Version| version.counter.is_none() && version.value.is_some();
         for access in accesses.iter().filter(|access| known(access.version) && !start.is(access.version)) {
-            if self.context.whole && self.context.counts(access.place.transaction) {
+            if self.context.whole() && self.context.counts(access.place.transaction) {
                 self.garbage(access.place);
             }
         }
@@ -249,7 +249,7 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
         let Some(aborted) = self.versions.aborted.find(below) else { return };
         let place = self.versions.chain[index].place;
-        if context.whole { self.dirty_update(aborted, place) } else { self.unaccounted(aborted, place) }
+        if context.whole() { self.dirty_update(aborted, place) } else { self.unaccounted(aborted, place) }
     }
 
     fn dirty_update(&mut self, aborted: OperationRef, place: OperationRef) {
@@ -492,7 +492,7 @@ impl<S: Sink> Examination<'_, '_, S> {
     /// have written the version.
     fn aborted_read(&mut self, aborted: OperationRef, place: OperationRef, version: Version) {
         let by_value = version.value.is_some_and(|value| self.versions.aborted.has(value));
-        if by_value || self.context.whole {
+        if by_value || self.context.whole() {
             self.found.aborted_read(self.context, aborted, place);
         } else {
             self.unaccounted(aborted, place);

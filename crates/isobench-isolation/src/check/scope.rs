@@ -180,8 +180,8 @@ impl<S: Source> Scope<'_, S> {
         };
         drop(emitted);
         let inserts = OnceCell::new();
-        let Setting { complete, whole, vouched, assume, .. } = self.setting;
-        let context = Context { history, status, complete, whole, vouched, assume, inserts: &inserts };
+        let Setting { complete, vouched, assume, .. } = self.setting;
+        let context = Context { history, status, complete, vouched, assume, inserts: &inserts };
         let inference = Inference { context, graph: &graph, open, most: self.order, effort };
         orders.inferred = inference.run(found);
         Ok(orders)

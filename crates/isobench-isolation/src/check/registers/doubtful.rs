@@ -30,7 +30,7 @@ impl<S: Sink> Examination<'_, '_, S> {
         if let Some(version) = stated(context, accesses) {
             return Start::Stated(version);
         }
-        if context.whole || context.observed() || !context.complete {
+        if context.whole() || context.observed() || !context.complete {
             return Start::Unknown;
         }
         let Some((value, first)) = self.unwritten(accesses) else { return Start::Unknown };
@@ -229,7 +229,7 @@ impl<S: Sink> Examination<'_, '_, S> {
 
     /// The initial version by its counter; there is only one.
     pub(super) fn counted_initial(&mut self, version: Version, place: OperationRef) {
-        let (Some(counter), false, true) = (version.counter, self.context.whole, self.context.complete)
+        let (Some(counter), false, true) = (version.counter, self.context.whole(), self.context.complete)
         else {
             return;
         };
