@@ -1,8 +1,9 @@
 //! The time from the start of `isobench compare` to its first measured transaction, with the
 //! server's template ready: seen from outside, so an upper bound.
 //!
-//! That is the time of the line about the first cell, less what the result says was measured in it.
-//! So it includes connecting, the warm-up, and the check of the first cell's history.
+//! That is the time of the line about the first cell, less what the result says was measured before
+//! it: in its round, or in those of all cells if they take turns. So it includes connecting, the
+//! warm-ups, and the check of the histories.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -47,14 +48,20 @@ pub fn run(isobench: &Path, server_bin: Option<&Path>, folder: &Path) -> Result<
     let first = first.filter(|_| status.success()).ok_or_else(|| failed(last))?;
     let text = std::fs::read(&result).map_err(system)?;
     let document = Document::from_json(text).map_err(|error| failed(error.to_string()))?;
-    let rounds = document.cells.iter().flat_map(|cell| &cell.rounds);
-    let round =
-        rounds.min_by_key(|round| round.order).ok_or_else(|| failed("nothing measured".to_owned()))?;
-    Ok(start(first, round))
+    let mut rounds: Vec<&Round> = document.cells.iter().flat_map(|cell| &cell.rounds).collect();
+    rounds.sort_by_key(|round| round.order);
+    // In turns, all cells are measured before the first line; otherwise the first one is.
+    let before = if rounds.iter().all(|round| round.turns.is_some()) { rounds.len() } else { 1 };
+    rounds.truncate(before);
+    if rounds.is_empty() { Err(failed("nothing measured".to_owned())) } else { Ok(start(first, &rounds)) }
 }
 
-fn start(first: Duration, round: &Round) -> Start {
-    let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
-    let warmup = round.warmup.map_or(0.0, |warmup| warmup.seconds);
-    Start { elapsed: first.saturating_sub(seconds(round.seconds)), warmup: seconds(warmup) }
+/// The start of a comparison that measured these rounds before its first line.
+fn start(first: Duration, rounds: &[&Round]) -> Start {
+    let sum = |seconds: fn(&Round) -> f64| {
+        let all = rounds.iter().map(|round| seconds(round)).sum();
+        Duration::try_from_secs_f64(all).unwrap_or_default()
+    };
+    let warmup = sum(|round| round.warmup.map_or(0.0, |warmup| warmup.seconds));
+    Start { elapsed: first.saturating_sub(sum(|round| round.seconds)), warmup }
 }

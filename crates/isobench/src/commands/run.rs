@@ -283,7 +283,8 @@ fn incomplete(
     if let Err(error) = outcome.check() {
         return Some((error.to_string(), error.to_string()));
     }
-    if !outcome.is_complete() && !(ended && outcome.aborted == 0) {
+    let ended = ended && outcome.aborted == 0;
+    if !outcome.is_complete() && !ended {
         let ended_by_abort = settings.spec.on_error == OnError::EndRun && outcome.aborted > 0;
         let interrupted = outcome.interrupted && !ended_by_abort;
         let first = || round.errors.first().cloned();
