@@ -149,7 +149,8 @@ impl<'a> CellMeasurer<'a> {
         self.control.patience().set_limited(known);
         let ready = work.tables.prepare(&seat.site, builtin, &mut seat.loaded);
         self.control.patience().set_limited(true);
-        let prepared = Prepared { site: seat.site.clone(), room, ready: ready? };
+        let settings = &self.design.sessions[cell.session];
+        let prepared = Prepared { site: seat.site.with_settings(settings), room, ready: ready? };
         self.learn_catalog(cell, &prepared);
         Ok(prepared)
     }

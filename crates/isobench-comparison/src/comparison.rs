@@ -10,8 +10,10 @@ mod fair;
 mod listener;
 mod sweep;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use isobench_database::current_setting;
 use isobench_observer::Observer;
 use isobench_plan::Share;
 use isobench_report::{Cell, CellLevel, Document, Observation, Round, resolution, summarise};
@@ -39,7 +41,7 @@ pub type Save<'a> = &'a dyn Fn(&Document) -> Outcome;
 
 /// Everything that a comparison needs besides its design.
 pub struct Surroundings<'a> {
-    /// The servers, in the order of the design's versions; at least one.
+    /// The servers, in the order of the design's; at least one.
     pub targets: &'a [Target],
     /// The check of histories; `None` if none is recorded.
     pub judging: Option<&'a Judging>,
@@ -157,7 +159,7 @@ impl<'a> Comparison<'a> {
             let mut varied = design.varied(cell);
             // A larger scale doesn't change whether a script works.
             varied.remove("scale");
-            (cell.server, work.sources.name(), work.strategy.clone(), varied)
+            (cell.server, cell.session, work.sources.name(), work.strategy.clone(), varied)
         };
         let mut tried = Vec::new();
         for index in 0..self.cells.len() {
@@ -582,7 +584,14 @@ fn level_check(design: &Design, targets: &[Target], say: &(dyn Fn(&str) + Sync))
                 told.push((cell.server, cell.level));
             }
         }
-        entries.push(design.entry(cell, CellLevel::new(Some(cell.level), effective)));
+        let mut settings = BTreeMap::new();
+        for name in design.servers[cell.server].settings.keys() {
+            let shown = current_setting(connection, name).map_err(Failure::setup)?;
+            settings.insert(name.clone(), shown);
+        }
+        let of_sessions = &design.sessions[cell.session];
+        settings.extend(of_sessions.iter().map(|setting| (setting.name.clone(), setting.shown.clone())));
+        entries.push(design.entry(cell, CellLevel::new(Some(cell.level), effective), settings));
     }
     for connection in connections {
         connection.close();

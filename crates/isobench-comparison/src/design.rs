@@ -15,8 +15,7 @@ use std::time::Duration;
 
 use isobench_database::{Database, InitOptions};
 use isobench_isolation::Level;
-use isobench_pgserver::MajorVersion;
-use isobench_plan::{Plan, SERVER_VERSION, Setting, Vary};
+use isobench_plan::{Plan, SERVER_BIN, SERVER_VERSION, SETTING, Setting, Vary};
 use isobench_report as report;
 use isobench_runner::{Backoff, OnError, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition};
 use isobench_script::Prng;
@@ -33,6 +32,7 @@ use work::WorkBase;
 
 pub use standby::{no_serializable, refusal};
 pub use values::{event_loop, milliseconds, pacing, protocol, seconds};
+pub use vary::{KnownSettings, ServerFactors, ServerPlan, SessionPlan};
 pub use work::Work;
 
 /// Default of the time limit if there is a precision to reach, in seconds.
@@ -60,8 +60,12 @@ pub struct Design {
     left_out: Vec<String>,
     /// The scripts and tables of each workload with each strategy with each value of the parameters.
     pub works: Vec<Work>,
-    /// The versions of the embedded server; empty: the installed one.
-    pub versions: Vec<MajorVersion>,
+    /// What is varied about servers and sessions.
+    pub server_factors: ServerFactors,
+    /// The servers; at least one.
+    pub servers: Vec<ServerPlan>,
+    /// The settings of sessions; at least one collection, which may be empty.
+    pub sessions: Vec<SessionPlan>,
     /// Retry policies.
     pub backoff: Vec<Backoff>,
     /// The end of a cell's measured part.
@@ -97,8 +101,10 @@ pub struct CellPlan {
     pub calibration: bool,
     /// Its scripts and tables, an index into [`Plan::works`].
     pub work: usize,
-    /// Its server, an index into [`Plan::versions`]; 0 if there is one server.
+    /// Its server, an index into [`Design::servers`].
     pub server: usize,
+    /// The settings of its sessions, an index into [`Design::sessions`].
+    pub session: usize,
 }
 
 impl CellPlan {
@@ -110,10 +116,9 @@ impl CellPlan {
         let again = if self.calibration { ", once more" } else { "" };
         let strategy =
             design.works[self.work].strategy.as_ref().map_or_else(String::new, |name| format!(", {name}"));
-        let varied = design
-            .varied(self)
-            .iter()
-            .fold(String::new(), |text, (name, value)| format!("{text}, {name} {value}"));
+        let varied = design.varied(self).iter().fold(String::new(), |text, (name, value)| {
+            format!("{text}, {} {value}", name.strip_prefix(SETTING).unwrap_or(name))
+        });
         let plural = if self.clients == 1 { "" } else { "s" };
         let workload =
             design.workload_among_several(self).map_or_else(String::new, |name| format!("{name}, "));
@@ -183,7 +188,7 @@ impl Design {
             plan.latency_limit.map(|limit| milliseconds("latency-limit", limit)).transpose()?;
         check_sweep(&plan, stop)?;
         distinct("retry-sqlstate", plan.retried())?;
-        let (versions, vary) = vary::split(plan.vary())?;
+        let (server_factors, vary) = vary::split(plan.vary())?;
         let scale = at_least_one("scale", plan.scale())?;
         if given.scale.is_some() && vary.iter().any(|one| one.name == "scale") {
             return Err(wrong("vary", "scale is given by --scale, too; give its values in one place"));
@@ -206,7 +211,9 @@ impl Design {
             workloads,
             left_out,
             works,
-            versions,
+            servers: server_factors.servers(),
+            sessions: vec![SessionPlan::new()],
+            server_factors,
             stop,
             slice: slice(&plan)?,
             warmup,
@@ -241,7 +248,9 @@ impl Design {
                  (-h, -p, -d), or use --setup FILE.sql",
             ));
         }
-        if !self.versions.is_empty() && (named || embedded) {
+        let factors = &mut self.server_factors;
+        let programs = !factors.versions.is_empty() || !factors.bins.is_empty();
+        if programs && (named || embedded) {
             let why = if named {
                 "a server is named"
             } else {
@@ -251,13 +260,15 @@ impl Design {
                 return Err(wrong(
                     "vary",
                     format!(
-                        "{SERVER_VERSION} is for the embedded server, but {why}; leave out one or the other"
+                        "{SERVER_VERSION} and {SERVER_BIN} are for the embedded server, but {why}; leave out one or \
+                         the other"
                     ),
                 ));
             }
-            self.versions.clear();
+            (factors.versions, factors.bins) = (Vec::new(), Vec::new());
+            self.servers = factors.servers();
             if let Some(vary) = &mut self.plan.vary {
-                vary.retain(|one| one.name != SERVER_VERSION);
+                vary.retain(|one| one.name != SERVER_VERSION && one.name != SERVER_BIN);
             }
             notes.push(format!("the plan's versions of the embedded server are left out, because {why}"));
         }
@@ -271,6 +282,33 @@ impl Design {
             ));
         }
         Ok(notes)
+    }
+
+    /// Decides which of the settings are the servers' own, and which the sessions', now that one of the
+    /// servers is known. Returns true if servers are to be started with settings.
+    ///
+    /// # Errors
+    /// A setting is unknown, can't be changed there, or has a value that the server refuses; or it is
+    /// one of all servers' settings, too.
+    pub fn place_settings(
+        &mut self,
+        known: &dyn KnownSettings,
+        embedded: Option<&[Setting]>,
+    ) -> Outcome<bool> {
+        let twice = |setting: &&Setting| {
+            self.server_factors.settings.iter().any(|one| one.name.eq_ignore_ascii_case(&setting.name))
+        };
+        if let Some(setting) = embedded.unwrap_or_default().iter().find(twice) {
+            return Err(wrong(
+                "vary",
+                format!(
+                    "{SETTING}{0}: all servers have {0}={1} already; leave out one of them",
+                    setting.name, setting.value
+                ),
+            ));
+        }
+        (self.servers, self.sessions) = self.server_factors.place(known, embedded.is_some())?;
+        Ok(self.servers.iter().any(|server| !server.settings.is_empty()))
     }
 
     /// Drops strategies from the plan's file that this server doesn't support. Returns a
@@ -326,12 +364,16 @@ impl Design {
         annotated || shown && !paced && self.plan.observe().shows_rows()
     }
 
-    /// Returns the parameters of a cell that the plan varies, and the server's version.
+    /// Returns the parameters of a cell that the plan varies, those of its server and of its sessions
+    /// included.
     pub fn varied(&self, cell: &CellPlan) -> BTreeMap<String, String> {
         let mut varied = self.works[cell.work].varied.clone();
-        if let Some(version) = self.versions.get(cell.server) {
-            varied.insert(SERVER_VERSION.to_owned(), version.to_string());
-        }
+        let ServerPlan { version, bin, settings } = &self.servers[cell.server];
+        varied.extend(version.map(|version| (SERVER_VERSION.to_owned(), version.to_string())));
+        varied.extend(bin.as_ref().map(|bin| (SERVER_BIN.to_owned(), bin.display().to_string())));
+        let of_sessions = self.sessions[cell.session].iter().map(|setting| (&setting.name, &setting.value));
+        let settings = settings.iter().chain(of_sessions);
+        varied.extend(settings.map(|(name, value)| (format!("{SETTING}{name}"), value.clone())));
         varied
     }
 
@@ -350,7 +392,10 @@ impl Design {
             rates => rates.iter().copied().map(Some).collect(),
         };
         let mut cells = Vec::new();
-        for server in 0..self.versions.len().max(1) {
+        let servers = 0..self.servers.len();
+        for (server, session) in
+            servers.flat_map(|server| (0..self.sessions.len()).map(move |it| (server, it)))
+        {
             for (work, clients) in self.pairs() {
                 for &backoff in &self.backoff {
                     for &rate in &rates {
@@ -362,6 +407,7 @@ impl Design {
                             calibration,
                             work,
                             server,
+                            session,
                         };
                         cells.extend(self.rows().map(cell));
                     }
@@ -452,9 +498,16 @@ impl Design {
     }
 
     /// A cell of the result document, without rounds yet.
-    pub fn entry(&self, cell: &CellPlan, level: report::CellLevel) -> report::Cell {
+    pub fn entry(
+        &self,
+        cell: &CellPlan,
+        level: report::CellLevel,
+        settings: BTreeMap<String, String>,
+    ) -> report::Cell {
         let work = &self.works[cell.work];
         report::Cell {
+            server: cell.server,
+            settings,
             strategy: work.strategy.clone(),
             varied: self.varied(cell),
             calibration: cell.calibration,

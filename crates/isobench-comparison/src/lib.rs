@@ -48,8 +48,8 @@ mod workload;
 pub use comparison::{Judgements, Listener, Save, Surroundings, compare};
 pub use conditions::{Condition, Conditions};
 pub use design::{
-    CellPlan, Design, GRACE, Work, cell_entry, count, event_loop, milliseconds, no_serializable, pacing,
-    protocol, refusal, seconds,
+    CellPlan, Design, GRACE, ServerPlan, Work, cell_entry, count, event_loop, milliseconds, no_serializable,
+    pacing, protocol, refusal, seconds,
 };
 pub use environment::{client, first_attempt, now};
 pub use failure::{Failure, Outcome};

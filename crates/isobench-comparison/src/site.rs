@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use isobench_database::{Connector, Database, RelationSize, relation_sizes};
+use isobench_database::{Connector, Database, RelationSize, SessionSetting, relation_sizes};
 use isobench_pgwire::Connection;
 use isobench_report as report;
 
@@ -31,6 +31,11 @@ impl Site {
         let named = self.database.schema.clone();
         let database = Database { schema: named.as_ref().map(|_| schema.clone()), ..self.database.clone() };
         Site { database, connector, embedded: self.embedded, room: named.map(|named| (schema, named)) }
+    }
+
+    /// The same place with these settings in every session.
+    pub(crate) fn with_settings(&self, settings: &[SessionSetting]) -> Site {
+        Site { connector: self.connector.with_settings(settings), ..self.clone() }
     }
 
     /// Returns a text of the scripts as it is where cells don't take turns, so that texts of all

@@ -6,12 +6,18 @@
 
 use std::cell::{Cell, RefCell};
 
-use isobench_database::{Connector, Database, Namespace, detect, environment, is_standby, settings};
+use isobench_database::{
+    Connector, Database, Namespace, SettingScope, detect, environment, is_standby, setting_names,
+    setting_scope, settings, try_setting,
+};
 use isobench_observer::LocalServer;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{Address, ConnectOptions, Connection, Host, Patience};
+use isobench_plan::SETTING;
 use isobench_report as report;
+use isobench_suggest::did_you_mean;
 
+use crate::design::KnownSettings;
 use crate::failure::{Failure, Outcome};
 use crate::site::Site;
 
@@ -257,6 +263,35 @@ impl Target {
             Some(server) => server.stop().map_err(Failure::setup),
             None => Ok(()),
         }
+    }
+}
+
+impl KnownSettings for Target {
+    fn scope(&self, name: &str) -> Outcome<SettingScope> {
+        let mut connection = self.open().map_err(Failure::setup)?;
+        let scope = setting_scope(&mut connection, name).map_err(Failure::setup)?;
+        let outcome = match scope {
+            Some(scope) => Ok(scope),
+            // An extension that isn't loaded yet may define it.
+            None if name.contains('.') => Ok(SettingScope::Session),
+            None => {
+                let names = setting_names(&mut connection).map_err(Failure::setup)?;
+                let meant = did_you_mean(name, names.iter().map(String::as_str));
+                Err(Failure::setup(format!(
+                    "--vary: {SETTING}{name}: the server has no setting \"{name}\"{meant}"
+                )))
+            }
+        };
+        connection.close();
+        outcome
+    }
+
+    fn shown(&self, name: &str, value: &str) -> Outcome<String> {
+        let mut connection = self.open().map_err(Failure::setup)?;
+        let refused = |error| Failure::setup(format!("--vary: {SETTING}{name}={value}: {error}"));
+        let shown = try_setting(&mut connection, name, value).map_err(refused)?;
+        connection.close();
+        Ok(shown)
     }
 }
 

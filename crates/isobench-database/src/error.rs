@@ -135,6 +135,18 @@ pub enum Error {
         /// The place where the session is.
         found: String,
     },
+    /// A session has another setting than the one that was set in it.
+    #[error(
+        "{name} was set to {wanted} in a session, which shows it as {shown}; so its cell can't be measured"
+    )]
+    Setting {
+        /// The setting's name.
+        name: String,
+        /// The value, as the server showed it before.
+        wanted: String,
+        /// The value in this session.
+        shown: String,
+    },
     /// Another run of isobench is using this database.
     #[error(
         "another run of isobench uses {what} \"{name}\" at this moment; wait until it ends, or use \

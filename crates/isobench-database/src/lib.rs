@@ -40,6 +40,7 @@ pub mod product;
 pub mod products;
 mod progress;
 mod promises;
+mod quoting;
 mod reset;
 mod schema;
 mod settings;
@@ -69,7 +70,10 @@ pub use product::Product;
 pub use progress::{InitProgress, Timings};
 pub use reset::{ResetNote, can_put_back, put_back, reset, tidy};
 pub use schema::OwnNames;
-pub use settings::{ServerSettings, settings};
+pub use settings::{
+    ServerSettings, SessionSetting, SettingScope, current_setting, setting_names, setting_scope, settings,
+    try_setting,
+};
 pub use standby::is_standby;
 pub use steps::{InitStep, Steps, StepsError};
 pub use table::Table;

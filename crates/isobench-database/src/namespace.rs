@@ -17,6 +17,7 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::facts::namespace::NamespaceFacts;
 use crate::pooling::require_sessions;
+use crate::settings::SessionSetting;
 
 /// The name of the schema or database.
 const NAME: &str = "isobench";
@@ -82,13 +83,15 @@ pub struct Connector {
     facts: Option<(&'static NamespaceFacts, NamespaceKind)>,
     /// The name of the namespace, or of a schema that isn't one of ours.
     name: String,
+    /// What every session is set to.
+    settings: Vec<SessionSetting>,
 }
 
 impl Connector {
     /// Opens sessions wherever the connection's own settings lead: on a server of our own, or in
     /// the user's tables.
     pub fn direct(options: ConnectOptions) -> Connector {
-        Connector { options, facts: None, name: String::new() }
+        Connector { options, facts: None, name: String::new(), settings: Vec::new() }
     }
 
     /// Opens sessions in a schema, with that alone in the search path: a user's, or one on a server
@@ -100,6 +103,12 @@ impl Connector {
     /// The options of its sessions.
     pub fn options(&self) -> &ConnectOptions {
         &self.options
+    }
+
+    /// A connector whose sessions have these settings.
+    #[must_use]
+    pub fn with_settings(&self, settings: &[SessionSetting]) -> Connector {
+        Connector { settings: settings.to_vec(), ..self.clone() }
     }
 
     /// The patience of its sessions with the server.
@@ -118,10 +127,11 @@ impl Connector {
     }
 
     /// Opens a session. In a namespace of our own, or a schema of the user's, the session is asked
-    /// where it is before any other statement is sent.
+    /// where it is before any other statement is sent. Then its settings are set, and read back.
     ///
     /// # Errors
-    /// The connection can't be opened, [`Error::Astray`], or [`Error::NoSchema`].
+    /// The connection can't be opened, [`Error::Astray`], [`Error::NoSchema`], or
+    /// [`Error::Setting`].
     pub fn open(&self) -> Result<Connection, Error> {
         let mut conn = Connection::open(&self.options)?;
         match self.facts {
@@ -135,6 +145,7 @@ impl Connector {
             None if !self.name.is_empty() => enter(&mut conn, &self.name)?,
             None => {}
         }
+        self.settings.iter().try_for_each(|setting| setting.apply(&mut conn))?;
         Ok(conn)
     }
 }
@@ -262,7 +273,7 @@ impl Namespace {
         let name = room_name(number);
         self.make(&name)?;
         let facts = Some((self.facts, self.kind));
-        Ok(Some((name.clone(), Connector { options: self.options.clone(), facts, name })))
+        Ok(Some((name.clone(), Connector { facts, name, ..Connector::direct(self.options.clone()) })))
     }
 
     /// The administrative connection; a new one if the old one was lost.
@@ -284,7 +295,8 @@ impl Namespace {
         if self.kind == NamespaceKind::Database {
             NAME.clone_into(&mut options.dbname);
         }
-        Connector { options, facts: Some((self.facts, self.kind)), name: NAME.to_owned() }
+        let facts = Some((self.facts, self.kind));
+        Connector { facts, name: NAME.to_owned(), ..Connector::direct(options) }
     }
 
     /// The schema as [`Database::schema`](crate::Database) has it before table names.

@@ -8,6 +8,7 @@ use isobench_pgwire::{Connection, cut};
 use crate::database::Database;
 use crate::error::Error;
 use crate::facts::settings::SettingsSource;
+use crate::quoting::literal;
 
 /// The settings found, and the reason if some are missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,6 +39,88 @@ pub(crate) const NEVER: &str = "'%\\_file', '%\\_directory', '%\\_directories', 
     'unix\\_socket\\_%', 'bonjour%', 'syslog%', 'primary\\_slot\\_name', 'in\\_hot\\_standby', \
     'server\\_version%', 'external\\_pid\\_file', 'transaction\\_%', \
     'dynamic\\_library\\_path', '%role%'";
+
+/// Where a setting can be set (PostgreSQL manual, view `pg_settings`, column `context`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingScope {
+    /// In each session.
+    Session,
+    /// For the whole server: in its configuration, at its start, or when a session starts.
+    Server,
+    /// Nowhere.
+    Fixed,
+}
+
+/// A setting of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSetting {
+    /// Its name.
+    pub name: String,
+    /// The value to set.
+    pub value: String,
+    /// The value as the server then shows it.
+    pub shown: String,
+}
+
+impl SessionSetting {
+    /// Sets it in a session.
+    ///
+    /// # Errors
+    /// The server refuses, is gone, or shows another value than before.
+    pub(crate) fn apply(&self, conn: &mut Connection) -> Result<(), Error> {
+        let shown = try_setting(conn, &self.name, &self.value)?;
+        if shown == self.shown {
+            return Ok(());
+        }
+        Err(Error::Setting { name: self.name.clone(), wanted: self.shown.clone(), shown })
+    }
+}
+
+/// Sets a setting of a session, and returns the value that the server shows then.
+///
+/// # Errors
+/// The server refuses, or is gone.
+pub fn try_setting(conn: &mut Connection, name: &str, value: &str) -> Result<String, Error> {
+    let query = format!("SELECT pg_catalog.set_config({}, {}, false)", literal(name), literal(value));
+    value_of(conn, &query)
+}
+
+/// The value of a setting, as the server shows it.
+///
+/// # Errors
+/// There is no such setting, or the server is gone.
+pub fn current_setting(conn: &mut Connection, name: &str) -> Result<String, Error> {
+    value_of(conn, &format!("SELECT pg_catalog.current_setting({})", literal(name)))
+}
+
+fn value_of(conn: &mut Connection, query: &str) -> Result<String, Error> {
+    let value = conn.value(query).map_err(|error| Error::of(error, query))?;
+    Ok(cut(&value.unwrap_or_default()).into_owned())
+}
+
+/// Where a setting can be set; `None` if the server doesn't know it.
+///
+/// # Errors
+/// The server has no such list, or is gone.
+pub fn setting_scope(conn: &mut Connection, name: &str) -> Result<Option<SettingScope>, Error> {
+    let query = format!("SELECT context FROM pg_catalog.pg_settings WHERE lower(name) = {}", literal(name));
+    let context = conn.value(&query).map_err(|error| Error::of(error, &query))?;
+    Ok(context.map(|context| match context.as_str() {
+        "user" | "superuser" => SettingScope::Session,
+        "internal" => SettingScope::Fixed,
+        _ => SettingScope::Server,
+    }))
+}
+
+/// The names of all settings.
+///
+/// # Errors
+/// The server has no such list, or is gone.
+pub fn setting_names(conn: &mut Connection) -> Result<Vec<String>, Error> {
+    let query = "SELECT name FROM pg_catalog.pg_settings";
+    let rows = conn.query(query).map_err(|error| Error::of(error, query))?.rows;
+    Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+}
 
 /// Reads the settings of the server.
 ///

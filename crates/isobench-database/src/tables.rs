@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use crate::database::Database;
 use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::options::{InitOptions, PartitionMethod};
+use crate::quoting::identifier;
 use crate::steps::InitStep;
 use crate::table::{ACCOUNTS, TELLERS, Table};
 
@@ -142,10 +143,6 @@ fn drop_tables(db: &Database) -> TableAction {
     TableAction::Run(format!("drop table if exists {}", names(order)))
 }
 
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 fn create_tables(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
     let dialect = &db.product.dialect;
     // The spaces are pgbench's; they are visible where the server or pgbench quotes the statement.
@@ -158,7 +155,7 @@ fn create_tables(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
     let fillfactor =
         if dialect.fillfactor { format!(" with (fillfactor={})", opts.fillfactor) } else { String::new() };
     let tablespace = match &opts.tablespace {
-        Some(name) if dialect.storage => format!(" tablespace {}", quoted(name)),
+        Some(name) if dialect.storage => format!(" tablespace {}", identifier(name)),
         _ => String::new(),
     };
     let mut actions = ignored_options(db, opts);
@@ -399,7 +396,7 @@ fn primary_keys(db: &Database, opts: &InitOptions) -> Vec<TableAction> {
         return vec![TableAction::Report(text)];
     }
     let tablespace = match &opts.index_tablespace {
-        Some(name) if db.product.dialect.storage => format!(" using index tablespace {}", quoted(name)),
+        Some(name) if db.product.dialect.storage => format!(" using index tablespace {}", identifier(name)),
         _ => String::new(),
     };
     [Table::Branches, Table::Tellers, Table::Accounts]

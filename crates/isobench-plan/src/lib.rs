@@ -48,3 +48,10 @@ pub use values::{Setting, Share, Vary, WrongValue};
 
 /// The parameter that varies the embedded server's version.
 pub const SERVER_VERSION: &str = "server-version";
+
+/// The parameter that varies the folder of the embedded server's programs.
+pub const SERVER_BIN: &str = "server-bin";
+
+/// The beginning of a parameter that varies a setting of the server or of the sessions, before the
+/// setting's name.
+pub const SETTING: &str = "setting:";

@@ -65,7 +65,8 @@ pub struct Plan {
     pub clients: Option<Vec<u32>>,
     /// A parameter and its values, as a factor: of the workload (rows=10,1000), of pgbench's tables
     /// (scale, foreign-keys=off,on, unlogged-tables, fillfactor, script-scale), a variable of your
-    /// own scripts, or server-version=14,18; one value sets it (repeatable)
+    /// own scripts, a setting (setting:NAME, read back), server-version=14,18 or server-bin=DIR,DIR; one
+    /// value sets it (repeatable)
     #[arg(long, value_name = "NAME=VALUE,VALUE", help_heading = heading::FACTORS)]
     pub vary: Option<Vec<Vary>>,
     /// Scale of the TPC-B-like tables; 1 means one branch, on which every client collides [default:

@@ -23,7 +23,7 @@ pub struct WrongValue(pub(crate) String);
 #[serde(try_from = "String", into = "String")]
 pub struct Vary {
     /// The name: a parameter of the workload or of pgbench's tables, a variable of the user's own
-    /// scripts, or `server-version`.
+    /// scripts, `setting:` with the name of a setting, `server-version`, or `server-bin`.
     pub name: String,
     /// Its values, as written.
     pub values: Vec<String>,

@@ -245,9 +245,12 @@ impl Document {
         layout::lines(&serde_json::to_value(self).expect("a document is plain data"))
     }
 
-    /// The server that a cell was measured on: where the plan varies its version, the one of that
-    /// version.
+    /// The server that a cell was measured on. (Results of earlier versions of isobench don't number
+    /// them: where the plan varies the version, it is the one of that version.)
     pub fn server_of(&self, cell: &Cell) -> &Server {
+        if let Some(server) = self.servers().nth(cell.server).filter(|_| cell.server > 0) {
+            return server;
+        }
         let wanted = cell.varied.get(SERVER_VERSION);
         let is_wanted = |server: &&Server| {
             wanted.is_some_and(|wanted| {

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use isobench_plan::{SERVER_BIN, SERVER_VERSION, SETTING};
+
 use crate::document::{Cell, Document};
 use crate::numbers::{count, counted, optional, short};
 use crate::view::Heading;
@@ -149,7 +151,7 @@ impl Factor {
     pub fn title(&self) -> &str {
         match self {
             Factor::Known(known) => known.title,
-            Factor::Varied { name, .. } => name,
+            Factor::Varied { name, .. } => name.strip_prefix(SETTING).unwrap_or(name),
         }
     }
 
@@ -178,7 +180,11 @@ impl Factor {
     pub fn meaning(&self) -> &str {
         match self {
             Factor::Known(known) => known.meaning,
-            Factor::Varied { name, .. } if name == "server-version" => "version of the server under test",
+            Factor::Varied { name, .. } if name == SERVER_VERSION => "version of the server under test",
+            Factor::Varied { name, .. } if name == SERVER_BIN => "folder of the server's programs",
+            Factor::Varied { name, .. } if name.starts_with(SETTING) => {
+                "a setting of the server or of all sessions, read back"
+            }
             Factor::Varied { .. } => "a parameter that the plan varies",
         }
     }
@@ -195,7 +201,7 @@ impl Factor {
     pub fn said(&self, cell: &Cell) -> String {
         match self {
             Factor::Known(known) => (known.said)(cell),
-            Factor::Varied { name, .. } => format!("{name} {}", self.value(cell)).trim_end().to_owned(),
+            Factor::Varied { .. } => self.named(cell).trim_end().to_owned(),
         }
     }
 

@@ -10,9 +10,11 @@ mod observed;
 mod within;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::thread;
 
+use isobench_plan::{SERVER_BIN, SERVER_VERSION, SETTING};
 use isobench_stats::{LatencyHistogram, Ledger, RoundLatencies, mean_interval};
 
 use crate::document::{
@@ -33,7 +35,8 @@ const FEWEST_CELLS: usize = 8;
 /// A cell is summarised from its complete rounds; one that has none, from what it has, with 0 as
 /// its number of rounds. The ratio compares committed transactions per second with the cell of the
 /// plan's first level (or, in a plan without levels, the first cell) whose other factors are equal,
-/// paired by the number of the round. So does the ratio to the first strategy, at the same level.
+/// paired by the number of the round. So do the ratios to the first strategy and to the first
+/// settings, at the same level.
 pub fn summarise(document: &mut Document) {
     let (summaries, resolution) = conclusions(document);
     for (cell, summary) in document.cells.iter_mut().zip(summaries) {
@@ -63,10 +66,15 @@ fn conclusions(document: &Document) -> (Vec<Summary>, Option<Resolution>) {
         document.cells.iter().map(|cell| reference_of(document, cell)).collect();
     let ratios = compared::ratios(document, &references);
     let by_strategy = compared::strategy_ratios(document);
-    let ratios = ratios.into_iter().zip(by_strategy);
+    let by_setting = compared::setting_ratios(document);
+    let ratios = ratios.into_iter().zip(by_strategy).zip(by_setting);
     let summaries = within_cells(document).into_iter().zip(ratios);
-    let summaries =
-        summaries.map(|(summary, (ratio, strategy_ratio))| Summary { ratio, strategy_ratio, ..summary });
+    let summaries = summaries.map(|(summary, ((ratio, strategy_ratio), setting_ratio))| Summary {
+        ratio,
+        strategy_ratio,
+        setting_ratio,
+        ..summary
+    });
     (summaries.collect(), document.resolution.map(|known| resolution(document, known.wanted)))
 }
 
@@ -134,6 +142,40 @@ fn first_strategy_of(document: &Document, cell: &Cell) -> Option<usize> {
     })
 }
 
+/// The settings of a cell that the plan varies, and the version or programs of its server.
+fn server_side(cell: &Cell) -> BTreeMap<&String, &String> {
+    let of_server = |name: &str| name.starts_with(SETTING) || [SERVER_VERSION, SERVER_BIN].contains(&name);
+    cell.varied.iter().filter(|(name, _)| of_server(name)).collect()
+}
+
+/// The name of a cell's settings: "off" if one is varied, "off, replica" if there are two.
+pub fn settings_name(cell: &Cell) -> String {
+    server_side(cell).into_values().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// The place of the cell with whose settings another one's are compared, those of the plan's first
+/// cell; `None` if settings don't vary.
+fn first_setting_of(document: &Document, cell: &Cell) -> Option<usize> {
+    let first = server_side(document.cells.first()?);
+    document.cells.iter().find(|other| server_side(other) != first)?;
+    document.cells.iter().position(|other| {
+        server_side(other) == first
+            && other.level.requested == cell.level.requested
+            && !other.calibration
+            && same_but_settings(other, cell)
+    })
+}
+
+/// True if two cells differ in nothing but level, and settings, version or programs of the server.
+fn same_but_settings(one: &Cell, other: &Cell) -> bool {
+    let rest = |cell: &Cell| {
+        let own = server_side(cell);
+        let rest = cell.varied.iter().filter(|(name, _)| !own.contains_key(name));
+        rest.map(|(name, value)| (name.clone(), value.clone())).collect::<BTreeMap<_, _>>()
+    };
+    one.strategy() == other.strategy() && same_but_varied(one, other) && rest(one) == rest(other)
+}
+
 /// True if two cells differ in nothing but their levels.
 pub fn same_factors(one: &Cell, other: &Cell) -> bool {
     one.strategy() == other.strategy() && same_but_strategy(one, other)
@@ -141,6 +183,11 @@ pub fn same_factors(one: &Cell, other: &Cell) -> bool {
 
 /// True if two cells differ in nothing but level and strategy.
 fn same_but_strategy(one: &Cell, other: &Cell) -> bool {
+    same_but_varied(one, other) && one.varied == other.varied
+}
+
+/// True if two cells differ in nothing but level, strategy and what the plan varies.
+fn same_but_varied(one: &Cell, other: &Cell) -> bool {
     one.workload == other.workload
         && one.scale == other.scale
         && one.clients == other.clients
@@ -148,7 +195,6 @@ fn same_but_strategy(one: &Cell, other: &Cell) -> bool {
         && one.protocol == other.protocol
         && one.backoff == other.backoff
         && one.rate == other.rate
-        && one.varied == other.varied
 }
 
 /// The cells, those together that differ in nothing but their levels, otherwise in the document's
@@ -189,6 +235,7 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
         tps: throughput(&rounds, &bins),
         ratio: None,
         strategy_ratio: None,
+        setting_ratio: None,
         acknowledged_tps: acknowledged(&rounds),
         conflict_ratio: ledger.conflict_ratio(),
         attempts_per_s: mean_interval(&attempts).map(|estimate| estimate.mean),

@@ -5,15 +5,14 @@
 
 use std::sync::Arc;
 
-use isobench_pgserver::{MajorVersion, Server, ServerOptions};
+use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Given, process_environment};
 use isobench_runner::Control;
 
 use crate::interrupt;
 use crate::options::{ConnectionOptions, EmbeddedOptions};
 use crate::output::say;
-use isobench_comparison::{Failure, Outcome};
-use isobench_comparison::{Target, enough_connections};
+use isobench_comparison::{Design, Failure, Outcome, Target, enough_connections};
 
 /// Finds the named server, or starts an embedded one for this number of clients, and reports it in
 /// one line. From then on signals are watched, so that servers are stopped and schemas removed;
@@ -54,26 +53,27 @@ pub fn find(
     Ok((target, control))
 }
 
-/// Finds the servers of a plan: the named one, or an embedded one of each version (without
-/// versions: the installed one), all running before the measurement.
+/// Finds the servers of a plan: the named one, or the embedded ones, all running before the
+/// measurement. The plan's settings are placed in servers or sessions.
 ///
 /// # Errors
-/// As [`find`].
+/// As [`find`], or a setting can't be varied there.
 pub fn find_all(
     connection: &ConnectionOptions,
     embedded: &EmbeddedOptions,
-    versions: &[MajorVersion],
-    clients: usize,
+    design: &mut Design,
 ) -> Outcome<(Vec<Target>, Arc<Control>)> {
-    let Some((first, rest)) = versions.split_first() else {
-        let (target, control) = find(connection, None, embedded, clients)?;
-        return Ok((vec![target], control));
-    };
-    let at = |version: &MajorVersion| EmbeddedOptions { version: Some(*version), ..embedded.clone() };
-    let (target, control) = find(connection, None, &at(first), clients)?;
-    let mut targets = vec![target];
-    for version in rest {
-        let options = with_room(at(version).server_options(), clients)?;
+    let clients = design.most_clients();
+    let (first, control) = find(connection, None, &embedded.of(&design.servers[0]), clients)?;
+    let own = first.is_embedded().then_some(embedded.settings.as_slice());
+    let placed = design.place_settings(&first, own);
+    let mut targets = vec![first];
+    if interrupt::blame(&control, placed)? {
+        // It was started to be asked, without the settings of any of them.
+        targets.pop().map_or(Ok(()), |asked| asked.close(false))?;
+    }
+    for server in &design.servers[targets.len()..] {
+        let options = with_room(embedded.of(server).server_options(), clients)?;
         targets.push(start_target(&options, &control)?);
     }
     Ok((targets, control))

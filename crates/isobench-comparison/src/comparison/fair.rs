@@ -14,11 +14,20 @@ use crate::target::Target;
 /// Connections left for everything but the clients.
 const SPARE: u64 = 10;
 
-/// The settings whose effects come and go over longer times than a slice.
-const SLOW_SETTINGS: [&str; 6] =
-    ["checkpoint_", "max_wal_size", "min_wal_size", "bgwriter_", "autovacuum", "wal_keep"];
+/// The settings whose effects come and go over longer times than a slice: what a commit doesn't wait
+/// for is written in the background, in the time of others.
+const SLOW_SETTINGS: [&str; 8] = [
+    "checkpoint_",
+    "max_wal_size",
+    "min_wal_size",
+    "bgwriter_",
+    "autovacuum",
+    "wal_",
+    "synchronous_commit",
+    "commit_",
+];
 
-/// The cells together that differ in nothing but level, strategy and the server's version, in the
+/// The cells together that differ in nothing but level, strategy, the server and its settings, in the
 /// order of the table. These are compared with each other.
 pub fn alike(design: &Design) -> Vec<Vec<usize>> {
     let cells = design.cells();
@@ -78,9 +87,10 @@ pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
     if design.plan.observe() == Observe::Wal {
         return Some("the write-ahead log is read for one cell at a time (--observe wal)".to_owned());
     }
-    let mut settings = targets.iter().flat_map(|target| &target.server_settings);
-    let slow = |name: &str| SLOW_SETTINGS.iter().any(|slow| name.starts_with(slow));
-    if let Some((name, _)) = settings.find(|(name, _)| slow(name)) {
+    let of_servers = targets.iter().flat_map(|target| &target.server_settings).map(|(name, _)| name);
+    let of_sessions = design.sessions.iter().flatten().map(|setting| &setting.name);
+    let slow = |name: &&String| SLOW_SETTINGS.iter().any(|slow| name.starts_with(slow));
+    if let Some(name) = of_servers.chain(of_sessions).find(slow) {
         return Some(format!("the plan sets {name}, whose effect takes longer than slices"));
     }
     let embedded = targets.iter().all(Target::is_embedded);
@@ -179,6 +189,7 @@ mod tests {
             calibration: false,
             work: 0,
             server,
+            session: 0,
         };
         let capacity = Capacity { connections: Some(100), cache: 128 << 20 };
         let crowded =

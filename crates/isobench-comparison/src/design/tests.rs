@@ -123,7 +123,7 @@ fn versions_of_the_server_give_way_to_a_server_that_is_chosen() {
     let mut planned = of_plan(vary);
     assert_eq!(planned.varied(&planned.cells()[0])["server-version"], "14");
     assert_eq!(planned.choose_server(true, false).unwrap().len(), 1);
-    assert!(planned.versions.is_empty() && planned.varied(&planned.cells()[0]).is_empty());
+    assert!(planned.server_factors.versions.is_empty() && planned.varied(&planned.cells()[0]).is_empty());
     assert!(planned.document_plan(&[]).vary().is_empty());
 }
 

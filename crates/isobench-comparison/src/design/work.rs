@@ -5,7 +5,7 @@
 //! (`isobench_workloads`).
 
 use isobench_database::{Database, InitOptions};
-use isobench_plan::{SERVER_VERSION, Vary};
+use isobench_plan::{SERVER_BIN, SERVER_VERSION, SETTING, Vary};
 use isobench_report::PlannedStrategy;
 use isobench_runner::RunWorkload;
 use isobench_suggest::did_you_mean;
@@ -159,14 +159,14 @@ fn is_of_tables(name: &str) -> bool {
 }
 
 fn unknown<'a>(name: &str, pgbench: bool, variables: impl Iterator<Item = &'a str>) -> Failure {
-    let known = OF_TABLES.into_iter().filter(|_| pgbench).chain([SCRIPT_SCALE, SERVER_VERSION]);
+    let known = OF_TABLES.into_iter().filter(|_| pgbench).chain([SCRIPT_SCALE, SERVER_VERSION, SERVER_BIN]);
     let meant = did_you_mean(name, known.chain(variables));
     let of_tables = if pgbench { format!("{}, ", OF_TABLES.join(", ")) } else { String::new() };
     wrong(
         "vary",
         format!(
-            "\"{name}\"{meant} isn't a parameter here; there are {of_tables}{SCRIPT_SCALE}, server-version, and the variables \
-             that scripts of your own mention"
+            "\"{name}\"{meant} isn't a parameter here; there are {of_tables}{SCRIPT_SCALE}, {SERVER_VERSION}, {SERVER_BIN}, \
+             {SETTING}NAME for settings, and the variables that scripts of your own mention"
         ),
     )
 }

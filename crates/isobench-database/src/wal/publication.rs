@@ -6,9 +6,10 @@
 use isobench_pgwire::Connection;
 
 use super::error::WalError;
-use super::tables::{Readable, identifier};
+use super::tables::Readable;
 use crate::error::Error;
 use crate::namespace::MARK;
+use crate::quoting::identifier;
 
 /// The name of the publication, which is unique in its database.
 pub(crate) const NAME: &str = "isobench_wal";

@@ -11,6 +11,7 @@ use isobench_pgwire::Connection;
 
 use crate::error::Error;
 use crate::execute::query;
+use crate::quoting::literal;
 
 /// A table whose writes aren't read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,27 +145,4 @@ fn obstacle(conn: &mut Connection, id: u32) -> Result<Option<LeftOutReason>, Err
         }
     });
     Ok(obstacles.into_iter().next())
-}
-
-/// A text as a constant, with `standard_conforming_strings` on.
-pub(crate) fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
-/// A name as an identifier.
-pub(crate) fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_quoted() {
-        assert_eq!(
-            (literal("it's"), identifier("a \"b\"")),
-            ("'it''s'".to_owned(), "\"a \"\"b\"\"\"".to_owned())
-        );
-    }
 }

@@ -68,10 +68,17 @@ pub struct Cell {
     /// doesn't vary it, and then a conflict makes the client try again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
-    /// The other parameters that the plan varies: those of the workload or its tables, and
-    /// "server-version", each with its value in this cell.
+    /// The other parameters that the plan varies: those of the workload or its tables, settings
+    /// ("setting:" and the name), "server-version" and "server-bin", each with its value in this cell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub varied: BTreeMap<String, String>,
+    /// The settings that the plan varies, by name, as the server or every session shows them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+    /// The server that it was measured on: 0 is the document's `server`, others are those of
+    /// `other_servers`, from 1.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub server: usize,
     /// The isolation level.
     pub level: CellLevel,
     /// The measurements, in the order in which they were made.
@@ -79,6 +86,11 @@ pub struct Cell {
     /// The conclusions from the rounds. Computed, so they can be computed again.
     #[serde(default)]
     pub summary: Summary,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_first(server: &usize) -> bool {
+    *server == 0
 }
 
 impl Cell {
@@ -103,6 +115,8 @@ impl Cell {
             calibration: false,
             strategy: None,
             varied: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            server: 0,
             level,
             rounds: Vec::new(),
             summary: Summary::default(),

@@ -73,8 +73,8 @@ pub struct RoundsFor {
 /// measured in the same rounds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatioToFirst {
-    /// The level, or the strategy, that this cell is compared with: the plan's first, all other
-    /// factors being equal.
+    /// The level, the strategy, or the settings that this cell is compared with: the plan's first, all
+    /// other factors being equal.
     pub to: String,
     /// The geometric mean of the rounds' ratios; 1 for the first one itself.
     pub mean: f64,
@@ -112,6 +112,10 @@ pub struct Summary {
     /// null if strategies weren't compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy_ratio: Option<RatioToFirst>,
+    /// Committed transactions per second as a multiple of those with the first settings, server version
+    /// or programs, at the same level with the same strategy; null if these weren't compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting_ratio: Option<RatioToFirst>,
     /// Transactions per second that the server acknowledged, those included whose work was lost in
     /// an error that their own SQL caught: mean over the rounds, with its interval. Null if there
     /// was none of these; then it is `tps`.

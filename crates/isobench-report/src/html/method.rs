@@ -229,7 +229,7 @@ fn any_interval(document: &Document, source: IntervalSource) -> bool {
     document.cells.iter().any(|cell| from(&cell.summary.tps))
 }
 
-static METHODS: [Method; 9] = [
+static METHODS: [Method; 10] = [
     Method {
         name: "Mean of rounds: Student's t",
         used: |document| any_interval(document, IntervalSource::Rounds),
@@ -268,6 +268,15 @@ static METHODS: [Method; 9] = [
         },
         text: "The same, with the first strategy at the same level in place of the first level. A \
                strategy that needs fewer round trips to the server is faster for that alone.",
+    },
+    Method {
+        name: "Ratio to the first setting: paired log ratios",
+        used: |document| {
+            let ratios = document.cells.iter().filter_map(|cell| cell.summary.setting_ratio.as_ref());
+            ratios.into_iter().any(|ratio| ratio.low.is_some())
+        },
+        text: "The same, with the first settings (or the server's first version) at the same level and \
+               with the same strategy in place of the first level.",
     },
     Method {
         name: "Turns: cells that are compared share the moment",

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use isobench_stats::{Ratio, is_resolved, noise_of, paired_ratio, resolving_ratio, rounds_needed};
 
-use super::{counted_rounds, first_strategy_of, rate, reference_of, same_but_strategy, same_factors};
+use super::{
+    counted_rounds, first_setting_of, first_strategy_of, rate, reference_of, same_but_settings,
+    same_but_strategy, same_factors, settings_name,
+};
 use crate::document::{Cell, Document, RatioToFirst, Resolution, Round, RoundsFor};
 
 /// Precisions for which the needed rounds are given.
@@ -28,6 +31,14 @@ pub fn strategy_ratios(document: &Document) -> Vec<Option<RatioToFirst>> {
     let references: Vec<Option<usize>> =
         document.cells.iter().map(|cell| first_strategy_of(document, cell)).collect();
     compared(document, &references, same_but_strategy, |first| first.strategy().to_owned())
+}
+
+/// For each cell its ratio to the one with the first settings, if these vary, or the version or the
+/// programs of the server.
+pub fn setting_ratios(document: &Document) -> Vec<Option<RatioToFirst>> {
+    let references: Vec<Option<usize>> =
+        document.cells.iter().map(|cell| first_setting_of(document, cell)).collect();
+    compared(document, &references, same_but_settings, settings_name)
 }
 
 /// `beside` is true if the noise of an A/A cell is that of another cell; `name` is the name of a

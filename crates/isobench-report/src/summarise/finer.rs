@@ -3,7 +3,7 @@
 //! Not here: the arithmetic of intervals (`isobench_stats`).
 
 use super::counted_rounds;
-use crate::document::{Cell, Document, RatioToFirst, Round};
+use crate::document::{Cell, Document, RatioToFirst, Round, Summary};
 use crate::numbers::{counted, finite, percent, short, whole_percent};
 
 /// The precision of the least precise ratio, and the next finer one.
@@ -22,7 +22,10 @@ pub struct Finer {
 /// The precision of a document, and the next finer one; `None` if no ratio has an interval, or all
 /// are as fine as is ever asked for.
 pub fn finer(document: &Document) -> Option<Finer> {
-    let of = |cell: &'_ Cell| [cell.summary.ratio.clone(), cell.summary.strategy_ratio.clone()];
+    let of = |cell: &'_ Cell| {
+        let Summary { ratio, strategy_ratio, setting_ratio, .. } = &cell.summary;
+        [ratio.clone(), strategy_ratio.clone(), setting_ratio.clone()]
+    };
     let ratios: Vec<RatioToFirst> = document.cells.iter().flat_map(of).flatten().collect();
     let width = |ratio: &RatioToFirst| {
         let (low, high) = ratio.low.zip(ratio.high)?;

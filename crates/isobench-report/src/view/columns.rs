@@ -4,7 +4,7 @@
 
 use super::{Entry, Estimate, Heading, Mark, Proof, Tables};
 use crate::document::{Cell, Document, RatioToFirst};
-use crate::summarise::{counted_ledger, groups, planned};
+use crate::summarise::{counted_ledger, groups, planned, settings_name};
 
 /// One column of the table.
 pub struct Column {
@@ -37,6 +37,8 @@ pub enum ColumnId {
     ToFirstLevel,
     /// The ratio to the first strategy.
     ToFirstStrategy,
+    /// The ratio to the first settings.
+    ToFirstSetting,
     /// Committed transactions, of those that were planned.
     Done,
     /// Attempts per second.
@@ -85,7 +87,7 @@ pub static LEVEL: Column = Column {
 
 /// The columns of the measurements, the most important ones first: where there isn't room for all,
 /// the last ones are left out.
-pub static FIGURES: [Column; 15] = [
+pub static FIGURES: [Column; 16] = [
     Column {
         id: ColumnId::Committed,
         title: "committed",
@@ -152,6 +154,19 @@ pub static FIGURES: [Column; 15] = [
              rounds, in the same way",
         ),
         show: strategy_ratio,
+    },
+    Column {
+        id: ColumnId::ToFirstSetting,
+        title: "against",
+        unit: "first setting",
+        right: true,
+        when: compares_settings,
+        legend: (
+            "against first setting",
+            "committed per s as a multiple of those with the first settings (or the server's first \
+             version) at the same level with the same strategy in the same rounds, in the same way",
+        ),
+        show: setting_ratio,
     },
     Column {
         id: ColumnId::Acknowledged,
@@ -280,6 +295,10 @@ fn compares_strategies(document: &Document) -> bool {
     document.cells.iter().any(|cell| cell.summary.strategy_ratio.is_some())
 }
 
+fn compares_settings(document: &Document) -> bool {
+    document.cells.iter().any(|cell| cell.summary.setting_ratio.is_some())
+}
+
 /// True if any history was recorded.
 fn judged(document: &Document) -> bool {
     document.cells.iter().any(|cell| cell.summary.verdict.is_some())
@@ -307,6 +326,10 @@ fn ratio(_: &Document, cell: &Cell) -> Entry {
 
 fn strategy_ratio(_: &Document, cell: &Cell) -> Entry {
     compared(cell, cell.summary.strategy_ratio.as_ref(), cell.strategy())
+}
+
+fn setting_ratio(_: &Document, cell: &Cell) -> Entry {
+    compared(cell, cell.summary.setting_ratio.as_ref(), &settings_name(cell))
 }
 
 /// The ratio of a cell of this name to the first one.

@@ -76,8 +76,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     let (mut targets, control) = servers::find_all(
         &options.connection,
         &options.embedded.with(&server_settings(&design.plan)),
-        &design.versions,
-        design.most_clients(),
+        &mut design,
     )?;
     for note in design.fit(&targets[0].database)? {
         eprintln!("note: {note}");

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
+use isobench_comparison::ServerPlan;
 use isobench_pgserver::{MajorVersion, ServerOptions};
 use isobench_pgwire::Given;
 
@@ -77,6 +78,17 @@ impl EmbeddedOptions {
         let named = |name: &str| self.settings.iter().any(|known| known.name == name);
         let plans = settings.iter().filter(|setting| !named(&setting.name));
         EmbeddedOptions { settings: plans.chain(&self.settings).cloned().collect(), ..self.clone() }
+    }
+
+    /// Returns these options for one of the servers of a plan.
+    pub fn of(&self, server: &ServerPlan) -> EmbeddedOptions {
+        let setting =
+            |(name, value): (&String, &String)| Setting { name: name.clone(), value: value.clone() };
+        EmbeddedOptions {
+            bin: server.bin.clone().or_else(|| self.bin.clone()),
+            version: server.version.or(self.version),
+            settings: self.settings.iter().cloned().chain(server.settings.iter().map(setting)).collect(),
+        }
     }
 
     /// Returns whether any of them is set, which contradicts a named server.

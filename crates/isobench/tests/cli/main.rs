@@ -39,6 +39,7 @@ mod run_options;
 mod saved;
 mod server_command;
 mod server_side;
+mod settings;
 mod standby;
 mod strategies;
 mod support;
