@@ -62,7 +62,7 @@ fn sessions_of_a_named_server_are_set_and_the_server_is_not() {
     for (line, part) in [
         ("setting:shared_buffers=1MB,2MB", "a named server is left as it is"),
         ("setting:block_size=4096", "can't be changed"),
-        ("setting:work_men=1MB", "has no setting \"work_men\"; did you mean \"work_mem\"?"),
+        ("setting:work_men=1MB", "has no setting \"work_men\" (did you mean \"work_mem\"?)"),
         ("setting:work_mem=lots", "invalid value for parameter \"work_mem\""),
         ("setting:work_mem=1MB,1024kB", "1MB and 1024kB are the same to the server, 1MB"),
         ("setting:search_path=public", "it would lead to other tables"),
