@@ -90,11 +90,12 @@ impl Recording {
     /// these options, the run is ended as if it had been interrupted, and
     /// [`Recording::broken`] says so. Only what no further transaction can explain does that.
     pub fn follow(&self, promise: Option<Options>) {
-        if promise.is_none() && self.shows_rows() {
-            // What rows show can't be sorted before all of them are known.
+        let mut sink = self.sink();
+        if promise.is_none() && (self.shows_rows() || sink.most == 0) {
+            // What rows show can't be sorted before all of them are known; what isn't in memory is
+            // read at the end.
             return;
         }
-        let mut sink = self.sink();
         sink.recent = promise.as_ref().map(|_| Recent::default());
         let _ = self.followed.set(promise);
     }
