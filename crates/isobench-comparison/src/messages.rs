@@ -67,6 +67,11 @@ impl<'a> Messages<'a> {
                     job.place(place.script, place.command)
                 ));
             }
+            ClientEvent::LostSession(place, why) => {
+                self.lost.store(true, Ordering::Relaxed);
+                let client = place.client;
+                self.keep(format!("client {client} lost its session and opens another one ({why})"));
+            }
             ClientEvent::Debug(_) => (self.say)(&text),
             // Every error has already been shown.
             ClientEvent::Abandoned(..) if job.spec().detail.errors => {}

@@ -11,8 +11,8 @@ use std::time::Duration;
 use isobench_database::products::UNKNOWN;
 use isobench_pgwire::{Connection, Host, ServerError, process_environment};
 use isobench_runner::{
-    ClientEvent, Control, Detail, ErrorClass, Fleet, Job, OnError, OpenError, Pacing, RetryPolicy, Rules,
-    RunOutcome, RunSpec, StopCondition, Watch,
+    ClientEvent, Control, Detail, ErrorClass, Fleet, Job, OnError, OnLost, OpenError, Pacing, RetryPolicy,
+    Rules, RunOutcome, RunSpec, StopCondition, Watch,
 };
 
 use crate::console::{Console, Message, fit};
@@ -231,6 +231,7 @@ fn spec(debug: bool, options: &Benchmark) -> RunSpec {
             (true, false) => OnError::EndRun,
             (false, false) => OnError::Abort,
         },
+        on_lost: OnLost::End,
         seed: options.seed,
         attempts_from: 0,
         event_loop: None,

@@ -24,7 +24,8 @@ pub fn messages(event: &ClientEvent, job: &Job, version: Version) -> Vec<(Messag
         ClientEvent::Aborted(place, cause) => {
             abort(*place, cause, job).into_iter().map(|text| (MessageForm::Error, text)).collect()
         }
-        ClientEvent::Abandoned(..) => Vec::new(),
+        // pgbench's own clients end with their session.
+        ClientEvent::Abandoned(..) | ClientEvent::LostSession(..) => Vec::new(),
         ClientEvent::Failed(place, failed) => vec![(MessageForm::Info, failure(*place, failed))],
         ClientEvent::Follows { client, retry, tries, used } => {
             let most = job.spec().retry.max_tries.map_or(String::new(), |most| format!("/{most}"));

@@ -190,6 +190,8 @@ fn render(case: &Case, version: Version) -> String {
         reconnecting: Duration::from_millis(30),
         series: None,
         levels: std::collections::BTreeMap::new(),
+        lost_sessions: 0,
+        away: 0,
         load: Vec::new(),
     };
     let Asked { failures_detailed, per_command, progress, partitions } = case.asked;

@@ -58,8 +58,14 @@ impl Client {
         match self.state {
             // The timer may be due in the same turn in which the run ends; the end takes
             // precedence.
-            ClientState::Waiting { .. } | ClientState::BackingOff { .. } if ctx.stopping => self.on_stop(ctx),
-            ClientState::Waiting { .. } | ClientState::BackingOff { .. } if ctx.pausing => {
+            ClientState::Waiting { .. } | ClientState::BackingOff { .. } | ClientState::Away { .. }
+                if ctx.stopping =>
+            {
+                self.on_stop(ctx)
+            }
+            ClientState::Waiting { .. } | ClientState::BackingOff { .. } | ClientState::Away { .. }
+                if ctx.pausing =>
+            {
                 ClientAction::Receive
             }
             ClientState::Idle => self.next_transaction(ctx),
@@ -84,6 +90,10 @@ impl Client {
             | ClientState::RollingBack
             | ClientState::LeavingBlock => ClientAction::Receive,
             ClientState::Connecting => ClientAction::Connect,
+            ClientState::Away { .. } => {
+                self.state = ClientState::Connecting;
+                ClientAction::Connect
+            }
             ClientState::Finished => ClientAction::Finish,
             ClientState::Aborted => ClientAction::Close,
         }
@@ -94,6 +104,12 @@ impl Client {
     pub(crate) fn on_stop(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         match self.state {
             ClientState::Idle => self.finish(),
+            ClientState::Away { .. } => {
+                if std::mem::take(&mut self.held) {
+                    self.record(ctx).ledger.transactions.cut_off += 1;
+                }
+                self.finish()
+            }
             ClientState::Waiting { since } => {
                 let waited = ctx.now.since(since);
                 self.record(ctx).ledger.time.waiting += waited;
@@ -201,7 +217,7 @@ impl Client {
     }
 
     fn begin_transaction(&mut self, ctx: &mut Context<'_>) -> ClientAction {
-        if ctx.job.spec.connect_each && !self.connected {
+        if !self.connected && (ctx.job.spec.connect_each || ctx.job.spec.reconnects().is_some()) {
             self.state = ClientState::Connecting;
             return ClientAction::Connect;
         }
@@ -275,23 +291,35 @@ impl Client {
     /// Called when the session asked for is open; `received` are the bytes that came with it.
     pub(crate) fn on_connected(&mut self, ctx: &mut Context<'_>, received: &[u8]) -> ClientAction {
         self.connected = true;
+        self.sessions = self.sessions.wrapping_add(1);
+        self.refused = 0;
         self.status = TransactionStatus::Idle;
         self.prepared.fill(0);
         self.frames = FrameBuffer::with_limit(self.most_kept);
         self.take_over(received);
-        self.begin_transaction(ctx)
+        if std::mem::take(&mut self.held) { self.begin_attempt(ctx) } else { self.begin_transaction(ctx) }
     }
 
     /// Called when the session asked for can't be opened.
     pub(crate) fn on_refused(&mut self, ctx: &mut Context<'_>, why: String) -> ClientAction {
+        if let Some(backoff) = ctx.job.spec.reconnects() {
+            let until = ctx.now.after(backoff.delay(self.refused, &mut self.backoffs));
+            self.refused = self.refused.saturating_add(1);
+            self.state = ClientState::Away { until };
+            return ClientAction::Wake(until);
+        }
         self.abort(ctx, self.command, AbortCause::Connect(why))
     }
 
-    /// Called when the session for one transaction is closed.
+    /// Called when the session for one transaction, or a lost one, is closed.
     pub(crate) fn on_disconnected(&mut self, ctx: &mut Context<'_>) -> ClientAction {
         self.connected = false;
         self.unsolicited = None;
         self.lost = None;
+        if self.held {
+            self.state = ClientState::Away { until: ctx.now };
+            return self.on_timer(ctx);
+        }
         self.after_transaction(ctx)
     }
 

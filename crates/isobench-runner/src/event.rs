@@ -38,6 +38,9 @@ pub enum ClientEvent {
     },
     /// A statement couldn't be prepared, and is executed nevertheless ([`crate::Rules::Pgbench`]).
     NotPrepared(FailedStatement),
+    /// A client lost its session for this reason, and opens another one
+    /// ([`crate::OnLost::Reconnect`]).
+    LostSession(CommandPlace, String),
     /// The server sent a notice to a client.
     Notice(Box<ServerError>),
     /// From here on nothing is recorded, for this reason. Reported once.

@@ -44,6 +44,8 @@ pub(crate) struct Circumstances {
     pub(crate) encrypted: bool,
     /// Each transaction has a connection of its own.
     pub(crate) connect_each: bool,
+    /// Lost connections are replaced.
+    pub(crate) reconnects: bool,
 }
 
 /// `io_uring` was asked for, and can't be used.
@@ -70,6 +72,7 @@ pub(crate) fn choose(wanted: Option<EventLoop>, facts: Circumstances) -> Result<
             None => None,
         },
         None if facts.connect_each => Some("each transaction has a connection of its own".to_owned()),
+        None if facts.reconnects => Some("lost connections are replaced".to_owned()),
         None if facts.clients < LEAST_CLIENTS => {
             Some(format!("a worker has fewer than {LEAST_CLIENTS} clients"))
         }

@@ -111,6 +111,10 @@ pub struct RunOutcome {
     /// The levels that transactions reported when asked ([`Job::asking_level`]), with the number of
     /// answers.
     pub levels: BTreeMap<String, u64>,
+    /// Sessions that were lost during the run and given up for others ([`crate::OnLost::Reconnect`]).
+    pub lost_sessions: u64,
+    /// Clients that had lost their session and no other one at the end of the run.
+    pub away: usize,
 }
 
 impl Fleet {
@@ -151,6 +155,7 @@ impl Fleet {
                 clients: workers.iter().map(|worker| worker.clients.len()).max().unwrap_or(0),
                 encrypted: workers.iter().any(|worker| worker.transport.is_encrypted()),
                 connect_each: job.spec.connect_each,
+                reconnects: job.spec.reconnects().is_some(),
             },
         )?;
         for worker in &mut workers {
@@ -379,6 +384,8 @@ impl RunOutcome {
             conflicts: sum.conflicts,
             further_errors: sum.further_errors,
             levels: sum.levels,
+            lost_sessions: sum.lost_sessions,
+            away: outcomes.iter().map(|outcome| outcome.away).sum(),
             series: sum.series.map(|counter| counter.finish(ended)),
             aborted: outcomes.iter().map(|outcome| outcome.aborted).sum(),
             aborted_in: outcomes.iter().position(|outcome| outcome.aborted > 0),
@@ -427,11 +434,13 @@ impl RunOutcome {
             further_errors: std::mem::take(&mut self.further_errors),
             series: None,
             levels: std::mem::take(&mut self.levels),
+            lost_sessions: self.lost_sessions,
         };
-        let RunOutcome { scripts, conflicts, further_errors, levels, .. } = next;
-        sum.merge(&Recorder { scripts, conflicts, further_errors, series: None, levels });
+        let RunOutcome { scripts, conflicts, further_errors, levels, lost_sessions, .. } = next;
+        sum.merge(&Recorder { scripts, conflicts, further_errors, series: None, levels, lost_sessions });
         (self.scripts, self.conflicts) = (sum.scripts, sum.conflicts);
         (self.further_errors, self.levels) = (sum.further_errors, sum.levels);
+        (self.lost_sessions, self.away) = (sum.lost_sessions, next.away);
         if let (Some(series), Some(more)) = (&mut self.series, &next.series) {
             series.add_to_last(&more.total());
         }

@@ -69,6 +69,6 @@ pub use retry::{Backoff, BackoffError, Jitter, Restart, RetryPolicy};
 pub use rules::Rules;
 pub use series::{Bin, Series};
 pub use simulation::Simulation;
-pub use spec::{OnError, Pacing, Protocol, RunSpec, StopCondition};
+pub use spec::{OnError, OnLost, Pacing, Protocol, RunSpec, StopCondition};
 pub use time::{Clock, Nanos, SystemClock, ThreadTime};
 pub use transport::{Received, Transport};

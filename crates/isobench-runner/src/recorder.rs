@@ -113,6 +113,8 @@ pub(crate) struct Recorder {
     pub(crate) series: Option<SeriesCounter>,
     /// The levels that transactions reported when asked, with the number of answers.
     pub(crate) levels: BTreeMap<String, u64>,
+    /// Sessions that were lost and replaced ([`crate::OnLost::Reconnect`]).
+    pub(crate) lost_sessions: u64,
 }
 
 impl ScriptRecord {
@@ -235,6 +237,7 @@ impl Recorder {
         for (level, count) in &other.levels {
             *self.levels.entry(level.clone()).or_default() += count;
         }
+        self.lost_sessions += other.lost_sessions;
         match (&mut self.series, &other.series) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),
             (mine @ None, theirs) => mine.clone_from(theirs),

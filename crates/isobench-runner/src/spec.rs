@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::event::Detail;
 use crate::event_loop::EventLoop;
-use crate::retry::RetryPolicy;
+use crate::retry::{Backoff, RetryPolicy};
 use crate::rules::Rules;
 
 /// The condition from which clients start no further transaction.
@@ -75,6 +75,18 @@ pub enum OnError {
     EndRun,
 }
 
+/// The reaction of a client to the loss of its session, or to a refused one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum OnLost {
+    /// It ends (as in pgbench).
+    #[default]
+    End,
+    /// It opens another session, by [`crate::Job::reconnecting`]: at once, and after each that is
+    /// refused with this delay. It goes on with the next transaction. The transaction under way is
+    /// abandoned, or ambiguous if it may have been committed.
+    Reconnect(Backoff),
+}
+
 /// The settings of a run, without the workload, the connections and the stop condition.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
@@ -93,6 +105,8 @@ pub struct RunSpec {
     pub protocol: Protocol,
     /// The reaction to an error other than a conflict.
     pub on_error: OnError,
+    /// The reaction to a lost session.
+    pub on_lost: OnLost,
     /// Seed of every random stream (pgbench: `--random-seed`).
     pub seed: u64,
     /// Added to the numbers of attempts (the variable `attempt_id`), so that they are greater than
@@ -116,6 +130,16 @@ pub struct RunSpec {
     pub grace: Duration,
 }
 
+impl RunSpec {
+    /// The delays between attempts to open another session, if that is what a client does.
+    pub(crate) fn reconnects(&self) -> Option<Backoff> {
+        match self.on_lost {
+            OnLost::End => None,
+            OnLost::Reconnect(backoff) => Some(backoff),
+        }
+    }
+}
+
 impl Default for RunSpec {
     /// pgbench's defaults: one client, one worker, no pacing, no retries; seed 0 and no grace.
     fn default() -> RunSpec {
@@ -127,6 +151,7 @@ impl Default for RunSpec {
             retry: RetryPolicy::NEVER,
             protocol: Protocol::default(),
             on_error: OnError::default(),
+            on_lost: OnLost::default(),
             seed: 0,
             attempts_from: 0,
             connect_each: false,

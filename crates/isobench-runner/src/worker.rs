@@ -36,6 +36,9 @@ const MOST_DELAY: u64 = 100_000;
 /// Time between two publications of progress.
 const PUBLISH_EVERY: Duration = Duration::from_millis(10);
 
+/// The longest time for which a client that has lost its session blocks its worker to get another one.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Time after which a recording that is followed gets what was recorded, even if it isn't much.
 const HAND_OVER_EVERY: Duration = Duration::from_millis(100);
 
@@ -78,6 +81,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) ended: Nanos,
     /// The run was ended by a request from outside.
     pub(crate) interrupted: bool,
+    /// Clients without a session, after a loss.
+    pub(crate) away: usize,
     /// Clients that can never run again.
     pub(crate) aborted: usize,
     /// Time spent on opening and closing sessions for single transactions.
@@ -158,6 +163,7 @@ impl<T: Transport> Worker<T> {
             recorder: run.recorder,
             load: run.meter.finish(task.clock, run.now, self.clients.len()),
             aborted: self.clients.iter().filter(|client| client.is_aborted()).count(),
+            away: self.clients.iter().filter(|client| client.is_away()).count(),
         }
     }
 }
@@ -192,6 +198,16 @@ pub(crate) struct WorkerTask<'a> {
     pub(crate) streams: &'a WorkerStreams,
 }
 
+/// A client's bytes to be sent at the end of the turn.
+#[derive(Debug, Clone, Copy)]
+struct ToSend {
+    client: usize,
+    /// The number of the session that they are for.
+    session: u32,
+    /// Where they start.
+    start: usize,
+}
+
 /// The state of a worker during one run.
 struct WorkerRun<'a, T> {
     task: &'a WorkerTask<'a>,
@@ -220,7 +236,7 @@ struct WorkerRun<'a, T> {
     /// Bytes to be sent at the end of the turn, of all clients.
     out: Vec<u8>,
     /// The clients with bytes to send, and where these start in `out`.
-    to_send: Vec<(usize, usize)>,
+    to_send: Vec<ToSend>,
     /// When everything had been sent, about.
     sent: Nanos,
     now: Nanos,
@@ -265,7 +281,7 @@ impl<T: Transport> WorkerRun<'_, T> {
             if self.worker.clients[client].is_live() {
                 self.now = self.task.clock.now();
                 match self.worker.clients[client].due() {
-                    Some(due) if self.takes_turns() => self.timers.set(due, client),
+                    Some(due) if self.takes_turns() => self.wake(client, due),
                     _ => self.call(client, |client, _, ctx| client.on_timer(ctx)),
                 }
             }
@@ -319,6 +335,12 @@ impl<T: Transport> WorkerRun<'_, T> {
         self.timers.next().unwrap_or(Nanos::NEVER).min(self.now.after(LONGEST_WAIT)).min(end)
     }
 
+    /// Calls a client at an instant, unless it asks for another one before.
+    fn wake(&mut self, client: usize, at: Nanos) {
+        self.worker.clients[client].set_wake(at);
+        self.timers.set(at, client);
+    }
+
     /// Calls the clients whose timers are due. Returns their number.
     fn serve_timers(&mut self, due: &mut Vec<(Nanos, usize)>) -> usize {
         // Taken out first, so that a client that asks to be called again at once waits for its next
@@ -326,6 +348,9 @@ impl<T: Transport> WorkerRun<'_, T> {
         due.extend(std::iter::from_fn(|| self.timers.due(self.now)));
         let (turn, count) = (self.now, due.len());
         for (at, client) in due.drain(..) {
+            if !self.worker.clients[client].wants_call(at) {
+                continue;
+            }
             self.meter.timer(at, turn);
             self.call(client, |client, _, ctx| client.on_timer(ctx));
         }
@@ -373,11 +398,12 @@ impl<T: Transport> WorkerRun<'_, T> {
             self.note_finished();
         }
         if self.out.len() > start {
-            self.to_send.push((client, start));
+            let session = self.worker.clients[client].session();
+            self.to_send.push(ToSend { client, session, start });
         }
         match action {
             ClientAction::Receive | ClientAction::Finish => {}
-            ClientAction::Wake(at) => self.timers.set(at, client),
+            ClientAction::Wake(at) => self.wake(client, at),
             ClientAction::Connect => self.connect(client),
             ClientAction::Disconnect => self.disconnect(client),
             ClientAction::Close => self.close(client),
@@ -415,12 +441,18 @@ impl<T: Transport> WorkerRun<'_, T> {
         self.finished.1 += self.now.since(self.task.began);
     }
 
-    /// Opens a session for one transaction.
+    /// Opens a session for one transaction, or in place of a lost one.
     fn connect(&mut self, client: usize) {
         self.send_at_once();
         let began = self.now;
         let opened = match &self.task.job.reconnect {
-            Some(connect) => self.worker.transport.open(client, connect, self.time_to_connect()),
+            Some(connect) => {
+                let limit = match (self.time_to_connect(), self.task.job.spec.reconnects()) {
+                    (limit, None) => limit,
+                    (limit, Some(_)) => Some(limit.map_or(PATIENCE, |limit| limit.min(PATIENCE))),
+                };
+                self.worker.transport.open(client, connect, limit)
+            }
             None => Err("no way to connect was given".to_owned()),
         };
         self.now = self.task.clock.now();
@@ -441,7 +473,7 @@ impl<T: Transport> WorkerRun<'_, T> {
         (end < Nanos::NEVER).then(|| end.duration_since(self.now))
     }
 
-    /// Closes a session that was for one transaction.
+    /// Closes a session that was for one transaction, or is lost.
     fn disconnect(&mut self, client: usize) {
         self.send_all();
         let began = self.now;
@@ -478,9 +510,12 @@ impl<T: Transport> WorkerRun<'_, T> {
     fn send_all(&mut self) {
         while !self.to_send.is_empty() {
             let (out, to_send) = (mem::take(&mut self.out), mem::take(&mut self.to_send));
-            let ends = to_send.iter().skip(1).map(|&(_, start)| start).chain([out.len()]);
-            for (&(client, start), end) in to_send.iter().zip(ends) {
-                self.send(client, &out[start..end]);
+            let ends = to_send.iter().skip(1).map(|next| next.start).chain([out.len()]);
+            for (&ToSend { client, session, start }, end) in to_send.iter().zip(ends) {
+                // What was for a session that is lost isn't for its successor.
+                if self.worker.clients[client].session() == session {
+                    self.send(client, &out[start..end]);
+                }
             }
             // A client that has lost its connection may have left something meanwhile.
             if self.to_send.is_empty() {

@@ -271,6 +271,10 @@ impl Client {
 
     /// Called when the connection can't be used any more.
     pub(crate) fn on_lost(&mut self, ctx: &mut Context<'_>, why: &str) -> ClientAction {
+        if !self.connected && ctx.job.spec.reconnects().is_some() {
+            // It has been left already.
+            return ClientAction::Receive;
+        }
         // pgbench reads from a connection only while it waits for a reply.
         let at_once = ctx.job.spec.rules.notices_loss_at_once();
         let idle = matches!(
@@ -285,10 +289,51 @@ impl Client {
             Some(_) if !ctx.job.spec.rules.blames_command_in_pipeline() => self.end_of_pipeline(ctx),
             _ => self.command,
         };
+        if ctx.job.spec.reconnects().is_some() {
+            return self.leave_lost(ctx, command, why);
+        }
         self.end_abruptly(ctx, Bucket::Errored);
         let failure = self.failure.take().map(|failure| Box::new(failure.error));
         let last = failure.filter(|error| error.is_fatal()).or(self.unsolicited.take());
         self.abort(ctx, command, AbortCause::Lost(why.to_owned(), last))
+    }
+
+    /// Leaves a session that is lost, in order to open another one. The attempt under way has failed,
+    /// or its outcome is unknown; a transaction that waited for its next attempt goes on.
+    fn leave_lost(&mut self, ctx: &mut Context<'_>, command: usize, why: &str) -> ClientAction {
+        ctx.recorder.lost_sessions += 1;
+        if !self.is_live() {
+            // It needs none before the next run.
+            self.connected = false;
+            return ClientAction::Close;
+        }
+        (ctx.report)(ClientEvent::LostSession(self.place(command), why.to_owned()));
+        let now = ctx.now;
+        let before = self.record(ctx).ledger.transactions;
+        if let ClientState::BackingOff { since, .. } = self.state {
+            self.record(ctx).ledger.time.backoff += now.since(since);
+            self.held = true;
+        } else {
+            self.end_abruptly(ctx, Bucket::Errored);
+        }
+        let tries = self.tries;
+        let record = self.record(ctx);
+        let after = record.ledger.transactions;
+        let errored = after.errored - before.errored;
+        if errored > 0 {
+            record.count_tries(tries);
+            record.abandoned += errored;
+        }
+        if errored > 0 || after.ambiguous > before.ambiguous {
+            self.observe(ctx, TransactionEnd::OtherError);
+        }
+        // What was queued must not reach the next session.
+        ctx.out.truncate(ctx.out_start);
+        (self.connected, self.outstanding, self.may_commit) = (false, 0, false);
+        (self.pipeline, self.stored, self.copy) = (None, None, None);
+        (self.failure, self.point) = (None, None);
+        self.state = ClientState::Idle;
+        ClientAction::Disconnect
     }
 
     /// Called when the run can't wait for the client any longer.
@@ -337,6 +382,7 @@ impl Client {
             // No attempt is under way, or it is already in its bucket.
             ClientState::Idle
             | ClientState::Connecting
+            | ClientState::Away { .. }
             | ClientState::LeavingBlock
             | ClientState::Finished
             | ClientState::Aborted => {}

@@ -34,7 +34,7 @@ pub(crate) const CLOSED: &str = "server closed the connection unexpectedly";
 ///          │         │            │                   ▼ conflict or error       │
 ///          │         │        BackingOff ◄──── RollingBack ─────────────────────┘
 ///          ▼         ▼            ▼                   │
-///       Finished  Finished    Finished                └──► Aborted (also on a lost connection)
+///       Finished  Finished    Finished                └──► Aborted (also on a lost connection, or Away)
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClientState {
@@ -48,6 +48,12 @@ pub(crate) enum ClientState {
     },
     /// Waits for a session for the transaction that is due. Then starts it.
     Connecting,
+    /// Has no session, and waits until it tries again to open one. Then `Connecting`; at the end of
+    /// the run: `Finished`.
+    Away {
+        /// When it tries again.
+        until: Nanos,
+    },
     /// Waits until the server has prepared the statement of this command. Then executes the
     /// command that needs it again.
     Preparing(usize),
@@ -215,12 +221,17 @@ impl InsideReport {
 }
 
 /// One simulated user and its session with the server.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Client {
     pub(super) id: usize,
     pub(super) state: ClientState,
+    /// The instant for which it last asked to be called.
+    pub(super) wake: Nanos,
 
     // The session.
     pub(super) connected: bool,
+    /// Sessions opened in place of others.
+    pub(super) sessions: u32,
     pub(super) status: TransactionStatus,
     pub(super) frames: FrameBuffer,
     /// The most bytes of the server's messages that are kept: of one message, and of an attempt's
@@ -289,6 +300,10 @@ pub(crate) struct Client {
 
     pub(super) choices: Option<Prng>,
     pub(super) backoffs: Prng,
+    /// Sessions refused since the last one was lost.
+    pub(super) refused: u32,
+    /// A transaction that is to be tried again waits for a session.
+    pub(super) held: bool,
 }
 
 impl Client {
@@ -305,7 +320,9 @@ impl Client {
         Client {
             id,
             state: ClientState::Idle,
+            wake: Nanos(0),
             connected: false,
+            sessions: 0,
             status: TransactionStatus::Idle,
             frames: FrameBuffer::with_limit(most_kept),
             most_kept,
@@ -341,6 +358,8 @@ impl Client {
             inside: program.reports_inside.then(Box::default),
             choices,
             backoffs,
+            refused: 0,
+            held: false,
         }
     }
 
@@ -382,7 +401,7 @@ impl Client {
     pub(crate) fn due(&self) -> Option<Nanos> {
         match self.state {
             ClientState::Waiting { .. } => Some(self.since),
-            ClientState::BackingOff { until, .. } => Some(until),
+            ClientState::BackingOff { until, .. } | ClientState::Away { until } => Some(until),
             _ => None,
         }
     }
@@ -395,6 +414,27 @@ impl Client {
     /// True if the client can never run again.
     pub(crate) fn is_aborted(&self) -> bool {
         self.state == ClientState::Aborted
+    }
+
+    /// Notes the instant for which it asks to be called.
+    pub(crate) fn set_wake(&mut self, at: Nanos) {
+        self.wake = at;
+    }
+
+    /// True if it still wants a call that it asked for, for this instant. It has no use for one from
+    /// before its session was lost.
+    pub(crate) fn wants_call(&self, at: Nanos) -> bool {
+        self.wake == at
+    }
+
+    /// The number of its session.
+    pub(crate) fn session(&self) -> u32 {
+        self.sessions
+    }
+
+    /// True if it lost its session and found no other one.
+    pub(crate) fn is_away(&self) -> bool {
+        self.refused > 0
     }
 
     /// True if it has a session, so that events of its connection concern it.

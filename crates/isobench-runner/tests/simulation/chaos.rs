@@ -15,7 +15,7 @@ use crate::harness::{Case, INSERT, TRANSFER, backoff, micros, millis, tries};
 pub const EXTENDED: &[Protocol] = &[Protocol::Extended, Protocol::Prepared];
 
 /// Scripts with one INSERT each, and the protocols in which they are possible.
-const SCRIPTS: Scripts = &[
+pub const SCRIPTS: Scripts = &[
     (TRANSFER, &Protocol::ALL),
     (INSERT, &Protocol::ALL),
     ("BEGIN\\; UPDATE t SET v = 1\\; INSERT INTO h VALUES (1)\\; COMMIT;\n", &[Protocol::Simple]),
@@ -44,7 +44,7 @@ const SCRIPTS: Scripts = &[
 /// Scripts and the protocols in which they are possible.
 pub type Scripts = &'static [(&'static str, &'static [Protocol])];
 
-fn script(scripts: Scripts) -> impl Strategy<Value = (&'static str, Protocol)> {
+pub fn script(scripts: Scripts) -> impl Strategy<Value = (&'static str, Protocol)> {
     select(scripts).prop_flat_map(|(script, protocols)| (Just(script), select(protocols)))
 }
 

@@ -11,8 +11,8 @@ use isobench_isolation::observed::ObservedDescription;
 use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{
     AbortCause, ClientEvent, CommandPlace, Control, Detail, EndedTransaction, ErrorClass, FailedStatement,
-    Job, Nanos, OnError, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec, RunWorkload,
-    Simulation, StopCondition, Storage, TransactionEnd, TransactionObserver, Urgency,
+    Job, Nanos, OnError, OnLost, Pacing, Protocol, Recording, RetryPolicy, Rules, RunOutcome, RunSpec,
+    RunWorkload, Simulation, StopCondition, Storage, TransactionEnd, TransactionObserver, Urgency,
 };
 use isobench_script::{CommandKind, Mix, ObservedStatement, Symbols, Value, Variables, Weighted, parse};
 use isobench_stats::Ledger;
@@ -167,6 +167,13 @@ impl Case {
 
     pub fn on_error(mut self, on_error: OnError) -> Case {
         self.spec.on_error = on_error;
+        self
+    }
+
+    /// Replaces lost sessions; opening one takes this long.
+    pub fn reconnects(mut self, backoff: &str, connecting: Duration) -> Case {
+        self.spec.on_lost = OnLost::Reconnect(backoff.parse().expect("a policy"));
+        self.settings.connecting = connecting;
         self
     }
 
@@ -440,7 +447,9 @@ impl RunResult {
         );
         let reported =
             self.events.iter().filter(|event| matches!(event, ClientEvent::Abandoned(..))).count() as u64;
-        assert_eq!(reported, abandoned);
+        // Of those abandoned with their session only that is reported.
+        let with_session = self.outcome.lost_sessions;
+        assert!((reported..=reported + with_session).contains(&abandoned), "{abandoned}: {:?}", self.events);
         let names: BTreeSet<_> = self.ended.iter().map(|ended| (ended.client, ended.number)).collect();
         assert_eq!(names.len(), self.ended.len(), "a transaction ended twice");
         assert!(self.ended.iter().all(|ended| (ended.tries == 0) == (ended.end == TransactionEnd::Skipped)));

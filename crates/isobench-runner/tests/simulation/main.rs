@@ -17,6 +17,7 @@ mod pacing;
 mod phases;
 mod pipelines;
 mod protocol;
+mod reconnecting;
 mod recording;
 mod reproducible;
 mod retries;

@@ -201,7 +201,9 @@ impl Network {
         if count > 0 {
             buffer.clear();
             buffer.extend(wire.arrived.drain(..count));
-            if !wire.arrived.is_empty() {
+            // An end that came with the last bytes is news again.
+            let ends = wire.ended.is_some() && !self.news.contains(&connection);
+            if !wire.arrived.is_empty() || ends {
                 self.tell(number);
             }
             return Ok(Received::Bytes(buffer));
