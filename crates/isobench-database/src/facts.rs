@@ -7,6 +7,7 @@
 pub mod abilities;
 pub mod conflict;
 pub mod dialect;
+pub mod durability;
 pub mod level;
 pub mod namespace;
 pub mod object;

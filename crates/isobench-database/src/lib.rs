@@ -56,6 +56,7 @@ pub use environment::{Environment, RelationSize, environment, relation_sizes};
 pub use error::Error;
 pub use execute::{execute, query};
 pub use facts::abilities::{Abilities, Ability};
+pub use facts::durability::{Outage, SynchronousCommit};
 pub use facts::level::EffectiveLevelQuery;
 pub use facts::promises::Promises;
 pub use facts::waiting::WaitView;

@@ -26,6 +26,12 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) fn require_password(files: &ServerFiles) -> Result<String, ServerError> {
     let password = random_password();
     let password = password.map_err(|source| ServerError::io("read", Path::new(RANDOM), source))?;
+    set_password(files, &password)?;
+    Ok(password)
+}
+
+/// Sets the password of the superuser in a data folder whose server hasn't been started.
+pub(crate) fn set_password(files: &ServerFiles, password: &str) -> Result<(), ServerError> {
     // A stand-alone backend reads SQL from its standard input, one statement per line.
     let mut arguments: Vec<OsString> = ["--single".into(), "-D".into(), files.data().into()].into();
     arguments.extend(["-c", "password_encryption=scram-sha-256", "postgres"].map(OsString::from));
@@ -36,7 +42,7 @@ pub(crate) fn require_password(files: &ServerFiles) -> Result<String, ServerErro
     let done = process::wait_for(&mut child, TIMEOUT);
     process::end_server(&files.data(), Some(&mut child));
     if written.is_ok() && done.is_some_and(|status| status.success()) {
-        return Ok(password);
+        return Ok(());
     }
     let message = format!("its password could not be set: {}", log::tail(&files.log()));
     Err(ServerError::Start { version: String::new(), message })

@@ -5,6 +5,7 @@
 //! | `owner` | the caller's; locked while the caller is alive, and contains the path of the server's program |
 //! | `server.log` | the caller's; passed to the server as its standard error |
 //! | `data` | owned by the user who runs the server: the data folder, with the socket |
+//! | `standby-1`, `standby-1.log` … | the same of its standbys, if it has any |
 //!
 //! The folder itself is the caller's, in a place where no other user can replace it. So if the
 //! caller is root, other users can't change what these names refer to.
@@ -26,13 +27,17 @@ pub(crate) const PREFIX: &str = "isobench-pg-";
 pub(crate) const DATA: &str = "data";
 /// The server's log.
 pub(crate) const LOG: &str = "server.log";
+/// The prefix of a standby's data folder and log, before its number from 1.
+pub(crate) const STANDBY: &str = "standby-";
+/// The most standbys of a server.
+pub(crate) const MOST_STANDBYS: usize = 8;
 /// A file that its owner keeps locked while it is alive; it contains the path of the server's
 /// program.
 pub(crate) const OWNER_FILE: &str = "owner";
 /// The maximum length of a Unix socket's path, in bytes (`sun_path` without the terminating zero).
 const SOCKET_PATH_LIMIT: usize = 107;
 /// The longest name of a socket file, relative to the folder.
-const SOCKET_NAME: &str = "/data/.s.PGSQL.65535";
+const SOCKET_NAME: &str = "/standby-8/.s.PGSQL.65535";
 /// The number of random letters in the name.
 const RANDOM_LETTERS: usize = 8;
 
@@ -119,6 +124,11 @@ impl RunFolder {
         &self.path
     }
 
+    /// Removes the data folders.
+    pub(crate) fn remove_data(&self) -> Result<(), ServerError> {
+        remove_data(&self.path)
+    }
+
     /// Removes the folder with all its contents.
     pub(crate) fn remove(&self) -> Result<(), ServerError> {
         remove(&self.path)
@@ -136,15 +146,26 @@ impl Drop for RunFolder {
 /// The contents owned by another user are removed by a process of that user, who may have moved
 /// files there that only root could remove.
 pub(crate) fn remove(path: &Path) -> Result<(), ServerError> {
-    for path in [&path.join(DATA), path] {
-        match remove_with_rights_of_owner(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(ServerError::io("remove", path, error));
-            }
-            _ => (),
-        }
+    remove_data(path)?;
+    remove_one(path)
+}
+
+/// Removes the data folders in a run's folder.
+fn remove_data(run: &Path) -> Result<(), ServerError> {
+    data_folders(run).iter().try_for_each(|data| remove_one(data))
+}
+
+fn remove_one(path: &Path) -> Result<(), ServerError> {
+    match remove_with_rights_of_owner(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ServerError::io("remove", path, error)),
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// The data folders that a run's folder may have: the server's and its standbys'.
+pub(crate) fn data_folders(run: &Path) -> Vec<PathBuf> {
+    let standbys = (1..=MOST_STANDBYS).map(|number| format!("{STANDBY}{number}"));
+    std::iter::once(DATA.to_owned()).chain(standbys).map(|name| run.join(name)).collect()
 }
 
 fn remove_with_rights_of_owner(path: &Path) -> io::Result<()> {

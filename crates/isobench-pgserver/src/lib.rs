@@ -14,6 +14,9 @@
 //! # Ok::<(), isobench_pgserver::ServerError>(())
 //! ```
 //!
+//! It may have standbys ([`ServerOptions::standbys`]), and it can be made to fail in the ways in which
+//! servers fail: [`Server::kill`], [`Server::shut_down`], [`Server::freeze`], [`Server::kill_backend`].
+//!
 //! This crate doesn't use SQL, print messages or handle signals: the command line turns Ctrl-C into
 //! a normal end of the program, which drops the server. The next [`Server::start`] removes the
 //! leftovers of killed programs ([`sweep_leftovers`]).
@@ -59,5 +62,5 @@ mod version;
 
 pub use error::ServerError;
 pub use options::{MajorVersion, MajorVersionError, ServerOptions};
-pub use server::Server;
+pub use server::{Server, Shutdown};
 pub use sweep::sweep_leftovers;

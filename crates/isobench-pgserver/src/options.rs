@@ -20,6 +20,9 @@ pub struct ServerOptions {
     /// Settings as name and value (`--server-setting`), in the order given; the last one of a name
     /// is used.
     pub settings: Vec<(String, String)>,
+    /// The number of standbys, at most 8, which follow it by streaming replication
+    /// ([`crate::Server::start_standbys`]).
+    pub standbys: usize,
 }
 
 impl ServerOptions {

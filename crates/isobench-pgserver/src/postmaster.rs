@@ -1,19 +1,20 @@
-//! The server's main process: starting it, waiting until it is ready, ending it.
+//! The server's main process: starting it, waiting until it is ready, stopping it in all the ways in
+//! which it may stop, ending it.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::account::Account;
-use crate::folder::{DATA, LOG};
+use crate::folder::{DATA, LOG, STANDBY};
 use crate::pidfile::{PidFile, Status};
 use crate::settings::ServerSettings;
-use crate::{ServerError, log, process};
+use crate::{ServerError, Shutdown, log, process};
 
 /// The time limit for getting ready. A new server takes a tenth of a second.
 const READY_TIMEOUT: Duration = Duration::from_mins(1);
@@ -29,17 +30,35 @@ pub(crate) struct ServerFiles {
     pub(crate) account: Account,
     /// The run's folder, which contains the data folder and the log.
     pub(crate) folder: PathBuf,
+    /// The name of the data folder in it.
+    name: String,
 }
 
 impl ServerFiles {
+    /// The files of the server itself, in a run's folder.
+    pub(crate) fn new(program: PathBuf, account: Account, folder: &Path) -> Self {
+        Self { program, account, folder: folder.to_owned(), name: DATA.to_owned() }
+    }
+
+    /// The files of the server that has this data folder.
+    pub(crate) fn of(program: PathBuf, account: Account, data: &Path) -> Self {
+        let name = data.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { program, account, folder: data.parent().unwrap_or(data).to_owned(), name }
+    }
+
+    /// The files of one of its standbys, by its number from 1.
+    pub(crate) fn standby(&self, number: usize) -> Self {
+        Self { name: format!("{STANDBY}{number}"), ..self.clone() }
+    }
+
     /// The data folder, which also has the socket.
     pub(crate) fn data(&self) -> PathBuf {
-        self.folder.join(DATA)
+        self.folder.join(&self.name)
     }
 
     /// The log.
     pub(crate) fn log(&self) -> PathBuf {
-        self.folder.join(LOG)
+        if self.name == DATA { self.folder.join(LOG) } else { self.folder.join(format!("{}.log", self.name)) }
     }
 
     /// Starts the program with its output going to the log.
@@ -71,6 +90,11 @@ impl ServerFiles {
 pub(crate) struct Postmaster {
     child: Child,
     files: ServerFiles,
+    settings: ServerSettings,
+    /// For messages.
+    version: String,
+    /// Its processes are stopped until [`Postmaster::thaw`].
+    frozen: bool,
     /// True once the server was ended, so that it is done only once.
     ended: bool,
 }
@@ -86,21 +110,86 @@ impl Postmaster {
         version: &str,
     ) -> Result<Self, ServerError> {
         let child = files.spawn(&files.arguments(settings), Stdio::null())?;
-        let mut postmaster = Self { child, files, ended: false };
-        let ready =
-            process::poll(READY_TIMEOUT, || postmaster.has_status(Status::Ready) || !postmaster.is_running());
-        if postmaster.is_running() && ready {
-            return Ok(postmaster);
-        }
-        let died = !postmaster.is_running();
-        let tail = log::tail(&postmaster.files.log());
+        let (settings, version) = (settings.clone(), version.to_owned());
+        let mut postmaster = Self { child, files, settings, version, frozen: false, ended: false };
         // Ended before returning the error, because its folder is about to be removed.
-        let _ = postmaster.end();
-        if !died {
-            let seconds = READY_TIMEOUT.as_secs();
-            return Err(ServerError::Timeout { version: version.to_owned(), seconds, message: tail });
+        postmaster.wait_until_ready().inspect_err(|_| {
+            let _ = postmaster.end();
+        })?;
+        Ok(postmaster)
+    }
+
+    /// Starts the server again after it has stopped, on the same data, and waits until it accepts
+    /// connections: after a crash it first recovers what its log has.
+    ///
+    /// # Errors
+    /// The server's own reason.
+    pub(crate) fn start_again(&mut self) -> Result<(), ServerError> {
+        self.child = self.files.spawn(&self.files.arguments(&self.settings), Stdio::null())?;
+        self.wait_until_ready()
+    }
+
+    fn wait_until_ready(&self) -> Result<(), ServerError> {
+        let ready = process::poll(READY_TIMEOUT, || self.has_status(Status::Ready) || !self.is_running());
+        let running = self.is_running();
+        if running && ready {
+            return Ok(());
         }
-        Err(start_error(&postmaster.files, settings, version, &tail))
+        let (version, message) = (self.version.clone(), log::tail(&self.files.log()));
+        if running {
+            return Err(ServerError::Timeout { version, seconds: READY_TIMEOUT.as_secs(), message });
+        }
+        Err(start_error(&self.files, &self.settings, &version, &message))
+    }
+
+    /// Kills all processes of the server (SIGKILL), as when its machine fails, except that what the
+    /// operating system has in its cache isn't lost.
+    ///
+    /// # Errors
+    /// [`ServerError::Stop`] if a process remains.
+    pub(crate) fn kill(&mut self) -> Result<(), ServerError> {
+        self.frozen = false;
+        let gone = process::kill_server(&self.files.data(), &mut self.child);
+        if gone { Ok(()) } else { Err(ServerError::Stop { pid: self.child.id() }) }
+    }
+
+    /// Asks the server to stop, and waits until it has (PostgreSQL manual, "Shutting Down the
+    /// Server").
+    ///
+    /// # Errors
+    /// [`ServerError::Stop`] if it doesn't within a minute.
+    pub(crate) fn shut_down(&mut self, how: Shutdown) -> Result<(), ServerError> {
+        let signal = match how {
+            Shutdown::Fast => Signal::INT,
+            Shutdown::Immediate => Signal::QUIT,
+        };
+        // It fails if the process has just ended, which the wait below detects.
+        let _ = kill_process(Pid::from_child(&self.child), signal);
+        let stopped = process::wait_for(&mut self.child, READY_TIMEOUT).is_some();
+        if stopped { Ok(()) } else { Err(ServerError::Stop { pid: self.child.id() }) }
+    }
+
+    /// Stops all processes where they are, until [`Postmaster::thaw`].
+    pub(crate) fn freeze(&mut self) {
+        self.frozen = true;
+        process::signal_server(&self.files.data(), &self.child, Signal::STOP);
+    }
+
+    /// Lets all processes go on.
+    pub(crate) fn thaw(&mut self) {
+        self.frozen = false;
+        process::signal_server(&self.files.data(), &self.child, Signal::CONT);
+    }
+
+    /// Kills the process of one client's session (SIGKILL), a busy one if there is one. False if there
+    /// is none at all. The server then ends all sessions, and recovers.
+    pub(crate) fn kill_backend(&self) -> bool {
+        process::kill_backend(&self.files.data())
+    }
+
+    /// True if it accepts connections, as it says itself.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.has_status(Status::Ready) && self.is_running()
     }
 
     /// The process id.
@@ -123,6 +212,9 @@ impl Postmaster {
             return Ok(());
         }
         self.ended = true;
+        if self.frozen {
+            self.thaw();
+        }
         let gone = process::end_server(&self.files.data(), Some(&mut self.child));
         release_shared_memory(&self.files);
         if gone { Ok(()) } else { Err(ServerError::Stop { pid: self.child.id() }) }

@@ -39,6 +39,52 @@ pub(crate) fn end_server(data: &Path, child: Option<&mut Child>) -> bool {
     stopped & kill_rest(data)
 }
 
+/// Kills all processes of the server that works in `data`, its main process first. Returns true if
+/// nothing remains.
+pub(crate) fn kill_server(data: &Path, child: &mut Child) -> bool {
+    // It fails if the process has just ended.
+    let _ = child.kill();
+    kill_rest(data) & wait_for(child, KILL_TIMEOUT).is_some()
+}
+
+/// Sends a signal to all processes of the server that works in `data`, its main process first, which
+/// then starts no others.
+pub(crate) fn signal_server(data: &Path, child: &Child, signal: Signal) {
+    let main = Pid::from_child(child);
+    // These fail if the process has just ended.
+    let _ = kill_process(main, signal);
+    for process in working_in(data).iter().filter(|process| process.pid != main) {
+        process.signal(signal);
+    }
+}
+
+/// Kills a process that serves a client of the server that works in `data`, a busy one if there is one.
+/// False if there is none.
+pub(crate) fn kill_backend(data: &Path) -> bool {
+    let mut backends: Vec<(bool, ServerProcess)> = working_in(data)
+        .into_iter()
+        .filter_map(|process| Some((serves_idle_client(process.pid)?, process)))
+        .collect();
+    backends.sort_by_key(|(idle, _)| *idle);
+    let first = backends.first();
+    first.inspect(|(_, process)| process.signal(Signal::KILL)).is_some()
+}
+
+/// Whether the client that a process serves is idle, by the process's title; `None` if it serves none.
+fn serves_idle_client(pid: Pid) -> Option<bool> {
+    let title = fs::read(format!("/proc/{}/cmdline", pid.as_raw_pid())).ok()?;
+    idle_client(&String::from_utf8_lossy(&title))
+}
+
+/// The same from the title: "postgres: USER DATABASE HOST ACTIVITY", where the host is "[local]" or an
+/// address with the port in parentheses (PostgreSQL manual, "Standard Unix Tools").
+fn idle_client(title: &str) -> Option<bool> {
+    let title = title.trim_end_matches(['\0', ' ']);
+    let of_client =
+        title.split(' ').any(|word| word == "[local]" || word.ends_with(')') && word.contains('('));
+    (of_client && !title.contains("walsender")).then(|| title.ends_with("idle"))
+}
+
 /// Waits for a child process to end; `None` if it doesn't in time.
 pub(crate) fn wait_for(child: &mut Child, timeout: Duration) -> Option<ExitStatus> {
     let mut status = None;
@@ -180,6 +226,21 @@ mod tests {
         assert!(matches!(admin.try_wait(), Ok(None)), "root's process was killed");
         admin.kill().expect("kill");
         admin.wait().expect("wait");
+    }
+
+    #[test]
+    fn titles_say_whom_a_process_serves() {
+        for (title, idle) in [
+            ("postgres: postgres postgres [local] INSERT", Some(false)),
+            ("postgres: bench: me db 127.0.0.1(34567) idle\0", Some(true)),
+            ("postgres: postgres postgres [local] idle in transaction", Some(false)),
+            ("postgres: walsender postgres [local] streaming 0/3000148", None),
+            ("postgres: checkpointer ", None),
+            ("postgres: autovacuum worker (postgres)", None),
+            ("/usr/lib/postgresql/15/bin/postgres -D /tmp/x/data", None),
+        ] {
+            assert_eq!(idle_client(title), idle, "{title}");
+        }
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! The running server and its properties.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::account::Account;
 use crate::binaries::{self, Binaries};
 use crate::cache::Cache;
-use crate::folder::RunFolder;
+use crate::folder::{MOST_STANDBYS, RunFolder};
 use crate::postmaster::{Postmaster, ServerFiles};
 use crate::settings::ServerSettings;
 use crate::{ServerError, ServerOptions, access, log, sweep, template};
@@ -19,14 +20,24 @@ use crate::{ServerError, ServerOptions, access, log, sweep, template};
 #[derive(Debug)]
 pub struct Server {
     // Dropped in this order: first the processes end, then their folder is removed.
-    postmaster: Postmaster,
+    nodes: Mutex<Vec<Postmaster>>,
     folder: RunFolder,
     files: ServerFiles,
     data: PathBuf,
-    port: u16,
-    version: String,
-    origin: String,
+    settings: ServerSettings,
+    standbys: usize,
+    binaries: Binaries,
+    cache: Cache,
     tcp: Option<Tcp>,
+}
+
+/// How a server is asked to stop (PostgreSQL manual, "Shutting Down the Server").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Sessions are ended, then everything is written (SIGINT).
+    Fast,
+    /// Everything is left as it is (SIGQUIT), so that the next start is a recovery.
+    Immediate,
 }
 
 /// The parameters of TCP connections.
@@ -60,21 +71,137 @@ impl Server {
                 folder.path().display()
             ));
         }
-        let files = ServerFiles { program, account, folder: folder.path().to_owned() };
+        let files = ServerFiles::new(program, account, folder.path());
         template::make_data(&binaries, &files, &cache, note)?;
         let tcp = open_tcp(&files, &mut settings)?;
-        let Binaries { version, origin, .. } = binaries;
-        let postmaster = Postmaster::start(files.clone(), &settings, &version.text)?;
-        Ok(Self {
-            postmaster,
-            folder,
+        let standbys = options.standbys.min(MOST_STANDBYS);
+        let server = Self {
+            nodes: Mutex::default(),
             data: files.data(),
+            folder,
             files,
-            port: settings.port(),
-            version: version.text,
-            origin,
+            settings,
+            standbys,
+            binaries,
+            cache,
             tcp,
-        })
+        };
+        server.start_primary()?;
+        Ok(server)
+    }
+
+    /// Copies the data for the standbys, and starts the server on its own.
+    fn start_primary(&self) -> Result<(), ServerError> {
+        // What a server that was shut down in order has left is a base copy for its standbys.
+        for number in 1..=self.standbys {
+            template::copy_for_standby(&self.files, &self.files.standby(number))?;
+        }
+        let version = &self.binaries.version.text;
+        let primary = Postmaster::start(self.files.clone(), &self.settings, version)?;
+        *self.nodes() = vec![primary];
+        Ok(())
+    }
+
+    /// Starts the standbys, as planned, and waits until they can be read. Each streams through a
+    /// replication slot, whose name is [`Server::slot`]; it must be there.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_standbys(&self) -> Result<(), ServerError> {
+        let mut nodes = self.nodes();
+        for number in nodes.len()..=self.standbys {
+            let settings = self.settings.following(self.socket_dir(), &self.slot(number));
+            let (files, version) = (self.files.standby(number), &self.binaries.version.text);
+            nodes.push(Postmaster::start(files, &settings, version)?);
+        }
+        Ok(())
+    }
+
+    /// The number of standbys that the server is to have.
+    pub fn standbys(&self) -> usize {
+        self.standbys
+    }
+
+    /// The name of a standby, by its number from 1: of its replication slot, and of its session.
+    pub fn slot(&self, number: usize) -> String {
+        format!("isobench_{number}")
+    }
+
+    /// The folder of a standby's Unix socket, by its number from 1.
+    pub fn standby_socket_dir(&self, number: usize) -> PathBuf {
+        self.files.standby(number).data()
+    }
+
+    /// Kills all processes of a node (SIGKILL): the server itself is 0, its standbys have their number.
+    /// Unlike in a power failure, what the operating system has in its cache isn't lost.
+    ///
+    /// # Errors
+    /// [`ServerError::Stop`] if a process remains.
+    pub fn kill(&self, node: usize) -> Result<(), ServerError> {
+        self.nodes().get_mut(node).map_or(Ok(()), Postmaster::kill)
+    }
+
+    /// Asks a node to stop, and waits until it has.
+    ///
+    /// # Errors
+    /// [`ServerError::Stop`] if it doesn't.
+    pub fn shut_down(&self, node: usize, how: Shutdown) -> Result<(), ServerError> {
+        self.nodes().get_mut(node).map_or(Ok(()), |node| node.shut_down(how))
+    }
+
+    /// Starts a node again that has stopped, and waits until it accepts connections.
+    ///
+    /// # Errors
+    /// The server's own reason.
+    pub fn start_again(&self, node: usize) -> Result<(), ServerError> {
+        self.nodes().get_mut(node).map_or(Ok(()), Postmaster::start_again)
+    }
+
+    /// Stops all processes of a node where they are (SIGSTOP), until [`Server::thaw`].
+    pub fn freeze(&self, node: usize) {
+        if let Some(node) = self.nodes().get_mut(node) {
+            node.freeze();
+        }
+    }
+
+    /// Lets all processes of a node go on (SIGCONT).
+    pub fn thaw(&self, node: usize) {
+        if let Some(node) = self.nodes().get_mut(node) {
+            node.thaw();
+        }
+    }
+
+    /// Kills the process of one client's session (SIGKILL), a busy one if there is one. False if there
+    /// is no client. The server then ends all sessions, and recovers by itself.
+    pub fn kill_backend(&self, node: usize) -> bool {
+        self.nodes().get(node).is_some_and(Postmaster::kill_backend)
+    }
+
+    /// True if a node accepts connections, as it says itself.
+    pub fn is_ready(&self, node: usize) -> bool {
+        self.nodes().get(node).is_some_and(Postmaster::is_ready)
+    }
+
+    /// Ends the server and its standbys, and starts them on fresh data, at the same addresses. The
+    /// standbys have to be started again. `note` is as in [`Server::start`].
+    ///
+    /// # Errors
+    /// As [`Server::start`]; the server is then gone.
+    pub fn renew(&self, note: &mut dyn FnMut(&str)) -> Result<(), ServerError> {
+        let mut nodes = std::mem::take(&mut *self.nodes());
+        for node in nodes.iter_mut().rev() {
+            node.end()?;
+        }
+        self.folder.remove_data()?;
+        template::make_data(&self.binaries, &self.files, &self.cache, note)?;
+        if let Some(Tcp { password, .. }) = &self.tcp {
+            access::set_password(&self.files, password)?;
+        }
+        self.start_primary()
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, Vec<Postmaster>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The folder of the Unix socket, with mode 0700.
@@ -85,7 +212,7 @@ impl Server {
     /// The port. Without the setting `listen_addresses` it only determines the name of the socket
     /// file.
     pub fn port(&self) -> u16 {
-        self.port
+        self.settings.port()
     }
 
     /// The name of the superuser, who needs no password over the socket.
@@ -105,12 +232,12 @@ impl Server {
 
     /// The version as reported by the server, such as "18.3".
     pub fn version(&self) -> &str {
-        &self.version
+        &self.binaries.version.text
     }
 
     /// The origin of the binaries: "fetched", "installed at FOLDER" or "--server-bin".
     pub fn origin(&self) -> &str {
-        &self.origin
+        &self.binaries.origin
     }
 
     /// True if the data is in memory (tmpfs), where a commit doesn't write to disk.
@@ -121,7 +248,7 @@ impl Server {
     /// A shell command that connects psql to the server: over TCP if that is enabled, otherwise
     /// over the socket.
     pub fn psql_line(&self) -> String {
-        let (port, user, database) = (self.port, self.user(), self.database());
+        let (port, user, database) = (self.port(), self.user(), self.database());
         if let Some(Tcp { address, password }) = &self.tcp {
             format!("PGPASSWORD={password} psql -h {address} -p {port} -U {user} {database}")
         } else {
@@ -130,9 +257,9 @@ impl Server {
         }
     }
 
-    /// The process id of the server's main process (the postmaster).
+    /// The process id of the server's main process (the postmaster); 0 if it couldn't be started again.
     pub fn pid(&self) -> u32 {
-        self.postmaster.pid()
+        self.nodes().first().map_or(0, Postmaster::pid)
     }
 
     /// The server's data folder.
@@ -152,7 +279,7 @@ impl Server {
 
     /// True if the main process is alive.
     pub fn is_running(&self) -> bool {
-        self.postmaster.is_running()
+        self.nodes().first().is_some_and(Postmaster::is_running)
     }
 
     /// Stops the server immediately, without a checkpoint, and removes its folder. Dropping the
@@ -161,8 +288,10 @@ impl Server {
     /// # Errors
     /// [`ServerError::Stop`] or [`ServerError::Io`] if something had to be left behind. It isn't an
     /// error if the server had already ended.
-    pub fn stop(mut self) -> Result<(), ServerError> {
-        self.postmaster.end()?;
+    pub fn stop(self) -> Result<(), ServerError> {
+        for node in self.nodes().iter_mut().rev() {
+            node.end()?;
+        }
         self.folder.remove()
     }
 }

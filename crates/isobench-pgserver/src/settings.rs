@@ -1,6 +1,7 @@
 //! Checks the given settings and separates those that control connections to the server.
 
 use std::net::IpAddr;
+use std::path::Path;
 
 use crate::ServerError;
 
@@ -63,6 +64,21 @@ impl ServerSettings {
     /// Sets the port.
     pub(crate) fn set_port(&mut self, port: u16) {
         self.port = Some(port);
+    }
+
+    /// The settings of a standby of a server with these settings, whose socket is in `primary`; `slot`
+    /// is the name of its replication slot. Only the server itself waits for standbys.
+    pub(crate) fn following(&self, primary: &Path, slot: &str) -> Self {
+        let own = |(name, _): &&(String, String)| name != "synchronous_standby_names";
+        let mut plain: Vec<(String, String)> = self.plain.iter().filter(own).cloned().collect();
+        let address = primary.to_string_lossy().replace('\\', r"\\").replace('\'', r"\'");
+        let primary = format!("host='{address}' port={} user=postgres application_name={slot}", self.port());
+        plain.push(("primary_conninfo".to_owned(), primary));
+        plain.push(("primary_slot_name".to_owned(), slot.to_owned()));
+        plain.push(("hot_standby".to_owned(), "on".to_owned()));
+        // A standby that finds its primary gone looks for it again soon.
+        plain.push(("wal_retrieve_retry_interval".to_owned(), "100ms".to_owned()));
+        Self { plain, listen: Vec::new(), ..self.clone() }
     }
 
     fn add(&mut self, name: &str, value: &str) -> Result<(), String> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::account::Account;
-use crate::folder::{self, DATA, OWNER_FILE, PREFIX};
+use crate::folder::{self, OWNER_FILE, PREFIX};
 use crate::postmaster::{self, ServerFiles};
 use crate::process;
 use crate::trust::{is_own_folder, open_plain, safe_place};
@@ -70,12 +70,12 @@ fn sweep_folder(path: &Path) {
     let mut program = Vec::new();
     let _ = (&owner).take(LONGEST_PATH).read_to_end(&mut program);
     let program = PathBuf::from(OsStr::from_bytes(&program));
-    let data = path.join(DATA);
-    if let Ok(meta) = fs::symlink_metadata(&data) {
+    for data in folder::data_folders(path) {
+        let Ok(meta) = fs::symlink_metadata(&data) else { continue };
         if !process::end_server(&data, None) {
             return;
         }
-        let files = ServerFiles { program, account: Account::owner(&meta), folder: path.to_owned() };
+        let files = ServerFiles::of(program.clone(), Account::owner(&meta), &data);
         postmaster::release_shared_memory(&files);
     }
     let _ = folder::remove(path);

@@ -64,6 +64,19 @@ pub(crate) fn make_data(
     }
 }
 
+/// Copies the data folder of a server that isn't running, and was shut down in order, for a standby.
+pub(crate) fn copy_for_standby(server: &ServerFiles, standby: &ServerFiles) -> Result<(), ServerError> {
+    let (from, data) = (server.data(), standby.data());
+    make_folder(&server.account, &data)?;
+    let failed = |message| ServerError::io("write", &data, io::Error::other(message));
+    let mut copy = server.account.command(Path::new("cp"));
+    copy.args(["-R", "--"]).arg(from.join(".")).arg(&data);
+    Account::run(&mut copy, &data, failed)?;
+    let mut signal = server.account.command(Path::new("touch"));
+    signal.arg("--").arg(data.join("standby.signal"));
+    Account::run(&mut signal, &data, failed)
+}
+
 fn make_folder(account: &Account, path: &Path) -> Result<(), ServerError> {
     account.make_folder(path).map_err(|source| ServerError::io("create the folder", path, source))
 }

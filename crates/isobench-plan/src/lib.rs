@@ -26,6 +26,7 @@
 
 mod event_loop;
 mod experiment;
+mod fault;
 mod file;
 mod observe;
 mod plan;
@@ -37,6 +38,7 @@ mod values;
 
 pub use event_loop::EventLoop;
 pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
+pub use fault::{Fault, FaultFactor, FaultKind, StandbyMode};
 pub use file::{PlanError, Size, keys, read, write};
 pub use observe::Observe;
 pub use plan::Plan;
@@ -51,6 +53,12 @@ pub const SERVER_VERSION: &str = "server-version";
 
 /// The parameter that varies the folder of the embedded server's programs.
 pub const SERVER_BIN: &str = "server-bin";
+
+/// The parameter under which a result shows what happened to the server.
+pub const FAULT: &str = "fault";
+
+/// The parameter under which a result shows how standbys follow.
+pub const STANDBY: &str = "standby";
 
 /// The beginning of a parameter that varies a setting of the server or of the sessions, before the
 /// setting's name.

@@ -9,7 +9,10 @@ use isobench_isolation::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EventLoop, Experiment, Observe, Requirement, RetriedState, Setting, Share, Vary, time};
+use crate::{
+    EventLoop, Experiment, FaultFactor, Observe, Requirement, RetriedState, Setting, Share, StandbyMode,
+    Vary, time,
+};
 
 /// The headings of the options in help.
 mod heading {
@@ -17,6 +20,7 @@ mod heading {
     pub const LENGTH: &str = "How long, how precisely";
     pub const LOAD: &str = "Load";
     pub const RETRIES: &str = "Retries";
+    pub const FAULTS: &str = "Standbys and faults (embedded server)";
     pub const REQUIRED: &str = "What must come out";
     pub const EXPERT: &str = "For experts";
 }
@@ -188,6 +192,27 @@ pub struct Plan {
     /// client
     #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::RETRIES)]
     pub continue_on_error: Option<bool>,
+    /// What happens to the server while the clients work: crash@S, stop:fast@S, stop:immediate@S,
+    /// promote@S, freeze:SECONDS@S, backend@S or none, S seconds after the start of the
+    /// measured part; several with commas are a factor, given again they all happen. Clients reconnect,
+    /// and the data then tell which attempts were committed
+    #[arg(long, value_name = "KIND@S,…", help_heading = heading::FAULTS)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Vec<FaultFactor>>,
+    /// Number of standbys, at most 8, which follow by streaming replication [default: 0; 1 with
+    /// --standby or a fault promote]
+    #[arg(long, value_name = "NUM", help_heading = heading::FAULTS)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standbys: Option<u32>,
+    /// How standbys follow, as a factor: async, sync, remote_write or remote_apply [default: async]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::FAULTS)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standby: Option<Vec<StandbyMode>>,
+    /// Clients that lose their session open another one, with this delay after each that is refused, a
+    /// policy as for --backoff [default: they end; with --fault fixed:10ms]
+    #[arg(long, value_name = "POLICY", help_heading = heading::FAULTS)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconnect: Option<String>,
     /// Protocol of the statements: simple, extended or prepared [default: simple]
     #[arg(long, short = 'M', value_name = "PROTOCOL", help_heading = heading::LOAD)]
     pub protocol: Option<String>,
@@ -311,7 +336,7 @@ impl Plan {
         first_given!(self, other:
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
             time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time, backoff, max_tries,
-            retry_sqlstate, continue_on_error, protocol, jobs, event_loop,
+            retry_sqlstate, continue_on_error, fault, standbys, standby, reconnect, protocol, jobs, event_loop,
             seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
@@ -455,6 +480,16 @@ impl Plan {
     /// True if the server's own statistics are sampled.
     pub fn watches_server(&self) -> bool {
         self.no_server_side == Some(false)
+    }
+
+    /// What happens to the server, each a factor.
+    pub fn faults(&self) -> &[FaultFactor] {
+        list(&self.fault)
+    }
+
+    /// The ways in which standbys follow; none if the plan doesn't say.
+    pub fn standby(&self) -> &[StandbyMode] {
+        list(&self.standby)
     }
 
     /// The number of rounds.

@@ -2,11 +2,9 @@
 //!
 //! Each is parsed from its text wherever a plan is written, and written back as that text.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::{Requirement, RetriedState};
@@ -128,9 +126,9 @@ impl fmt::Display for Share {
 macro_rules! is_text {
     ($($kind:ident),+) => {$(
         impl TryFrom<String> for $kind {
-            type Error = WrongValue;
+            type Error = $crate::WrongValue;
 
-            fn try_from(text: String) -> Result<$kind, WrongValue> {
+            fn try_from(text: String) -> Result<$kind, $crate::WrongValue> {
                 text.parse()
             }
         }
@@ -141,21 +139,23 @@ macro_rules! is_text {
             }
         }
 
-        impl JsonSchema for $kind {
+        impl schemars::JsonSchema for $kind {
             fn inline_schema() -> bool {
                 true
             }
 
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($kind).into()
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string" })
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string" })
             }
         }
     )+};
 }
+
+pub(crate) use is_text;
 
 is_text!(Vary, Setting, Share, RetriedState, Requirement);
 

@@ -11,7 +11,7 @@ use isobench_pgwire::{ConnectOptions, Connection};
 use isobench_script::Prng;
 use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
 
-use crate::client::Client;
+use crate::client::{Client, RETRIED_INSIDE};
 use crate::clients::{WorkerStreams, clients};
 use crate::control::{Control, PublishedProgress, RunProgress};
 use crate::event::EventHandler;
@@ -19,7 +19,7 @@ use crate::event_loop::{self, ChosenLoop, Circumstances, NoRing};
 use crate::job::Job;
 use crate::load::WorkerLoad;
 use crate::observer::TransactionObserver;
-use crate::recorder::{ConflictCount, Recorder, ScriptRecord};
+use crate::recorder::{ConflictCount, EndedAttempt, Recorder, ScriptRecord};
 use crate::series::{Bin, Series};
 use crate::sockets::Sockets;
 use crate::spec::StopCondition;
@@ -115,6 +115,8 @@ pub struct RunOutcome {
     pub lost_sessions: u64,
     /// Clients that had lost their session and no other one at the end of the run.
     pub away: usize,
+    /// All attempts, in no order, if they are kept ([`crate::RunSpec::keeps_attempts`]).
+    pub ended: Vec<EndedAttempt>,
 }
 
 impl Fleet {
@@ -364,6 +366,14 @@ fn open_worker<P, E>(
     Ok((Worker::new(clients, transport), prepared))
 }
 
+/// The attempts with the times of their ends since the start of the run.
+fn since(mut ended: Vec<EndedAttempt>, began: Nanos) -> Vec<EndedAttempt> {
+    for attempt in &mut ended {
+        attempt.at = Nanos(attempt.at).since(began);
+    }
+    ended
+}
+
 impl RunOutcome {
     /// Adds up the outcomes of the workers.
     pub(crate) fn from_workers(job: &Job, began: Nanos, outcomes: Vec<WorkerOutcome>) -> RunOutcome {
@@ -386,6 +396,7 @@ impl RunOutcome {
             levels: sum.levels,
             lost_sessions: sum.lost_sessions,
             away: outcomes.iter().map(|outcome| outcome.away).sum(),
+            ended: since(sum.ended, began),
             series: sum.series.map(|counter| counter.finish(ended)),
             aborted: outcomes.iter().map(|outcome| outcome.aborted).sum(),
             aborted_in: outcomes.iter().position(|outcome| outcome.aborted > 0),
@@ -435,12 +446,22 @@ impl RunOutcome {
             series: None,
             levels: std::mem::take(&mut self.levels),
             lost_sessions: self.lost_sessions,
+            ended: std::mem::take(&mut self.ended),
         };
-        let RunOutcome { scripts, conflicts, further_errors, levels, lost_sessions, .. } = next;
-        sum.merge(&Recorder { scripts, conflicts, further_errors, series: None, levels, lost_sessions });
+        let RunOutcome { scripts, conflicts, further_errors, levels, lost_sessions, ended, .. } = next;
+        sum.merge(&Recorder {
+            scripts,
+            conflicts,
+            further_errors,
+            series: None,
+            levels,
+            lost_sessions,
+            ended,
+        });
         (self.scripts, self.conflicts) = (sum.scripts, sum.conflicts);
         (self.further_errors, self.levels) = (sum.further_errors, sum.levels);
         (self.lost_sessions, self.away) = (sum.lost_sessions, next.away);
+        self.ended = sum.ended;
         if let (Some(series), Some(more)) = (&mut self.series, &next.series) {
             series.add_to_last(&more.total());
         }
@@ -487,6 +508,13 @@ impl RunOutcome {
             if by_kind != counted {
                 return Err(AccountingError::Conflicts { by_kind, counted });
             }
+        }
+        // Those that the server made inside others have no number of their own.
+        let inside = self.conflicts.iter().filter(|conflict| conflict.reason == RETRIED_INSIDE);
+        let inside = inside.map(|conflict| conflict.count).sum();
+        let (kept, ended) = (self.ended.len() as u64, ledger.attempts.started.saturating_sub(inside));
+        if kept > 0 && kept != ended {
+            return Err(AccountingError::Attempts { kept, ended });
         }
         let latencies = self.latency().len();
         if latencies != ledger.transactions.committed {
@@ -539,6 +567,14 @@ pub enum AccountingError {
         latencies: u64,
         /// Count in the ledger.
         committed: u64,
+    },
+    /// The attempts that were kept and the ledger differ.
+    #[error("{kept} attempts were kept of {ended}; please report this")]
+    Attempts {
+        /// Number of them.
+        kept: u64,
+        /// Attempts in the ledger.
+        ended: u64,
     },
     /// The series and the ledger differ.
     #[error("{over_time} {what} over time, but {counted} in all; please report this")]

@@ -63,7 +63,7 @@ pub use job::{Job, Reconnect};
 pub use load::WorkerLoad;
 pub use observer::{EndedTransaction, TransactionEnd, TransactionObserver};
 pub use program::{Classify, ErrorClass, RunWorkload, commit_points};
-pub use recorder::{AssertionRecord, CommandRecord, ConflictCount, ScriptRecord};
+pub use recorder::{AssertionRecord, AttemptEnd, CommandRecord, ConflictCount, EndedAttempt, ScriptRecord};
 pub use recording::{Recording, RecordingError, Storage};
 pub use retry::{Backoff, BackoffError, Jitter, Restart, RetryPolicy};
 pub use rules::Rules;

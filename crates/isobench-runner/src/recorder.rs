@@ -102,6 +102,28 @@ pub struct ConflictCount {
     pub count: u64,
 }
 
+/// An attempt that has ended, if the run keeps them ([`crate::RunSpec::keeps_attempts`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedAttempt {
+    /// Its number, the value of the variable `attempt_id`.
+    pub id: u64,
+    /// Nanoseconds from the start of the run to its end.
+    pub at: u64,
+    /// What the client knows of its outcome.
+    pub end: AttemptEnd,
+}
+
+/// What a client knows of the outcome of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttemptEnd {
+    /// Its commit was acknowledged.
+    Acknowledged,
+    /// Its commit may have been executed, but no answer came.
+    Unknown,
+    /// It wasn't committed: the server said so, or no commit was sent.
+    Failed,
+}
+
 /// The counts of one worker in a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder {
@@ -115,6 +137,8 @@ pub(crate) struct Recorder {
     pub(crate) levels: BTreeMap<String, u64>,
     /// Sessions that were lost and replaced ([`crate::OnLost::Reconnect`]).
     pub(crate) lost_sessions: u64,
+    /// The attempts, with the clock's instants of their ends; empty unless they are kept.
+    pub(crate) ended: Vec<EndedAttempt>,
 }
 
 impl ScriptRecord {
@@ -238,6 +262,7 @@ impl Recorder {
             *self.levels.entry(level.clone()).or_default() += count;
         }
         self.lost_sessions += other.lost_sessions;
+        self.ended.extend_from_slice(&other.ended);
         match (&mut self.series, &other.series) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),
             (mine @ None, theirs) => mine.clone_from(theirs),

@@ -124,6 +124,8 @@ pub struct RunSpec {
     pub per_command: bool,
     /// Count over time, in bins of this length ([`crate::Series`]).
     pub series: Option<Duration>,
+    /// Keep the number and the end of every attempt ([`crate::RunOutcome::ended`]), 24 bytes each.
+    pub keeps_attempts: bool,
     /// Time that transactions under way may take after the end of the run, or after an interrupt,
     /// before the server is asked to cancel them. They are then counted as cut off, or as ambiguous
     /// if their COMMIT had been sent.
@@ -160,6 +162,7 @@ impl Default for RunSpec {
             detail: Detail::default(),
             per_command: false,
             series: None,
+            keeps_attempts: false,
             grace: Duration::ZERO,
         }
     }

@@ -34,6 +34,7 @@ mod builtin;
 mod control;
 mod error;
 mod expr;
+mod leaving;
 mod mix;
 mod number;
 mod observed;
@@ -52,6 +53,7 @@ pub use builtin::{Builtin, BuiltinError, builtins, find_builtin};
 pub use control::{Arrival, branch};
 pub use error::{EvalError, ParseError, ParseProblem};
 pub use expr::{EvalContext, Expr, debug_line};
+pub use leaving::CannotLeave;
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
 pub use observed::{
     ObservedRows, ObservedSearch, ObservedStatement, RowField, RowRole, SearchOperand, SearchValue,

@@ -12,7 +12,7 @@ use super::store::StoreError;
 use crate::event::{AbortCause, ClientEvent};
 use crate::observer::TransactionEnd;
 use crate::program::ErrorClass;
-use crate::recorder::ConflictCount;
+use crate::recorder::{AttemptEnd, ConflictCount, EndedAttempt};
 use crate::spec::OnError;
 
 /// The reason of conflicts that a script's own SQL caught and didn't raise again.
@@ -78,6 +78,7 @@ impl Client {
             bin.latency_ns = bin.latency_ns.saturating_add(now.since(since));
         }
         self.record_completed(ctx);
+        self.keep(ctx, self.completed());
         self.observe(ctx, TransactionEnd::Committed);
     }
 
@@ -95,19 +96,33 @@ impl Client {
         record.ledger.time.wasted += now.since(began);
         record.count_tries(tries);
         self.record_completed(ctx);
+        self.keep(ctx, self.completed());
         self.observe(ctx, TransactionEnd::Swallowed);
+    }
+
+    /// The outcome of an attempt whose script has run to its end.
+    fn completed(&self) -> AttemptEnd {
+        // A block left open by the script is rolled back when its session ends.
+        if self.status == TransactionStatus::Idle { AttemptEnd::Acknowledged } else { AttemptEnd::Failed }
+    }
+
+    /// Keeps the end of the attempt, if the run keeps them.
+    fn keep(&self, ctx: &mut Context<'_>, end: AttemptEnd) {
+        if ctx.job.spec.keeps_attempts {
+            let (id, at) = (self.attempt_id(ctx), ctx.now.0);
+            ctx.recorder.ended.push(EndedAttempt { id, at, end });
+        }
     }
 
     /// Records an attempt whose script has run to its end. Swallowed statements aren't among its
     /// operations.
     fn record_completed(&mut self, ctx: &mut Context<'_>) {
         if self.operations.is_some() {
-            // A block left open by the script is rolled back when its session ends.
-            let open = self.status != TransactionStatus::Idle;
-            self.record_operations(
-                ctx,
-                if open { TransactionOutcome::Aborted } else { TransactionOutcome::Committed },
-            );
+            let outcome = match self.completed() {
+                AttemptEnd::Acknowledged => TransactionOutcome::Committed,
+                AttemptEnd::Unknown | AttemptEnd::Failed => TransactionOutcome::Aborted,
+            };
+            self.record_operations(ctx, outcome);
         }
     }
 
@@ -213,6 +228,7 @@ impl Client {
         let ledger = &mut self.record(ctx).ledger;
         ledger.attempts.retried += 1;
         ledger.time.wasted += now.since(began);
+        self.keep(ctx, AttemptEnd::Failed);
         if self.operations.is_some() {
             self.record_operations(ctx, TransactionOutcome::Aborted);
         }
@@ -416,12 +432,13 @@ impl Client {
         };
         *attempt += 1;
         *transaction += 1;
+        let under_way = self.outstanding > 0 || self.pipeline.is_some();
+        // The bucket says why the client gave up, the history what the database may contain: a
+        // COMMIT that was sent and not answered may have succeeded.
+        let unanswered = under_way && self.may_commit && self.failure.is_none();
+        let unknown = bucket == Bucket::Ambiguous || unanswered;
+        self.keep(ctx, if unknown { AttemptEnd::Unknown } else { AttemptEnd::Failed });
         if self.operations.is_some() {
-            let under_way = self.outstanding > 0 || self.pipeline.is_some();
-            // The bucket says why the client gave up, the history what the database may contain: a
-            // COMMIT that was sent and not answered may have succeeded.
-            let unanswered = under_way && self.may_commit && self.failure.is_none();
-            let unknown = bucket == Bucket::Ambiguous || unanswered;
             self.record_operations(
                 ctx,
                 if unknown { TransactionOutcome::Unknown } else { TransactionOutcome::Aborted },
