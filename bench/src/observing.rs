@@ -181,7 +181,7 @@ pub(crate) fn shown(ratio: Ratio) -> String {
 
 fn server_options(plan: &ObservingPlan) -> ServerOptions {
     let settings = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    ServerOptions { bin: plan.server_bin.clone(), version: None, settings }
+    ServerOptions { bin: plan.server_bin.clone(), settings, ..ServerOptions::default() }
 }
 
 fn observer(plan: &ObservingPlan, options: &ConnectOptions, database: &Database) -> Observer {

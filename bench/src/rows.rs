@@ -93,7 +93,7 @@ pub fn heading(compared: Compared) -> String {
 /// If there is no server, or it returns an error.
 pub fn line(plan: &RowsPlan, case: &ObservedCase) -> Result<String, Failure> {
     let settings = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let server_options = ServerOptions { bin: plan.server_bin.clone(), version: None, settings };
+    let server_options = ServerOptions { bin: plan.server_bin.clone(), settings, ..ServerOptions::default() };
     let server = Server::start(&server_options, &mut |line| eprintln!("{line}"))?;
     let host = Host::unix(server.socket_dir(), server.port());
     let mut options = ConnectOptions::new(host, server.user(), server.database());

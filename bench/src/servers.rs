@@ -117,8 +117,8 @@ pub fn null_address(host: String, port: u16) -> Address {
 pub fn embedded(plan: &ServerPlan) -> Result<(Option<Server>, Address), ServersError> {
     let options = ServerOptions {
         bin: plan.server_bin.clone(),
-        version: None,
         settings: vec![("max_connections".to_string(), MAX_CONNECTIONS.to_string())],
+        ..ServerOptions::default()
     };
     let server = Server::start(&options, &mut |line| eprintln!("{line}"))?;
     eprintln!(

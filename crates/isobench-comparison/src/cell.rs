@@ -10,6 +10,7 @@ use std::time::Duration;
 use isobench_isolation::EffectiveLevel;
 use isobench_observation::Catalog;
 use isobench_observer::{Observer, Part};
+use isobench_plan::Observe;
 use isobench_report::{Observation, RelationSize, Round};
 use isobench_runner::{Control, Job, RunProgress, RunSpec, RunWorkload, Watch};
 
@@ -18,10 +19,11 @@ use crate::design::{CellPlan, Design};
 use crate::environment::first_attempt;
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
-use crate::measurement::{Invariants, Measured, Measurement};
+use crate::measurement::{Faults, Invariants, Measured, Measurement};
 use crate::messages::Messages;
 use crate::observed::{Recorded, catalog, recorded};
 use crate::sessions;
+use crate::settlement::{Attested, leave_rows};
 use crate::site::Site;
 use crate::tables::{Loaded, Ready, Tables};
 use crate::target::Target;
@@ -84,6 +86,7 @@ pub struct Entrant {
     ready: Ready,
     recorded: Recorded,
     history: Option<PathBuf>,
+    attested: Option<Attested>,
 }
 
 /// A measured round of a cell.
@@ -139,6 +142,13 @@ impl<'a> CellMeasurer<'a> {
     pub fn prepare(&mut self, cell: &CellPlan, room: usize) -> Outcome<Prepared> {
         if let Some(ready) = self.kept.take() {
             return Ok(ready);
+        }
+        if self.targets[cell.server].renew(self.say)? {
+            let seats = &mut self.seats[cell.server];
+            seats.truncate(1);
+            for seat in seats {
+                seat.loaded = None;
+            }
         }
         let work = &self.design.works[cell.work];
         let builtin = work.sources.writes().is_some();
@@ -272,13 +282,26 @@ impl<'a> CellMeasurer<'a> {
         prepared: Prepared,
     ) -> Outcome<(Entrant, RunWorkload)> {
         let Prepared { site, room, ready } = prepared;
-        let design = self.design;
-        let mut workload = design.works[cell.work].workload(design.seed(), &site.database)?;
-        let recorded = self.recorded(cell, room, &design.spec(cell), &mut workload);
+        let (design, work) = (self.design, &self.design.works[cell.work]);
+        let mut workload = work.workload(design.seed(), &site.database)?;
+        let spec = design.spec(cell);
+        let attested = if design.faults_of(cell).is_empty() {
+            None
+        } else {
+            leave_rows(&mut workload, &spec.retry, &site.database)?;
+            Some(Attested::make(&site, work.sources.sets_commit())?)
+        };
+        let recorded = if attested.is_some() {
+            // A server that has crashed may use the number of a transaction twice, by which rows
+            // tell who wrote them.
+            recorded(&mut workload, &spec, Observe::Annotations, None)
+        } else {
+            self.recorded(cell, room, &spec, &mut workload)
+        };
         let judging = self.judging.filter(|_| !matches!(recorded, Recorded::Nothing));
         let history = judging.map(|judging| judging.file(&cell.file_name(design, number)));
         let history = history.transpose()?.flatten();
-        Ok((Entrant { cell: *cell, site, ready, recorded, history }, workload))
+        Ok((Entrant { cell: *cell, site, ready, recorded, history, attested }, workload))
     }
 
     /// The measurement of a cell; `place` is its number among those that take turns.
@@ -312,9 +335,18 @@ impl<'a> CellMeasurer<'a> {
             judging: self.judging,
             recorded: &entrant.recorded,
             history: entrant.history.clone(),
+            faults: self.faults(entrant),
             observer: self.observer(&entrant.cell).map(|observer| (observer, Part(place))),
             control: self.control,
         })
+    }
+
+    /// What happens to the server of a cell during its measurement.
+    fn faults<'m>(&'m self, entrant: &'m Entrant) -> Option<Faults<'m>> {
+        let (attested, target) = (entrant.attested.as_ref()?, self.target(&entrant.cell));
+        let victim = target.victim()?;
+        target.spend();
+        Some(Faults { planned: self.design.faults_of(&entrant.cell), victim, attested })
     }
 
     /// The job of a measurement's clients, which records what they do.

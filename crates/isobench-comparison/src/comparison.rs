@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use isobench_database::current_setting;
 use isobench_observer::Observer;
-use isobench_plan::Share;
+use isobench_plan::{FAULT, Share};
 use isobench_report::{Cell, CellLevel, Document, Observation, Round, resolution, summarise};
 use isobench_runner::{Control, Urgency};
 
@@ -68,8 +68,11 @@ pub fn compare(
     let describe = |target: &Target| target.describe(say);
     let mut servers = targets.iter().map(describe).collect::<Outcome<Vec<_>>>()?.into_iter();
     let cells = level_check(design, targets, say)?;
-    let observers: Vec<Observer> =
-        if design.plan.watches_server() { targets.iter().map(observer).collect() } else { Vec::new() };
+    let observers: Vec<Observer> = if design.plan.watches_server() && !design.has_faults() {
+        targets.iter().map(observer).collect()
+    } else {
+        Vec::new()
+    };
     let target = &targets[0];
     let plan = design.document_plan(&target.server_settings);
     let mut document = Document::new(servers.next().unwrap_or_default(), client(target), plan);
@@ -157,8 +160,9 @@ impl<'a> Comparison<'a> {
         let alike = |cell: &CellPlan| {
             let work = &design.works[cell.work];
             let mut varied = design.varied(cell);
-            // A larger scale doesn't change whether a script works.
+            // A larger scale doesn't change whether a script works, nor does what happens later.
             varied.remove("scale");
+            varied.remove(FAULT);
             (cell.server, cell.session, work.sources.name(), work.strategy.clone(), varied)
         };
         let mut tried = Vec::new();

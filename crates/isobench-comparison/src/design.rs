@@ -3,6 +3,7 @@
 //!
 //! Not here: carrying it out (`commands/compare.rs`, `cell.rs`).
 
+mod faults;
 mod kept;
 mod standby;
 mod values;
@@ -15,9 +16,11 @@ use std::time::Duration;
 
 use isobench_database::{Database, InitOptions};
 use isobench_isolation::Level;
-use isobench_plan::{Plan, SERVER_BIN, SERVER_VERSION, SETTING, Setting, Vary};
+use isobench_plan::{FAULT, Plan, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY, Setting, Vary};
 use isobench_report as report;
-use isobench_runner::{Backoff, OnError, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition};
+use isobench_runner::{
+    Backoff, OnError, OnLost, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition,
+};
 use isobench_script::Prng;
 use isobench_workloads::OnConflict;
 
@@ -26,10 +29,12 @@ use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
 use crate::tables::Tables;
 use crate::workload::Sources;
+use faults::fault_name;
 use kept::Kept;
 use values::{at_least_one, distinct, longest_warmup, not_empty, wrong};
 use work::WorkBase;
 
+pub use faults::FaultPlan;
 pub use standby::{no_serializable, refusal};
 pub use values::{event_loop, milliseconds, pacing, protocol, seconds};
 pub use vary::{KnownSettings, ServerFactors, ServerPlan, SessionPlan};
@@ -66,6 +71,10 @@ pub struct Design {
     pub servers: Vec<ServerPlan>,
     /// The settings of sessions; at least one collection, which may be empty.
     pub sessions: Vec<SessionPlan>,
+    /// What happens to the server, as a factor; at least one collection, which may be empty.
+    pub faults: Vec<FaultPlan>,
+    /// The delays after which clients without a session try to get one; `None`: they end.
+    reconnect: Option<Backoff>,
     /// Retry policies.
     pub backoff: Vec<Backoff>,
     /// The end of a cell's measured part.
@@ -105,6 +114,8 @@ pub struct CellPlan {
     pub server: usize,
     /// The settings of its sessions, an index into [`Design::sessions`].
     pub session: usize,
+    /// What happens to the server, an index into [`Design::faults`].
+    pub faults: usize,
 }
 
 impl CellPlan {
@@ -188,7 +199,26 @@ impl Design {
             plan.latency_limit.map(|limit| milliseconds("latency-limit", limit)).transpose()?;
         check_sweep(&plan, stop)?;
         distinct("retry-sqlstate", plan.retried())?;
-        let (server_factors, vary) = vary::split(plan.vary())?;
+        let (mut server_factors, vary) = vary::split(plan.vary())?;
+        server_factors.standbys = faults::standbys(&plan)?;
+        let time = match stop {
+            StopCondition::Time(time) | StopCondition::Turn(time) => Some(time),
+            StopCondition::Transactions(_) => None,
+        };
+        let faults = faults::fault_plans(&plan, time)?;
+        let reconnect = faults::reconnect(&plan)?;
+        if !plan.faults().is_empty() && tables.unlogged {
+            return Err(wrong(
+                "fault",
+                "a crash empties unlogged tables, so nothing could be said of them; leave out --unlogged-tables",
+            ));
+        }
+        if !plan.faults().is_empty() && plan.sweeps() {
+            return Err(wrong(
+                "fault",
+                "a search for the highest rate (--sweep) needs a server to which nothing happens",
+            ));
+        }
         let scale = at_least_one("scale", plan.scale())?;
         if given.scale.is_some() && vary.iter().any(|one| one.name == "scale") {
             return Err(wrong("vary", "scale is given by --scale, too; give its values in one place"));
@@ -214,6 +244,8 @@ impl Design {
             servers: server_factors.servers(),
             sessions: vec![SessionPlan::new()],
             server_factors,
+            faults,
+            reconnect,
             stop,
             slice: slice(&plan)?,
             warmup,
@@ -241,6 +273,9 @@ impl Design {
     /// tables of the user's, which an embedded server doesn't have.
     pub fn choose_server(&mut self, named: bool, embedded: bool) -> Outcome<Vec<String>> {
         let mut notes = Vec::new();
+        if named {
+            faults::for_embedded(&self.plan)?;
+        }
         if self.schema().is_some() && !named {
             return Err(wrong(
                 "schema",
@@ -368,13 +403,27 @@ impl Design {
     /// included.
     pub fn varied(&self, cell: &CellPlan) -> BTreeMap<String, String> {
         let mut varied = self.works[cell.work].varied.clone();
-        let ServerPlan { version, bin, settings } = &self.servers[cell.server];
+        let ServerPlan { version, bin, settings, standby, .. } = &self.servers[cell.server];
         varied.extend(version.map(|version| (SERVER_VERSION.to_owned(), version.to_string())));
         varied.extend(bin.as_ref().map(|bin| (SERVER_BIN.to_owned(), bin.display().to_string())));
         let of_sessions = self.sessions[cell.session].iter().map(|setting| (&setting.name, &setting.value));
         let settings = settings.iter().chain(of_sessions);
         varied.extend(settings.map(|(name, value)| (format!("{SETTING}{name}"), value.clone())));
+        varied.extend(standby.map(|mode| (STANDBY.to_owned(), mode.to_string())));
+        if self.faults.len() > 1 || !self.faults_of(cell).is_empty() {
+            varied.insert(FAULT.to_owned(), fault_name(self.faults_of(cell)));
+        }
         varied
+    }
+
+    /// What happens to the server of a cell.
+    pub fn faults_of(&self, cell: &CellPlan) -> &FaultPlan {
+        &self.faults[cell.faults]
+    }
+
+    /// True if something happens to the server in any cell.
+    pub fn has_faults(&self) -> bool {
+        self.faults.iter().any(|plan| !plan.is_empty())
     }
 
     /// The measured time of a cell; `None` if transactions are counted.
@@ -392,10 +441,12 @@ impl Design {
             rates => rates.iter().copied().map(Some).collect(),
         };
         let mut cells = Vec::new();
-        let servers = 0..self.servers.len();
-        for (server, session) in
-            servers.flat_map(|server| (0..self.sessions.len()).map(move |it| (server, it)))
-        {
+        let sessions = (0..self.servers.len())
+            .flat_map(|server| (0..self.sessions.len()).map(move |session| (server, session)));
+        let places = sessions.flat_map(|(server, session)| {
+            (0..self.faults.len()).map(move |faults| (server, session, faults))
+        });
+        for (server, session, faults) in places {
             for (work, clients) in self.pairs() {
                 for &backoff in &self.backoff {
                     for &rate in &rates {
@@ -408,6 +459,7 @@ impl Design {
                             work,
                             server,
                             session,
+                            faults,
                         };
                         cells.extend(self.rows().map(cell));
                     }
@@ -459,6 +511,8 @@ impl Design {
             },
             protocol: self.protocol,
             on_error: if self.plan.continues() { OnError::Continue } else { OnError::Abort },
+            on_lost: self.reconnect.map_or(OnLost::End, OnLost::Reconnect),
+            keeps_attempts: !self.faults_of(cell).is_empty(),
             seed: self.seed(),
             connect_each: self.plan.connects(),
             event_loop: event_loop(self.plan.event_loop()),

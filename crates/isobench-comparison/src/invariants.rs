@@ -98,13 +98,14 @@ impl InvariantCheck {
         if let InvariantCheck::Builtin(_, _, transactions) = self { *transactions } else { 0 }
     }
 
-    /// Reads the state again and compares its change with the run's counts. `promised` is the
-    /// level's guarantee.
+    /// Reads the state again and compares its change with the run's counts. `lost` of the acknowledged
+    /// commits are known to be missing; `promised` is the level's guarantee.
     pub fn end(
         self,
         connector: &Connector,
         database: &Database,
         run: &RunOutcome,
+        lost: u64,
         promised: Option<Guarantee>,
     ) -> Vec<Invariant> {
         let checked = match self {
@@ -112,7 +113,7 @@ impl InvariantCheck {
             InvariantCheck::Unavailable(why) => return vec![Invariant::unchecked("tables", why)],
             InvariantCheck::Builtin(writes, before, _) => open_after(connector, run)
                 .and_then(|mut connection| {
-                    check(&mut connection, database, &before, expected(run, &writes), &writes)
+                    check(&mut connection, database, &before, expected(run, &writes, lost), &writes)
                 })
                 .map(|checked| {
                     let invariant = |checked: isobench_database::InvariantResult| {
@@ -133,8 +134,9 @@ impl InvariantCheck {
     }
 }
 
-/// Returns the run's counts of transactions that write into the history.
-fn expected(run: &RunOutcome, writes: &[Writes]) -> Expectation {
+/// Returns the run's counts of transactions that write into the history. Nobody knows which scripts'
+/// the lost ones are.
+fn expected(run: &RunOutcome, writes: &[Writes], lost: u64) -> Expectation {
     let mut expected = Expectation::default();
     for (script, writes) in run.scripts.iter().zip(writes) {
         if *writes != Writes::Nothing {
@@ -142,6 +144,9 @@ fn expected(run: &RunOutcome, writes: &[Writes]) -> Expectation {
             expected.ambiguous += script.ledger.transactions.ambiguous;
         }
     }
+    let lost = lost.min(expected.committed);
+    expected.committed -= lost;
+    expected.ambiguous += lost;
     expected
 }
 

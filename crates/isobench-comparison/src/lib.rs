@@ -18,6 +18,7 @@
 //! | `block` | cells that take turns in a round |
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
+//! | `fault`, `settlement` | what happens to the server meanwhile, and what became of the attempts |
 //! | `server_side`, `evidence` | the server's side of a round, and contradictions to its level |
 //! | `invariants`, `conditions`, `judgement` | what tables, the user's conditions and history prove |
 
@@ -29,6 +30,7 @@ mod design;
 mod environment;
 mod evidence;
 mod failure;
+mod fault;
 mod invariants;
 mod judgement;
 mod measurement;
@@ -38,6 +40,7 @@ mod round;
 mod round_trips;
 mod server_side;
 mod sessions;
+mod settlement;
 mod setup;
 mod site;
 mod tables;

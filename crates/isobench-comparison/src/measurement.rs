@@ -7,18 +7,22 @@
 mod warmup;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_observer::{Observer, Part};
 use isobench_pgbench::load::{LoadError, Loaded, load};
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
-use isobench_report::Round;
+use isobench_plan::Fault;
+use isobench_report::{FaultRound, Round};
 use isobench_runner::{ClientEvent, Control, Fleet, Job, NoThreads, RunOutcome, StopCondition, Watch};
 
 use crate::conditions::Conditions;
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
+use crate::fault::{Struck, Victim};
 use crate::invariants::{InvariantCheck, open_after};
 use crate::judgement::{Judged, Judging};
 use crate::messages::Messages;
@@ -26,6 +30,7 @@ use crate::observed::{Recorded, SecondSource};
 use crate::round::{cpu_seconds, round};
 use crate::server_side::{OwnWork, server_side};
 use crate::sessions::{self, Opened};
+use crate::settlement::{Attested, fault_round};
 use crate::site::Site;
 use crate::workload::Sources;
 use warmup::Warmed;
@@ -59,10 +64,22 @@ pub struct Measurement<'a> {
     pub recorded: &'a Recorded,
     /// The file of the history.
     pub history: Option<PathBuf>,
+    /// What happens to the server meanwhile, if anything does.
+    pub faults: Option<Faults<'a>>,
     /// Watches the server, and this measurement's number among those that take turns.
     pub observer: Option<(&'a Observer, Part)>,
     /// Requests to stop.
     pub control: &'a Control,
+}
+
+/// What happens to the server during a measurement.
+pub struct Faults<'a> {
+    /// What is to happen.
+    pub planned: &'a [Fault],
+    /// The server.
+    pub victim: Victim,
+    /// The rows by which attempts are settled afterwards.
+    pub attested: &'a Attested,
 }
 
 /// The check of the tables before and after.
@@ -162,6 +179,9 @@ impl Measurement<'_> {
         let mut own = OwnWork::new(job, transactions);
         let report = |event: ClientEvent| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
+        if let Some(faults) = &self.faults {
+            faults.attested.empty()?;
+        }
         let check = self.before();
         if let Some(check) = &check {
             own.admin(check.sessions(), check.transactions());
@@ -176,6 +196,7 @@ impl Measurement<'_> {
             warmup,
             check,
             run: None,
+            struck: Vec::new(),
             cpu: 0.0,
             logged: Ok(()),
         })
@@ -185,6 +206,15 @@ impl Measurement<'_> {
     /// `second` is read for the writes that no statement showed. Returns a report.
     pub fn judge(&self, job: Job, second: Option<SecondSource>, measured: &mut Measured) -> Option<String> {
         let (judging, mut recording) = (self.judging?, job.into_recording()?);
+        let settlement = measured.round.faults.as_ref().map(|faults| &faults.settlement);
+        if settlement.is_some_and(|settlement| settlement.lost > 0 || settlement.withheld.is_some()) {
+            measured.notes.push(
+                "where acknowledged commits are lost, the level isn't judged: what the clients were told isn't what \
+                 the database has"
+                    .to_owned(),
+            );
+            return None;
+        }
         match second.map(SecondSource::read) {
             None => {}
             Some(Ok(committed)) => recording.set_committed(committed),
@@ -245,6 +275,8 @@ pub struct Started<'m> {
     check: Option<InvariantCheck>,
     /// The sum of the measured parts so far.
     run: Option<RunOutcome>,
+    /// What has happened to the server.
+    struck: Vec<Struck>,
     /// CPU time of this process in these parts, seconds.
     cpu: f64,
     logged: Result<(), LogError>,
@@ -266,7 +298,13 @@ impl Started<'_> {
         control.patience().set_limited(true);
         let cpu = cpu_seconds();
         let watch = Watch { every: watch.every, show };
-        let loaded = load(&mut self.fleet, job, stop, control, &report, watch, log);
+        let fleet = &mut self.fleet;
+        let work = || load(fleet, job, stop, control, &report, watch, log);
+        let (loaded, struck) = match &self.measurement.faults {
+            None => (work(), Vec::new()),
+            Some(faults) => beside(faults, work),
+        };
+        self.struck.extend(struck);
         let Loaded { outcome, logged } = loaded.map_err(not_loaded)?;
         self.cpu += cpu_seconds() - cpu;
         // The next turn is another measurement's.
@@ -329,9 +367,19 @@ impl Started<'_> {
         let (left, transactions) =
             sessions::leave(fleet.into_sessions(connector.options()), database.product);
         own.admin(0, transactions);
+        let faults = measurement.faults.as_ref().map(|faults| {
+            let settlement = faults.attested.settle(&run, &self.struck);
+            fault_round(&run, &self.struck, settlement)
+        });
         let observed = measurement.observer.map(|(observer, part)| observer.after_sessions(part));
         let mut round = round(job, measurement.site, &run, number, messages.errors(), self.cpu);
         round.connect_s = Some(connecting.as_secs_f64());
+        if let Some(problem) = self.struck.iter().find_map(|struck| struck.problem.as_ref()) {
+            round.complete = false;
+            round.errors.insert(0, problem.clone());
+        }
+        let lost = faults.as_ref().map_or(0, |faults: &FaultRound| faults.settlement.lost);
+        round.faults = faults;
         round.levels_named.clone_from(&run.levels);
         if let Some(warmup) = warmup {
             round.complete &= warmup.complete;
@@ -344,7 +392,7 @@ impl Started<'_> {
         measurement.refuse(&effective)?;
         let promised = database.product.promises_effective(&effective);
         round.invariants =
-            check.map_or_else(Vec::new, |check| check.end(connector, database, &run, promised));
+            check.map_or_else(Vec::new, |check| check.end(connector, database, &run, lost, promised));
         let conditions = measurement.conditions.after(|| open_after(connector, &run), promised);
         round.invariants.extend(conditions);
         let lost = messages.has_lost_connections();
@@ -352,6 +400,18 @@ impl Started<'_> {
         let (notes, logged) = (Vec::new(), self.logged);
         Ok(Measured { round, run, effective, connecting, lost, notes, logged, broken })
     }
+}
+
+/// Does work while things happen to the server.
+fn beside<T>(faults: &Faults<'_>, work: impl FnOnce() -> T) -> (T, Vec<Struck>) {
+    let (running, over) = channel::<()>();
+    let began = Instant::now();
+    thread::scope(|scope| {
+        let thread = scope.spawn(move || faults.victim.strike(faults.planned, began, &over));
+        let done = work();
+        drop(running);
+        (done, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 fn not_loaded(error: LoadError) -> Failure {

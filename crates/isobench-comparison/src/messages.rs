@@ -69,6 +69,10 @@ impl<'a> Messages<'a> {
             }
             ClientEvent::LostSession(place, why) => {
                 self.lost.store(true, Ordering::Relaxed);
+                // Where something happens to the server, the sessions that it costs are counted.
+                if job.spec().keeps_attempts {
+                    return;
+                }
                 let client = place.client;
                 self.keep(format!("client {client} lost its session and opens another one ({why})"));
             }

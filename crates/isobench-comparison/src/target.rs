@@ -5,6 +5,8 @@
 //! the choice of the server by options (`servers.rs`), and the measurements.
 
 use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::sync::Arc;
 
 use isobench_database::{
     Connector, Database, Namespace, SettingScope, detect, environment, is_standby, setting_names,
@@ -12,13 +14,14 @@ use isobench_database::{
 };
 use isobench_observer::LocalServer;
 use isobench_pgserver::{Server, ServerOptions};
-use isobench_pgwire::{Address, ConnectOptions, Connection, Host, Patience};
+use isobench_pgwire::{Address, ConnectOptions, Connection, Host, Patience, TargetSessionAttrs};
 use isobench_plan::SETTING;
 use isobench_report as report;
 use isobench_suggest::did_you_mean;
 
 use crate::design::KnownSettings;
 use crate::failure::{Failure, Outcome};
+use crate::fault::Victim;
 use crate::site::Site;
 
 /// A server under test, and the way to the schema of the tables. Anything started or created is
@@ -27,7 +30,9 @@ pub struct Target {
     // Dropped in this order: first the objects on the server, then the server.
     namespace: Option<RefCell<Namespace>>,
     options: ConnectOptions,
-    embedded: Option<Server>,
+    embedded: Option<Arc<Server>>,
+    /// Something has happened to it, so that it is made anew before the next cell.
+    spent: Cell<bool>,
     /// The chosen one of several hosts.
     host: Option<String>,
     /// The schema of the user's in which to work.
@@ -64,9 +69,46 @@ impl Target {
             if embedded.settings.is_empty() { "default settings" } else { "settings as given" },
             setting_of(embedded, "fsync").unwrap_or("on"),
         ));
-        let mut options = embedded_options(&server);
+        let mut options = embedded_options(&server, server.socket_dir());
         options.patience = patience.clone();
+        start_standbys(&server, &options)?;
+        for number in 1..=server.standbys() {
+            options.hosts.extend(embedded_options(&server, &server.standby_socket_dir(number)).hosts);
+            // Whichever of them is the primary.
+            options.target_session_attrs = TargetSessionAttrs::ReadWrite;
+        }
         Target::new(Some(server), options, embedded.settings.clone(), say)
+    }
+
+    /// The embedded server as one to which faults may happen; `None` for a named one.
+    pub(crate) fn victim(&self) -> Option<Victim> {
+        let server = self.embedded.as_ref()?;
+        let node = |socket: &Path| ConnectOptions {
+            patience: self.options.patience.clone(),
+            ..embedded_options(server, socket)
+        };
+        let standbys = (1..=server.standbys()).map(|number| node(&server.standby_socket_dir(number)));
+        let nodes = std::iter::once(node(server.socket_dir())).chain(standbys).collect();
+        Some(Victim::new(Arc::clone(server), nodes))
+    }
+
+    /// Something is about to happen to the embedded server.
+    pub(crate) fn spend(&self) {
+        self.spent.set(true);
+    }
+
+    /// Makes the embedded server anew if something has happened to it. Returns true if it was.
+    ///
+    /// # Errors
+    /// It doesn't start.
+    pub(crate) fn renew(&self, say: &dyn Fn(&str)) -> Outcome<bool> {
+        let Some(server) = self.embedded.as_ref().filter(|_| self.spent.take()) else { return Ok(false) };
+        server.renew(&mut |note| say(note)).map_err(Failure::setup)?;
+        let mut primary = embedded_options(server, server.socket_dir());
+        primary.patience = self.options.patience.clone();
+        start_standbys(server, &primary)?;
+        self.rooms.set(0);
+        Ok(true)
     }
 
     fn new(
@@ -78,12 +120,17 @@ impl Target {
         let mut connection = Connection::open(&options).map_err(Failure::setup)?;
         let database = detect(&mut connection).map_err(Failure::setup)?;
         let standby = is_standby(&mut connection, &database).map_err(Failure::setup)?;
-        let (options, host) = settled(options, &connection, say);
+        // Sessions on an embedded server follow its primary.
+        let (options, host) = match embedded {
+            Some(_) => (options, None),
+            None => settled(options, &connection, say),
+        };
         connection.close();
         Ok(Target {
             namespace: None,
             options,
-            embedded,
+            embedded: embedded.map(Arc::new),
+            spent: Cell::new(false),
             host,
             schema: None,
             rooms: Cell::new(0),
@@ -246,7 +293,7 @@ impl Target {
 
     /// Returns the end of the embedded server's log, which may explain a failure.
     pub fn log_tail(&self) -> Option<String> {
-        self.embedded.as_ref().map(Server::log_tail)
+        self.embedded.as_ref().map(|server| server.log_tail())
     }
 
     /// Removes anything created, unless it is to be kept, and stops a server that was started.
@@ -259,7 +306,8 @@ impl Target {
             Some(namespace) => namespace.release().map_err(Failure::setup)?,
             None => {}
         }
-        match self.embedded.take() {
+        // Faults, which share it, are over.
+        match self.embedded.take().and_then(Arc::into_inner) {
             Some(server) => server.stop().map_err(Failure::setup),
             None => Ok(()),
         }
@@ -314,9 +362,26 @@ fn settled(
     (options.at(host.clone()), Some(host.describe()))
 }
 
-fn embedded_options(server: &Server) -> ConnectOptions {
+/// Starts the standbys of an embedded server, each with its replication slot. `primary` leads to the
+/// server itself.
+fn start_standbys(server: &Server, primary: &ConnectOptions) -> Outcome {
+    if server.standbys() == 0 {
+        return Ok(());
+    }
+    let mut connection = Connection::open(primary).map_err(Failure::setup)?;
+    for number in 1..=server.standbys() {
+        let slot = server.slot(number);
+        connection
+            .execute(&format!("SELECT pg_catalog.pg_create_physical_replication_slot('{slot}', true)"))
+            .map_err(Failure::setup)?;
+    }
+    connection.close();
+    server.start_standbys().map_err(Failure::setup)
+}
+
+fn embedded_options(server: &Server, socket: &Path) -> ConnectOptions {
     let host = Host {
-        address: Address::Unix(server.socket_dir().to_owned()),
+        address: Address::Unix(socket.to_owned()),
         hostaddr: None,
         port: server.port(),
         password: None,

@@ -11,8 +11,8 @@ use std::time::Duration;
 use isobench_isolation::Level;
 use isobench_pgwire::SqlState;
 use isobench_runner::{
-    AbortCause, ClientEvent, Control, Job, OnError, Pacing, RetryPolicy, RunSpec, RunWorkload, StopCondition,
-    Storage, Urgency, Watch,
+    AbortCause, ClientEvent, Control, Job, OnError, OnLost, Pacing, RetryPolicy, RunSpec, RunWorkload,
+    StopCondition, Storage, Urgency, Watch,
 };
 
 use crate::cell::CellMeasurer;
@@ -58,6 +58,8 @@ impl CellMeasurer<'_> {
             series: None,
             retry: RetryPolicy::NEVER,
             on_error: OnError::Abort,
+            on_lost: OnLost::End,
+            keeps_attempts: false,
             grace: Duration::ZERO,
             ..self.design.spec(cell)
         };

@@ -252,6 +252,11 @@ impl Sources {
         self.symbols.lookup(variable).is_some()
     }
 
+    /// Returns whether a script sets `synchronous_commit` by itself.
+    pub fn sets_commit(&self) -> bool {
+        self.scripts.iter().any(|source| source.text.to_ascii_lowercase().contains("synchronous_commit"))
+    }
+
     /// Returns the fewest and the most round trips of an attempt of any script.
     pub fn round_trips(&self) -> (u32, u32) {
         let ranges = self.mix.scripts().iter().map(|weighted| round_trips(&weighted.script));

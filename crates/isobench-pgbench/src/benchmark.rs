@@ -240,6 +240,7 @@ fn spec(debug: bool, options: &Benchmark) -> RunSpec {
         detail,
         per_command: options.per_command,
         series: None,
+        keeps_attempts: false,
         // pgbench waits without limit for transactions in progress.
         grace: Duration::MAX,
     }

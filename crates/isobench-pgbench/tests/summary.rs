@@ -192,6 +192,7 @@ fn render(case: &Case, version: Version) -> String {
         levels: std::collections::BTreeMap::new(),
         lost_sessions: 0,
         away: 0,
+        ended: Vec::new(),
         load: Vec::new(),
     };
     let Asked { failures_detailed, per_command, progress, partitions } = case.asked;

@@ -187,11 +187,6 @@ impl Postmaster {
         process::kill_backend(&self.files.data())
     }
 
-    /// True if it accepts connections, as it says itself.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.has_status(Status::Ready) && self.is_running()
-    }
-
     /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()

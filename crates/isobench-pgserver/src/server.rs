@@ -177,11 +177,6 @@ impl Server {
         self.nodes().get(node).is_some_and(Postmaster::kill_backend)
     }
 
-    /// True if a node accepts connections, as it says itself.
-    pub fn is_ready(&self, node: usize) -> bool {
-        self.nodes().get(node).is_some_and(Postmaster::is_ready)
-    }
-
     /// Ends the server and its standbys, and starts them on fresh data, at the same addresses. The
     /// standbys have to be started again. `note` is as in [`Server::start`].
     ///

@@ -15,7 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use isobench_pgserver::{Server, ServerError, ServerOptions};
+use isobench_pgserver::{Server, ServerError, ServerOptions, Shutdown};
 use rustix::process::{Pid, Signal, getpgid, kill_process};
 
 /// The task of the child.
@@ -24,6 +24,7 @@ const ROLE: &str = "ISOBENCH_PGSERVER_TEST_ROLE";
 const VERSION: &str = "ISOBENCH_PGSERVER_TEST_VERSION";
 const SETTINGS: &str = "ISOBENCH_PGSERVER_TEST_SETTINGS";
 const BIN: &str = "ISOBENCH_PGSERVER_TEST_BIN";
+const STANDBYS: &str = "ISOBENCH_PGSERVER_TEST_STANDBYS";
 /// An ordinary user that exists on every system, or at least its number.
 const ORDINARY_USER: u32 = 65534;
 
@@ -47,6 +48,8 @@ fn child() {
         "hold" => drop(std::io::stdin().read_to_end(&mut Vec::new())),
         "panic" => panic!("on purpose"),
         "kill-server" => kill_server(&server),
+        "fail" => fail_in_all_ways(&server),
+        "fail-over" => fail_over(&server),
         other => panic!("no such role: {other}"),
     }
     let (pid, folder) = (server.pid(), run_folder(&server).to_owned());
@@ -60,6 +63,7 @@ fn child_options() -> ServerOptions {
     let settings = variable(SETTINGS).unwrap_or_default();
     let settings = settings.split_terminator(';').filter_map(|setting| setting.split_once('='));
     ServerOptions {
+        standbys: variable(STANDBYS).map_or(0, |number| number.parse().expect("a number")),
         bin: variable(BIN).map(PathBuf::from),
         version: variable(VERSION).map(|version| version.parse().expect("a version")),
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
@@ -136,6 +140,78 @@ fn kill_server(server: &Server) {
         sleep(Duration::from_millis(2));
     }
     assert!(!server.is_running(), "a killed server still counts as running");
+}
+
+/// Lets the server fail in all ways, after each of which it has what was committed.
+fn fail_in_all_ways(server: &Server) {
+    let line = server.psql_line();
+    if psql(&line, "create table t (v text)").is_none() {
+        return println!("@skipped=psql is not installed");
+    }
+    let first = server.pid();
+    let survives = |name: &str| {
+        let count =
+            psql(&line, &format!("insert into t values ($${name}$$) returning (select count(*) from t)"));
+        println!("@{name}={}", count.unwrap_or_default());
+    };
+    survives("before");
+    server.kill(0).expect("killed");
+    assert!(!server.is_running() && !is_alive(first));
+    server.start_again(0).expect("it recovers");
+    survives("killed");
+    for (name, how) in [("fast", Shutdown::Fast), ("immediate", Shutdown::Immediate)] {
+        server.shut_down(0, how).expect("stopped");
+        assert!(!server.is_running());
+        server.start_again(0).expect("it starts");
+        survives(name);
+    }
+    server.freeze(0);
+    let waiting = Command::new("sh").args(["-c", &format!("{line} -XAtc 'select 1'")]).spawn();
+    let mut waiting = waiting.expect("a shell");
+    sleep(Duration::from_millis(300));
+    assert!(matches!(waiting.try_wait(), Ok(None)), "a frozen server answered");
+    server.thaw(0);
+    assert!(waiting.wait().expect("psql").success());
+    survives("thawed");
+    assert!(!server.kill_backend(0), "there is no client");
+    let mut client = Command::new("sh").args(["-c", &format!("{line} -XAtc 'select pg_sleep(100)'")]).spawn();
+    let client = client.as_mut().expect("a shell");
+    let end = Instant::now() + Duration::from_secs(30);
+    while !server.kill_backend(0) {
+        assert!(Instant::now() < end, "no client connects");
+        sleep(Duration::from_millis(10));
+    }
+    assert!(!client.wait().expect("psql").success(), "its session was killed");
+    server.renew(&mut |_| ()).expect("anew");
+    assert_eq!(psql(&line, "select to_regclass($$t$$) is null").as_deref(), Some("t"), "the data are new");
+    // The end of a server that stands still mustn't take long.
+    server.freeze(0);
+}
+
+/// Kills the server, and promotes its standby.
+fn fail_over(server: &Server) {
+    let line = server.psql_line();
+    for number in 1..=server.standbys() {
+        let slot = format!("select pg_create_physical_replication_slot($${}$$, true)", server.slot(number));
+        if psql(&line, &slot).is_none() {
+            return println!("@skipped=psql is not installed");
+        }
+    }
+    server.start_standbys().expect("a standby");
+    psql(&line, "create table t as select 1 as v");
+    let of_standby = line
+        .replace(&*server.socket_dir().to_string_lossy(), &server.standby_socket_dir(1).to_string_lossy());
+    let mut follows = None;
+    let end = Instant::now() + Duration::from_secs(30);
+    while follows.as_deref() != Some("1 on") {
+        follows = psql(&of_standby, "select v || $$ $$ || current_setting($$transaction_read_only$$) from t");
+        assert!(Instant::now() < end, "the standby doesn't follow: {follows:?}");
+        sleep(Duration::from_millis(20));
+    }
+    server.kill(0).expect("killed");
+    let promoted = psql(&of_standby, "select pg_promote(true, 30)");
+    println!("@promoted={}", promoted.unwrap_or_default());
+    println!("@writes={}", psql(&of_standby, "insert into t values (2) returning v").unwrap_or_default());
 }
 
 /// Runs a SQL command with psql, if installed. If it fails, its messages are the result.
@@ -372,6 +448,39 @@ fn a_killed_run_is_swept_by_the_next_and_a_living_one_is_not() {
     drop(living.stdin.take());
     assert!(living.wait().expect("wait").success());
     assert!(!is_alive(pid(&living_said)));
+    fixture.assert_clean();
+}
+
+#[test]
+fn a_server_survives_every_way_to_fail() {
+    let fixture = Fixture::new();
+    let said = run(&mut fixture.command("fail"));
+    if skips("a_server_survives_every_way_to_fail", &said) {
+        return;
+    }
+    let counts = ["before", "killed", "fast", "immediate", "thawed"];
+    let found: Vec<Option<String>> = counts.iter().map(|name| value(&said, name)).collect();
+    let counted = (0..counts.len()).map(|count| Some(format!("{count} INSERT 0 1")));
+    assert_eq!(found, counted.collect::<Vec<_>>(), "{said}");
+    assert_eq!(value(&said, "stopped").as_deref(), Some("yes"), "{said}");
+    fixture.assert_clean();
+}
+
+#[test]
+fn a_standby_takes_the_place_of_a_killed_server() {
+    let fixture = Fixture::new();
+    for version in [None, Some("18")] {
+        let mut command = fixture.command("fail-over");
+        command.env(STANDBYS, "2");
+        version.map(|version| command.env(VERSION, version));
+        let said = run(&mut command);
+        if skips("a_standby_takes_the_place_of_a_killed_server", &said) {
+            return;
+        }
+        assert_eq!(value(&said, "promoted").as_deref(), Some("t"), "{said}");
+        assert_eq!(value(&said, "writes").as_deref(), Some("2 INSERT 0 1"), "{said}");
+        assert_eq!(value(&said, "stopped").as_deref(), Some("yes"), "{said}");
+    }
     fixture.assert_clean();
 }
 

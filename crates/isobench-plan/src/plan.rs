@@ -204,7 +204,7 @@ pub struct Plan {
     #[arg(long, value_name = "NUM", help_heading = heading::FAULTS)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standbys: Option<u32>,
-    /// How standbys follow, as a factor: async, sync, remote_write or remote_apply [default: async]
+    /// How standbys follow, as a factor: async, sync, `remote_write` or `remote_apply` [default: async]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::FAULTS)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standby: Option<Vec<StandbyMode>>,

@@ -19,6 +19,7 @@ use std::borrow::Cow;
 
 use crate::diagnosis::diagnoses;
 use crate::document::{Cell, Document};
+use crate::durability;
 use crate::factors::{FactorId, varying};
 use crate::numbers::counted;
 use crate::summarise::choices;
@@ -61,12 +62,19 @@ pub fn answer(document: &Document) -> Answer {
             headline: vec!["Nothing was measured.".to_owned()],
             ..Answer::default()
         },
+        _ if document.cells.iter().any(|cell| cell.durability().is_some()) => Answer {
+            rule: "durability",
+            headline: durability::headline(document),
+            basis: None,
+            reasons: reasons::caveats(document),
+        },
         [group] => of_group(group),
         several => of_several(document, several),
     };
     answer.basis = basis(document, &groups);
     let diagnoses = diagnoses(document).into_iter().map(|diagnosis| Line::plain(diagnosis.sentence));
     answer.reasons.extend(diagnoses);
+    answer.reasons.extend(durability::sentences(document));
     answer
 }
 
@@ -80,7 +88,7 @@ pub fn recommended(document: &Document) -> Vec<&Cell> {
 
 /// The names of the rules, in the order in which they are tried.
 pub fn answer_rules() -> Vec<&'static str> {
-    std::iter::once("incomplete").chain(RULES.iter().map(|rule| rule.name)).collect()
+    ["incomplete", "durability"].into_iter().chain(RULES.iter().map(|rule| rule.name)).collect()
 }
 
 /// The evidence of each combination in which anything was measured.

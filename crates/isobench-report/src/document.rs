@@ -5,6 +5,7 @@
 
 mod cell;
 mod environment;
+mod fault;
 mod flag;
 mod journal;
 mod latency;
@@ -26,6 +27,7 @@ use serde_json::Value;
 
 pub use cell::{Cell, CellLevel};
 pub use environment::{Client, RelationSize, Server};
+pub use fault::{Durability, FaultEvent, FaultRound, Settlement};
 pub use flag::{Flag, FlagKind};
 pub use isobench_plan::{
     Experiment, Metric, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape,
@@ -273,6 +275,11 @@ impl Document {
         swept || self.cells.iter().flat_map(|cell| &cell.rounds).any(Round::is_violated)
     }
 
+    /// True if commits are lost that the settings promise to keep.
+    pub fn has_lost_promised(&self) -> bool {
+        self.cells.iter().any(|cell| cell.durability() == Some(Durability::Broken))
+    }
+
     /// True if the histories of any cell contradict what the level promises.
     pub fn has_broken_promise(&self) -> bool {
         self.cells.iter().any(Cell::breaks_promise)
@@ -280,9 +287,11 @@ impl Document {
 
     /// The reason why the verdict of a cell is withheld; `None` if none is.
     pub fn withheld(&self) -> Option<&str> {
-        let verdicts =
-            self.cells.iter().flat_map(|cell| &cell.rounds).filter_map(|round| round.verdict.as_ref());
-        verdicts.flat_map(|verdict| &verdict.withheld).map(|withheld| withheld.reason.as_str()).next()
+        let rounds = || self.cells.iter().flat_map(|cell| &cell.rounds);
+        let verdicts = rounds().filter_map(|round| round.verdict.as_ref());
+        let reasons = verdicts.flat_map(|verdict| &verdict.withheld).map(|withheld| withheld.reason.as_str());
+        let settled = rounds().filter_map(|round| round.faults.as_ref()?.settlement.withheld.as_deref());
+        reasons.chain(settled).next()
     }
 
     /// True if any cell ran at another level than the one asked for.

@@ -10,6 +10,7 @@ mod answer;
 mod card;
 mod chart;
 mod conflicts;
+mod durability;
 mod environment;
 mod experiment;
 mod limits;
@@ -66,11 +67,12 @@ type Contents = Vec<(&'static str, String)>;
 const PLAIN: Section = Section { id: "", title: "", folded: None, body: |_| None, figures: |_| None };
 
 /// The sections in the order of the page.
-static SECTIONS: [Section; 14] = [
+static SECTIONS: [Section; 15] = [
     Section { id: "answer", title: "Answer", body: answer::body, ..PLAIN },
     Section { id: "tradeoff", title: "What it costs, what it buys", figures: tradeoff::body, ..PLAIN },
     Section { id: "requirements", title: "Requirements", body: requirements::body, ..PLAIN },
     Section { id: "experiment", title: "The published experiment", body: experiment::body, ..PLAIN },
+    Section { id: "durability", title: "Faults and durability", body: durability::body, ..PLAIN },
     Section { id: "overhead", title: "What each level costs", body: overhead::body, ..PLAIN },
     Section { id: "pictures", title: "Rates, and where the time went", figures: pictures::rates, ..PLAIN },
     Section { id: "conflicts", title: "Conflicts", body: conflicts::body, ..PLAIN },

@@ -7,6 +7,7 @@ mod table;
 
 use crate::answer::answer;
 use crate::document::Document;
+use crate::durability;
 use crate::numbers::counted;
 use crate::overhead;
 use crate::summarise::summarised;
@@ -31,6 +32,7 @@ pub fn to_markdown(document: &Document) -> String {
     if !document.cells.is_empty() {
         blocks.push(table(&Shown::choose(document, UNLIMITED).table));
     }
+    blocks.extend(durability::table(document).map(|faults| table(&faults)));
     blocks.extend(overhead::table(document).map(|overhead| table(&overhead)));
     blocks.extend(experiment(document));
     let warnings = document.warnings.iter().map(|warning| format!("⚠ {warning}"));

@@ -20,6 +20,7 @@ pub use statements::statements;
 
 use crate::answer::answer;
 use crate::document::Document;
+use crate::durability;
 use crate::factors::{Factor, varying};
 use crate::numbers::counted;
 use crate::overhead;
@@ -125,6 +126,7 @@ impl Terminal {
         if self.legend {
             blocks.push(legend(&shown, width));
         }
+        blocks.extend(durability::table(document).map(|table| explained(&table, &durability::LEGEND)));
         blocks.extend(overhead::table(document).map(|table| explained(&table, &overhead::LEGEND)));
         blocks
     }

@@ -56,7 +56,12 @@ impl Script {
             .enumerate()
             .filter_map(|(index, command)| match &command.kind {
                 CommandKind::Sql(sql) => {
-                    let bounds = sql.statements.iter().copied().filter(is_bound).collect::<Vec<_>>();
+                    let bounds = sql
+                        .statements
+                        .iter()
+                        .copied()
+                        .filter(|statement| is_bound(*statement))
+                        .collect::<Vec<_>>();
                     (!bounds.is_empty()).then_some((index, bounds))
                 }
                 _ => None,
@@ -67,7 +72,7 @@ impl Script {
                 let around = one(AROUND)?;
                 let [begin, end] = <[Command; 2]>::try_from(around).map_err(|_| CannotLeave::Statement)?;
                 let inside = self.commands.iter().map(|command| moved(command, 0, 1));
-                if self.commands.iter().any(|command| is_branch(command)) {
+                if self.commands.iter().any(is_branch) {
                     return Err(CannotLeave::NotOneTransaction);
                 }
                 let line = self.commands.last().map_or(1, |last| last.line);
@@ -118,7 +123,7 @@ impl Script {
     }
 }
 
-fn is_bound(statement: &Statement) -> bool {
+fn is_bound(statement: Statement) -> bool {
     matches!(statement, Statement::Begin | Statement::Commit | Statement::Rollback)
 }
 

@@ -36,6 +36,7 @@ pub fn alike(design: &Design) -> Vec<Vec<usize>> {
         work.workload == its.workload
             && work.varied == its.varied
             && (one.clients, one.backoff, one.rate) == (other.clients, other.backoff, other.rate)
+            && one.faults == other.faults
     };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
@@ -83,6 +84,9 @@ fn bytes(text: &str) -> Option<u64> {
 pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
     if design.time().is_some_and(|time| time < design.slice * 2) {
         return Some("their measured time (--time) is shorter than two slices (--slice)".to_owned());
+    }
+    if design.has_faults() {
+        return Some("what happens to a server happens to all cells on it (--fault)".to_owned());
     }
     if design.plan.observe() == Observe::Wal {
         return Some("the write-ahead log is read for one cell at a time (--observe wal)".to_owned());
@@ -190,6 +194,7 @@ mod tests {
             work: 0,
             server,
             session: 0,
+            faults: 0,
         };
         let capacity = Capacity { connections: Some(100), cache: 128 << 20 };
         let crowded =

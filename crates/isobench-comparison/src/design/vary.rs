@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use isobench_database::{SessionSetting, SettingScope};
 use isobench_pgserver::MajorVersion;
-use isobench_plan::{SERVER_BIN, SERVER_VERSION, SETTING, Vary};
+use isobench_plan::{SERVER_BIN, SERVER_VERSION, SETTING, StandbyMode, Vary};
 
+use super::faults::Standbys;
 use super::values::{distinct, wrong};
 use crate::failure::{Failure, Outcome};
 
@@ -24,6 +25,8 @@ pub struct ServerFactors {
     pub bins: Vec<PathBuf>,
     /// Settings, by name, with their values.
     pub settings: Vec<Vary>,
+    /// The standbys of each server.
+    pub standbys: Standbys,
 }
 
 /// One of the servers that a plan compares.
@@ -35,6 +38,10 @@ pub struct ServerPlan {
     pub bin: Option<PathBuf>,
     /// The settings with which it is started, beside those of all servers: values by name.
     pub settings: Assignment,
+    /// The number of its standbys.
+    pub standbys: usize,
+    /// How they follow; `None` if it has none.
+    pub standby: Option<StandbyMode>,
 }
 
 /// The settings of a cell's sessions.
@@ -132,8 +139,23 @@ impl ServerFactors {
             .map(|version| ServerPlan { version: Some(*version), ..ServerPlan::default() });
         let of_bin =
             self.bins.iter().map(|bin| ServerPlan { bin: Some(bin.clone()), ..ServerPlan::default() });
-        let servers: Vec<ServerPlan> = of_version.chain(of_bin).collect();
-        if servers.is_empty() { vec![ServerPlan::default()] } else { servers }
+        let mut servers: Vec<ServerPlan> = of_version.chain(of_bin).collect();
+        if servers.is_empty() {
+            servers.push(ServerPlan::default());
+        }
+        let Standbys { number, modes } = &self.standbys;
+        if modes.is_empty() {
+            return servers;
+        }
+        let following = |server: ServerPlan| {
+            let with = move |mode: &StandbyMode| ServerPlan {
+                standbys: *number,
+                standby: Some(*mode),
+                ..server.clone()
+            };
+            modes.iter().map(with)
+        };
+        servers.into_iter().flat_map(following).collect()
     }
 
     /// The servers, and the settings of sessions, now that one of the servers is known. A setting of

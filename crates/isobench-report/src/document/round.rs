@@ -9,7 +9,7 @@ use isobench_stats::{Attempts, LatencyHistogram, Ledger, LedgerError, TimeLedger
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClientLoad, Latency, Series, ServerSide, Turns, UsedEventLoop, Verdict};
+use super::{ClientLoad, FaultRound, Latency, Series, ServerSide, Turns, UsedEventLoop, Verdict};
 use crate::numbers::finite;
 
 /// Attempts that ended with the same conflict.
@@ -194,6 +194,9 @@ pub struct Round {
     /// The time series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
+    /// What happened to the server, and what became of the attempts; null if nothing was to happen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultRound>,
     /// The load of the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientLoad>,
@@ -267,6 +270,7 @@ impl Round {
             turns: None,
             warmup: None,
             series: None,
+            faults: None,
             client: None,
             event_loop: None,
             server: None,

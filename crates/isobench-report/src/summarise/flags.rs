@@ -232,8 +232,9 @@ fn behind_schedule(cell: &Cell, rounds: &[&Round]) -> Option<Flag> {
 
 /// A single round that stood still is one too many: chance doesn't do that.
 fn stood_still(document: &Document, rounds: &[&Round]) -> Option<Flag> {
+    let undisturbed = rounds.iter().filter(|round| round.faults.is_none());
     let still: Vec<f64> =
-        rounds.iter().filter_map(|round| standstill(document.plan.seconds(), round)).collect();
+        undisturbed.filter_map(|round| standstill(document.plan.seconds(), round)).collect();
     let longest = still.iter().copied().reduce(f64::max)?;
     let text = format!(
         "in {} nothing was committed for up to {} s on end, far longer than transactions take or \

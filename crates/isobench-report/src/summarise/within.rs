@@ -9,10 +9,11 @@ use crate::document::{Document, Round};
 /// For each round that has a series, committed transactions per second in each whole bin of the
 /// measured time.
 ///
-/// Transactions that end after the time is up are left out, since nothing new starts then.
+/// Transactions that end after the time is up are left out, since nothing new starts then. So are rounds
+/// in which something happened to the server: their rates aren't samples of one.
 pub fn bins(document: &Document, rounds: &[&Round]) -> Vec<Vec<f64>> {
     let of_round = |round: &&Round| {
-        let series = round.series.as_ref()?;
+        let series = round.series.as_ref().filter(|_| round.faults.is_none())?;
         let end = document.plan.seconds().map_or(round.seconds, |time| time.min(round.seconds));
         let whole = (end / series.bin_s + 1e-6).floor();
         if !(series.bin_s > 0.0 && whole.is_finite() && whole >= 1.0) {

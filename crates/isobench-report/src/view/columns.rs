@@ -163,8 +163,8 @@ pub static FIGURES: [Column; 16] = [
         when: compares_settings,
         legend: (
             "against first setting",
-            "committed per s as a multiple of those with the first settings (or the server's first \
-             version) at the same level with the same strategy in the same rounds, in the same way",
+            "committed per s as a multiple of those with the first settings (or the first version, standby or fault) \
+             at the same level with the same strategy in the same rounds, in the same way",
         ),
         show: setting_ratio,
     },

@@ -82,7 +82,9 @@ pub fn is_incomplete(document: &Document, cell: &Cell) -> bool {
     cell.summary.rounds < document.plan.rounds() || cell.rounds.iter().any(|round| !round.complete)
 }
 
-/// Transactions of all rounds that ended with an error.
+/// Transactions of all rounds that ended with an error, but for rounds in which something happened to the
+/// server.
 pub fn errored(cell: &Cell) -> u64 {
-    cell.rounds.iter().fold(0, |sum, round| sum.saturating_add(round.transactions.errored))
+    let undisturbed = cell.rounds.iter().filter(|round| round.faults.is_none());
+    undisturbed.fold(0, |sum, round| sum.saturating_add(round.transactions.errored))
 }

@@ -226,6 +226,11 @@ fn verdict(document: &Document) -> Outcome {
     if document.has_broken_promise() {
         return Err(Failure::Broken("a level did not give what it promises; see above".to_owned()));
     }
+    if document.has_lost_promised() {
+        return Err(Failure::Broken(
+            "commits are lost that the settings promise to keep; see above".to_owned(),
+        ));
+    }
     if document.has_violations() {
         return Err(Failure::Broken("an invariant does not hold; see the table".to_owned()));
     }

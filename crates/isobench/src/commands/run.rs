@@ -117,6 +117,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
         judging: judged.then_some(&judging),
         recorded: &recorded,
         history: options.history.clone(),
+        faults: None,
         observer: None,
         control,
     };

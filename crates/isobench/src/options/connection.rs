@@ -8,7 +8,7 @@ use isobench_comparison::ServerPlan;
 use isobench_pgserver::{MajorVersion, ServerOptions};
 use isobench_pgwire::Given;
 
-use isobench_plan::Setting;
+use isobench_plan::{Setting, StandbyMode};
 
 /// libpq's connection options. `-h` is the host, so help is `-?` or `--help`.
 #[derive(Debug, Clone, Default, Args)]
@@ -57,13 +57,21 @@ pub struct EmbeddedOptions {
     /// A setting of the server, such as `max_connections=500` (repeatable)
     #[arg(long = "server-setting", value_name = "NAME=VALUE")]
     pub settings: Vec<Setting>,
+    /// The number of its standbys.
+    #[arg(skip)]
+    standbys: usize,
 }
 
 impl EmbeddedOptions {
     /// Returns the options of the embedded server.
     pub fn server_options(&self) -> ServerOptions {
         let settings = self.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone()));
-        ServerOptions { bin: self.bin.clone(), version: self.version, settings: settings.collect() }
+        ServerOptions {
+            bin: self.bin.clone(),
+            version: self.version,
+            settings: settings.collect(),
+            standbys: self.standbys,
+        }
     }
 
     /// Returns whether they choose the server's programs.
@@ -87,12 +95,31 @@ impl EmbeddedOptions {
         EmbeddedOptions {
             bin: server.bin.clone().or_else(|| self.bin.clone()),
             version: server.version.or(self.version),
-            settings: self.settings.iter().cloned().chain(server.settings.iter().map(setting)).collect(),
+            settings: self
+                .settings
+                .iter()
+                .cloned()
+                .chain(server.settings.iter().map(setting))
+                .chain(server.standby.map(waiting).unwrap_or_default())
+                .collect(),
+            standbys: server.standbys,
         }
     }
 
     /// Returns whether any of them is set, which contradicts a named server.
     pub fn any(&self) -> bool {
         self.chooses() || !self.settings.is_empty()
+    }
+}
+
+/// The settings with which commits wait for standbys that follow in this way.
+fn waiting(mode: StandbyMode) -> Vec<Setting> {
+    let setting = |name: &str, value: &str| Setting { name: name.to_owned(), value: value.to_owned() };
+    let any = setting("synchronous_standby_names", "*");
+    match mode {
+        StandbyMode::Async => Vec::new(),
+        StandbyMode::Sync => vec![any],
+        StandbyMode::RemoteWrite => vec![any, setting("synchronous_commit", "remote_write")],
+        StandbyMode::RemoteApply => vec![any, setting("synchronous_commit", "remote_apply")],
     }
 }

@@ -10,6 +10,7 @@ mod checked;
 mod compare;
 mod crashes;
 mod diagnosis;
+mod durability;
 mod encrypted;
 mod faults;
 mod hostile_texts;

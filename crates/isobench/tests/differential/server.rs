@@ -109,7 +109,7 @@ impl Site {
     /// It can't be started, or pgbench's tables can't be created.
     pub fn start(pgbench: RealPgbench) -> Site {
         let settings = SETTINGS.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let options = ServerOptions { bin: pgbench.server.clone(), version: None, settings };
+        let options = ServerOptions { bin: pgbench.server.clone(), settings, ..ServerOptions::default() };
         let server = Server::start(&options, &mut |_| {}).expect("a server");
         let admin = Mutex::new(connect(&server, server.database()));
         let (ready, fresh, number) = Default::default();

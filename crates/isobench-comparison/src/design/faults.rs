@@ -1,0 +1,192 @@
+//! What a plan lets happen to the server while its clients work, and the standbys that it needs.
+//!
+//! Not here: doing it (`crate::fault`).
+
+use std::time::Duration;
+
+use isobench_plan::{Fault, FaultFactor, FaultKind, Plan, StandbyMode};
+use isobench_runner::Backoff;
+
+use super::values::{distinct, wrong};
+use crate::failure::{Failure, Outcome};
+
+/// What happens in a cell, in the order of the plan; often nothing.
+pub type FaultPlan = Vec<Fault>;
+
+/// The delay between attempts to reconnect, unless the plan says otherwise.
+const RECONNECT: &str = "fixed:10ms";
+
+/// The most standbys of a server.
+const MOST_STANDBYS: u32 = 8;
+
+/// The standbys of the embedded servers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standbys {
+    /// How many each server has.
+    pub number: usize,
+    /// How they follow, as a factor; empty if there are none.
+    pub modes: Vec<StandbyMode>,
+}
+
+/// Every combination of the faults, the last factor varying fastest; a single empty one without any.
+///
+/// # Errors
+/// A fault is there twice, is to happen after the end, or the plan counts transactions.
+pub fn fault_plans(plan: &Plan, time: Option<Duration>) -> Outcome<Vec<FaultPlan>> {
+    let factors: &[FaultFactor] = plan.faults();
+    for factor in factors {
+        let texts: Vec<String> = factor.0.iter().map(|fault| format!("{fault:?}")).collect();
+        distinct("fault", &texts)?;
+    }
+    for fault in factors.iter().flat_map(|factor| factor.0.iter().flatten()) {
+        let Some(time) = time else {
+            return Err(wrong(
+                "fault",
+                format!(
+                    "{fault}: it happens at a time, but the plan counts transactions; give --time instead"
+                ),
+            ));
+        };
+        let ends = fault.at + fault.kind.lasts().unwrap_or(0.0);
+        if ends >= time.as_secs_f64() {
+            return Err(wrong(
+                "fault",
+                format!(
+                    "{fault}: each cell is measured for {} s only; give a longer --time, with a second or more after \
+                     the fault for the server to recover",
+                    time.as_secs_f64()
+                ),
+            ));
+        }
+    }
+    let with = |so_far: Vec<FaultPlan>, factor: &FaultFactor| {
+        let each = |plan: &FaultPlan| {
+            let one = |fault: &Option<Fault>| plan.iter().copied().chain(*fault).collect::<FaultPlan>();
+            factor.0.iter().map(one).collect::<Vec<_>>()
+        };
+        so_far.iter().flat_map(each).collect()
+    };
+    Ok(factors.iter().fold(vec![FaultPlan::new()], with))
+}
+
+/// The faults of a cell as a value: "crash@1 + freeze:1@3".
+pub fn fault_name(plan: &FaultPlan) -> String {
+    let texts: Vec<String> = plan.iter().map(Fault::to_string).collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(" + ") }
+}
+
+/// The standbys that a plan asks for, or needs.
+///
+/// # Errors
+/// There are too many, none although they are to follow in some way, or a way is there twice.
+pub fn standbys(plan: &Plan) -> Outcome<Standbys> {
+    let promotes = |fault: &Fault| fault.kind == FaultKind::Promote;
+    let promoted = plan.faults().iter().any(|factor| factor.0.iter().flatten().any(promotes));
+    let needed = promoted || !plan.standby().is_empty();
+    let number = plan.standbys.unwrap_or(u32::from(needed));
+    distinct("standby", plan.standby())?;
+    if number > MOST_STANDBYS {
+        return Err(wrong("standbys", format!("{number}: at most {MOST_STANDBYS} are possible")));
+    }
+    if number == 0 && needed {
+        let why = if promoted { "a fault promotes one" } else { "--standby says how they follow" };
+        return Err(wrong("standbys", format!("0, but {why}")));
+    }
+    let modes = match plan.standby() {
+        [] if number > 0 => vec![StandbyMode::Async],
+        modes => modes.to_vec(),
+    };
+    Ok(Standbys { number: number as usize, modes })
+}
+
+/// The delays between attempts to reconnect, if clients do.
+///
+/// # Errors
+/// It isn't a policy, or several.
+pub fn reconnect(plan: &Plan) -> Outcome<Option<Backoff>> {
+    let default = (!plan.faults().is_empty()).then_some(RECONNECT);
+    let Some(text) = plan.reconnect.as_deref().or(default) else { return Ok(None) };
+    match Backoff::list(&[text.to_owned()]) {
+        Ok(policies) if policies.len() == 1 => Ok(policies.into_iter().next()),
+        Ok(_) => Err(wrong("reconnect", "give one policy")),
+        Err(error) => Err(wrong("reconnect", error)),
+    }
+}
+
+/// Refuses a plan with faults on anything but an embedded server of one's own.
+///
+/// # Errors
+/// It has some, or standbys.
+pub fn for_embedded(plan: &Plan) -> Outcome {
+    let given = [
+        ("--fault", !plan.faults().is_empty()),
+        ("--standbys", plan.standbys.is_some()),
+        ("--standby", !plan.standby().is_empty()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Failure::setup(format!(
+            "{option}: nothing happens to a named server, nor does it get standbys; leave out its name (-h, -p, -d, \
+             PGHOST …) to use embedded ones"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(faults: &[&str]) -> Plan {
+        let fault = faults.iter().map(|text| text.parse().unwrap()).collect();
+        Plan { fault: Some(fault), ..Plan::default() }
+    }
+
+    const TEN: Option<Duration> = Some(Duration::from_secs(10));
+
+    #[test]
+    fn commas_are_a_factor_and_repetition_adds_one() {
+        let names = |faults: &[&str]| -> Vec<String> {
+            fault_plans(&plan(faults), TEN).unwrap().iter().map(fault_name).collect()
+        };
+        assert_eq!(names(&[]), ["none"]);
+        assert_eq!(names(&["crash@1,promote@2"]), ["crash@1", "promote@2"]);
+        assert_eq!(names(&["none,crash@1", "freeze:1@3"]), ["freeze:1@3", "crash@1 + freeze:1@3"]);
+    }
+
+    #[test]
+    fn faults_must_be_over_before_the_end() {
+        for (faults, time, part) in [
+            ("crash@10", TEN, "longer --time"),
+            ("freeze:5@6", TEN, "longer --time"),
+            ("crash@1", None, "counts transactions"),
+            ("crash@1,crash@1", TEN, "twice"),
+        ] {
+            let message = fault_plans(&plan(&[faults]), time).unwrap_err().to_string();
+            assert!(message.starts_with("--fault") && message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn standbys_are_there_if_they_are_needed() {
+        let of = |plan: Plan| standbys(&plan);
+        assert_eq!(of(Plan::default()).unwrap(), Standbys::default());
+        let one = Standbys { number: 1, modes: vec![StandbyMode::Async] };
+        assert_eq!(of(plan(&["promote@1"])).unwrap(), one);
+        assert_eq!(of(Plan { standbys: Some(1), ..Plan::default() }).unwrap(), one);
+        let sync = Plan { standby: Some(vec![StandbyMode::Sync]), ..Plan::default() };
+        assert_eq!(of(sync.clone()).unwrap().modes, [StandbyMode::Sync]);
+        assert!(of(Plan { standbys: Some(0), ..sync }).is_err());
+        assert!(of(Plan { standbys: Some(9), ..Plan::default() }).is_err());
+        assert!(of(Plan { standbys: Some(0), ..plan(&["promote@1"]) }).is_err());
+    }
+
+    #[test]
+    fn clients_reconnect_where_something_happens() {
+        assert_eq!(reconnect(&Plan::default()).unwrap(), None);
+        assert_eq!(reconnect(&plan(&["crash@1"])).unwrap().unwrap().to_string(), RECONNECT);
+        let own = Plan { reconnect: Some("exponential".to_owned()), ..Plan::default() };
+        assert!(reconnect(&own).unwrap().is_some());
+        let several = Plan { reconnect: Some("none,fixed:1ms".to_owned()), ..Plan::default() };
+        assert!(reconnect(&several).unwrap_err().to_string().starts_with("--reconnect"));
+    }
+}

@@ -1,0 +1,165 @@
+//! What happens to the server while its clients work: carries it out, and notes when.
+//!
+//! Not here: which faults there are (`isobench_plan`), and what became of the attempts
+//! (`settlement.rs`).
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use isobench_database::Outage;
+use isobench_pgserver::{Server, Shutdown};
+use isobench_pgwire::{ConnectOptions, Connection};
+use isobench_plan::{Fault, FaultKind};
+
+/// Time allowed for a server that recovers by itself.
+const RECOVERY: Duration = Duration::from_mins(1);
+
+/// Time after which a server that was never seen to recover has done so.
+const UNNOTICED: Duration = Duration::from_secs(1);
+
+/// The pause between two looks at a server that recovers by itself.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The embedded server with its standbys, to which faults happen.
+#[derive(Debug, Clone)]
+pub struct Victim {
+    server: Arc<Server>,
+    /// How to connect to each node: the server itself, then its standbys.
+    nodes: Vec<ConnectOptions>,
+}
+
+/// A fault that has happened, or was to happen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Struck {
+    /// The fault.
+    pub fault: Fault,
+    /// When it happened, from the start of the measured part; `None` if the clients had finished
+    /// before.
+    pub at: Option<Duration>,
+    /// When the server accepted connections again, or went on; `None` if it didn't.
+    pub back: Option<Duration>,
+    /// Why it didn't, or what else went wrong.
+    pub problem: Option<String>,
+}
+
+/// What commits have to survive if this happens.
+pub fn outage(kind: FaultKind) -> Outage {
+    match kind {
+        // A killed backend makes the server forget its memory, as in a crash.
+        FaultKind::Crash | FaultKind::StopImmediate | FaultKind::Backend => Outage::Crash,
+        FaultKind::StopFast => Outage::Shutdown,
+        FaultKind::Promote => Outage::Failover,
+        FaultKind::Freeze(_) => Outage::Pause,
+    }
+}
+
+impl Victim {
+    /// A server, and how to connect to it and to each of its standbys.
+    pub fn new(server: Arc<Server>, nodes: Vec<ConnectOptions>) -> Victim {
+        Victim { server, nodes }
+    }
+
+    /// Lets the faults happen, in the order of their times since `began`. Faults whose time hasn't come
+    /// when `over` is closed don't happen any more; what has happened is brought to its end.
+    pub fn strike(&self, faults: &[Fault], began: Instant, over: &Receiver<()>) -> Vec<Struck> {
+        let mut faults = faults.to_vec();
+        faults.sort_by(|one, other| one.at.total_cmp(&other.at));
+        let mut node = 0;
+        let strike = |fault: Fault| {
+            let at = Duration::from_secs_f64(fault.at).saturating_sub(began.elapsed());
+            if over.recv_timeout(at) != Err(RecvTimeoutError::Timeout) {
+                return Struck { fault, at: None, back: None, problem: None };
+            }
+            let at = began.elapsed();
+            let done = self.happen(fault.kind, &mut node, over);
+            let back = done.is_ok().then(|| began.elapsed());
+            Struck { fault, at: Some(at), back, problem: done.err() }
+        };
+        faults.into_iter().map(strike).collect()
+    }
+
+    /// Lets one fault happen, and waits until it is over. `node` is the primary, which a promotion
+    /// changes.
+    fn happen(&self, kind: FaultKind, node: &mut usize, over: &Receiver<()>) -> Result<(), String> {
+        let (server, primary) = (&self.server, *node);
+        let again = || server.start_again(primary);
+        let done = match kind {
+            FaultKind::Crash => server.kill(primary).and_then(|()| again()),
+            FaultKind::StopFast => server.shut_down(primary, Shutdown::Fast).and_then(|()| again()),
+            FaultKind::StopImmediate => server.shut_down(primary, Shutdown::Immediate).and_then(|()| again()),
+            FaultKind::Freeze(seconds) => {
+                server.freeze(primary);
+                // The clients can't finish before it goes on, so the end of the run ends it, too.
+                let _ = over.recv_timeout(Duration::from_secs_f64(seconds));
+                server.thaw(primary);
+                Ok(())
+            }
+            FaultKind::Backend => return self.kill_backend(primary),
+            FaultKind::Promote => {
+                server.kill(primary).map_err(|error| error.to_string())?;
+                *node = self.promote()?;
+                return Ok(());
+            }
+        };
+        done.map_err(|error| error.to_string())
+    }
+
+    fn kill_backend(&self, node: usize) -> Result<(), String> {
+        if !self.server.kill_backend(node) {
+            return Err("no client was connected whose process could be killed".to_owned());
+        }
+        let began = Instant::now();
+        let mut was_busy = false;
+        while began.elapsed() < RECOVERY {
+            match Connection::open(&self.nodes[node]) {
+                Ok(connection) => {
+                    connection.close();
+                    // It may not have noticed yet, or recover faster than it can be asked.
+                    if was_busy || began.elapsed() > UNNOTICED {
+                        return Ok(());
+                    }
+                }
+                Err(_) => was_busy = true,
+            }
+            sleep(PAUSE);
+        }
+        Err(format!("the server wasn't ready within {} s", RECOVERY.as_secs()))
+    }
+
+    /// Makes the standby that has the most the primary, as tools for failover do. Returns its node.
+    fn promote(&self) -> Result<usize, String> {
+        let mut best: Option<(u64, usize, Connection)> = None;
+        let mut problem = "there is no standby".to_owned();
+        for (node, options) in self.nodes.iter().enumerate().skip(1) {
+            match received(options) {
+                Ok((position, connection)) => {
+                    if best.as_ref().is_none_or(|(most, ..)| position > *most) {
+                        best = Some((position, node, connection));
+                    }
+                }
+                Err(error) => problem = error,
+            }
+        }
+        let (_, node, mut connection) = best.ok_or(problem)?;
+        let seconds = RECOVERY.as_secs();
+        let promoted = connection.value(&format!("SELECT pg_catalog.pg_promote(true, {seconds})"));
+        connection.close();
+        match promoted {
+            Ok(answer) if answer.as_deref() == Some("t") => Ok(node),
+            Ok(_) => Err(format!("the standby wasn't promoted within {seconds} s")),
+            Err(error) => Err(format!("the standby wasn't promoted: {error}")),
+        }
+    }
+}
+
+/// How far a standby has received the log, as a number of bytes, and the session that said so.
+fn received(options: &ConnectOptions) -> Result<(u64, Connection), String> {
+    const QUESTION: &str = "SELECT pg_catalog.pg_wal_lsn_diff(coalesce(pg_catalog.pg_last_wal_receive_lsn(), \
+        pg_catalog.pg_last_wal_replay_lsn()), '0/0')::bigint";
+    let mut connection = Connection::open(options).map_err(|error| error.to_string())?;
+    let answer = connection.value(QUESTION).map_err(|error| error.to_string())?;
+    let position = answer.and_then(|text| text.parse().ok());
+    position.map(|position| (position, connection)).ok_or_else(|| "a standby has received nothing".to_owned())
+}

@@ -1,0 +1,144 @@
+//! What happened to the server during a round, and what the data then told of its attempts.
+//!
+//! Not here: how a cell's rounds are summed up (`summary`), and its words (`view`, `text`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Cell;
+
+/// A fault, and how long the clients felt it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FaultEvent {
+    /// What happened, and when it was to happen, as in the plan: crash@1.5.
+    pub fault: String,
+    /// When it happened, in seconds from the start of the measured part; null if the clients had
+    /// finished before.
+    pub at_s: Option<f64>,
+    /// Seconds from then until the server accepted connections again, or went on; null if it didn't.
+    pub back_s: Option<f64>,
+    /// The longest time without an acknowledged commit, in seconds, of those that overlap the time from
+    /// the fault until the server was back: from the commit before it to the one after it.
+    pub silent_s: Option<f64>,
+    /// Seconds from the fault to the commit that ended this time; null if none did.
+    pub first_commit_s: Option<f64>,
+    /// Why the server didn't come back, or what else went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The attempts of a round by what the clients were told and what is in the data: each transaction
+/// leaves a row with its attempt's number. Counts attempts of the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Settlement {
+    /// Attempts whose commit was acknowledged.
+    pub acknowledged: u64,
+    /// Those of them whose row is there.
+    pub found: u64,
+    /// Those of them whose row isn't there.
+    pub lost: u64,
+    /// How long before the fault the first of these was acknowledged, in seconds; null without any.
+    pub lost_before_s: Option<f64>,
+    /// Attempts that may have been committed, but weren't acknowledged.
+    pub unacknowledged: u64,
+    /// Those of them whose row is there.
+    pub kept: u64,
+    /// Attempts that weren't committed: the server said so, or no commit was sent.
+    pub failed: u64,
+    /// Those of them whose row is there although they failed, which nothing permits.
+    pub failed_kept: u64,
+    /// Attempts with several rows, which nothing permits.
+    pub repeated: u64,
+    /// Rows of no attempt of the run.
+    pub strangers: u64,
+    /// True if the settings promise that acknowledged commits survive what happened (PostgreSQL
+    /// manual, "Asynchronous Commit" and `synchronous_commit`); null if that isn't known.
+    pub promised: Option<bool>,
+    /// The settings that decide it.
+    pub settings: String,
+    /// Why nothing can be said; null if the rows were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
+}
+
+/// The faults of a round.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FaultRound {
+    /// What happened, in the order of time.
+    pub faults: Vec<FaultEvent>,
+    /// Sessions that were lost and given up for others.
+    pub lost_sessions: u64,
+    /// Clients that had no session at the end.
+    pub away: u32,
+    /// The attempts by what the data tell.
+    pub settlement: Settlement,
+}
+
+/// What the data say about the commits that clients were told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// Nothing can be said.
+    Withheld,
+    /// All acknowledged commits are there.
+    Kept,
+    /// Some are lost, which the settings permit.
+    Lost,
+    /// Some are lost although the settings promise to keep them, or failed ones are there.
+    Broken,
+}
+
+impl Settlement {
+    /// What the data say.
+    pub fn durability(&self) -> Durability {
+        if self.withheld.is_some() {
+            return Durability::Withheld;
+        }
+        match (self.failed_kept + self.repeated, self.lost, self.promised) {
+            (1.., _, _) | (0, 1.., Some(true)) => Durability::Broken,
+            (0, 0, _) => Durability::Kept,
+            (0, _, Some(false)) => Durability::Lost,
+            (0, _, None) => Durability::Withheld,
+        }
+    }
+}
+
+impl Cell {
+    /// The faults of all rounds.
+    pub fn fault_rounds(&self) -> impl Iterator<Item = &FaultRound> {
+        self.rounds.iter().filter_map(|round| round.faults.as_ref())
+    }
+
+    /// The worst that the data of its rounds say about durability; `None` if nothing happened.
+    pub fn durability(&self) -> Option<Durability> {
+        self.fault_rounds().map(|round| round.settlement.durability()).max()
+    }
+
+    /// The sum of a count over the rounds; `None` if nothing happened.
+    pub fn settled(&self, count: impl Fn(&FaultRound) -> u64) -> Option<u64> {
+        self.fault_rounds().map(count).reduce(u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_promised_is_held_against_the_server() {
+        let of = |lost, failed_kept, promised| {
+            Settlement { lost, failed_kept, promised, ..Settlement::default() }.durability()
+        };
+        assert_eq!(of(0, 0, Some(true)), Durability::Kept);
+        assert_eq!(of(3, 0, Some(false)), Durability::Lost);
+        assert_eq!(of(3, 0, Some(true)), Durability::Broken);
+        assert_eq!(of(3, 0, None), Durability::Withheld);
+        assert_eq!(of(0, 1, Some(false)), Durability::Broken);
+        let unread = Settlement { withheld: Some("gone".to_owned()), lost: 3, ..Settlement::default() };
+        assert_eq!(unread.durability(), Durability::Withheld);
+        let repeated = Settlement { repeated: 1, promised: Some(false), ..Settlement::default() };
+        assert_eq!(repeated.durability(), Durability::Broken);
+    }
+}

@@ -1,0 +1,173 @@
+//! What faults cost, and what became of the commits that clients were told of.
+//!
+//! Not here: the counts themselves (`document/fault`), the course of the rates
+//! (`html/chart/over_time`).
+
+use crate::document::{Cell, Document, Durability, FaultEvent, FaultRound};
+use crate::factors::{Factor, varying};
+use crate::numbers::{count, short};
+use crate::view::{Entry, Heading, Line, Table};
+use crate::words::capital;
+
+/// The legend of the table's columns, a sentence each.
+pub const LEGEND: [&str; 4] = [
+    "No commits: the longest time without an acknowledged commit after a fault; first commit: from the fault to the \
+     commit that ended it; each the mean of the rounds' longest.",
+    "Lost: attempts whose commit was acknowledged, and whose row isn't there afterwards. Every transaction leaves a row \
+     with its attempt's number, which costs one statement more.",
+    "Kept: attempts without an acknowledgement (their session was lost while COMMIT was under way) whose row is there.",
+    "Promised: whether the settings promise that acknowledged commits survive the fault (PostgreSQL manual, \
+     \"Asynchronous Commit\" and synchronous_commit). Killed processes leave what the operating system has in its \
+     cache, which a power failure doesn't.",
+];
+
+/// The table: a row for each cell to whose server something happened; `None` if there is none.
+pub fn table(document: &Document) -> Option<Table> {
+    let cells: Vec<&Cell> = document.cells.iter().filter(|cell| cell.durability().is_some()).collect();
+    let first = cells.first()?;
+    let factors = varying(document);
+    let several = cells.iter().any(|cell| cell.level != first.level);
+    let away = cells.iter().any(|cell| cell.settled(|round| round.away.into()) > Some(0));
+    let mut columns: Vec<Heading> = factors.iter().map(Factor::heading).collect();
+    if several {
+        columns.push(Heading::new("level", "", false));
+    }
+    columns.extend(
+        [
+            ("no commits", "s"),
+            ("first commit", "after s"),
+            ("acknowl.", "commits"),
+            ("lost", "of these"),
+            ("unackn.", "attempts"),
+            ("kept", "of these"),
+        ]
+        .map(|(title, unit)| Heading::new(title, unit, true)),
+    );
+    if away {
+        columns.push(Heading::new("clients", "away", true));
+    }
+    columns.push(Heading::new("durability", "promised", false));
+    columns.push(Heading::new("durability", "", false));
+    let row = |cell: &&Cell| {
+        let mut entries: Vec<Entry> = factors.iter().map(|factor| factor.value(cell).into()).collect();
+        if several {
+            entries.push(cell.level.name().into());
+        }
+        entries.push(Entry::Number(mean_longest(cell, |event| event.silent_s)));
+        entries.push(Entry::Number(mean_longest(cell, |event| event.first_commit_s)));
+        entries.extend(
+            [
+                |round: &FaultRound| round.settlement.acknowledged,
+                |round: &FaultRound| round.settlement.lost,
+                |round: &FaultRound| round.settlement.unacknowledged,
+                |round: &FaultRound| round.settlement.kept,
+            ]
+            .map(|of| Entry::Count(cell.settled(of))),
+        );
+        if away {
+            entries.push(Entry::Count(cell.settled(|round| round.away.into())));
+        }
+        entries.push(promised(cell).into());
+        entries.push(Entry::Text(word(cell)));
+        entries
+    };
+    Some(Table::new(columns, cells.iter().map(row)))
+}
+
+/// What the data say about durability, in a sentence for each kind of outcome that there is.
+pub fn headline(document: &Document) -> Vec<String> {
+    let of = |wanted: Durability| {
+        let cells = document.cells.iter().filter(|cell| cell.durability() == Some(wanted));
+        cells.map(|cell| name(document, cell)).collect::<Vec<_>>()
+    };
+    let sentence = |(wanted, said): (Durability, &str)| {
+        let names = of(wanted);
+        (!names.is_empty()).then(|| format!("{said}: {}.", names.join("; ")))
+    };
+    [
+        (Durability::Broken, "BROKEN, commits are lost that the settings promise to keep"),
+        (Durability::Kept, "No acknowledged commit is lost"),
+        (Durability::Lost, "Acknowledged commits are lost, which the settings permit"),
+        (Durability::Withheld, "Nothing can be said"),
+    ]
+    .into_iter()
+    .filter_map(sentence)
+    .collect()
+}
+
+/// What must be known of the faults of all cells: a sentence for each kind of outcome.
+pub fn sentences(document: &Document) -> Vec<Line> {
+    document.cells.iter().filter_map(|cell| sentence(document, cell)).collect()
+}
+
+/// What became of the acknowledged commits of a cell; `None` if they are all there, or nothing
+/// happened.
+fn sentence(document: &Document, cell: &Cell) -> Option<Line> {
+    let rounds = || cell.fault_rounds();
+    let name = name(document, cell);
+    let sum = |of: fn(&FaultRound) -> u64| count(cell.settled(of).unwrap_or(0));
+    let (lost, acknowledged) = (sum(|it| it.settlement.lost), sum(|it| it.settlement.acknowledged));
+    let settings = rounds().map(|round| round.settlement.settings.as_str()).next().unwrap_or_default();
+    Some(match cell.durability()? {
+        Durability::Kept => return None,
+        Durability::Withheld => {
+            let why = rounds().find_map(|round| round.settlement.withheld.as_deref());
+            let why = why.unwrap_or("what the settings promise isn't known");
+            Line::caution(format!("Durability, {name}: nothing can be said: {why}."))
+        }
+        Durability::Lost => {
+            let before = rounds().filter_map(|round| round.settlement.lost_before_s).fold(0.0, f64::max);
+            Line::plain(format!(
+                "Durability, {name}: of {acknowledged} acknowledged commits {lost} are lost, of the last {} s before \
+                 the fault; {settings} permits that.",
+                short(before)
+            ))
+        }
+        Durability::Broken => {
+            let impossible =
+                cell.settled(|it| it.settlement.failed_kept + it.settlement.repeated).unwrap_or(0);
+            let more = if impossible > 0 {
+                format!(", and {} that had failed, or more than once, are there", count(impossible))
+            } else {
+                String::new()
+            };
+            Line::grave(format!(
+                "{}: DURABILITY BROKEN: of {acknowledged} acknowledged commits {lost} are lost{more}, although \
+                 {settings} promises to keep them.",
+                capital(&name)
+            ))
+        }
+    })
+}
+
+/// A cell by what varies; by its level if nothing else does.
+fn name(document: &Document, cell: &Cell) -> String {
+    let varying = varying(document);
+    let several = document.cells.iter().any(|other| other.level != cell.level) || varying.is_empty();
+    let level = several.then(|| cell.level.name());
+    level.into_iter().chain(varying.iter().map(|factor| factor.said(cell))).collect::<Vec<_>>().join(", ")
+}
+
+/// The mean over the rounds of the longest time of each; `None` if there is none.
+fn mean_longest(cell: &Cell, of: fn(&FaultEvent) -> Option<f64>) -> Option<f64> {
+    let longest = |round: &FaultRound| round.faults.iter().filter_map(of).reduce(f64::max);
+    let all: Vec<f64> = cell.fault_rounds().filter_map(longest).collect();
+    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+}
+
+fn promised(cell: &Cell) -> &'static str {
+    match cell.fault_rounds().next().and_then(|round| round.settlement.promised) {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "unknown",
+    }
+}
+
+fn word(cell: &Cell) -> Line {
+    match cell.durability() {
+        Some(Durability::Kept) => Line::plain("kept"),
+        Some(Durability::Lost) => Line::plain("lost"),
+        Some(Durability::Broken) => Line::grave("BROKEN"),
+        Some(Durability::Withheld) | None => Line::caution("withheld"),
+    }
+}

@@ -1,0 +1,209 @@
+//! Faults, and the commits that clients were told of: what is acknowledged is compared with what is there.
+
+use serde_json::Value;
+
+use crate::compare::words;
+use crate::support::document::{self, cells};
+use crate::support::named::Database;
+use crate::support::scene::Scene;
+
+/// One row for each transaction.
+const INSERT: &str = "INSERT INTO t (client) VALUES (:client_id);\n";
+const SETUP: &str = "DROP TABLE IF EXISTS t; CREATE TABLE t (client int);\n";
+
+const SHORT: &str = "--levels rc --rounds 1 --time 1.5 --warmup 0.1 --no-verdict --json out.json";
+
+fn count(cell: &Value, name: &str) -> u64 {
+    let value = &cell["rounds"][0]["faults"]["settlement"][name];
+    value.as_u64().unwrap_or_else(|| panic!("{name}: {value}"))
+}
+
+/// What was told and what is there add up, and agree with the ledger.
+fn assert_settled(cell: &Value) {
+    let round = &cell["rounds"][0];
+    let attempts = |name: &str| round["attempts"][name].as_u64().unwrap_or(0);
+    assert_eq!(round["complete"], true, "{round}");
+    assert_eq!(round["faults"]["settlement"].get("withheld"), None, "{round}");
+    assert_eq!(count(cell, "acknowledged"), attempts("committed") + attempts("swallowed"));
+    assert_eq!(count(cell, "found") + count(cell, "lost"), count(cell, "acknowledged"));
+    let all = ["acknowledged", "unacknowledged", "failed"].map(|name| count(cell, name));
+    let inside = round["conflicts"].as_array().unwrap().iter();
+    let inside = inside.filter(|conflict| conflict["reason"] == "retried inside the server");
+    let inside: u64 = inside.map(|conflict| conflict["count"].as_u64().unwrap()).sum();
+    assert_eq!(all.iter().sum::<u64>(), attempts("started") - inside);
+    assert!(count(cell, "unacknowledged") >= attempts("ambiguous"));
+    assert!(count(cell, "kept") <= count(cell, "unacknowledged"));
+    for impossible in ["failed_kept", "repeated", "strangers"] {
+        assert_eq!(count(cell, impossible), 0, "{impossible}: {round}");
+    }
+}
+
+fn varied<'a>(cell: &'a Value, name: &str) -> &'a str {
+    cell["varied"][name].as_str().unwrap_or_default()
+}
+
+#[test]
+fn acknowledged_commits_are_settled_by_the_data() {
+    let test = "acknowledged_commits_are_settled_by_the_data";
+    let Some(scene) = Scene::with_server(test) else { return };
+    scene.write("insert.sql", INSERT);
+    scene.write("setup.sql", SETUP);
+    let line = format!(
+        "compare {SHORT} -f insert.sql --setup setup.sql --vary setting:synchronous_commit=off,on \
+         --fault none,crash@0.5,promote@0.5 --standby async"
+    );
+    let finished = scene.run(&words(&line)).expect(0);
+    scene.assert_clean();
+    let document = document::read(&scene, "out.json");
+    assert_eq!(cells(&document).len(), 6);
+    for cell in cells(&document) {
+        let (commit, fault) = (varied(cell, "setting:synchronous_commit"), varied(cell, "fault"));
+        assert_eq!(varied(cell, "standby"), "async");
+        let round = &cell["rounds"][0];
+        if fault == "none" {
+            assert_eq!(round.get("faults"), None);
+            continue;
+        }
+        assert_settled(cell);
+        let settlement = &round["faults"]["settlement"];
+        let promised = commit == "on" && fault == "crash@0.5";
+        assert_eq!(settlement["promised"], promised, "{commit} {fault}");
+        assert_eq!(settlement["settings"], format!("synchronous_commit={commit}"));
+        if promised {
+            assert_eq!(count(cell, "lost"), 0, "{settlement}");
+        }
+        let event = &round["faults"]["faults"][0];
+        let number = |name: &str| event[name].as_f64().unwrap_or_else(|| panic!("{name}: {event}"));
+        assert!(number("at_s") >= 0.5 && number("back_s") > 0.0, "{event}");
+        // Clients went on afterwards, all of them.
+        assert!(number("silent_s") > 0.0 && number("first_commit_s") > 0.0, "{event}");
+        assert_eq!((&round["faults"]["away"], &round["transactions"]["skipped"]), (&0.into(), &0.into()));
+        assert!(round["faults"]["lost_sessions"].as_u64().unwrap() >= 8, "{round}");
+    }
+    for text in ["acknowl.", "unackn.", "No acknowledged commit is lost", "crash@0.5"] {
+        assert!(finished.stdout.contains(text), "{text}: {}", finished.stdout);
+    }
+}
+
+#[test]
+fn every_fault_ends_in_time_and_adds_up() {
+    let test = "every_fault_ends_in_time_and_adds_up";
+    let Some(scene) = Scene::with_server(test) else { return };
+    let faults = "crash@0.4,stop:fast@0.4,stop:immediate@0.4,backend@0.4,freeze:0.3@0.4,promote@0.4";
+    for workload in ["tpcb-like", "select-only", "orders", "registers", "write-skew"] {
+        let line = format!("compare {SHORT} -w {workload} --fault {faults} --levels ser --time 1.3");
+        let line = line.replace("--levels rc ", "").replace("--time 1.5 ", "").replace("--no-verdict ", "");
+        let finished = scene.run(&words(&line)).expect(0);
+        let document = document::read(&scene, "out.json");
+        assert_eq!(cells(&document).len(), 6);
+        for cell in cells(&document) {
+            assert_settled(cell);
+            let name = format!("{workload}, {}", varied(cell, "fault"));
+            let settlement = &cell["rounds"][0]["faults"]["settlement"];
+            if settlement["promised"] == true {
+                assert_eq!(count(cell, "lost"), 0, "{name}: {settlement}");
+            }
+            let invariants = cell["rounds"][0]["invariants"].as_array().unwrap();
+            assert!(invariants.iter().all(|one| one["held"] != false), "{name}: {invariants:?}");
+            if ["orders", "registers", "write-skew"].contains(&workload) && count(cell, "lost") == 0 {
+                assert_eq!(cell["rounds"][0]["verdict"]["kept"], true, "{name}: {}", finished.stdout);
+            }
+        }
+    }
+    scene.assert_clean();
+}
+
+#[test]
+fn a_lost_commit_that_was_promised_is_told() {
+    let test = "a_lost_commit_that_was_promised_is_told";
+    let Some(scene) = Scene::with_server(test) else { return };
+    // A server that forgets every tenth row, whatever it has acknowledged.
+    let forgets = "CREATE FUNCTION plant() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+        IF to_regclass('isobench_attempts') IS NOT NULL THEN \
+        CREATE OR REPLACE RULE forget AS ON INSERT TO isobench_attempts WHERE NEW.attempt % 10 = 0 \
+        DO INSTEAD NOTHING; END IF; END $$;\n\
+        CREATE EVENT TRIGGER planted ON ddl_command_end WHEN TAG IN ('CREATE TABLE') \
+        EXECUTE FUNCTION plant();\n";
+    scene.write("insert.sql", INSERT);
+    scene.write("setup.sql", &format!("{SETUP}{forgets}"));
+    let line = format!("compare {SHORT} -f insert.sql --setup setup.sql --fault crash@0.5");
+    let finished = scene.run(&words(&line)).expect(3);
+    let document = document::read(&scene, "out.json");
+    let cell = &cells(&document)[0];
+    assert!(count(cell, "lost") > 0 && count(cell, "found") > count(cell, "lost"), "{cell}");
+    let said = words(&finished.stdout).join(" ");
+    for text in ["DURABILITY BROKEN", "synchronous_commit=on promises to keep them"] {
+        assert!(said.contains(text), "{text}: {}", finished.stdout);
+    }
+    assert!(finished.stderr.contains("commits are lost that the settings promise to keep"));
+}
+
+#[test]
+fn a_doubt_about_the_settings_withholds() {
+    let test = "a_doubt_about_the_settings_withholds";
+    let Some(scene) = Scene::with_server(test) else { return };
+    // The script itself doesn't wait for its commits, so a crash may lose some that the server's
+    // settings would promise to keep.
+    let own = format!("BEGIN;\nSET LOCAL synchronous_commit = off;\n{INSERT}END;\n");
+    scene.write("insert.sql", &own);
+    scene.write("setup.sql", SETUP);
+    let line = format!("compare {SHORT} -f insert.sql --setup setup.sql --fault stop:immediate@0.5");
+    let finished = scene.run(&words(&line));
+    let document = document::read(&scene, "out.json");
+    let settlement = &cells(&document)[0]["rounds"][0]["faults"]["settlement"];
+    assert_eq!(settlement["promised"], Value::Null, "{settlement}");
+    let status = finished.status.code();
+    assert!([Some(0), Some(1)].contains(&status), "never 3: {}", finished.stdout);
+    assert_eq!(status == Some(1), count(&cells(&document)[0], "lost") > 0, "{}", finished.stdout);
+}
+
+#[test]
+fn faults_that_cannot_be_are_refused_before_anything_starts() {
+    let scene = Scene::new();
+    scene.write("two.sql", "SELECT 1;\nSELECT 2;\n");
+    scene.write("setup.sql", SETUP);
+    for (line, part) in [
+        ("--fault crash@9", "--fault: crash@9: each cell is measured for 1.5 s only"),
+        ("--fault boom@1", "\"boom@1\" isn't a fault; there are crash@S"),
+        ("--fault crash@1 --transactions 5", "it happens at a time"),
+        ("--fault crash@1 --unlogged-tables -w tpcb-like", "a crash empties unlogged tables"),
+        ("--fault promote@1 --standbys 0", "a fault promotes one"),
+        ("--standbys 9", "at most 8"),
+        ("--standby often", "isn't a way for a standby to follow"),
+        ("--fault crash@1 --reconnect often", "--reconnect"),
+        ("--fault crash@1 --sweep --latency-limit 50", "--sweep"),
+        ("--fault crash@1 -h db.example", "nothing happens to a named server"),
+    ] {
+        let options = line.replace("--transactions", "-t");
+        let short = if options.contains("-t 5") { "--levels rc" } else { SHORT };
+        let finished = scene.run(&words(&format!("compare {short} {options}"))).expect(1);
+        assert!(finished.stderr.contains(part), "{line}: {}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_script_of_several_transactions_cannot_be_settled() {
+    let test = "a_script_of_several_transactions_cannot_be_settled";
+    let Some(scene) = Scene::with_server(test) else { return };
+    scene.write("two.sql", "SELECT 1;\nSELECT 2;\n");
+    scene.write("setup.sql", SETUP);
+    let line = format!("compare {SHORT} -f two.sql --setup setup.sql --fault crash@0.5");
+    let finished = scene.run(&words(&line)).expect(1);
+    assert!(
+        finished.stderr.contains("a run of the script isn't exactly one transaction"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn nothing_happens_to_a_named_server() {
+    let test = "nothing_happens_to_a_named_server";
+    let Some(database) = Database::new(test) else { return };
+    let scene = Scene::new();
+    let before = database.inventory();
+    let line = format!("compare {SHORT} --fault crash@0.5");
+    let finished = database.run(&scene, &words(&line)).expect(1);
+    assert!(finished.stderr.contains("nothing happens to a named server"), "{}", finished.stderr);
+    assert_eq!(database.inventory(), before);
+}
