@@ -100,6 +100,10 @@ pub enum Metric {
     MedianLatency,
     /// The most predicate locks of any sample.
     PredicateLocks,
+    /// Acknowledged commits that are lost, of all rounds; only where something happened to the server.
+    LostCommits,
+    /// Seconds without a commit around a fault, the mean of the rounds' longest.
+    Silence,
 }
 
 /// A result that should come out again: a metric of a cell, or its ratio to that of another cell,

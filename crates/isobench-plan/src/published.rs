@@ -16,8 +16,17 @@ macro_rules! published {
 }
 
 /// The plans that come with isobench, in the order of lists.
-pub static PUBLISHED: [Published; 7] =
-    published!["e1-dbist", "e2-pachot", "e3-pato", "e4-digoal", "e5-heikki", "smallbank", "sibench"];
+pub static PUBLISHED: [Published; 9] = published![
+    "e1-dbist",
+    "e2-pachot",
+    "e3-pato",
+    "e4-digoal",
+    "e5-heikki",
+    "smallbank",
+    "sibench",
+    "durability",
+    "failover"
+];
 
 /// Returns the plan of this name.
 pub fn published(name: &str) -> Option<&'static Published> {

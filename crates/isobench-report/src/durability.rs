@@ -53,7 +53,7 @@ pub fn table(document: &Document) -> Option<Table> {
         if several {
             entries.push(cell.level.name().into());
         }
-        entries.push(Entry::Number(mean_longest(cell, |event| event.silent_s)));
+        entries.push(Entry::Number(silence(cell)));
         entries.push(Entry::Number(mean_longest(cell, |event| event.first_commit_s)));
         entries.extend(
             [
@@ -146,6 +146,11 @@ fn name(document: &Document, cell: &Cell) -> String {
     let several = document.cells.iter().any(|other| other.level != cell.level) || varying.is_empty();
     let level = several.then(|| cell.level.name());
     level.into_iter().chain(varying.iter().map(|factor| factor.said(cell))).collect::<Vec<_>>().join(", ")
+}
+
+/// Seconds without a commit, the mean of the rounds' longest; `None` if nothing happened.
+pub fn silence(cell: &Cell) -> Option<f64> {
+    mean_longest(cell, |event| event.silent_s)
 }
 
 /// The mean over the rounds of the longest time of each; `None` if there is none.

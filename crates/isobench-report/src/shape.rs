@@ -8,6 +8,7 @@ use crate::document::{
     Cell, Document, Experiment, Interval, Latency, Metric, PublishedFigure, PublishedRow, Round, Selector,
     Shape,
 };
+use crate::durability;
 use crate::numbers::{counted, finite, optional, percent, short};
 use crate::summarise::{counted_ledger, counted_rounds, kept_share, pairs_of, planned, rate, ratio_of};
 use crate::view::Line;
@@ -192,6 +193,8 @@ fn figure_of(document: &Document, cell: &Cell, metric: Metric) -> Option<Ours> {
         Metric::MeanLatency => latency(|latency| latency.mean),
         Metric::MedianLatency => latency(|latency| latency.p50),
         Metric::PredicateLocks => plain(summary.predicate_locks.map(|locks| locks as f64)),
+        Metric::LostCommits => plain(cell.settled(|round| round.settlement.lost).map(|lost| lost as f64)),
+        Metric::Silence => plain(durability::silence(cell)),
     }
 }
 
@@ -208,6 +211,8 @@ pub fn name(metric: Metric) -> &'static str {
         Metric::MeanLatency => "mean latency",
         Metric::MedianLatency => "median latency",
         Metric::PredicateLocks => "predicate locks",
+        Metric::LostCommits => "acknowledged commits lost",
+        Metric::Silence => "seconds without a commit",
     }
 }
 

@@ -74,11 +74,12 @@ fn acknowledged_commits_are_settled_by_the_data() {
         }
         let event = &round["faults"]["faults"][0];
         let number = |name: &str| event[name].as_f64().unwrap_or_else(|| panic!("{name}: {event}"));
-        assert!(number("at_s") >= 0.5 && number("back_s") > 0.0, "{event}");
-        // Clients went on afterwards, all of them.
-        assert!(number("silent_s") > 0.0 && number("first_commit_s") > 0.0, "{event}");
-        assert_eq!((&round["faults"]["away"], &round["transactions"]["skipped"]), (&0.into(), &0.into()));
+        assert!(number("at_s") >= 0.5 && number("back_s") > 0.0 && number("silent_s") > 0.0, "{event}");
         assert!(round["faults"]["lost_sessions"].as_u64().unwrap() >= 8, "{round}");
+        // Clients went on afterwards, if the server was back in time.
+        if number("at_s") + number("back_s") < 1.0 {
+            assert!(number("first_commit_s") > 0.0, "{event}");
+        }
     }
     for text in ["acknowl.", "unackn.", "No acknowledged commit is lost", "crash@0.5"] {
         assert!(finished.stdout.contains(text), "{text}: {}", finished.stdout);
@@ -89,28 +90,36 @@ fn acknowledged_commits_are_settled_by_the_data() {
 fn every_fault_ends_in_time_and_adds_up() {
     let test = "every_fault_ends_in_time_and_adds_up";
     let Some(scene) = Scene::with_server(test) else { return };
-    let faults = "crash@0.4,stop:fast@0.4,stop:immediate@0.4,backend@0.4,freeze:0.3@0.4,promote@0.4";
     for workload in ["tpcb-like", "select-only", "orders", "registers", "write-skew"] {
-        let line = format!("compare {SHORT} -w {workload} --fault {faults} --levels ser --time 1.3");
-        let line = line.replace("--levels rc ", "").replace("--time 1.5 ", "").replace("--no-verdict ", "");
-        let finished = scene.run(&words(&line)).expect(0);
-        let document = document::read(&scene, "out.json");
-        assert_eq!(cells(&document).len(), 6);
-        for cell in cells(&document) {
-            assert_settled(cell);
-            let name = format!("{workload}, {}", varied(cell, "fault"));
-            let settlement = &cell["rounds"][0]["faults"]["settlement"];
-            if settlement["promised"] == true {
-                assert_eq!(count(cell, "lost"), 0, "{name}: {settlement}");
-            }
-            let invariants = cell["rounds"][0]["invariants"].as_array().unwrap();
-            assert!(invariants.iter().all(|one| one["held"] != false), "{name}: {invariants:?}");
-            if ["orders", "registers", "write-skew"].contains(&workload) && count(cell, "lost") == 0 {
-                assert_eq!(cell["rounds"][0]["verdict"]["kept"], true, "{name}: {}", finished.stdout);
-            }
-        }
+        // A standby takes time to start.
+        every(&scene, workload, "crash@0.3,stop:fast@0.3,stop:immediate@0.3,backend@0.3,freeze:0.3@0.3");
+        every(&scene, workload, "promote@0.3");
     }
     scene.assert_clean();
+}
+
+/// Lets each of these faults happen to a workload.
+fn every(scene: &Scene, workload: &str, faults: &str) {
+    let line = format!(
+        "compare --levels ser --rounds 1 --time 1.2 --warmup 0.1 --max-warmup 0.1 --json out.json -w {workload} \
+         --fault {faults}"
+    );
+    let finished = scene.run(&words(&line)).expect(0);
+    let document = document::read(scene, "out.json");
+    assert_eq!(cells(&document).len(), faults.split(',').count());
+    for cell in cells(&document) {
+        assert_settled(cell);
+        let name = format!("{workload}, {}", varied(cell, "fault"));
+        let settlement = &cell["rounds"][0]["faults"]["settlement"];
+        if settlement["promised"] == true {
+            assert_eq!(count(cell, "lost"), 0, "{name}: {settlement}");
+        }
+        let invariants = cell["rounds"][0]["invariants"].as_array().unwrap();
+        assert!(invariants.iter().all(|one| one["held"] != false), "{name}: {invariants:?}");
+        if ["orders", "registers", "write-skew"].contains(&workload) && count(cell, "lost") == 0 {
+            assert_eq!(cell["rounds"][0]["verdict"]["kept"], true, "{name}: {}", finished.stdout);
+        }
+    }
 }
 
 #[test]

@@ -5,8 +5,17 @@ use crate::support::document::{self, cells, rounds};
 use crate::support::scene::Scene;
 
 /// Every plan.
-const PLANS: [&str; 7] =
-    ["e1-dbist", "e2-pachot", "e3-pato", "e4-digoal", "e5-heikki", "smallbank", "sibench"];
+const PLANS: [&str; 9] = [
+    "e1-dbist",
+    "e2-pachot",
+    "e3-pato",
+    "e4-digoal",
+    "e5-heikki",
+    "smallbank",
+    "sibench",
+    "durability",
+    "failover",
+];
 
 #[test]
 fn plans_are_listed_and_printed() {
@@ -97,4 +106,18 @@ fn smallbank() {
 #[test]
 fn sibench() {
     repeat("sibench", "--transactions 3 --vary items=10 --vary queries=1,10 --server-setting fsync=off");
+}
+
+#[test]
+fn durability() {
+    // What is varied is replaced as a whole: two cells, with the fault and the standby that the shapes name.
+    repeat(
+        "durability",
+        "--time 1.8 --scale 1 --vary setting:synchronous_commit=off,on --standby async --fault crash@1.5",
+    );
+}
+
+#[test]
+fn failover() {
+    repeat("failover", "--time 1.3 --fault crash@1,stop:fast@1 --standby async");
 }
