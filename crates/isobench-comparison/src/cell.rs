@@ -336,6 +336,7 @@ impl<'a> CellMeasurer<'a> {
             recorded: &entrant.recorded,
             history: entrant.history.clone(),
             faults: self.faults(entrant),
+            readers: design.plan.readers() as usize,
             observer: self.observer(&entrant.cell).map(|observer| (observer, Part(place))),
             control: self.control,
         })

@@ -224,7 +224,8 @@ impl Design {
             return Err(wrong("vary", "scale is given by --scale, too; give its values in one place"));
         }
         let tables = InitOptions { scale, ..tables.clone() };
-        let (works, left_out) = works(&workloads, &plan, &tables, &vary)?;
+        let (works, mut left_out) = works(&workloads, &plan, &tables, &vary)?;
+        let plan = reading(plan, &works, given.levels.is_some(), &mut left_out)?;
         let (scaled, made) = (given.scale.is_some(), !standby::as_made(&tables));
         if works.iter().all(|work| matches!(work.tables, Tables::Checked(_))) && (scaled || made) {
             return Err(not_of_pgbench(&workloads, scaled));
@@ -495,7 +496,7 @@ impl Design {
         let retry =
             RetryPolicy { max_tries: self.max_tries(), backoff: cell.backoff, ..RetryPolicy::UNLIMITED };
         RunSpec {
-            clients: cell.clients,
+            clients: cell.clients + self.plan.readers() as usize,
             workers: self.plan.jobs() as usize,
             pacing: match (cell.rate, self.think_time) {
                 (Some(rate), _) => Pacing::Rate(rate),
@@ -523,7 +524,7 @@ impl Design {
 
     /// The largest number of clients of any cell.
     pub fn most_clients(&self) -> usize {
-        self.plan.clients().iter().copied().max().unwrap_or(1) as usize
+        (self.plan.clients().iter().copied().max().unwrap_or(1) + self.plan.readers()) as usize
     }
 
     /// The seed of all random numbers.
@@ -565,6 +566,7 @@ impl Design {
             strategy: work.strategy.clone(),
             varied: self.varied(cell),
             calibration: cell.calibration,
+            clients: count(cell.clients),
             ..cell_entry(&self.workloads[work.workload], work.scale, &self.spec(cell), level)
         }
     }
@@ -612,6 +614,51 @@ impl Design {
     }
 }
 
+/// Checks what clients on a standby are to run. A standby runs no serializable transactions, so that level is
+/// dropped unless it was asked for.
+fn reading(mut plan: Plan, works: &[Work], asked: bool, left_out: &mut Vec<String>) -> Outcome<Plan> {
+    if plan.readers() == 0 {
+        if !plan.read_scripts().is_empty() {
+            return Err(wrong(
+                "read-script",
+                "nobody runs it; give the number of clients that do (--readers)",
+            ));
+        }
+        return Ok(plan);
+    }
+    for work in works {
+        if work.sources.reading().is_empty() {
+            return Err(wrong(
+                "readers",
+                format!(
+                    "workload {} has no script that only reads; give one (--read-script FILE)",
+                    work.sources.name()
+                ),
+            ));
+        }
+    }
+    let why = format!("{} (--readers)", no_serializable(Level::Serializable));
+    if plan.levels().contains(&Level::Serializable) {
+        if asked || plan.levels() == [Level::Serializable] {
+            return Err(wrong("levels", why));
+        }
+        if let Some(levels) = &mut plan.levels {
+            levels.retain(|level| *level != Level::Serializable);
+        }
+        left_out.push(format!("left out: {why}"));
+    }
+    if !plan.faults().is_empty() {
+        return Err(wrong(
+            "readers",
+            "the standby on which they read may become the primary; leave out --fault or --readers",
+        ));
+    }
+    if plan.connects() {
+        return Err(wrong("readers", "they keep their sessions; leave out --connect"));
+    }
+    Ok(plan)
+}
+
 /// The workloads that a plan names: each a value of the factor, or a mix as the only one.
 fn workloads(plan: &Plan) -> Outcome<Vec<Sources>> {
     if plan.mixes() {
@@ -621,12 +668,13 @@ fn workloads(plan: &Plan) -> Outcome<Vec<Sources>> {
                  other",
             ));
         }
-        return Ok(vec![Sources::mixed(plan.builtins(), plan.files())?]);
+        let mixed = Sources::mixed(plan.builtins(), plan.files())?;
+        return Ok(vec![mixed.with_readers(plan.read_scripts())?]);
     }
     not_empty("workload", plan.workload())?;
     distinct("workload", plan.workload())?;
-    let workloads: Vec<Sources> =
-        plan.workload().iter().map(|name| Sources::named(name)).collect::<Outcome<_>>()?;
+    let named = |name: &String| Sources::named(name)?.with_readers(plan.read_scripts());
+    let workloads: Vec<Sources> = plan.workload().iter().map(named).collect::<Outcome<_>>()?;
     distinct("workload", &workloads.iter().map(Sources::name).collect::<Vec<_>>())?;
     Ok(workloads)
 }

@@ -19,6 +19,7 @@
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
 //! | `fault`, `settlement` | what happens to the server meanwhile, and what became of the attempts |
+//! | `lag` | how far a standby is behind while clients read there |
 //! | `server_side`, `evidence` | the server's side of a round, and contradictions to its level |
 //! | `invariants`, `conditions`, `judgement` | what tables, the user's conditions and history prove |
 
@@ -33,6 +34,7 @@ mod failure;
 mod fault;
 mod invariants;
 mod judgement;
+mod lag;
 mod measurement;
 mod messages;
 mod observed;

@@ -7,16 +7,16 @@
 mod warmup;
 
 use std::path::PathBuf;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isobench_isolation::{EffectiveLevel, Level};
+use isobench_isolation::{EffectiveLevel, Guarantee, Level};
 use isobench_observer::{Observer, Part};
 use isobench_pgbench::load::{LoadError, Loaded, load};
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_plan::Fault;
-use isobench_report::{FaultRound, Round};
+use isobench_report::{FaultRound, Round, StandbyLag};
 use isobench_runner::{ClientEvent, Control, Fleet, Job, NoThreads, RunOutcome, StopCondition, Watch};
 
 use crate::conditions::Conditions;
@@ -25,11 +25,12 @@ use crate::failure::{Failure, Outcome};
 use crate::fault::{Struck, Victim};
 use crate::invariants::{InvariantCheck, open_after};
 use crate::judgement::{Judged, Judging};
+use crate::lag;
 use crate::messages::Messages;
 use crate::observed::{Recorded, SecondSource};
 use crate::round::{cpu_seconds, round};
 use crate::server_side::{OwnWork, server_side};
-use crate::sessions::{self, Opened};
+use crate::sessions::{self, Opened, Places};
 use crate::settlement::{Attested, fault_round};
 use crate::site::Site;
 use crate::workload::Sources;
@@ -68,6 +69,8 @@ pub struct Measurement<'a> {
     pub faults: Option<Faults<'a>>,
     /// Watches the server, and this measurement's number among those that take turns.
     pub observer: Option<(&'a Observer, Part)>,
+    /// The last clients, so many, whose sessions are on the standby.
+    pub readers: usize,
     /// Requests to stop.
     pub control: &'a Control,
 }
@@ -124,8 +127,14 @@ impl Measurement<'_> {
     /// # Errors
     /// The file of the history can't be made, or the server is gone.
     pub fn job(&self, job: Job) -> Outcome<Job> {
-        let connector = self.site.connector();
-        let job = sessions::reconnecting(job, connector, &self.site.database, self.level);
+        let clients = job.spec().clients;
+        let places = self.places(clients)?;
+        let job = sessions::reconnecting(job, &places, &self.site.database, self.level);
+        let job = if places.are_several() {
+            job.with_readers(clients.saturating_sub(self.readers), self.sources.reading())
+        } else {
+            job
+        };
         let judging = self.judging.filter(|_| !matches!(self.recorded, Recorded::Nothing));
         let job = if judging.is_some() || self.level.is_some() {
             job.asking_level(self.site.database.product.level_question())
@@ -169,14 +178,16 @@ impl Measurement<'_> {
         watch: &mut Watch<'_>,
     ) -> Outcome<Started<'m>> {
         self.observe(Observer::before_sessions);
+        let places = self.places(job.spec().clients)?;
+        places.catch_up()?;
         let Opened { mut fleet, effective, transactions } =
-            sessions::open(job, self.site.connector(), &self.site.database, self.level)?;
+            sessions::open(job, &places, &self.site.database, self.level)?;
         self.refuse(&effective)?;
         if let (Some(judging), Some(recording)) = (self.judging, job.recorded()) {
-            let promised = self.site.database.product.promises_effective(&effective);
+            let promised = self.promised(&effective);
             judging.follow(recording, promised, self.sources, self.fresh_tables);
         }
-        let mut own = OwnWork::new(job, transactions);
+        let mut own = OwnWork::new(job, transactions, self.readers);
         let report = |event: ClientEvent| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
         if let Some(faults) = &self.faults {
@@ -197,6 +208,7 @@ impl Measurement<'_> {
             check,
             run: None,
             struck: Vec::new(),
+            lag: None,
             cpu: 0.0,
             logged: Ok(()),
         })
@@ -222,12 +234,23 @@ impl Measurement<'_> {
                 measured.notes.push(format!("{failure}; the verdict rests on what statements showed"));
             }
         }
-        let promised = self.site.database.product.promises_effective(&measured.effective);
+        let promised = self.promised(&measured.effective);
         let Judged { verdict, text, unwritten } =
             judging.judge(recording, self.history.as_deref(), promised, self.sources, self.fresh_tables);
         measured.round.verdict = Some(verdict);
         measured.notes.extend(unwritten);
         Some(text)
+    }
+
+    fn places(&self, clients: usize) -> Outcome<Places> {
+        Places::new(self.site, clients, self.readers)
+    }
+
+    /// What the level promises. Nothing is promised of what a server and its standby show together
+    /// (PostgreSQL manual, "Hot Standby": eventually consistent).
+    fn promised(&self, effective: &EffectiveLevel) -> Option<Guarantee> {
+        let promised = self.site.database.product.promises_effective(effective);
+        promised.filter(|_| self.readers == 0)
     }
 
     fn before(&self) -> Option<InvariantCheck> {
@@ -277,6 +300,8 @@ pub struct Started<'m> {
     run: Option<RunOutcome>,
     /// What has happened to the server.
     struck: Vec<Struck>,
+    /// How far the standby was behind, if clients read there.
+    lag: Option<StandbyLag>,
     /// CPU time of this process in these parts, seconds.
     cpu: f64,
     logged: Result<(), LogError>,
@@ -300,11 +325,21 @@ impl Started<'_> {
         let watch = Watch { every: watch.every, show };
         let fleet = &mut self.fleet;
         let work = || load(fleet, job, stop, control, &report, watch, log);
-        let (loaded, struck) = match &self.measurement.faults {
-            None => (work(), Vec::new()),
-            Some(faults) => beside(faults, work),
+        let loaded = match &self.measurement.faults {
+            None if self.measurement.readers > 0 => {
+                let server = self.measurement.site.connector();
+                let (loaded, lag) = beside(|over| lag::watch(server, over), work);
+                self.lag = lag;
+                loaded
+            }
+            None => work(),
+            Some(faults) => {
+                let began = Instant::now();
+                let (loaded, struck) = beside(|over| faults.victim.strike(faults.planned, began, over), work);
+                self.struck.extend(struck);
+                loaded
+            }
         };
-        self.struck.extend(struck);
         let Loaded { outcome, logged } = loaded.map_err(not_loaded)?;
         self.cpu += cpu_seconds() - cpu;
         // The next turn is another measurement's.
@@ -380,6 +415,7 @@ impl Started<'_> {
         }
         let lost = faults.as_ref().map_or(0, |faults: &FaultRound| faults.settlement.lost);
         round.faults = faults;
+        round.standby_lag = self.lag;
         round.levels_named.clone_from(&run.levels);
         if let Some(warmup) = warmup {
             round.complete &= warmup.complete;
@@ -402,12 +438,11 @@ impl Started<'_> {
     }
 }
 
-/// Does work while things happen to the server.
-fn beside<T>(faults: &Faults<'_>, work: impl FnOnce() -> T) -> (T, Vec<Struck>) {
+/// Does work while another thread does something, until its channel is closed.
+fn beside<T, O: Send>(other: impl FnOnce(&Receiver<()>) -> O + Send, work: impl FnOnce() -> T) -> (T, O) {
     let (running, over) = channel::<()>();
-    let began = Instant::now();
     thread::scope(|scope| {
-        let thread = scope.spawn(move || faults.victim.strike(faults.planned, began, &over));
+        let thread = scope.spawn(move || other(&over));
         let done = work();
         drop(running);
         (done, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

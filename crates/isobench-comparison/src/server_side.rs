@@ -44,8 +44,8 @@ pub struct OwnWork {
 
 impl OwnWork {
     /// Creates the record once the clients of a job are connected; `transactions` is the number of
-    /// transactions that setting up their sessions took.
-    pub fn new(job: &Job, transactions: u64) -> OwnWork {
+    /// transactions that setting up their sessions took, `readers` that of clients on a standby.
+    pub fn new(job: &Job, transactions: u64, readers: usize) -> OwnWork {
         let spec = job.spec();
         let scripts = job.workload().mix.scripts();
         let clients = spec.clients as u64;
@@ -63,7 +63,9 @@ impl OwnWork {
         };
         OwnWork {
             counts,
-            incomparable: if spec.connect_each {
+            incomparable: if readers > 0 {
+                Some("some clients are on a standby, which counts by itself")
+            } else if spec.connect_each {
                 Some("each transaction has a connection of its own")
             } else if spec.retry.restart != Restart::Transaction
                 || !scripts.iter().all(|weighted| is_one_transaction(&weighted.script))

@@ -1,7 +1,7 @@
 //! Connects a job's clients at an isolation level, and reads back the level of every session.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isobench_database::{Connector, Database, Error, Product, Relations};
 use isobench_isolation::{EffectiveLevel, Level};
@@ -10,6 +10,7 @@ use isobench_plan::RetriedState;
 use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, RunWorkload};
 
 use crate::failure::{Failure, Outcome};
+use crate::site::Site;
 
 /// Returns a job that classifies errors as the server's product defines them, and knows the names
 /// of its tables. `retried` has the further errors that are retried although the product doesn't
@@ -62,18 +63,85 @@ fn relations(database: &Database, connector: &Connector) -> Relations {
     relations
 }
 
-/// Returns the same job with a way to open a session at this level, for runs with one session per
-/// transaction.
-pub fn reconnecting(job: Job, connector: &Connector, database: &Database, level: Option<Level>) -> Job {
-    let (connector, product) = (connector.clone(), database.product);
-    let connect = move |limit| {
-        let mut connection = connector.within(limit).open()?;
+/// Where the clients have their sessions: most on the server, the last ones on its standby.
+#[derive(Debug, Clone)]
+pub struct Places {
+    server: Connector,
+    /// The first client on the standby, and the way there.
+    standby: Option<(usize, Connector)>,
+}
+
+impl Places {
+    /// The places on a site, where the last `readers` of the clients are on its standby.
+    ///
+    /// # Errors
+    /// There is no standby.
+    pub fn new(site: &Site, clients: usize, readers: usize) -> Outcome<Places> {
+        let server = site.connector().clone();
+        if readers == 0 {
+            return Ok(Places { server, standby: None });
+        }
+        let standby = site.standby().ok_or_else(|| Failure::setup("--readers: there is no standby"))?;
+        Ok(Places { server, standby: Some((clients.saturating_sub(readers), standby.clone())) })
+    }
+
+    /// The way to a client's place.
+    fn of(&self, client: usize) -> &Connector {
+        match &self.standby {
+            Some((first, standby)) if client >= *first => standby,
+            _ => &self.server,
+        }
+    }
+
+    /// True if some are on a standby.
+    pub fn are_several(&self) -> bool {
+        self.standby.is_some()
+    }
+
+    /// Waits until the standby has everything that the server has now.
+    ///
+    /// # Errors
+    /// One of them is gone, or the standby doesn't catch up.
+    pub fn catch_up(&self) -> Outcome {
+        let Some((_, standby)) = &self.standby else { return Ok(()) };
+        let of_server = "SELECT pg_catalog.pg_current_wal_insert_lsn()::text";
+        let mut connection = self.server.open().map_err(Failure::setup)?;
+        let position = connection.value(of_server).map_err(Failure::setup)?.unwrap_or_default();
+        connection.close();
+        let reached = format!("SELECT pg_catalog.pg_last_wal_replay_lsn() >= '{position}'::pg_lsn");
+        let mut connection = standby.open().map_err(Failure::setup)?;
+        let began = Instant::now();
+        while connection.value(&reached).map_err(Failure::setup)?.as_deref() != Some("t") {
+            if began.elapsed() > CATCH_UP {
+                return Err(Failure::setup(format!(
+                    "the standby hasn't caught up with its primary within {} s",
+                    CATCH_UP.as_secs()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        connection.close();
+        Ok(())
+    }
+}
+
+/// Time allowed for a standby to replay what makes the tables.
+const CATCH_UP: Duration = Duration::from_mins(1);
+
+/// Returns the same job with a way to open a session at this level, for clients that lose theirs, or
+/// have one for each transaction.
+pub fn reconnecting(job: Job, places: &Places, database: &Database, level: Option<Level>) -> Job {
+    let (places, product) = (places.clone(), database.product);
+    let connect = move |client, limit| {
+        let mut connection = places.of(client).within(limit).open()?;
         if let Some(level) = level {
             connection.execute(&product.set_level(level))?;
         }
         Ok::<_, Error>(connection)
     };
-    job.reconnecting(Box::new(move |limit| connect(limit).map_err(|error| error.to_string())))
+    job.reconnecting(Box::new(move |client, limit| {
+        connect(client, limit).map_err(|error: Error| error.to_string())
+    }))
 }
 
 /// Connected clients.
@@ -91,10 +159,10 @@ pub struct Opened {
 ///
 /// # Errors
 /// A session can't be set up; the message includes advice if there is any.
-pub fn open(job: &Job, connector: &Connector, database: &Database, level: Option<Level>) -> Outcome<Opened> {
+pub fn open(job: &Job, places: &Places, database: &Database, level: Option<Level>) -> Outcome<Opened> {
     let product = database.product;
-    let connect = |_client| {
-        let mut connection = connector.open()?;
+    let connect = |client| {
+        let mut connection = places.of(client).open()?;
         let effective = match level {
             Some(level) => {
                 connection.execute(&product.set_level(level))?;

@@ -17,25 +17,38 @@ pub struct Site {
     embedded: bool,
     /// The schema of the room, and the one that stands for it in results.
     room: Option<(String, String)>,
+    /// Leads to the last standby, if there is one.
+    standby: Option<Connector>,
 }
 
 impl Site {
     /// A place where sessions of this connector work. `embedded` is true on a server that no other
     /// program uses.
     pub(crate) fn new(database: Database, connector: Connector, embedded: bool) -> Site {
-        Site { database, connector, embedded, room: None }
+        Site { database, connector, embedded, room: None, standby: None }
+    }
+
+    /// The same place with a standby, where it can be read.
+    pub(crate) fn with_standby(self, standby: Option<Connector>) -> Site {
+        Site { standby, ..self }
     }
 
     /// A room, a schema like this place's, named in administrative statements if this one is.
     pub(crate) fn room(&self, schema: String, connector: Connector) -> Site {
         let named = self.database.schema.clone();
         let database = Database { schema: named.as_ref().map(|_| schema.clone()), ..self.database.clone() };
-        Site { database, connector, embedded: self.embedded, room: named.map(|named| (schema, named)) }
+        let room = named.map(|named| (schema, named));
+        // Those who read on a standby have no rooms.
+        Site { database, connector, embedded: self.embedded, room, standby: None }
     }
 
     /// The same place with these settings in every session.
     pub(crate) fn with_settings(&self, settings: &[SessionSetting]) -> Site {
-        Site { connector: self.connector.with_settings(settings), ..self.clone() }
+        Site {
+            connector: self.connector.with_settings(settings),
+            standby: self.standby.as_ref().map(|standby| standby.with_settings(settings)),
+            ..self.clone()
+        }
     }
 
     /// Returns a text of the scripts as it is where cells don't take turns, so that texts of all
@@ -58,6 +71,11 @@ impl Site {
     /// A connector for further sessions, also from other threads.
     pub fn connector(&self) -> &Connector {
         &self.connector
+    }
+
+    /// A connector for sessions on the last standby; `None` if there is none.
+    pub fn standby(&self) -> Option<&Connector> {
+        self.standby.as_ref()
     }
 
     /// True if its server is the embedded one.

@@ -217,7 +217,12 @@ impl Target {
 
     /// Returns the place in which isobench works unless cells take turns.
     pub fn site(&self) -> Site {
-        Site::new(self.database.clone(), self.connector(), self.is_embedded())
+        let standby = self.embedded.as_ref().filter(|server| server.standbys() > 0).map(|server| {
+            // The last one, for which no commit waits if there are several.
+            let options = embedded_options(server, &server.standby_socket_dir(server.standbys()));
+            Connector::direct(ConnectOptions { patience: self.options.patience.clone(), ..options })
+        });
+        Site::new(self.database.clone(), self.connector(), self.is_embedded()).with_standby(standby)
     }
 
     /// Makes a further place, a schema of its own, for tables beside those of other cells; `None`

@@ -20,7 +20,7 @@ use crate::conditions::Conditions;
 use crate::design::CellPlan;
 use crate::failure::{Failure, Outcome};
 use crate::observed::Recorded;
-use crate::sessions::{self, advice};
+use crate::sessions::{self, Places, advice};
 use crate::site::Site;
 
 /// Time limit of a trial; a script that exceeds it has worked so far and is accepted.
@@ -122,7 +122,8 @@ impl CellMeasurer<'_> {
 
     /// Runs a script once. Returns the reason why it failed, unless the trial itself is the cause.
     fn try_script(&self, job: &Job, site: &Site, level: Level) -> Outcome<Option<String>> {
-        let mut fleet = sessions::open(job, site.connector(), &site.database, Some(level))?.fleet;
+        let places = Places::new(site, 1, 0)?;
+        let mut fleet = sessions::open(job, &places, &site.database, Some(level))?.fleet;
         let problem = Mutex::new(None);
         let continues = self.design.plan.continues();
         let report = |event: ClientEvent| {

@@ -252,6 +252,49 @@ impl Sources {
         self.symbols.lookup(variable).is_some()
     }
 
+    /// Returns these scripts and further ones that only the clients on a standby run.
+    ///
+    /// # Errors
+    /// A script can't be read or has an error, or the workload has its own.
+    pub fn with_readers(self, names: &[String]) -> Outcome<Sources> {
+        if names.is_empty() {
+            return Ok(self);
+        }
+        if self.checked.is_some() {
+            return Err(Failure::setup(format!(
+                "--read-script: workload {} has scripts of its own that only read; leave it out",
+                self.name()
+            )));
+        }
+        let mut scripts = self.scripts;
+        for name in names {
+            let of_option = |failure: Failure| Failure::setup(format!("--read-script: {failure}"));
+            let source = Source::builtin_or_file(name).map_err(of_option)?;
+            let alone = Sources::new(vec![source.clone()]).map_err(of_option)?;
+            if let Some(why) = alone.writing() {
+                return Err(Failure::setup(format!(
+                    "--read-script: {why}, but nothing can be written on a standby"
+                )));
+            }
+            // Other clients never choose it.
+            scripts.push(Source { weight: 0, ..source });
+        }
+        Sources::parse(scripts, None)
+    }
+
+    /// Returns the scripts that only read, by their numbers: those of --read-script if there are any.
+    pub fn reading(&self) -> Vec<usize> {
+        let scripts = self.mix.scripts();
+        let numbers = |wanted: &dyn Fn(&Weighted) -> bool| {
+            (0..scripts.len()).filter(|number| wanted(&scripts[*number])).collect::<Vec<_>>()
+        };
+        let added = numbers(&|weighted| weighted.weight == 0);
+        if !added.is_empty() {
+            return added;
+        }
+        numbers(&|weighted| weighted.script.sql().all(|sql| sql.keyword(&WRITING).is_none()))
+    }
+
     /// Returns whether a script sets `synchronous_commit` by itself.
     pub fn sets_commit(&self) -> bool {
         self.scripts.iter().any(|source| source.text.to_ascii_lowercase().contains("synchronous_commit"))
@@ -365,7 +408,7 @@ impl Sources {
     /// A variable's name is invalid.
     pub fn tried(&self, scale: u32, seed: u64, defined: &[(String, String)]) -> Outcome<Vec<RunWorkload>> {
         let alone = |source: &Source| {
-            let sources = Sources::parse(vec![source.clone()], self.checked.clone())?;
+            let sources = Sources::parse(vec![Source { weight: 1, ..source.clone() }], self.checked.clone())?;
             let mut workload = sources.workload(scale, seed, defined)?;
             let script = workload.mix.scripts().first().map(|weighted| weighted.script.clone());
             let tried = script.and_then(|script| script.in_rolled_back_transaction(&mut workload.symbols));

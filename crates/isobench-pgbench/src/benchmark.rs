@@ -76,7 +76,7 @@ impl Prepared {
         };
         let reconnect = login.clone();
         let job = Job::new(spec(common.debug, &options), workload, Box::new(classify))
-            .reconnecting(Box::new(move |_| reconnect.open()));
+            .reconnecting(Box::new(move |_, _| reconnect.open()));
         Ok(Prepared { console, version: common.version, job, login, tables, stop, options })
     }
 

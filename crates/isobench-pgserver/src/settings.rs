@@ -22,6 +22,15 @@ const RESERVED: [(&str, &str); 10] = [
     ("unix_socket_permissions", "the socket of an embedded server is in a folder closed to others"),
 ];
 
+/// Settings that a standby must have no lower than the server whose data it starts with: PostgreSQL's
+/// defaults, which `initdb` leaves (PostgreSQL manual, "Hot Standby", "Administrator's Overview").
+const AT_LEAST: [(&str, u64); 4] = [
+    ("max_connections", 100),
+    ("max_worker_processes", 8),
+    ("max_wal_senders", 10),
+    ("max_locks_per_transaction", 64),
+];
+
 /// The checked settings of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerSettings {
@@ -69,7 +78,12 @@ impl ServerSettings {
     /// The settings of a standby of a server with these settings, whose socket is in `primary`; `slot`
     /// is the name of its replication slot. Only the server itself waits for standbys.
     pub(crate) fn following(&self, primary: &Path, slot: &str) -> Self {
-        let own = |(name, _): &&(String, String)| name != "synchronous_standby_names";
+        let own = |(name, value): &&(String, String)| {
+            let least = AT_LEAST.iter().find(|(known, _)| known == name);
+            let less =
+                least.is_some_and(|(_, least)| value.trim().parse::<u64>().is_ok_and(|it| it < *least));
+            name != "synchronous_standby_names" && !less
+        };
         let mut plain: Vec<(String, String)> = self.plain.iter().filter(own).cloned().collect();
         let address = primary.to_string_lossy().replace('\\', r"\\").replace('\'', r"\'");
         let primary = format!("host='{address}' port={} user=postgres application_name={slot}", self.port());
@@ -148,6 +162,20 @@ mod tests {
         assert_eq!(settings.plain, [("work_mem".to_owned(), "8 MB".to_owned())]);
         assert_eq!((settings.port(), settings.port_is_given()), (DEFAULT_PORT, false));
         assert!(check("plpgsql.extra_warnings", "all").is_ok());
+    }
+
+    #[test]
+    fn a_standby_has_room_for_what_its_data_need() {
+        let given = [("max_connections", "20"), ("work_mem", "8MB"), ("synchronous_standby_names", "*")];
+        let given: Vec<(String, String)> =
+            given.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let server = ServerSettings::check(&given).expect("valid");
+        let standby = server.following(Path::new("/tmp/it's/data"), "isobench_1");
+        let names: Vec<&str> = standby.plain.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names[..2], ["work_mem", "primary_conninfo"]);
+        assert!(standby.plain[1].1.starts_with(r"host='/tmp/it\'s/data' port=5432 "), "{:?}", standby.plain);
+        let more = check("max_connections", "200").expect("valid").following(Path::new("/x"), "s");
+        assert_eq!(more.plain[0].1, "200");
     }
 
     #[test]

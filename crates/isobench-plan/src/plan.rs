@@ -208,6 +208,16 @@ pub struct Plan {
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::FAULTS)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standby: Option<Vec<StandbyMode>>,
+    /// Further clients whose sessions are on a standby, where they run the workload's scripts that only
+    /// read, or those of --read-script. What the verdict says then concerns both servers [default: 0]
+    #[arg(long, value_name = "NUM", help_heading = heading::FAULTS)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readers: Option<u32>,
+    /// Script file or built-in script that --readers run on the standby, beside a workload whose own
+    /// scripts all write (repeatable)
+    #[arg(long, value_name = "FILE|NAME", help_heading = heading::FAULTS)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_script: Option<Vec<String>>,
     /// Clients that lose their session open another one, with this delay after each that is refused, a
     /// policy as for --backoff [default: they end; with --fault fixed:10ms]
     #[arg(long, value_name = "POLICY", help_heading = heading::FAULTS)]
@@ -336,7 +346,7 @@ impl Plan {
         first_given!(self, other:
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
             time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time, backoff, max_tries,
-            retry_sqlstate, continue_on_error, fault, standbys, standby, reconnect, protocol, jobs, event_loop,
+            retry_sqlstate, continue_on_error, fault, standbys, standby, readers, read_script, reconnect, protocol, jobs, event_loop,
             seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
@@ -485,6 +495,16 @@ impl Plan {
     /// What happens to the server, each a factor.
     pub fn faults(&self) -> &[FaultFactor] {
         list(&self.fault)
+    }
+
+    /// The number of clients on a standby.
+    pub fn readers(&self) -> u32 {
+        self.readers.unwrap_or_default()
+    }
+
+    /// The scripts that these run, if not the workload's.
+    pub fn read_scripts(&self) -> &[String] {
+        list(&self.read_script)
     }
 
     /// The ways in which standbys follow; none if the plan doesn't say.

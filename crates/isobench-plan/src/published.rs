@@ -16,7 +16,7 @@ macro_rules! published {
 }
 
 /// The plans that come with isobench, in the order of lists.
-pub static PUBLISHED: [Published; 9] = published![
+pub static PUBLISHED: [Published; 10] = published![
     "e1-dbist",
     "e2-pachot",
     "e3-pato",
@@ -25,7 +25,8 @@ pub static PUBLISHED: [Published; 9] = published![
     "smallbank",
     "sibench",
     "durability",
-    "failover"
+    "failover",
+    "standby-reads"
 ];
 
 /// Returns the plan of this name.

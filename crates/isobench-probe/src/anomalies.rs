@@ -26,9 +26,21 @@ pub struct Probe {
     pub spec: &'static str,
     /// The evidence that it is permitted; any of these suffices.
     pub permitted: &'static [Evidence],
-    /// True if the step `many` is repeated, and the anomaly is probed only at
-    /// [`Level::Serializable`]: at other levels it shows nothing more than plain write skew.
-    pub repeats: bool,
+    /// What it takes besides sessions.
+    pub takes: Takes,
+}
+
+/// What an interleaving takes besides sessions on a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing.
+    Nothing,
+    /// The step `many` is repeated, and the anomaly is probed only at [`Level::Serializable`]: at
+    /// other levels it shows nothing more than plain write skew.
+    Transactions,
+    /// Sessions whose names begin with `standby` are on a standby, for which the manual promises nothing;
+    /// probed where there is one, below [`Level::Serializable`], which it doesn't run.
+    Standby,
 }
 
 /// Evidence, all of which a run has to show.
@@ -87,7 +99,7 @@ impl Phenomenon {
 
 /// Declares the rows; the file's name selects the interleaving.
 macro_rules! probes {
-    ($($file:literal $name:literal, $known_as:literal, $anomaly:ident, $phenomenon:ident, $repeats:literal;
+    ($($file:literal $name:literal, $known_as:literal, $anomaly:ident, $phenomenon:ident, $takes:ident;
         $({read $read:expr; tags $tags:expr; committed $committed:expr; $says:literal})+)*) => {
         /// All probes, the most severe anomaly first.
         pub static PROBES: &[Probe] = &[$(Probe {
@@ -98,63 +110,67 @@ macro_rules! probes {
             file: concat!($file, ".spec"),
             spec: include_str!(concat!("anomalies/", $file, ".spec")),
             permitted: &[$(Evidence { read: &$read, tags: &$tags, committed: &$committed, says: $says }),+],
-            repeats: $repeats,
+            takes: Takes::$takes,
         }),*];
     };
 }
 
 probes! {
-    "dirty-write" "G0", "dirty write", G0, DirtyWrite, false;
+    "dirty-write" "G0", "dirty write", G0, DirtyWrite, Nothing;
         {read [("end", "12; 11")]; tags []; committed ["c1", "c2"];
          "row 1 ended with T2's value, row 2 with T1's"}
         {read [("end", "11; 12")]; tags []; committed ["c1", "c2"];
          "row 1 ended with T1's value, row 2 with T2's"}
-    "aborted-read" "G1a", "aborted read", G1a, DirtyRead, false;
+    "aborted-read" "G1a", "aborted read", G1a, DirtyRead, Nothing;
         {read [("r2", "101")]; tags []; committed ["c2"];
          "T2 read 101, which T1 rolled back"}
-    "intermediate-read" "G1b", "intermediate read", G1b, DirtyRead, false;
+    "intermediate-read" "G1b", "intermediate read", G1b, DirtyRead, Nothing;
         {read [("r2", "101")]; tags []; committed ["c1", "c2"];
          "T2 read 101, which T1 overwrote before it committed"}
-    "circular-flow" "G1c", "circular information flow", G1c, DirtyRead, false;
+    "circular-flow" "G1c", "circular information flow", G1c, DirtyRead, Nothing;
         {read [("r1", "22"), ("r2", "11")]; tags []; committed ["c1", "c2"];
          "T1 read T2's 22, and T2 read T1's 11"}
-    "vanishing" "OTV", "observed transaction vanishes", GSingle, DirtyRead, false;
+    "vanishing" "OTV", "observed transaction vanishes", GSingle, DirtyRead, Nothing;
         {read [("r3", "12 / 19")]; tags []; committed ["c1", "c2", "c3"];
          "T3 read T2's 12, and then 19, which T2 overwrote"}
-    "predicate-read" "PMP", "phantom", GSinglePredicate, Phantom, false;
+    "predicate-read" "PMP", "phantom", GSinglePredicate, Phantom, Nothing;
         {read [("r1", ""), ("s1", "3 30")]; tags []; committed ["w2", "c1"];
          "T1 found no row with 30, and then T2's row with 30"}
-    "predicate-write" "PMP write", "phantom of a write", GSinglePredicate, Phantom, false;
+    "predicate-write" "PMP write", "phantom of a write", GSinglePredicate, Phantom, Nothing;
         {read [("r2", "1 20")]; tags []; committed ["c1", "c2"];
          "T2 deleted all rows with 20, and then read one"}
-    "lost-update" "P4", "lost update", LostUpdate, NonrepeatableRead, false;
+    "lost-update" "P4", "lost update", LostUpdate, NonrepeatableRead, Nothing;
         {read [("r1", "10"), ("r2", "10")]; tags []; committed ["c1", "c2"];
          "T1 and T2 both read 10, and both wrote"}
-    "read-skew" "G-single", "read skew", GSingle, NonrepeatableRead, false;
+    "read-skew" "G-single", "read skew", GSingle, NonrepeatableRead, Nothing;
         {read [("r1x", "10"), ("r1y", "18")]; tags []; committed ["w2", "c1"];
          "T1 read 10 from before T2 and 18 from after it"}
-    "read-skew-predicate" "G-single by predicates", "read skew by predicates", GSingle, NonrepeatableRead, false;
+    "read-skew-predicate" "G-single by predicates", "read skew by predicates", GSingle, NonrepeatableRead, Nothing;
         {read [("r1", "1 10; 2 20"), ("s1", "1 12")]; tags []; committed ["w2", "c1"];
          "T1 read 10 by one predicate, and T2's 12 by another"}
-    "read-skew-write" "G-single by a write", "read skew of a write", GSingle, NonrepeatableRead, false;
+    "read-skew-write" "G-single by a write", "read skew of a write", GSingle, NonrepeatableRead, Nothing;
         {read [("r1", "10")]; tags [("d1", "DELETE 0")]; committed ["w2", "c1"];
          "T1 read 10 from before T2, and its DELETE looked at the rows after it"}
-    "long-fork" "G-nonadjacent", "long fork", GNonadjacent, NonrepeatableRead, false;
+    "long-fork" "G-nonadjacent", "long fork", GNonadjacent, NonrepeatableRead, Nothing;
         {read [("r3y", "20"), ("r3x", "11"), ("r4x", "10"), ("r4y", "21")]; tags [];
          committed ["c1", "c2", "c3", "c4"];
          "T3 saw T1's write and not T2's, T4 saw T2's and not T1's"}
-    "write-skew" "G2-item", "write skew", G2Item, Unnamed, false;
+    "write-skew" "G2-item", "write skew", G2Item, Unnamed, Nothing;
         {read [("r1", "10; 20"), ("r2", "10; 20")]; tags []; committed ["c1", "c2"];
          "T1 and T2 both read 10 and 20, and each wrote one of them"}
-    "read-only" "read-only anomaly", "read-only anomaly", G2Item, Unnamed, false;
+    "read-only" "read-only anomaly", "read-only anomaly", G2Item, Unnamed, Nothing;
         {read [("r2", "0; 0"), ("r3", "0; 20")]; tags []; committed ["w1", "r3", "c2"];
          "T3 read T1's deposit without T2's withdrawal, and T2 did not see the deposit"}
-    "write-skew-predicate" "G2", "write skew on a predicate", G2, Unnamed, false;
+    "write-skew-predicate" "G2", "write skew on a predicate", G2, Unnamed, Nothing;
         {read [("r1", "30"), ("r2", "300")]; tags []; committed ["c1", "c2"];
          "T1 and T2 each summed the class into which the other one inserted"}
-    "summarisation" "G2-item, summarised", "write skew after summarisation", G2Item, Unnamed, true;
+    "summarisation" "G2-item, summarised", "write skew after summarisation", G2Item, Unnamed, Transactions;
         {read [("r2", "10"), ("w1", "20")]; tags []; committed ["w1", "c2"];
          "T2 read what T1 overwrote, and overwrote what T1 had read"}
+    "long-fork-standby" "G-nonadjacent, standby", "long fork with a standby", GNonadjacent, Unnamed, Standby;
+        {read [("r3y", "21"), ("r3x", "10"), ("r4x", "11"), ("r4y", "20")]; tags [];
+         committed ["c1", "c2", "c3", "c4"];
+         "on the standby T3 saw T2's write and not T1's, on the server T4 saw T1's and not T2's"}
 }
 
 #[cfg(test)]
@@ -179,7 +195,9 @@ mod tests {
                     assert!(spec.find(step).is_some(), "{}: {step}", probe.file);
                 }
             }
-            assert_eq!(spec.find("many").is_some(), probe.repeats, "{}", probe.file);
+            assert_eq!(spec.find("many").is_some(), probe.takes == Takes::Transactions, "{}", probe.file);
+            let on_standby = spec.sessions.iter().any(|session| session.name.starts_with("standby"));
+            assert_eq!(on_standby, probe.takes == Takes::Standby, "{}", probe.file);
         }
     }
 }

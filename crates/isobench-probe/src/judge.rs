@@ -8,7 +8,7 @@ use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
 use isobench_pgwire::{ServerError, SqlState};
 use serde::Serialize;
 
-use crate::anomalies::{Evidence, Probe};
+use crate::anomalies::{Evidence, Probe, Takes};
 use crate::limitations::{self, KnownLimitation};
 use crate::record::{Record, StepRecord};
 
@@ -221,7 +221,9 @@ fn first_line(text: &str) -> &str {
 
 /// The cell for an outcome.
 pub fn cell(probe: &Probe, probed: &ProbedLevel, outcome: CellOutcome, after: Option<u64>) -> Cell {
-    let manual_excludes = probed.promised().map(|promised| probe.anomaly.contradicts(promised.model));
+    // Nothing is promised of what a server and its standby show together.
+    let promised = probed.promised().filter(|_| probe.takes != Takes::Standby);
+    let manual_excludes = promised.map(|promised| probe.anomaly.contradicts(promised.model));
     let known = || limitations::known(probed.product.name, probe.name, after.unwrap_or_default());
     let (standing, known_limitation) = match (&outcome, manual_excludes) {
         (CellOutcome::Permitted(_), Some(true)) => match known() {
@@ -283,7 +285,9 @@ fn permitted<'a>(
     cells: &'a [(&'static Probe, Cell)],
     repeats: bool,
 ) -> impl Iterator<Item = &'a (&'static Probe, Cell)> {
-    let of_kind = cells.iter().filter(move |(probe, _)| probe.repeats == repeats);
+    let of_kind = cells.iter().filter(move |(probe, _)| {
+        (probe.takes == Takes::Transactions) == repeats && probe.takes != Takes::Standby
+    });
     of_kind.filter(|(_, cell)| matches!(cell.outcome, CellOutcome::Permitted(_)))
 }
 
@@ -486,7 +490,7 @@ mod tests {
                 } else {
                     CellOutcome::Prevented(String::new())
                 };
-                (probe, cell(probe, &probed, outcome, probe.repeats.then_some(7)))
+                (probe, cell(probe, &probed, outcome, (probe.takes == Takes::Transactions).then_some(7)))
             });
             let row = row(&probed, PROBES.len(), cells.collect());
             let weaker = |cell: &&Cell| {

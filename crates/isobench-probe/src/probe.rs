@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use isobench_database::{Database, OwnNames};
 use isobench_isolation::{EffectiveLevel, Level};
 
-use crate::anomalies::{PROBES, Probe};
+use crate::anomalies::{PROBES, Probe, Takes};
 use crate::event::Event;
 use crate::judge::{self, Cell, CellOutcome, LevelRow, Matrix, ProbedLevel, VERSION};
 use crate::record::Record;
@@ -120,15 +120,20 @@ fn probe_level(
         Err(source) => return (None, Err(ProbeError::Level { level, source })),
     };
     let probed = ProbedLevel { product: tester.product, level, effective };
+    let standby = tester.options.standby;
     let planned = || {
-        let wanted = |probe: &Probe| !probe.repeats || level == Level::Serializable;
+        let wanted = |probe: &Probe| match probe.takes {
+            Takes::Nothing => true,
+            Takes::Transactions => level == Level::Serializable,
+            Takes::Standby => standby && level < Level::Serializable,
+        };
         interleavings.iter().filter(move |interleaving| wanted(interleaving.probe))
     };
     let mut cells = Vec::new();
     let mut outcome = Ok(());
     for interleaving in planned() {
         let probe = interleaving.probe;
-        let after = probe.repeats.then_some(transactions);
+        let after = (probe.takes == Takes::Transactions).then_some(transactions);
         emit(Progress::Begin(level, probe, after));
         match run(tester, level, interleaving, transactions, emit) {
             Ok(outcome) => {
@@ -167,6 +172,13 @@ fn run(
     transactions: u64,
     emit: &mut dyn FnMut(Progress<'_>),
 ) -> Result<CellOutcome, ProbeError> {
+    if interleaving.probe.takes == Takes::Standby {
+        // What waits for a standby waits for no session, so the view doesn't show it.
+        let usual = std::mem::replace(&mut tester.wait_detection, WaitDetection::Time);
+        let ran = run_once(tester, level, interleaving, transactions, emit);
+        tester.wait_detection = usual;
+        return Ok(ran?.outcome);
+    }
     let ran = run_once(tester, level, interleaving, transactions, emit)?;
     if !ran.took_too_long || tester.wait_detection == WaitDetection::Time {
         return Ok(ran.outcome);
@@ -208,13 +220,14 @@ fn run_once(
     emit: &mut dyn FnMut(Progress<'_>),
 ) -> Result<InterleavingRun, ProbeError> {
     let Interleaving { probe, spec: text } = interleaving;
-    let spec = if probe.repeats { repeated(text, transactions) } else { Cow::Borrowed(text) };
+    let spec =
+        if probe.takes == Takes::Transactions { repeated(text, transactions) } else { Cow::Borrowed(text) };
     let mut record = Record::default();
     let ran = tester.run(&spec, &mut |event| {
         record.take(&event);
         // The many transactions are one step of the interleaving, and are shown in their written
         // form.
-        let event = if probe.repeats { with_written_sql(event, text) } else { event };
+        let event = if probe.takes == Takes::Transactions { with_written_sql(event, text) } else { event };
         emit(Progress::Event(&event));
     });
     let outcome = match ran {

@@ -25,9 +25,9 @@ use self::waiting::Waits;
 use crate::event::Event;
 use crate::spec::Spec;
 
-/// Opens a session in which tables can be created. It may block, so it is called in a thread of its
-/// own.
-pub type Opener = Arc<dyn Fn() -> Result<Connection, Error> + Send + Sync>;
+/// Opens the session of this name, in which tables can be created; one whose name begins with `standby` is
+/// on a standby, if there is one. It may block, so it is called in a thread of its own.
+pub type Opener = Arc<dyn Fn(&str) -> Result<Connection, Error> + Send + Sync>;
 
 /// The method of detecting whether a session waits for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,9 +105,9 @@ impl Tester<'_> {
         name: &str,
         work: impl FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<(T, Connection), RunError> {
-        let open = Arc::clone(&self.open);
+        let (open, named) = (Arc::clone(&self.open), name.to_owned());
         let done = bounded(OPENING, self.stopped, move || {
-            let mut connection = open()?;
+            let mut connection = open(&named)?;
             let done = work(&mut connection)?;
             connection.take_notices();
             Ok((done, connection))

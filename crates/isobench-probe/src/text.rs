@@ -134,7 +134,7 @@ mod tests {
     use isobench_isolation::{EffectiveLevel, Level};
 
     use super::*;
-    use crate::anomalies::PROBES;
+    use crate::anomalies::{PROBES, Takes};
     use crate::judge::{ProbedLevel, VERSION, cell, refused, row};
 
     fn matrix(levels: Vec<LevelRow>) -> Matrix {
@@ -191,8 +191,12 @@ BROKEN: read committed promises read committed, but aborted read (G1a) is permit
     /// The end of the text about a permitted anomaly.
     fn permitted(probed: &ProbedLevel, name: &str) -> String {
         let probe = PROBES.iter().find(|probe| probe.name == name).expect("the probe");
-        let cell =
-            cell(probe, probed, CellOutcome::Permitted("it shows".to_owned()), probe.repeats.then_some(610));
+        let cell = cell(
+            probe,
+            probed,
+            CellOutcome::Permitted("it shows".to_owned()),
+            (probe.takes == Takes::Transactions).then_some(610),
+        );
         let text = render(&matrix(vec![row(probed, 1, vec![(probe, cell)])]));
         text.split_once("\n\n").map_or(String::new(), |(_, text)| text.to_owned())
     }

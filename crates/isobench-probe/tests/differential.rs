@@ -58,14 +58,14 @@ impl Fixture {
     fn opener(&self, database: &str) -> Opener {
         let host = Host::unix(self.server.socket_dir(), self.server.port());
         let options = ConnectOptions::new(host, self.server.user(), database);
-        Arc::new(move || Ok(Connection::open(&options)?))
+        Arc::new(move |_| Ok(Connection::open(&options)?))
     }
 
     /// Creates a database and returns its name.
     fn database(&self) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let mut admin = (self.opener(self.server.database()))().expect("a connection");
+        let mut admin = (self.opener(self.server.database()))("admin").expect("a connection");
         admin.execute(&format!("CREATE DATABASE {name}")).expect("a database");
         name
     }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use isobench_pgwire::TransactionStatus::{self, Idle, InTransaction};
 use isobench_pgwire::server;
 use isobench_runner::{
-    Clock, Control, ErrorClass, Job, Nanos, Protocol, Received, Reconnect, RunSpec, RunWorkload, Simulation,
+    Clock, Connect, Control, ErrorClass, Job, Nanos, Protocol, Received, RunSpec, RunWorkload, Simulation,
     StopCondition, Storage, Transport,
 };
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
@@ -101,7 +101,7 @@ impl Transport for Memory {
     fn open(
         &mut self,
         _connection: usize,
-        _connect: &Reconnect,
+        _connect: &Connect<'_>,
         _limit: Option<std::time::Duration>,
     ) -> Result<Vec<u8>, String> {
         Err("there is but one connection".to_owned())

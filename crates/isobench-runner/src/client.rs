@@ -155,12 +155,7 @@ impl Client {
         if self.unsolicited.is_some() && ctx.job.spec.rules.notices_loss_at_once() {
             return self.on_lost(ctx, CLOSED);
         }
-        let mix = &ctx.job.workload.mix;
-        self.script = match (&mut self.choices, ctx.choice.as_deref_mut()) {
-            (Some(own), _) => mix.choose(own),
-            (None, Some(shared)) => mix.choose(shared),
-            (None, None) => 0,
-        };
+        self.script = self.choose(ctx);
         ctx.trace(self.id, || ClientStep::Script(self.script));
         match ctx.job.spec.pacing {
             // Think time lies between transactions: the first one starts at once.
@@ -173,6 +168,20 @@ impl Client {
                 self.begin_transaction(ctx)
             }
             Pacing::Rate(_) => self.next_scheduled(ctx),
+        }
+    }
+
+    /// Chooses the script of the next transaction.
+    fn choose(&mut self, ctx: &mut Context<'_>) -> usize {
+        let stream = self.choices.as_mut().or(ctx.choice.as_deref_mut());
+        let (Some(stream), mix) = (stream, &ctx.job.workload.mix) else { return 0 };
+        match &ctx.job.readers {
+            Some(readers) if self.id >= readers.first => {
+                let last = i64::try_from(readers.scripts.len()).unwrap_or(i64::MAX) - 1;
+                let place = if last == 0 { 0 } else { stream.int_between(0, last) };
+                readers.scripts[usize::try_from(place).unwrap_or_default()]
+            }
+            _ => mix.choose(stream),
         }
     }
 

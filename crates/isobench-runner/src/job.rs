@@ -29,11 +29,22 @@ pub struct Job {
     pub(crate) attempt: Option<Slot>,
     /// A client may block its worker, by running a program.
     pub(crate) blocks: bool,
+    /// The clients that run only some of the scripts.
+    pub(crate) readers: Option<Readers>,
 }
 
-/// Opens a connection for a client that has none, within this time (`None`: without a limit). The
-/// error is a text for the user.
-pub type Reconnect = dyn Fn(Option<Duration>) -> Result<Connection, String> + Send + Sync;
+/// Clients that run only some of the scripts, such as those whose sessions are on a standby.
+#[derive(Debug, Clone)]
+pub(crate) struct Readers {
+    /// The first of them; all that follow are.
+    pub(crate) first: usize,
+    /// What they choose from: the scripts by their numbers in the mix.
+    pub(crate) scripts: Vec<usize>,
+}
+
+/// Opens a connection for the client of this number, which has none, within this time (`None`:
+/// without a limit). The error is a text for the user.
+pub type Reconnect = dyn Fn(usize, Option<Duration>) -> Result<Connection, String> + Send + Sync;
 
 /// The most memory that all clients of a job keep of the server's messages: incomplete messages,
 /// results for variables, and the reads of an attempt.
@@ -66,6 +77,7 @@ impl Job {
             attempt_id,
             attempt,
             blocks,
+            readers: None,
         }
     }
 
@@ -120,6 +132,13 @@ impl Job {
     #[must_use]
     pub fn reconnecting(mut self, connect: Box<Reconnect>) -> Job {
         self.reconnect = Some(connect);
+        self
+    }
+
+    /// Lets the clients from number `first` on run only these scripts, each as often as the others.
+    #[must_use]
+    pub fn with_readers(mut self, first: usize, scripts: Vec<usize>) -> Job {
+        self.readers = Some(Readers { first, scripts }).filter(|readers| !readers.scripts.is_empty());
         self
     }
 

@@ -71,4 +71,4 @@ pub use series::{Bin, Series};
 pub use simulation::Simulation;
 pub use spec::{OnError, OnLost, Pacing, Protocol, RunSpec, StopCondition};
 pub use time::{Clock, Nanos, SystemClock, ThreadTime};
-pub use transport::{Received, Transport};
+pub use transport::{Connect, Received, Transport};

@@ -15,10 +15,9 @@ use isobench_ring::{Arrival, Ring};
 use rustix::event::Timespec;
 
 use crate::event_loop::EventLoop;
-use crate::job::Reconnect;
 use crate::poller::Poller;
 use crate::time::Nanos;
-use crate::transport::{Received, Transport};
+use crate::transport::{Connect, Received, Transport};
 
 /// Size of the receive buffer, bytes.
 const BUFFER: usize = 64 * 1024;
@@ -311,7 +310,7 @@ impl Transport for Sockets {
     fn open(
         &mut self,
         connection: usize,
-        connect: &Reconnect,
+        connect: &Connect<'_>,
         limit: Option<Duration>,
     ) -> Result<Vec<u8>, String> {
         let session = connect(limit)?.into_established();

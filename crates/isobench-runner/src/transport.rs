@@ -5,7 +5,8 @@
 use std::io;
 use std::time::Duration;
 
-use crate::job::Reconnect;
+use isobench_pgwire::Connection;
+
 use crate::time::Nanos;
 
 /// The result of a receive.
@@ -18,6 +19,9 @@ pub enum Received<'a> {
     /// The server closed the connection.
     Closed,
 }
+
+/// Opens a connection within this time (`None`: without a limit). The error is a text for the user.
+pub type Connect<'a> = dyn Fn(Option<Duration>) -> Result<Connection, String> + 'a;
 
 /// The connections of one worker, addressed by index. None of the calls blocks, except `wait` and
 /// `open`.
@@ -94,7 +98,7 @@ pub trait Transport {
     fn open(
         &mut self,
         connection: usize,
-        connect: &Reconnect,
+        connect: &Connect<'_>,
         limit: Option<Duration>,
     ) -> Result<Vec<u8>, String>;
 }

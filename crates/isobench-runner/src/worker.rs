@@ -451,7 +451,8 @@ impl<T: Transport> WorkerRun<'_, T> {
                     (limit, None) => limit,
                     (limit, Some(_)) => Some(limit.map_or(PATIENCE, |limit| limit.min(PATIENCE))),
                 };
-                self.worker.transport.open(client, connect, limit)
+                let number = self.worker.clients[client].id();
+                self.worker.transport.open(client, &|limit| connect(number, limit), limit)
             }
             None => Err("no way to connect was given".to_owned()),
         };

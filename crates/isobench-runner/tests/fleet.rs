@@ -156,7 +156,7 @@ impl Case {
         let sessions = listen(&folder, self.session_end);
         let options = ConnectOptions::new(Host::unix(&folder.0, 5432), "somebody", "something");
         let again = options.clone();
-        let reconnect = move |_| Connection::open(&again).map_err(|error| error.to_string());
+        let reconnect = move |_, _| Connection::open(&again).map_err(|error| error.to_string());
         let job = Job::new(self.spec.clone(), self.workload(&folder.0), Box::new(|_| ErrorClass::Other))
             .reconnecting(Box::new(reconnect))
             .recording(Storage::Memory(0))

@@ -22,7 +22,7 @@
 //! | `postgresql` | PostgreSQL's answers to isobench's queries |
 //!
 //! ```
-//! use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
+//! use isobench_runner::{Clock, Connect, Nanos, Received, Transport};
 //! use isobench_testkit::simulated::{SimulationSettings, SimulatedServer};
 //!
 //! let mut server = SimulatedServer::new(SimulationSettings::default());
@@ -53,7 +53,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use isobench_runner::{Clock, Nanos, Received, Reconnect, Transport};
+use isobench_runner::{Clock, Connect, Nanos, Received, Transport};
 
 pub use faults::{Fault, Faults, Loss, On, When};
 pub use listening::{Asked, ListeningServer};
@@ -151,7 +151,7 @@ impl Transport for SimulatedServer {
     fn open(
         &mut self,
         connection: usize,
-        _connect: &Reconnect,
+        _connect: &Connect<'_>,
         limit: Option<Duration>,
     ) -> Result<Vec<u8>, String> {
         self.network.borrow_mut().open(connection, limit)

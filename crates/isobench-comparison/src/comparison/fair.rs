@@ -88,6 +88,9 @@ pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
     if design.has_faults() {
         return Some("what happens to a server happens to all cells on it (--fault)".to_owned());
     }
+    if design.plan.readers() > 0 {
+        return Some("a standby follows all cells of its server (--readers)".to_owned());
+    }
     if design.plan.observe() == Observe::Wal {
         return Some("the write-ahead log is read for one cell at a time (--observe wal)".to_owned());
     }

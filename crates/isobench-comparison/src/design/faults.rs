@@ -82,14 +82,18 @@ pub fn fault_name(plan: &FaultPlan) -> String {
 pub fn standbys(plan: &Plan) -> Outcome<Standbys> {
     let promotes = |fault: &Fault| fault.kind == FaultKind::Promote;
     let promoted = plan.faults().iter().any(|factor| factor.0.iter().flatten().any(promotes));
-    let needed = promoted || !plan.standby().is_empty();
+    let needed = promoted || !plan.standby().is_empty() || plan.readers() > 0;
     let number = plan.standbys.unwrap_or(u32::from(needed));
     distinct("standby", plan.standby())?;
     if number > MOST_STANDBYS {
         return Err(wrong("standbys", format!("{number}: at most {MOST_STANDBYS} are possible")));
     }
     if number == 0 && needed {
-        let why = if promoted { "a fault promotes one" } else { "--standby says how they follow" };
+        let why = match plan.readers() {
+            _ if promoted => "a fault promotes one",
+            0 => "--standby says how they follow",
+            _ => "--readers have their sessions on one",
+        };
         return Err(wrong("standbys", format!("0, but {why}")));
     }
     let modes = match plan.standby() {
@@ -122,6 +126,7 @@ pub fn for_embedded(plan: &Plan) -> Outcome {
         ("--fault", !plan.faults().is_empty()),
         ("--standbys", plan.standbys.is_some()),
         ("--standby", !plan.standby().is_empty()),
+        ("--readers", plan.readers() > 0),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         None => Ok(()),

@@ -1,8 +1,8 @@
-//! The time limits of a run, and the clock by which they are measured.
+//! The time limits of a run, the clock by which they are measured, and whether there is a standby.
 
 use std::time::{Duration, Instant};
 
-/// Time limits.
+/// Time limits, and what there is.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// The time limit for a step. Then it is cancelled, and after the same time again its session
@@ -13,6 +13,8 @@ pub struct Options {
     pub waits_after: Duration,
     /// The clock by which steps are timed: [`Instant::now`], except in tests.
     pub now: fn() -> Instant,
+    /// Sessions whose names begin with `standby` are opened on a standby.
+    pub standby: bool,
 }
 
 impl Default for Options {
@@ -21,6 +23,7 @@ impl Default for Options {
             step_timeout: Duration::from_secs(30),
             waits_after: Duration::from_millis(300),
             now: Instant::now,
+            standby: false,
         }
     }
 }

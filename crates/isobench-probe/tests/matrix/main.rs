@@ -16,7 +16,7 @@ use isobench_database::products::POSTGRESQL;
 use isobench_database::{Database, EffectiveLevelQuery, Product, WaitView, detect};
 use isobench_isolation::Level;
 use isobench_pgwire::Connection;
-use isobench_probe::anomalies::PROBES;
+use isobench_probe::anomalies::{PROBES, Takes};
 use isobench_probe::{
     CellOutcome, Event, Matrix, Opener, Options, Progress, PromiseComparison, Record, Spec, StepRecord,
     Tester, WaitDetection, probe, render,
@@ -44,9 +44,11 @@ fn all(test: &str) -> Vec<TestServer> {
 /// Probes in a schema outside the search path, so every statement has to name it.
 fn probed(place: &TestServer) -> Matrix {
     let anywhere = place.opener();
-    anywhere().and_then(|mut session| Ok(session.execute("CREATE SCHEMA isobench")?)).expect("a schema");
-    let lost: Opener = Arc::new(move || {
-        let mut session = anywhere()?;
+    anywhere("setup")
+        .and_then(|mut session| Ok(session.execute("CREATE SCHEMA isobench")?))
+        .expect("a schema");
+    let lost: Opener = Arc::new(move |name| {
+        let mut session = anywhere(name)?;
         session.execute("SET search_path = pg_catalog")?;
         Ok(session)
     });
@@ -69,7 +71,9 @@ fn postgresql_permits_what_is_published() {
         let version = &place.database.version;
         let at_read_committed: Vec<&str> = PROBES
             .iter()
-            .filter(|probe| !probe.repeats && !PREVENTED_AT_READ_COMMITTED.contains(&probe.name))
+            .filter(|probe| {
+                probe.takes == Takes::Nothing && !PREVENTED_AT_READ_COMMITTED.contains(&probe.name)
+            })
             .map(|probe| probe.name)
             .collect();
         assert_eq!(permitted(&matrix, Level::ReadUncommitted), at_read_committed, "{version}");
@@ -95,7 +99,7 @@ fn postgresql_permits_what_is_published() {
 #[test]
 fn nothing_is_summarised_after_one_transaction() {
     let Some(place) = installed("nothing_is_summarised_after_one_transaction") else { return };
-    let probe = PROBES.iter().find(|probe| probe.repeats).expect("the probe");
+    let probe = PROBES.iter().find(|probe| probe.takes == Takes::Transactions).expect("the probe");
     let spec = Spec::parse(probe.file, probe.spec).expect("a specification");
     let tester = Tester {
         open: place.opener(),

@@ -32,13 +32,13 @@ impl TestServer {
     }
 
     pub fn open(&self) -> Result<Connection, Error> {
-        (self.opener())()
+        (self.opener())("test")
     }
 }
 
 /// Opens sessions with these options.
 pub fn opener(options: ConnectOptions) -> Opener {
-    Arc::new(move || Ok(Connection::open(&options)?))
+    Arc::new(move |_| Ok(Connection::open(&options)?))
 }
 
 fn connect_options(server: &Server) -> ConnectOptions {

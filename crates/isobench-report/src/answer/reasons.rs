@@ -171,6 +171,31 @@ fn main_wait(cell: &Cell, best: Option<&Cell>) -> Option<String> {
 
 /// The limits of the answer.
 pub fn caveats(document: &Document) -> Vec<Line> {
+    standby(document).into_iter().chain(uncertain(document)).collect()
+}
+
+/// What is to be known if clients read on a standby.
+fn standby(document: &Document) -> Option<Line> {
+    let readers = document.plan.readers();
+    let lags: Vec<f64> = document
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.rounds)
+        .filter_map(|round| round.standby_lag?.replay_ms_max)
+        .collect();
+    let lag = lags.into_iter().reduce(f64::max);
+    let behind = lag.map_or_else(String::new, |lag| format!(", which was up to {} ms behind", short(lag)));
+    (readers > 0).then(|| {
+        Line::plain(format!(
+            "{} on a standby{behind}, so the verdict is on what both servers showed together. PostgreSQL promises \
+             nothing of that: each is consistent, but they may show commits in different orders, whatever \
+             synchronous_commit says (long fork).",
+            if readers == 1 { "1 further client reads".to_owned() } else { format!("{readers} further clients read") }
+        ))
+    })
+}
+
+fn uncertain(document: &Document) -> Vec<Line> {
     let mut caveats = Vec::new();
     let measured = || document.cells.iter().filter(|cell| !cell.rounds.is_empty());
     if measured().all(|cell| cell.summary.verdict.is_none()) {

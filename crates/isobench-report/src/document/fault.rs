@@ -77,6 +77,24 @@ pub struct FaultRound {
     pub settlement: Settlement,
 }
 
+/// How far the standby on which clients read was behind its server, in samples of the measured part, ten
+/// per second (PostgreSQL manual, view `pg_stat_replication`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StandbyLag {
+    /// Number of samples.
+    pub samples: u32,
+    /// Bytes of the log that the standby hadn't replayed, on average.
+    pub bytes_mean: f64,
+    /// The most of them.
+    pub bytes_max: f64,
+    /// Milliseconds from a flush on the server until the standby had replayed it, on average over the
+    /// samples that have it.
+    pub replay_ms_mean: Option<f64>,
+    /// The most of them.
+    pub replay_ms_max: Option<f64>,
+}
+
 /// What the data say about the commits that clients were told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {

@@ -9,7 +9,7 @@ use isobench_stats::{Attempts, LatencyHistogram, Ledger, LedgerError, TimeLedger
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClientLoad, FaultRound, Latency, Series, ServerSide, Turns, UsedEventLoop, Verdict};
+use super::{ClientLoad, FaultRound, Latency, Series, ServerSide, StandbyLag, Turns, UsedEventLoop, Verdict};
 use crate::numbers::finite;
 
 /// Attempts that ended with the same conflict.
@@ -197,6 +197,9 @@ pub struct Round {
     /// What happened to the server, and what became of the attempts; null if nothing was to happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultRound>,
+    /// How far the standby was behind on which clients read; null if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standby_lag: Option<StandbyLag>,
     /// The load of the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientLoad>,
@@ -271,6 +274,7 @@ impl Round {
             warmup: None,
             series: None,
             faults: None,
+            standby_lag: None,
             client: None,
             event_loop: None,
             server: None,

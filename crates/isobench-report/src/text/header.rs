@@ -130,6 +130,8 @@ fn client(document: &Document) -> String {
 fn measured(document: &Document, usual: &Plan) -> String {
     let plan = &document.plan;
     let mut parts = factors(document, usual);
+    let readers = u64::from(plan.readers());
+    parts.extend((readers > 0).then(|| format!("{} on a standby", counted(readers, "reader"))));
     parts.extend(length(document));
     if plan.warmup != usual.warmup {
         let warmup = plan.warmup();

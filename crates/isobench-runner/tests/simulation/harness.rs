@@ -247,7 +247,7 @@ impl Case {
         }
         let workload = RunWorkload { mix, symbols, variables };
         // Sessions are opened by the simulated server.
-        let refuse = |_| Err("the simulation has no real connections".to_owned());
+        let refuse = |_, _| Err("the simulation has no real connections".to_owned());
         let job = Job::new(self.spec.clone(), workload, Box::new(classify)).reconnecting(Box::new(refuse));
         let job = match &self.storage {
             Some(storage) => job.recording(storage.clone()).expect("a recording"),

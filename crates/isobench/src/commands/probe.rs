@@ -61,6 +61,15 @@ fn read(path: &Path) -> Outcome<Spec> {
 /// Returns the embedded server's options: by default with few connections, if that saves time.
 fn embedded(options: &ProbeOptions, few: bool) -> Outcome<EmbeddedOptions> {
     let mut embedded = options.embedded.clone();
+    if options.standby {
+        if named_server(&options.connection, None)?.is_some() {
+            return Err(Failure::setup(
+                "--standby: the interleaving needs settings of the server and a standby, which isobench makes on its \
+                 embedded PostgreSQL only; leave out the server's name or --standby",
+            ));
+        }
+        embedded = embedded.with_standby_that_nobody_waits_for();
+    }
     let given = embedded.settings.iter().any(|setting| setting.name.eq_ignore_ascii_case("max_connections"));
     if few && !given && named_server(&options.connection, None)?.is_none() {
         embedded
@@ -94,14 +103,18 @@ fn admit_roles(target: &Target) -> Outcome {
 
 /// Returns a function that opens sessions in the schema of the tables.
 fn opener(target: &Target) -> Opener {
-    let connector = target.connector();
-    Arc::new(move || connector.open())
+    let (connector, standby) = (target.connector(), target.site().standby().cloned());
+    Arc::new(move |name| match &standby {
+        Some(standby) if name.starts_with("standby") => standby.open(),
+        _ => connector.open(),
+    })
 }
 
 fn limits(options: &ProbeOptions) -> Options {
     Options {
         step_timeout: Duration::from_secs_f64(options.step_timeout),
         waits_after: Duration::from_millis(options.wait_after),
+        standby: options.standby,
         ..Options::default()
     }
 }

@@ -106,6 +106,15 @@ impl EmbeddedOptions {
         }
     }
 
+    /// Returns these options for a server with a standby that commits don't wait for. Those that wait for
+    /// a synchronous one (`synchronous_commit` = on) wait until they are cancelled.
+    #[must_use]
+    pub fn with_standby_that_nobody_waits_for(&self) -> EmbeddedOptions {
+        let setting = |name: &str, value: &str| Setting { name: name.to_owned(), value: value.to_owned() };
+        let own = [setting("synchronous_standby_names", "nobody"), setting("synchronous_commit", "local")];
+        EmbeddedOptions { standbys: 1, ..self.with(&own) }
+    }
+
     /// Returns whether any of them is set, which contradicts a named server.
     pub fn any(&self) -> bool {
         self.chooses() || !self.settings.is_empty()
@@ -115,11 +124,12 @@ impl EmbeddedOptions {
 /// The settings with which commits wait for standbys that follow in this way.
 fn waiting(mode: StandbyMode) -> Vec<Setting> {
     let setting = |name: &str, value: &str| Setting { name: name.to_owned(), value: value.to_owned() };
-    let any = setting("synchronous_standby_names", "*");
+    // Of several standbys commits wait for the first.
+    let first = setting("synchronous_standby_names", "isobench_1");
     match mode {
         StandbyMode::Async => Vec::new(),
-        StandbyMode::Sync => vec![any],
-        StandbyMode::RemoteWrite => vec![any, setting("synchronous_commit", "remote_write")],
-        StandbyMode::RemoteApply => vec![any, setting("synchronous_commit", "remote_apply")],
+        StandbyMode::Sync => vec![first],
+        StandbyMode::RemoteWrite => vec![first, setting("synchronous_commit", "remote_write")],
+        StandbyMode::RemoteApply => vec![first, setting("synchronous_commit", "remote_apply")],
     }
 }

@@ -25,6 +25,10 @@ pub struct ProbeOptions {
     /// Exit with status 3 also for a known limitation of the product
     #[arg(long, conflicts_with = "spec")]
     pub strict: bool,
+    /// Probe reading on a standby, too: the embedded server gets one, and commits that wait for a
+    /// synchronous standby wait for one that doesn't exist
+    #[arg(long, conflicts_with = "spec")]
+    pub standby: bool,
     /// Show every step of every interleaving
     #[arg(long, short = 'v')]
     pub verbose: bool,

@@ -216,3 +216,66 @@ fn nothing_happens_to_a_named_server() {
     assert!(finished.stderr.contains("nothing happens to a named server"), "{}", finished.stderr);
     assert_eq!(database.inventory(), before);
 }
+
+/// The scripts of the test below: writers of one of eight rows, of which half don't wait for the
+/// standby, and readers of all.
+const FORKS: &str = "DROP TABLE IF EXISTS forks; CREATE TABLE forks (id bigint PRIMARY KEY, version bigint NOT NULL, \
+    writer bigint) WITH (fillfactor = 10);\nINSERT INTO forks (id, version) SELECT id, 0 FROM generate_series(1, 8) \
+    AS numbers (id);\n";
+const WRITER: &str = "\\set row random(1, 8)\n\\set local random(0, 1)\nBEGIN;\n\\if :local\nSET LOCAL \
+    synchronous_commit = local;\n\\endif\n--@ write forks key=$1 version=$2 value=$3\nUPDATE forks SET version = \
+    version + 1, writer = :attempt_id WHERE id = :row RETURNING id, version, writer;\nCOMMIT;\n";
+const READER: &str = "BEGIN;\n--@ read forks key=$1 version=$2 value=$3\nSELECT id, version, writer FROM forks ORDER \
+    BY id;\nCOMMIT;\n";
+
+#[test]
+fn readers_on_a_standby_see_commits_in_another_order() {
+    let test = "readers_on_a_standby_see_commits_in_another_order";
+    let Some(scene) = Scene::with_server(test) else { return };
+    for (name, text) in [("forks.sql", FORKS), ("write.sql", WRITER), ("read.sql", READER)] {
+        scene.write(name, text);
+    }
+    // Commits wait for the first standby, and the second one is read, so that a commit is there long before it is
+    // visible on the server. How often that shows is up to the machine, so there are several tries.
+    let line = "compare -f write.sql -f read.sql@2 --setup forks.sql --read-script read.sql --readers 4 --standbys 2 \
+        --standby sync --levels rr --rounds 3 --time 2 --json out.json";
+    for _ in 0..5 {
+        let finished = scene.run(&words(line)).expect(0);
+        let document = document::read(&scene, "out.json");
+        let rounds = cells(&document)[0]["rounds"].as_array().unwrap();
+        let of = |round: &Value, name: &str| round["verdict"][name].clone();
+        for round in rounds {
+            assert_eq!(of(round, "promised"), Value::Null, "nothing is promised of two servers");
+            assert!(round["standby_lag"]["samples"].as_u64().unwrap() > 0, "{round}");
+        }
+        assert_eq!(cells(&document)[0]["clients"], 8);
+        let found =
+            rounds.iter().flat_map(|round| of(round, "anomalies").as_array().cloned().unwrap_or_default());
+        if let Some(fork) = found.into_iter().find(|anomaly| anomaly["known_as"] == "long fork") {
+            assert!(!fork["witness"].as_array().unwrap().is_empty(), "{fork}");
+            for text in ["4 readers on a standby", "long fork", "whatever", "synchronous_commit says"] {
+                assert!(finished.stdout.contains(text), "{text}: {}", finished.stdout);
+            }
+            return scene.assert_clean();
+        }
+    }
+    panic!("no long fork in five tries");
+}
+
+#[test]
+fn what_cannot_be_read_on_a_standby_is_refused() {
+    let scene = Scene::new();
+    scene.write("write.sql", WRITER);
+    for (line, part) in [
+        ("--readers 2 -w tpcb-like", "has no script that only reads"),
+        ("--readers 2 -w tpcb-like --read-script write.sql", "writes (UPDATE)"),
+        ("--readers 2 -w long-fork --read-script write.sql", "scripts of its own that only read"),
+        ("--read-script select-only -w tpcb-like", "nobody runs it"),
+        ("--readers 2 -w long-fork --levels ser", "runs no transactions at serializable"),
+        ("--readers 2 -w long-fork --fault crash@0.5", "leave out --fault or --readers"),
+        ("--readers 2 -w long-fork --standbys 0", "--readers have their sessions on one"),
+    ] {
+        let finished = scene.run(&words(&format!("compare --rounds 1 --time 1 {line}"))).expect(1);
+        assert!(finished.stderr.contains(part), "{line}: {}", finished.stderr);
+    }
+}

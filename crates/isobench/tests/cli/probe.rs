@@ -272,3 +272,22 @@ fn an_interrupted_probe_leaves_nothing_behind() {
     running.finish().expect(2).says(&["slow.spec: interrupted"]);
     assert_eq!(database.inventory(), before);
 }
+
+#[test]
+fn a_long_fork_between_a_server_and_its_standby() {
+    let test = "a_long_fork_between_a_server_and_its_standby";
+    let Some(scene) = Scene::with_server(test) else { return };
+    let finished = scene.run(&["probe", "--standby", "--levels", "rc,rr", "--json", "out.json"]).expect(0);
+    scene.assert_clean();
+    let document: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
+    for row in document["levels"].as_array().expect("levels") {
+        let cells = row["cells"].as_array().expect("cells");
+        let cell = cells.iter().find(|cell| cell["known_as"] == "long fork with a standby").expect("a cell");
+        assert_eq!((&cell["outcome"], &cell["standing"]), (&"permitted".into(), &"open".into()), "{cell}");
+        // It isn't held against the level of the server alone.
+        assert_ne!(row["not_contradicted"][0], "consistent view", "{row}");
+    }
+    assert!(finished.stdout.contains("on the standby T3 saw T2's write and not T1's"), "{}", finished.stdout);
+    let line = ["probe", "--standby", "-h", "db.example"];
+    scene.run(&line).expect(1).says(&["--standby", "embedded PostgreSQL only"]);
+}

@@ -5,7 +5,7 @@ use crate::support::document::{self, cells, rounds};
 use crate::support::scene::Scene;
 
 /// Every plan.
-const PLANS: [&str; 9] = [
+const PLANS: [&str; 10] = [
     "e1-dbist",
     "e2-pachot",
     "e3-pato",
@@ -15,6 +15,7 @@ const PLANS: [&str; 9] = [
     "sibench",
     "durability",
     "failover",
+    "standby-reads",
 ];
 
 #[test]
@@ -120,4 +121,9 @@ fn durability() {
 #[test]
 fn failover() {
     repeat("failover", "--time 1.3 --fault crash@1,stop:fast@1 --standby async");
+}
+
+#[test]
+fn standby_reads() {
+    repeat("standby-reads", "--transactions 3 --standby async,sync --server-setting fsync=off");
 }
