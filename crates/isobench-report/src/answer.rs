@@ -62,7 +62,7 @@ pub fn answer(document: &Document) -> Answer {
             headline: vec!["Nothing was measured.".to_owned()],
             ..Answer::default()
         },
-        _ if document.cells.iter().any(|cell| cell.durability().is_some()) => Answer {
+        _ if durability::is_settled(document) => Answer {
             rule: "durability",
             headline: durability::headline(document),
             basis: None,
@@ -78,9 +78,10 @@ pub fn answer(document: &Document) -> Answer {
     answer
 }
 
-/// The cells that the answer recommends: one at most of each combination of the other factors.
+/// The cells that the answer recommends: one at most of each combination of the other factors. None
+/// where something happened to the server, which isn't what levels are chosen by.
 pub fn recommended(document: &Document) -> Vec<&Cell> {
-    if !document.complete {
+    if !document.complete || durability::is_settled(document) {
         return Vec::new();
     }
     measured(document).iter().filter_map(|group| decide(group).1.recommended).collect()

@@ -21,6 +21,11 @@ pub const LEGEND: [&str; 4] = [
      cache, which a power failure doesn't.",
 ];
 
+/// True if something happened to the server of a cell, and its attempts were settled by the data.
+pub fn is_settled(document: &Document) -> bool {
+    document.cells.iter().any(|cell| cell.durability().is_some())
+}
+
 /// The table: a row for each cell to whose server something happened; `None` if there is none.
 pub fn table(document: &Document) -> Option<Table> {
     let cells: Vec<&Cell> = document.cells.iter().filter(|cell| cell.durability().is_some()).collect();
@@ -141,7 +146,7 @@ fn sentence(document: &Document, cell: &Cell) -> Option<Line> {
 }
 
 /// A cell by what varies; by its level if nothing else does.
-fn name(document: &Document, cell: &Cell) -> String {
+pub fn name(document: &Document, cell: &Cell) -> String {
     let varying = varying(document);
     let several = document.cells.iter().any(|other| other.level != cell.level) || varying.is_empty();
     let level = several.then(|| cell.level.name());

@@ -7,7 +7,7 @@ use examples::example;
 use isobench_report::{Answer, Cell, Document, answer, recommended, summarise};
 
 /// The rule that decides an example, the recommended row, and pieces of the headline.
-const KINDS: [(&str, &str, Option<&str>, &[&str]); 19] = [
+const KINDS: [(&str, &str, Option<&str>, &[&str]); 20] = [
     ("nothing", "nothing measured", None, &["Nothing was measured."]),
     (
         "interrupted",
@@ -16,6 +16,16 @@ const KINDS: [(&str, &str, Option<&str>, &[&str]); 19] = [
         &["No level is recommended, because the comparison is INCOMPLETE: interrupted by Ctrl-C"],
     ),
     ("incomplete", "incomplete", None, &["INCOMPLETE: serializable, 8 clients could not be measured"]),
+    (
+        "faults",
+        "durability",
+        None,
+        &[
+            "BROKEN, commits are lost that the settings promise to keep",
+            "Acknowledged commits are lost, which the settings permit: synchronous_commit off",
+            "Nothing can be said: synchronous_commit on",
+        ],
+    ),
     (
         "level-mismatch",
         "mislabelled",

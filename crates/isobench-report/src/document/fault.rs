@@ -95,13 +95,14 @@ pub struct StandbyLag {
     pub replay_ms_max: Option<f64>,
 }
 
-/// What the data say about the commits that clients were told of.
+/// What the data say about the commits that clients were told of, in the order in which one round's
+/// stands for several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// Nothing can be said.
-    Withheld,
     /// All acknowledged commits are there.
     Kept,
+    /// Nothing can be said.
+    Withheld,
     /// Some are lost, which the settings permit.
     Lost,
     /// Some are lost although the settings promise to keep them, or failed ones are there.
@@ -158,5 +159,13 @@ mod tests {
         assert_eq!(unread.durability(), Durability::Withheld);
         let repeated = Settlement { repeated: 1, promised: Some(false), ..Settlement::default() };
         assert_eq!(repeated.durability(), Durability::Broken);
+    }
+
+    #[test]
+    fn of_several_rounds_a_doubt_is_worse_than_nothing_lost() {
+        use Durability::{Broken, Kept, Lost, Withheld};
+        assert_eq!([Kept, Withheld, Kept].into_iter().max(), Some(Withheld));
+        assert_eq!([Withheld, Lost].into_iter().max(), Some(Lost));
+        assert_eq!([Broken, Withheld, Lost].into_iter().max(), Some(Broken));
     }
 }

@@ -32,7 +32,7 @@ fn events(document: &Document) -> Vec<String> {
             let events = faults.faults.iter().map(event).collect::<Vec<_>>().join("; ");
             lines.push(format!(
                 "{}, round {}: {events}; {} sessions were lost",
-                cell.level.name(),
+                durability::name(document, cell),
                 round.round,
                 faults.lost_sessions
             ));

@@ -2,6 +2,7 @@
 //! nothing is random.
 
 mod factors;
+mod faults;
 mod kinds;
 mod observed;
 mod seen;
@@ -523,6 +524,8 @@ fn build() -> Vec<(&'static str, Document)> {
         ("unsafe", kinds::unsafe_everywhere()),
         ("sweep", kinds::sweep()),
         ("seen", seen::seen()),
+        ("faults", faults::faults()),
+        ("standby", faults::standby()),
         ("nothing", base()),
     ];
     for (_, document) in &mut examples {

@@ -86,7 +86,7 @@ pub fn figure(document: &Document) -> Option<Figure> {
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
-        caption: caption(all.len(), !entries.is_empty(), many),
+        caption: caption(shown, all.len(), !entries.is_empty(), many),
         svg: picture(ID, TITLE, top + 20.0, &content),
         description,
         legend: if entries.is_empty() { String::new() } else { legend(ID, &entries) },
@@ -94,13 +94,16 @@ pub fn figure(document: &Document) -> Option<Figure> {
     })
 }
 
-fn caption(cells: usize, waits: bool, many: bool) -> String {
+fn caption(shown: &[(&Group, TimeSeries)], cells: usize, waits: bool, many: bool) -> String {
     let mut text = "Committed transactions and conflicts per second, from the start of the \
                     measured part to its end: bold the median round by its rate, thin other \
                     rounds."
         .to_owned();
     if waits {
         text += " Below, of the same round: the clients' sessions on the server by what they did, sampled.";
+    }
+    if shown.iter().any(|(_, time_series)| time_series.faults().next().is_some()) {
+        text += " Dashed upright: what happened to the server; the band lasts until it was back.";
     }
     if cells > MOST {
         let data = if many { "the data have these" } else { "the data have all" };
@@ -172,6 +175,7 @@ fn plots(
         }
         @if let Some(plot) = &rates { (drawn_rates(time_series, common, heights, plot)) }
         @if let Some(plot) = &waits { (drawn_waits(time_series, common, heights, plot)) }
+        @if let Some(plot) = &rates { (faults(time_series, common, plot.top, y)) }
         (labels_below(&along, &ticks, y))
         (slices(time_series, common, first, y))
     };
@@ -224,6 +228,24 @@ fn drawn_waits(time_series: &TimeSeries, common: &Common, heights: &Heights, plo
         @for (kind, area) in &areas {
             @let id = format!("c{:.0}-{kind}", plot.top);
             (hatched(ID, *kind, &id, &format!("{area}Z"), plot.top))
+        }
+    }
+}
+
+/// What happened to the server: a line with its name where it happened, and the time until the server was
+/// back as a band.
+fn faults(time_series: &TimeSeries, common: &Common, top: f64, bottom: f64) -> Markup {
+    let along = common.along();
+    let happened = time_series.faults().filter_map(|fault| {
+        let at = fault.at_s?;
+        let back = fault.back_s.map_or(time_series.seconds, |back| (at + back).min(time_series.seconds));
+        Some((fault, along.at(at), along.at(back)))
+    });
+    html! {
+        @for (fault, from, to) in happened {
+            rect class="band" x=(u(from)) y=(u(top)) width=(u(to - from)) height=(u(bottom - top)) {}
+            line class="limit" x1=(u(from)) x2=(u(from)) y1=(u(top)) y2=(u(bottom)) {}
+            (text("note halo", (from + 4.0, top + 12.0), &fault.fault, WIDTH))
         }
     }
 }
@@ -289,6 +311,11 @@ fn sentence(time_series: &TimeSeries) -> String {
             short(high),
             short(conflicts)
         );
+    }
+    for fault in time_series.faults() {
+        if let Some(at) = fault.at_s {
+            let _ = write!(text, ", {} at {} s", fault.fault, short(at));
+        }
     }
     text
 }

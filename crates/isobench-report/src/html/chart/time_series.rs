@@ -4,7 +4,7 @@
 
 use super::subject::Subject;
 use super::wait_kinds;
-use crate::document::{Round, Series, ServerSide};
+use crate::document::{FaultEvent, Round, Series, ServerSide};
 
 /// The most points of a line.
 const POINTS: usize = 100;
@@ -68,6 +68,11 @@ impl<'a> TimeSeries<'a> {
             samples.iter().map(|sample| sample.at).chain(bins.iter().map(|bin| bin.at)).fold(0.0, f64::max);
         let seconds = if round.seconds.is_finite() { round.seconds.max(last) } else { last };
         Some(TimeSeries { subject, round, seconds, bins, others: others.collect(), stacked, samples })
+    }
+
+    /// What happened to the server in that round.
+    pub fn faults(&self) -> impl Iterator<Item = &'a FaultEvent> {
+        self.round.faults.iter().flat_map(|round| &round.faults)
     }
 }
 
