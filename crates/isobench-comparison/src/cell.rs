@@ -285,7 +285,8 @@ impl<'a> CellMeasurer<'a> {
         let (design, work) = (self.design, &self.design.works[cell.work]);
         let mut workload = work.workload(design.seed(), &site.database)?;
         let spec = design.spec(cell);
-        let attested = if design.faults_of(cell).is_empty() {
+        // Cells without a fault, beside others, do the same.
+        let attested = if !design.has_faults() {
             None
         } else {
             leave_rows(&mut workload, &spec.retry, &site.database)?;
@@ -337,6 +338,7 @@ impl<'a> CellMeasurer<'a> {
             history: entrant.history.clone(),
             faults: self.faults(entrant),
             readers: design.plan.readers() as usize,
+            background: entrant.cell.background,
             observer: self.observer(&entrant.cell).map(|observer| (observer, Part(place))),
             control: self.control,
         })
@@ -345,9 +347,12 @@ impl<'a> CellMeasurer<'a> {
     /// What happens to the server of a cell during its measurement.
     fn faults<'m>(&'m self, entrant: &'m Entrant) -> Option<Faults<'m>> {
         let (attested, target) = (entrant.attested.as_ref()?, self.target(&entrant.cell));
-        let victim = target.victim()?;
-        target.spend();
-        Some(Faults { planned: self.design.faults_of(&entrant.cell), victim, attested })
+        let planned = self.design.faults_of(&entrant.cell);
+        if !planned.is_empty() {
+            target.spend();
+        }
+        let victim = target.victim(self.design.plan.fault_command.clone());
+        Some(Faults { planned, victim, attested })
     }
 
     /// The job of a measurement's clients, which records what they do.

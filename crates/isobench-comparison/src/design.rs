@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use isobench_database::{Database, InitOptions};
 use isobench_isolation::Level;
-use isobench_plan::{FAULT, Plan, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY, Setting, Vary};
+use isobench_plan::{
+    BACKGROUND, Background, FAULT, Plan, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY, Setting, Vary,
+};
 use isobench_report as report;
 use isobench_runner::{
     Backoff, OnError, OnLost, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition,
@@ -116,6 +118,8 @@ pub struct CellPlan {
     pub session: usize,
     /// What happens to the server, an index into [`Design::faults`].
     pub faults: usize,
+    /// What goes on beside the clients.
+    pub background: Background,
 }
 
 impl CellPlan {
@@ -206,11 +210,20 @@ impl Design {
             StopCondition::Transactions(_) => None,
         };
         let faults = faults::fault_plans(&plan, time)?;
+        faults::command(&plan)?;
+        check_background(&plan)?;
         let reconnect = faults::reconnect(&plan)?;
         if !plan.faults().is_empty() && tables.unlogged {
             return Err(wrong(
                 "fault",
                 "a crash empties unlogged tables, so nothing could be said of them; leave out --unlogged-tables",
+            ));
+        }
+        if !plan.faults().is_empty() && plan.schema.is_some() {
+            return Err(wrong(
+                "fault",
+                "every transaction leaves a row in a table of isobench's, which isn't made in a schema of yours; leave out \
+                 --schema",
             ));
         }
         if !plan.faults().is_empty() && plan.sweeps() {
@@ -353,6 +366,10 @@ impl Design {
     /// # Errors
     /// The user asked for one of them, or none is left.
     pub fn fit(&mut self, database: &Database) -> Outcome<Vec<String>> {
+        let own_durability = database.product.abilities.synchronous_commit.missing(database);
+        if let Some(why) = own_durability.filter(|_| self.has_faults()) {
+            return Err(wrong("fault", format!("{}: {why}", database.product.name)));
+        }
         let mut left_out = Vec::new();
         let refused = |work: &Work| work.refusal(database);
         for refusal in self.works.iter().filter_map(refused) {
@@ -411,6 +428,9 @@ impl Design {
         let settings = settings.iter().chain(of_sessions);
         varied.extend(settings.map(|(name, value)| (format!("{SETTING}{name}"), value.clone())));
         varied.extend(standby.map(|mode| (STANDBY.to_owned(), mode.to_string())));
+        if self.plan.background() != [Background::None] {
+            varied.insert(BACKGROUND.to_owned(), cell.background.to_string());
+        }
         if self.faults.len() > 1 || !self.faults_of(cell).is_empty() {
             varied.insert(FAULT.to_owned(), fault_name(self.faults_of(cell)));
         }
@@ -420,6 +440,16 @@ impl Design {
     /// What happens to the server of a cell.
     pub fn faults_of(&self, cell: &CellPlan) -> &FaultPlan {
         &self.faults[cell.faults]
+    }
+
+    /// True if something goes on beside the clients of any cell.
+    pub fn has_background(&self) -> bool {
+        self.plan.background().iter().any(|one| *one != Background::None)
+    }
+
+    /// True if clients reach the embedded servers by relays.
+    pub fn is_relayed(&self) -> bool {
+        faults::are_on_the_way(&self.plan)
     }
 
     /// True if something happens to the server in any cell.
@@ -447,7 +477,10 @@ impl Design {
         let places = sessions.flat_map(|(server, session)| {
             (0..self.faults.len()).map(move |faults| (server, session, faults))
         });
-        for (server, session, faults) in places {
+        let places = places.flat_map(|(server, session, faults)| {
+            self.plan.background().iter().map(move |background| (server, session, faults, *background))
+        });
+        for (server, session, faults, background) in places {
             for (work, clients) in self.pairs() {
                 for &backoff in &self.backoff {
                     for &rate in &rates {
@@ -461,6 +494,7 @@ impl Design {
                             server,
                             session,
                             faults,
+                            background,
                         };
                         cells.extend(self.rows().map(cell));
                     }
@@ -513,7 +547,7 @@ impl Design {
             protocol: self.protocol,
             on_error: if self.plan.continues() { OnError::Continue } else { OnError::Abort },
             on_lost: self.reconnect.map_or(OnLost::End, OnLost::Reconnect),
-            keeps_attempts: !self.faults_of(cell).is_empty(),
+            keeps_attempts: self.has_faults(),
             seed: self.seed(),
             connect_each: self.plan.connects(),
             event_loop: event_loop(self.plan.event_loop()),
@@ -754,6 +788,22 @@ fn slice(plan: &Plan) -> Outcome<Duration> {
         0.0 => Ok(Duration::ZERO),
         given => seconds("slice", given, 0.01),
     }
+}
+
+/// # Errors
+/// What goes on beside the clients is there twice, or wouldn't survive what else the plan wants.
+fn check_background(plan: &Plan) -> Outcome {
+    not_empty("background", plan.background())?;
+    distinct("background", plan.background())?;
+    let beside = plan.background().iter().any(|one| *one != Background::None);
+    let why = if !plan.faults().is_empty() {
+        "what happens to the server (--fault) would end it"
+    } else if plan.sweeps() {
+        "a search for the highest rate (--sweep) needs a server that does nothing else"
+    } else {
+        return Ok(());
+    };
+    if beside { Err(wrong("background", why)) } else { Ok(()) }
 }
 
 fn check_sweep(plan: &Plan, stop: StopCondition) -> Outcome {

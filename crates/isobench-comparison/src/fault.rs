@@ -3,6 +3,8 @@
 //! Not here: which faults there are (`isobench_plan`), and what became of the attempts
 //! (`settlement.rs`).
 
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::sleep;
@@ -22,12 +24,18 @@ const UNNOTICED: Duration = Duration::from_secs(1);
 /// The pause between two looks at a server that recovers by itself.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The embedded server with its standbys, to which faults happen.
+/// What is shown of a program's output, in bytes.
+const SHOWN: usize = 500;
+
+/// The server to which faults happen.
 #[derive(Debug, Clone)]
 pub struct Victim {
-    server: Arc<Server>,
+    /// The embedded one; `None`: a named one, to which only the user's program does something.
+    server: Option<Arc<Server>>,
     /// How to connect to each node: the server itself, then its standbys.
     nodes: Vec<ConnectOptions>,
+    /// The user's program.
+    command: Option<String>,
 }
 
 /// A fault that has happened, or was to happen.
@@ -44,21 +52,25 @@ pub struct Struck {
     pub problem: Option<String>,
 }
 
-/// What commits have to survive if this happens.
-pub fn outage(kind: FaultKind) -> Outage {
-    match kind {
+/// What commits have to survive if this happens; `None` if nobody knows.
+pub fn outage(kind: FaultKind) -> Option<Outage> {
+    Some(match kind {
         // A killed backend makes the server forget its memory, as in a crash.
         FaultKind::Crash | FaultKind::StopImmediate | FaultKind::Backend => Outage::Crash,
         FaultKind::StopFast => Outage::Shutdown,
         FaultKind::Promote => Outage::Failover,
-        FaultKind::Freeze(_) => Outage::Pause,
-    }
+        FaultKind::Freeze(_)
+        | FaultKind::Partition(_)
+        | FaultKind::PartitionStandby(_)
+        | FaultKind::Disconnect => Outage::Pause,
+        FaultKind::Command => return None,
+    })
 }
 
 impl Victim {
-    /// A server, and how to connect to it and to each of its standbys.
-    pub fn new(server: Arc<Server>, nodes: Vec<ConnectOptions>) -> Victim {
-        Victim { server, nodes }
+    /// A server, how to connect to it and to each of its standbys, and the user's program.
+    pub fn new(server: Option<Arc<Server>>, nodes: Vec<ConnectOptions>, command: Option<String>) -> Victim {
+        Victim { server, nodes, command }
     }
 
     /// Lets the faults happen, in the order of their times since `began`. Faults whose time hasn't come
@@ -83,7 +95,17 @@ impl Victim {
     /// Lets one fault happen, and waits until it is over. `node` is the primary, which a promotion
     /// changes.
     fn happen(&self, kind: FaultKind, node: &mut usize, over: &Receiver<()>) -> Result<(), String> {
-        let (server, primary) = (&self.server, *node);
+        if kind == FaultKind::Command {
+            return run(self.command.as_deref().unwrap_or_default(), over);
+        }
+        let Some(server) = &self.server else {
+            return Err("nothing but --fault-command happens to a named server".to_owned());
+        };
+        let primary = *node;
+        // What passes by itself ends with the run, as the clients can't finish before.
+        let wait = |seconds: f64| {
+            let _ = over.recv_timeout(Duration::from_secs_f64(seconds));
+        };
         let again = || server.start_again(primary);
         let done = match kind {
             FaultKind::Crash => server.kill(primary).and_then(|()| again()),
@@ -91,12 +113,30 @@ impl Victim {
             FaultKind::StopImmediate => server.shut_down(primary, Shutdown::Immediate).and_then(|()| again()),
             FaultKind::Freeze(seconds) => {
                 server.freeze(primary);
-                // The clients can't finish before it goes on, so the end of the run ends it, too.
-                let _ = over.recv_timeout(Duration::from_secs_f64(seconds));
+                wait(seconds);
                 server.thaw(primary);
                 Ok(())
             }
-            FaultKind::Backend => return self.kill_backend(primary),
+            FaultKind::Partition(seconds) => {
+                server.hold_up();
+                wait(seconds);
+                server.let_pass();
+                Ok(())
+            }
+            FaultKind::PartitionStandby(seconds) => {
+                if !server.hold_up_standbys() {
+                    return Err("no standby received anything that could be held up".to_owned());
+                }
+                wait(seconds);
+                server.let_standbys_receive();
+                Ok(())
+            }
+            FaultKind::Disconnect => {
+                server.cut();
+                Ok(())
+            }
+            FaultKind::Command => Ok(()),
+            FaultKind::Backend => return self.kill_backend(server, primary),
             FaultKind::Promote => {
                 server.kill(primary).map_err(|error| error.to_string())?;
                 *node = self.promote()?;
@@ -106,8 +146,8 @@ impl Victim {
         done.map_err(|error| error.to_string())
     }
 
-    fn kill_backend(&self, node: usize) -> Result<(), String> {
-        if !self.server.kill_backend(node) {
+    fn kill_backend(&self, server: &Server, node: usize) -> Result<(), String> {
+        if !server.kill_backend(node) {
             return Err("no client was connected whose process could be killed".to_owned());
         }
         let began = Instant::now();
@@ -150,6 +190,55 @@ impl Victim {
             Ok(answer) if answer.as_deref() == Some("t") => Ok(node),
             Ok(_) => Err(format!("the standby wasn't promoted within {seconds} s")),
             Err(error) => Err(format!("the standby wasn't promoted: {error}")),
+        }
+    }
+}
+
+/// Runs a program of the user's, and waits until it has ended. One that is still busy a minute after the
+/// clients have finished is killed.
+fn run(program: &str, over: &Receiver<()>) -> Result<(), String> {
+    let failed = |why: &dyn std::fmt::Display| format!("--fault-command {program}: {why}");
+    let mut child = Command::new(program)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(&error))?;
+    // It isn't to wait for somebody who reads what it says.
+    let said = child.stderr.take().map(|mut errors| {
+        std::thread::spawn(move || {
+            let mut said = Vec::new();
+            let _ = errors.read_to_end(&mut said);
+            said
+        })
+    });
+    let status = ended(&mut child, over).map_err(|why| failed(&why))?;
+    if status.success() {
+        return Ok(());
+    }
+    let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
+    let last = String::from_utf8_lossy(&said[said.len().saturating_sub(SHOWN)..]).trim().to_owned();
+    let last = if last.is_empty() { String::new() } else { format!(": {last}") };
+    Err(failed(&format!("{status}{last}")))
+}
+
+fn ended(child: &mut Child, over: &Receiver<()>) -> Result<ExitStatus, String> {
+    let mut finished: Option<Instant> = None;
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            return Ok(status);
+        }
+        if over.recv_timeout(PAUSE) == Err(RecvTimeoutError::Disconnected) {
+            let since = *finished.get_or_insert_with(Instant::now);
+            if since.elapsed() > RECOVERY {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!(
+                    "it was still busy {} s after the clients had finished",
+                    RECOVERY.as_secs()
+                ));
+            }
+            sleep(PAUSE);
         }
     }
 }

@@ -23,6 +23,7 @@
 //! | `server_side`, `evidence` | the server's side of a round, and contradictions to its level |
 //! | `invariants`, `conditions`, `judgement` | what tables, the user's conditions and history prove |
 
+mod background;
 mod block;
 mod cell;
 mod comparison;

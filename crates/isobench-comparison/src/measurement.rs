@@ -15,10 +15,11 @@ use isobench_isolation::{EffectiveLevel, Guarantee, Level};
 use isobench_observer::{Observer, Part};
 use isobench_pgbench::load::{LoadError, Loaded, load};
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
-use isobench_plan::Fault;
-use isobench_report::{FaultRound, Round, StandbyLag};
+use isobench_plan::{self as plan, Fault};
+use isobench_report::{BackgroundWork, FaultRound, Round, StandbyLag};
 use isobench_runner::{ClientEvent, Control, Fleet, Job, NoThreads, RunOutcome, StopCondition, Watch};
 
+use crate::background::Background;
 use crate::conditions::Conditions;
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
@@ -69,6 +70,8 @@ pub struct Measurement<'a> {
     pub faults: Option<Faults<'a>>,
     /// Watches the server, and this measurement's number among those that take turns.
     pub observer: Option<(&'a Observer, Part)>,
+    /// What another session does meanwhile.
+    pub background: plan::Background,
     /// The last clients, so many, whose sessions are on the standby.
     pub readers: usize,
     /// Requests to stop.
@@ -188,6 +191,9 @@ impl Measurement<'_> {
             judging.follow(recording, promised, self.sources, self.fresh_tables);
         }
         let mut own = OwnWork::new(job, transactions, self.readers);
+        if self.background != plan::Background::None {
+            own.beside();
+        }
         let report = |event: ClientEvent| messages.take(&event, job);
         let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
         if let Some(faults) = &self.faults {
@@ -209,6 +215,7 @@ impl Measurement<'_> {
             run: None,
             struck: Vec::new(),
             lag: None,
+            background: None,
             cpu: 0.0,
             logged: Ok(()),
         })
@@ -302,6 +309,8 @@ pub struct Started<'m> {
     struck: Vec<Struck>,
     /// How far the standby was behind, if clients read there.
     lag: Option<StandbyLag>,
+    /// What another session did meanwhile.
+    background: Option<BackgroundWork>,
     /// CPU time of this process in these parts, seconds.
     cpu: f64,
     logged: Result<(), LogError>,
@@ -319,6 +328,8 @@ impl Started<'_> {
         let before = self.run.as_ref().map_or(Duration::ZERO, |run| run.elapsed);
         let counted = self.run.as_ref().map(RunOutcome::progress).unwrap_or_default();
         let show = &mut |elapsed, progress| (watch.show)(before + elapsed, counted + progress);
+        let level = self.measurement.level.unwrap_or(Level::RepeatableRead);
+        let background = Background::open(self.measurement.background, level, self.measurement.site)?;
         self.measurement.observe(Observer::begin);
         control.patience().set_limited(true);
         let cpu = cpu_seconds();
@@ -332,7 +343,14 @@ impl Started<'_> {
                 self.lag = lag;
                 loaded
             }
-            None => work(),
+            None => match background {
+                None => work(),
+                Some(background) => {
+                    let (loaded, done) = background.beside(work);
+                    self.background = Some(done);
+                    loaded
+                }
+            },
             Some(faults) => {
                 let began = Instant::now();
                 let (loaded, struck) = beside(|over| faults.victim.strike(faults.planned, began, over), work);
@@ -416,6 +434,11 @@ impl Started<'_> {
         let lost = faults.as_ref().map_or(0, |faults: &FaultRound| faults.settlement.lost);
         round.faults = faults;
         round.standby_lag = self.lag;
+        if let Some(problem) = self.background.as_ref().and_then(|done| done.problem.as_ref()) {
+            round.complete = false;
+            round.errors.insert(0, format!("--background {problem}"));
+        }
+        round.background = self.background;
         round.levels_named.clone_from(&run.levels);
         if let Some(warmup) = warmup {
             round.complete &= warmup.complete;

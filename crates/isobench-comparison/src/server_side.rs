@@ -80,6 +80,11 @@ impl OwnWork {
         }
     }
 
+    /// Another session works beside the clients, whose transactions the server counts, too.
+    pub fn beside(&mut self) {
+        self.incomparable = Some("another session works beside the clients (--background)");
+    }
+
     /// Adds sessions besides the clients', and their transactions.
     pub fn admin(&mut self, sessions: u64, transactions: u64) {
         self.counts.sessions += sessions;

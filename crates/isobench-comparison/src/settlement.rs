@@ -97,12 +97,13 @@ impl Attested {
         }
         connection.close();
         let synchronous = !names.trim().is_empty();
-        let standbys = if synchronous { ", synchronous standbys" } else { "" };
+        let standbys =
+            if synchronous { "with a synchronous standby" } else { "without a synchronous standby" };
         Ok(Attested {
             connector: site.connector().clone(),
             table,
             commit: SynchronousCommit::of(&commit).filter(|_| !own_commit),
-            settings: format!("synchronous_commit={commit}{standbys}"),
+            settings: format!("synchronous_commit={commit} {standbys}"),
             synchronous,
         })
     }
@@ -125,9 +126,18 @@ impl Attested {
         let mut attempts: Attempts = run.ended.iter().map(|ended| (ended.id, (ended.end, 0))).collect();
         let happened: Vec<Fault> =
             struck.iter().filter(|struck| struck.at.is_some()).map(|struck| struck.fault).collect();
-        let promised = self
-            .commit
-            .map(|commit| happened.iter().all(|fault| commit.survives(outage(fault.kind), self.synchronous)));
+        let survives = |commit: SynchronousCommit, fault: &Fault| {
+            outage(fault.kind).map(|outage| commit.survives(outage, self.synchronous))
+        };
+        // What a fault may lose is lost, whatever another one is.
+        let promised = self.commit.and_then(|commit| {
+            let each: Vec<Option<bool>> = happened.iter().map(|fault| survives(commit, fault)).collect();
+            if each.contains(&Some(false)) {
+                Some(false)
+            } else {
+                each.into_iter().collect::<Option<Vec<_>>>().map(|_| true)
+            }
+        });
         let mut settlement =
             report::Settlement { promised, settings: self.settings.clone(), ..report::Settlement::default() };
         match self.read(&mut attempts) {
@@ -150,9 +160,13 @@ impl Attested {
         }
         let doubt = match (settlement.strangers, settlement.lost, promised) {
             (0, 1.., None) => Some(format!(
-                "{} acknowledged commits are lost, but a script sets synchronous_commit by itself, so what is promised \
-                 isn't known",
-                settlement.lost
+                "{} acknowledged commits are lost, but {}, so what is promised isn't known",
+                settlement.lost,
+                if self.commit.is_none() {
+                    "a script sets synchronous_commit by itself"
+                } else {
+                    "only --fault-command knows what happened"
+                }
             )),
             (0, ..) => None,
             (strangers, ..) => Some(format!("{strangers} rows are of no attempt of this run")),

@@ -53,7 +53,22 @@ impl Target {
     /// # Errors
     /// The server is missing, or refuses.
     pub fn connect(options: ConnectOptions, say: &dyn Fn(&str)) -> Outcome<Target> {
-        Target::new(None, options, Vec::new(), say)
+        let mut connection = Connection::open(&options).map_err(Failure::setup)?;
+        let (options, host) = settled(options, &connection, say);
+        Target::new(None, options, host, Vec::new(), &mut connection)
+    }
+
+    /// The same for a server that may fail over to another one of those that the options name: sessions
+    /// are opened at the one that accepts writes.
+    ///
+    /// # Errors
+    /// As [`Target::connect`].
+    pub fn follow(mut options: ConnectOptions) -> Outcome<Target> {
+        if options.hosts.len() > 1 && options.target_session_attrs == TargetSessionAttrs::Any {
+            options.target_session_attrs = TargetSessionAttrs::ReadWrite;
+        }
+        let mut connection = Connection::open(&options).map_err(Failure::setup)?;
+        Target::new(None, options, None, Vec::new(), &mut connection)
     }
 
     /// Starts an embedded server. `say` receives notes for the user.
@@ -69,27 +84,31 @@ impl Target {
             if embedded.settings.is_empty() { "default settings" } else { "settings as given" },
             setting_of(embedded, "fsync").unwrap_or("on"),
         ));
-        let mut options = embedded_options(&server, server.socket_dir());
+        let mut options = embedded_options(&server, &server.client_socket_dir(0));
         options.patience = patience.clone();
         start_standbys(&server, &options)?;
         for number in 1..=server.standbys() {
-            options.hosts.extend(embedded_options(&server, &server.standby_socket_dir(number)).hosts);
+            options.hosts.extend(embedded_options(&server, &server.client_socket_dir(number)).hosts);
             // Whichever of them is the primary.
             options.target_session_attrs = TargetSessionAttrs::ReadWrite;
         }
-        Target::new(Some(server), options, embedded.settings.clone(), say)
+        let mut connection = Connection::open(&options).map_err(Failure::setup)?;
+        // Sessions follow its primary.
+        Target::new(Some(server), options, None, embedded.settings.clone(), &mut connection)
     }
 
-    /// The embedded server as one to which faults may happen; `None` for a named one.
-    pub(crate) fn victim(&self) -> Option<Victim> {
-        let server = self.embedded.as_ref()?;
+    /// The server as one to which faults may happen, of which `command` is a program of the user's.
+    pub(crate) fn victim(&self, command: Option<String>) -> Victim {
+        let Some(server) = &self.embedded else {
+            return Victim::new(None, vec![self.options.clone()], command);
+        };
         let node = |socket: &Path| ConnectOptions {
             patience: self.options.patience.clone(),
             ..embedded_options(server, socket)
         };
         let standbys = (1..=server.standbys()).map(|number| node(&server.standby_socket_dir(number)));
         let nodes = std::iter::once(node(server.socket_dir())).chain(standbys).collect();
-        Some(Victim::new(Arc::clone(server), nodes))
+        Victim::new(Some(Arc::clone(server)), nodes, command)
     }
 
     /// Something is about to happen to the embedded server.
@@ -114,18 +133,12 @@ impl Target {
     fn new(
         embedded: Option<Server>,
         options: ConnectOptions,
+        host: Option<String>,
         server_settings: Vec<(String, String)>,
-        say: &dyn Fn(&str),
+        connection: &mut Connection,
     ) -> Outcome<Target> {
-        let mut connection = Connection::open(&options).map_err(Failure::setup)?;
-        let database = detect(&mut connection).map_err(Failure::setup)?;
-        let standby = is_standby(&mut connection, &database).map_err(Failure::setup)?;
-        // Sessions on an embedded server follow its primary.
-        let (options, host) = match embedded {
-            Some(_) => (options, None),
-            None => settled(options, &connection, say),
-        };
-        connection.close();
+        let database = detect(connection).map_err(Failure::setup)?;
+        let standby = is_standby(connection, &database).map_err(Failure::setup)?;
         Ok(Target {
             namespace: None,
             options,
@@ -219,7 +232,7 @@ impl Target {
     pub fn site(&self) -> Site {
         let standby = self.embedded.as_ref().filter(|server| server.standbys() > 0).map(|server| {
             // The last one, for which no commit waits if there are several.
-            let options = embedded_options(server, &server.standby_socket_dir(server.standbys()));
+            let options = embedded_options(server, &server.client_socket_dir(server.standbys()));
             Connector::direct(ConnectOptions { patience: self.options.patience.clone(), ..options })
         });
         Site::new(self.database.clone(), self.connector(), self.is_embedded()).with_standby(standby)

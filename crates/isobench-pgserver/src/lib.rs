@@ -51,6 +51,7 @@ mod options;
 mod pidfile;
 mod postmaster;
 mod process;
+mod relay;
 mod resolver;
 mod server;
 mod settings;

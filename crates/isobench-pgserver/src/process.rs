@@ -70,10 +70,24 @@ pub(crate) fn kill_backend(data: &Path) -> bool {
     first.inspect(|(_, process)| process.signal(Signal::KILL)).is_some()
 }
 
+/// Sends a signal to the process by which a standby that works in `data` receives the log. False if there
+/// is none.
+pub(crate) fn signal_receiver(data: &Path, signal: Signal) -> bool {
+    let receives =
+        |process: &ServerProcess| title(process.pid).is_some_and(|title| title.contains("walreceiver"));
+    let receiver = working_in(data).into_iter().find(receives);
+    receiver.inspect(|process| process.signal(signal)).is_some()
+}
+
+/// A process's title (PostgreSQL manual, "Standard Unix Tools").
+fn title(pid: Pid) -> Option<String> {
+    let title = fs::read(format!("/proc/{}/cmdline", pid.as_raw_pid())).ok()?;
+    Some(String::from_utf8_lossy(&title).into_owned())
+}
+
 /// Whether the client that a process serves is idle, by the process's title; `None` if it serves none.
 fn serves_idle_client(pid: Pid) -> Option<bool> {
-    let title = fs::read(format!("/proc/{}/cmdline", pid.as_raw_pid())).ok()?;
-    idle_client(&String::from_utf8_lossy(&title))
+    idle_client(&title(pid)?)
 }
 
 /// The same from the title: "postgres: USER DATABASE HOST ACTIVITY", where the host is "[local]" or an

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::process::Signal;
+
 use crate::account::Account;
 use crate::binaries::{self, Binaries};
 use crate::cache::Cache;
 use crate::folder::{MOST_STANDBYS, RunFolder};
 use crate::postmaster::{Postmaster, ServerFiles};
+use crate::relay::Relay;
 use crate::settings::ServerSettings;
-use crate::{ServerError, ServerOptions, access, log, sweep, template};
+use crate::{ServerError, ServerOptions, access, log, process, sweep, template};
 
 /// A running temporary PostgreSQL; dropping it stops it immediately and removes its folder.
 ///
@@ -21,6 +24,8 @@ use crate::{ServerError, ServerOptions, access, log, sweep, template};
 pub struct Server {
     // Dropped in this order: first the processes end, then their folder is removed.
     nodes: Mutex<Vec<Postmaster>>,
+    /// Between the clients and each node, if there are any.
+    relays: Vec<Relay>,
     folder: RunFolder,
     files: ServerFiles,
     data: PathBuf,
@@ -30,6 +35,9 @@ pub struct Server {
     cache: Cache,
     tcp: Option<Tcp>,
 }
+
+/// The prefix of the folder of a node's relay, before its number.
+const RELAY: &str = "relay-";
 
 /// How a server is asked to stop (PostgreSQL manual, "Shutting Down the Server").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +83,14 @@ impl Server {
         template::make_data(&binaries, &files, &cache, note)?;
         let tcp = open_tcp(&files, &mut settings)?;
         let standbys = options.standbys.min(MOST_STANDBYS);
+        let relay = |node: usize| {
+            let server = if node == 0 { files.data() } else { files.standby(node).data() };
+            Relay::open(&folder.path().join(format!("{RELAY}{node}")), &server, settings.port())
+        };
+        let relays = (0..=standbys).filter(|_| options.relayed).map(relay).collect::<Result<_, _>>()?;
         let server = Self {
             nodes: Mutex::default(),
+            relays,
             data: files.data(),
             folder,
             files,
@@ -130,6 +144,48 @@ impl Server {
     /// The folder of a standby's Unix socket, by its number from 1.
     pub fn standby_socket_dir(&self, number: usize) -> PathBuf {
         self.files.standby(number).data()
+    }
+
+    /// The folder of the Unix socket by which clients reach a node: its own, or its relay's.
+    pub fn client_socket_dir(&self, node: usize) -> PathBuf {
+        match self.relays.get(node) {
+            Some(relay) => relay.folder().to_owned(),
+            None if node == 0 => self.data.clone(),
+            None => self.standby_socket_dir(node),
+        }
+    }
+
+    /// Lets nothing pass between clients and servers until [`Server::let_pass`]; nothing is lost. Does
+    /// nothing without [`ServerOptions::relayed`].
+    pub fn hold_up(&self) {
+        self.relays.iter().for_each(Relay::hold);
+    }
+
+    /// Lets everything pass again.
+    pub fn let_pass(&self) {
+        self.relays.iter().for_each(Relay::go_on);
+    }
+
+    /// Cuts all connections between clients and servers, which can be opened again. Does nothing without
+    /// [`ServerOptions::relayed`].
+    pub fn cut(&self) {
+        self.relays.iter().for_each(Relay::cut);
+    }
+
+    /// Stops the processes by which standbys receive the log (SIGSTOP), until
+    /// [`Server::let_standbys_receive`]. False if there is none.
+    pub fn hold_up_standbys(&self) -> bool {
+        self.signal_receivers(Signal::STOP)
+    }
+
+    /// Lets the standbys receive the log again.
+    pub fn let_standbys_receive(&self) {
+        self.signal_receivers(Signal::CONT);
+    }
+
+    fn signal_receivers(&self, signal: Signal) -> bool {
+        let standbys = (1..=self.standbys).map(|number| self.standby_socket_dir(number));
+        standbys.map(|data| process::signal_receiver(&data, signal)).fold(false, |any, one| any | one)
     }
 
     /// Kills all processes of a node (SIGKILL): the server itself is 0, its standbys have their number.

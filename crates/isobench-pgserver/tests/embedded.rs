@@ -64,6 +64,7 @@ fn child_options() -> ServerOptions {
     let settings = settings.split_terminator(';').filter_map(|setting| setting.split_once('='));
     ServerOptions {
         standbys: variable(STANDBYS).map_or(0, |number| number.parse().expect("a number")),
+        relayed: false,
         bin: variable(BIN).map(PathBuf::from),
         version: variable(VERSION).map(|version| version.parse().expect("a version")),
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),

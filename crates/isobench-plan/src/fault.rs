@@ -24,9 +24,17 @@ pub enum FaultKind {
     Promote,
     /// All its processes stand still for these seconds.
     Freeze(f64),
+    /// Nothing passes between it and the clients for these seconds; nothing is lost on the way.
+    Partition(f64),
+    /// Nothing passes between it and its standbys for these seconds.
+    PartitionStandby(f64),
+    /// The connections of all clients are cut.
+    Disconnect,
     /// The process that serves one of the clients is killed, upon which the server ends all sessions
     /// and recovers by itself.
     Backend,
+    /// A program of the user's is run.
+    Command,
 }
 
 /// Something that happens to the server at a certain time.
@@ -63,8 +71,9 @@ pub enum StandbyMode {
 }
 
 /// The forms of a fault, for messages.
-const FORMS: &str = "crash@S, stop:fast@S, stop:immediate@S, promote@S, freeze:SECONDS@S, \
-    backend@S (S: seconds from the start of the measured part)";
+const FORMS: &str = "crash@S, stop:fast@S, stop:immediate@S, promote@S, backend@S, freeze:SECONDS@S, \
+    partition:SECONDS@S, partition-standby:SECONDS@S, disconnect@S, command@S (S: seconds from the start of the \
+    measured part)";
 
 /// The word for no fault.
 const NONE: &str = "none";
@@ -78,16 +87,32 @@ impl FaultKind {
             FaultKind::StopImmediate => "stop:immediate",
             FaultKind::Promote => "promote",
             FaultKind::Freeze(_) => "freeze",
+            FaultKind::Partition(_) => "partition",
+            FaultKind::PartitionStandby(_) => "partition-standby",
+            FaultKind::Disconnect => "disconnect",
             FaultKind::Backend => "backend",
+            FaultKind::Command => "command",
         }
     }
 
     /// How long it lasts, in seconds, if it passes by itself.
     pub fn lasts(self) -> Option<f64> {
         match self {
-            FaultKind::Freeze(seconds) => Some(seconds),
+            FaultKind::Freeze(seconds)
+            | FaultKind::Partition(seconds)
+            | FaultKind::PartitionStandby(seconds) => Some(seconds),
             _ => None,
         }
+    }
+
+    /// True if it needs a standby.
+    pub fn needs_standby(self) -> bool {
+        matches!(self, FaultKind::Promote | FaultKind::PartitionStandby(_))
+    }
+
+    /// True if it acts on the way between clients and server.
+    pub fn is_on_the_way(self) -> bool {
+        matches!(self, FaultKind::Partition(_) | FaultKind::Disconnect)
     }
 }
 
@@ -105,8 +130,12 @@ impl FromStr for Fault {
             "stop:immediate" => FaultKind::StopImmediate,
             "promote" => FaultKind::Promote,
             "backend" => FaultKind::Backend,
+            "disconnect" => FaultKind::Disconnect,
+            "command" => FaultKind::Command,
             kind => match kind.split_once(':') {
                 Some(("freeze", time)) => FaultKind::Freeze(long(time)?),
+                Some(("partition", time)) => FaultKind::Partition(long(time)?),
+                Some(("partition-standby", time)) => FaultKind::PartitionStandby(long(time)?),
                 _ => return Err(wrong()),
             },
         };
@@ -186,7 +215,15 @@ mod tests {
 
     #[test]
     fn faults_are_read_and_written_as_one_text() {
-        for text in ["crash@1.5", "stop:fast@0", "none,crash@1,promote@1", "freeze:2@1", "backend@1"] {
+        for text in [
+            "crash@1.5",
+            "stop:fast@0",
+            "none,crash@1,promote@1",
+            "freeze:2@1",
+            "backend@1",
+            "partition:1@0.5,disconnect@2",
+            "partition-standby:0.5@1,command@2",
+        ] {
             assert_eq!(text.parse::<FaultFactor>().unwrap().to_string(), text);
         }
         assert_eq!(" stop@500ms , none".parse::<FaultFactor>().unwrap().to_string(), "stop:fast@0.5,none");
@@ -195,9 +232,19 @@ mod tests {
 
     #[test]
     fn other_forms_are_refused_with_those_that_there_are() {
-        for text in
-            ["", "crash", "crash@", "boom@1", "freeze@1", "freeze:0@1", "freeze:x@1", "crash@-1", "crash@1,"]
-        {
+        for text in [
+            "",
+            "crash",
+            "crash@",
+            "boom@1",
+            "freeze@1",
+            "partition@1",
+            "disconnect:1@1",
+            "freeze:0@1",
+            "freeze:x@1",
+            "crash@-1",
+            "crash@1,",
+        ] {
             let message = text.parse::<FaultFactor>().unwrap_err().to_string();
             assert!(message.contains("isn't a") || message.contains("crash@"), "{message}");
         }

@@ -10,6 +10,7 @@
 //! | `time` | times with and without a unit |
 //! | `retried` | the errors that are retried although they are no conflicts |
 //! | `values` | parameters that vary, settings, shares: values with their own syntax |
+//! | `fault`, `background` | what happens to the server, its standbys, and what goes on beside the clients |
 //! | `file` | plan files: read in one of two sizes, written |
 //! | `published` | the plans that come with isobench |
 //! | `experiment` | the published experiment that a plan repeats |
@@ -24,6 +25,7 @@
 //! assert_eq!((plan.rounds, plan.scale, plan.clients().len()), (Some(2), Some(3), 1));
 //! ```
 
+mod background;
 mod event_loop;
 mod experiment;
 mod fault;
@@ -36,6 +38,7 @@ mod retried;
 mod time;
 mod values;
 
+pub use background::Background;
 pub use event_loop::EventLoop;
 pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
 pub use fault::{Fault, FaultFactor, FaultKind, StandbyMode};
@@ -56,6 +59,9 @@ pub const SERVER_BIN: &str = "server-bin";
 
 /// The parameter under which a result shows what happened to the server.
 pub const FAULT: &str = "fault";
+
+/// The parameter under which a result shows what went on beside the clients.
+pub const BACKGROUND: &str = "background";
 
 /// The parameter under which a result shows how standbys follow.
 pub const STANDBY: &str = "standby";

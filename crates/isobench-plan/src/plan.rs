@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    EventLoop, Experiment, FaultFactor, Observe, Requirement, RetriedState, Setting, Share, StandbyMode,
-    Vary, time,
+    Background, EventLoop, Experiment, FaultFactor, Observe, Requirement, RetriedState, Setting, Share,
+    StandbyMode, Vary, time,
 };
 
 /// The headings of the options in help.
@@ -20,7 +20,7 @@ mod heading {
     pub const LENGTH: &str = "How long, how precisely";
     pub const LOAD: &str = "Load";
     pub const RETRIES: &str = "Retries";
-    pub const FAULTS: &str = "Standbys and faults (embedded server)";
+    pub const FAULTS: &str = "Standbys and faults";
     pub const REQUIRED: &str = "What must come out";
     pub const EXPERT: &str = "For experts";
 }
@@ -192,15 +192,26 @@ pub struct Plan {
     /// client
     #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::RETRIES)]
     pub continue_on_error: Option<bool>,
+    /// What another session does on the server meanwhile, as a factor: old-snapshot, long-writer,
+    /// vacuum, checkpoint, dump or none [default: none]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::LOAD)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<Vec<Background>>,
     /// What happens to the server while the clients work: crash@S, stop:fast@S, stop:immediate@S,
-    /// promote@S, freeze:SECONDS@S, backend@S or none, S seconds after the start of the
-    /// measured part; several with commas are a factor, given again they all happen. Clients reconnect,
-    /// and the data then tell which attempts were committed
+    /// promote@S, backend@S, freeze:SECONDS@S, partition:SECONDS@S, partition-standby:SECONDS@S,
+    /// disconnect@S, command@S or none, S seconds after the start of the measured part; several with
+    /// commas are a factor, given again they all happen. Clients reconnect, and the data then tell which
+    /// attempts were committed
     #[arg(long, value_name = "KIND@S,…", help_heading = heading::FAULTS)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Vec<FaultFactor>>,
+    /// Program that the fault command@S runs, without arguments and input. On a server that is named
+    /// nothing else happens
+    #[arg(long, value_name = "PROGRAM", help_heading = heading::FAULTS)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault_command: Option<String>,
     /// Number of standbys, at most 8, which follow by streaming replication [default: 0; 1 with
-    /// --standby or a fault promote]
+    /// --standby, --readers or a fault that needs one]
     #[arg(long, value_name = "NUM", help_heading = heading::FAULTS)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standbys: Option<u32>,
@@ -346,7 +357,7 @@ impl Plan {
         first_given!(self, other:
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
             time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time, backoff, max_tries,
-            retry_sqlstate, continue_on_error, fault, standbys, standby, readers, read_script, reconnect, protocol, jobs, event_loop,
+            retry_sqlstate, continue_on_error, background, fault, fault_command, standbys, standby, readers, read_script, reconnect, protocol, jobs, event_loop,
             seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
@@ -490,6 +501,11 @@ impl Plan {
     /// True if the server's own statistics are sampled.
     pub fn watches_server(&self) -> bool {
         self.no_server_side == Some(false)
+    }
+
+    /// What goes on beside the clients, a factor; nothing if the plan doesn't say.
+    pub fn background(&self) -> &[Background] {
+        self.background.as_deref().unwrap_or(&[Background::None])
     }
 
     /// What happens to the server, each a factor.

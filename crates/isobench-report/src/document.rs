@@ -27,7 +27,7 @@ use serde_json::Value;
 
 pub use cell::{Cell, CellLevel};
 pub use environment::{Client, RelationSize, Server};
-pub use fault::{Durability, FaultEvent, FaultRound, Settlement, StandbyLag};
+pub use fault::{BackgroundWork, Durability, FaultEvent, FaultRound, Settlement, StandbyLag};
 pub use flag::{Flag, FlagKind};
 pub use isobench_plan::{
     Experiment, Metric, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape,

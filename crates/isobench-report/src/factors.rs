@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_plan::{FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
+use isobench_plan::{BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
 
 use crate::document::{Cell, Document};
 use crate::numbers::{count, counted, optional, short};
@@ -182,6 +182,7 @@ impl Factor {
             Factor::Known(known) => known.meaning,
             Factor::Varied { name, .. } if name == SERVER_VERSION => "version of the server under test",
             Factor::Varied { name, .. } if name == SERVER_BIN => "folder of the server's programs",
+            Factor::Varied { name, .. } if name == BACKGROUND => "what another session does on the server",
             Factor::Varied { name, .. } if name == FAULT => {
                 "what happens to the server, and at which second of the measured part"
             }

@@ -73,15 +73,16 @@ pub use answer::{Answer, answer, answer_rules, recommended};
 pub use csv::{titles as csv_titles, to_csv};
 pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 pub use document::{
-    AnomalyCount, AnomalyFound, Cell, CellLevel, Client, ClientLoad, Conflict, CountComparison, Counter,
-    Distribution, Document, DocumentError, Durability, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION,
-    FaultEvent, FaultRound, Flag, FlagKind, Interval, IntervalSource, Invariant, Journal, Latency, LockWait,
-    LockedRelation, LocksSeen, MEASUREMENT_VERSION, Metric, Observation, ObservedRows, ObservedStatement,
-    PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow,
-    RatioToFirst, RelationSize, RequiredCell, RequirementResult, Resolution, Round, RoundError, RoundsFor,
-    Selector, Series, Server, ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState,
-    Summary, SweepResult, SweepStep, TableUse, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow,
-    WaitShare, Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, json_schema,
+    AnomalyCount, AnomalyFound, BackgroundWork, Cell, CellLevel, Client, ClientLoad, Conflict,
+    CountComparison, Counter, Distribution, Document, DocumentError, Durability, ExaminedHistory, Experiment,
+    FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind, Interval, IntervalSource, Invariant,
+    Journal, Latency, LockWait, LockedRelation, LocksSeen, MEASUREMENT_VERSION, Metric, Observation,
+    ObservedRows, ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
+    PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst, RelationSize, RequiredCell,
+    RequirementResult, Resolution, Round, RoundError, RoundsFor, Selector, Series, Server, ServerProcesses,
+    ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult, SweepStep, TableUse,
+    Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
+    WitnessTransaction, Workload, json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

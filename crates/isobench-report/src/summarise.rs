@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::thread;
 
-use isobench_plan::{FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
+use isobench_plan::{BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
 use isobench_stats::{LatencyHistogram, Ledger, RoundLatencies, mean_interval};
 
 use crate::document::{
@@ -145,7 +145,7 @@ fn first_strategy_of(document: &Document, cell: &Cell) -> Option<usize> {
 /// The settings of a cell that the plan varies, the version or programs of its server, its standbys, and
 /// what happens to it.
 fn server_side(cell: &Cell) -> BTreeMap<&String, &String> {
-    let named = [SERVER_VERSION, SERVER_BIN, STANDBY, FAULT];
+    let named = [SERVER_VERSION, SERVER_BIN, STANDBY, BACKGROUND, FAULT];
     let of_server = |name: &str| name.starts_with(SETTING) || named.contains(&name);
     cell.varied.iter().filter(|(name, _)| of_server(name)).collect()
 }

@@ -26,6 +26,17 @@ pub fn find(
     embedded: &EmbeddedOptions,
     clients: usize,
 ) -> Outcome<(Target, Arc<Control>)> {
+    find_either(connection, database, embedded, clients, false)
+}
+
+/// As [`find`]. `follows`: the named server may fail over to another one of those that are named.
+fn find_either(
+    connection: &ConnectionOptions,
+    database: Option<&str>,
+    embedded: &EmbeddedOptions,
+    clients: usize,
+    follows: bool,
+) -> Outcome<(Target, Arc<Control>)> {
     let given = connection.given(database);
     let control = Arc::new(Control::new());
     if let Some(by) = named_by(&given) {
@@ -40,7 +51,7 @@ pub fn find(
         if by.starts_with("PG") {
             say(&format!("{by} names the server, so this uses {}", options.describe()));
         }
-        let target = Target::connect(options, &say)?;
+        let target = if follows { Target::follow(options)? } else { Target::connect(options, &say)? };
         interrupt::watch(&control)?;
         return Ok((target, control));
     }
@@ -64,7 +75,9 @@ pub fn find_all(
     design: &mut Design,
 ) -> Outcome<(Vec<Target>, Arc<Control>)> {
     let clients = design.most_clients();
-    let (first, control) = find(connection, None, &embedded.of(&design.servers[0]), clients)?;
+    let embedded = &embedded.relayed(design.is_relayed());
+    let follows = design.has_faults();
+    let (first, control) = find_either(connection, None, &embedded.of(&design.servers[0]), clients, follows)?;
     let own = first.is_embedded().then_some(embedded.settings.as_slice());
     let placed = design.place_settings(&first, own);
     let mut targets = vec![first];

@@ -36,7 +36,7 @@ pub fn alike(design: &Design) -> Vec<Vec<usize>> {
         work.workload == its.workload
             && work.varied == its.varied
             && (one.clients, one.backoff, one.rate) == (other.clients, other.backoff, other.rate)
-            && one.faults == other.faults
+            && (one.faults, one.background) == (other.faults, other.background)
     };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
@@ -87,6 +87,11 @@ pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
     }
     if design.has_faults() {
         return Some("what happens to a server happens to all cells on it (--fault)".to_owned());
+    }
+    if design.has_background() {
+        return Some(
+            "what goes on beside the clients of one would disturb the others (--background)".to_owned(),
+        );
     }
     if design.plan.readers() > 0 {
         return Some("a standby follows all cells of its server (--readers)".to_owned());
@@ -198,6 +203,7 @@ mod tests {
             server,
             session: 0,
             faults: 0,
+            background: isobench_plan::Background::None,
         };
         let capacity = Capacity { connections: Some(100), cache: 128 << 20 };
         let crowded =

@@ -80,19 +80,18 @@ pub fn fault_name(plan: &FaultPlan) -> String {
 /// # Errors
 /// There are too many, none although they are to follow in some way, or a way is there twice.
 pub fn standbys(plan: &Plan) -> Outcome<Standbys> {
-    let promotes = |fault: &Fault| fault.kind == FaultKind::Promote;
-    let promoted = plan.faults().iter().any(|factor| factor.0.iter().flatten().any(promotes));
-    let needed = promoted || !plan.standby().is_empty() || plan.readers() > 0;
+    let needing = all(plan).find(|fault| fault.kind.needs_standby());
+    let needed = needing.is_some() || !plan.standby().is_empty() || plan.readers() > 0;
     let number = plan.standbys.unwrap_or(u32::from(needed));
     distinct("standby", plan.standby())?;
     if number > MOST_STANDBYS {
         return Err(wrong("standbys", format!("{number}: at most {MOST_STANDBYS} are possible")));
     }
     if number == 0 && needed {
-        let why = match plan.readers() {
-            _ if promoted => "a fault promotes one",
-            0 => "--standby says how they follow",
-            _ => "--readers have their sessions on one",
+        let why = match (needing, plan.readers()) {
+            (Some(fault), _) => format!("--fault {fault} needs one"),
+            (None, 0) => "--standby says how they follow".to_owned(),
+            (None, _) => "--readers have their sessions on one".to_owned(),
         };
         return Err(wrong("standbys", format!("0, but {why}")));
     }
@@ -117,13 +116,36 @@ pub fn reconnect(plan: &Plan) -> Outcome<Option<Backoff>> {
     }
 }
 
-/// Refuses a plan with faults on anything but an embedded server of one's own.
+/// All faults of the plan.
+fn all(plan: &Plan) -> impl Iterator<Item = &Fault> {
+    plan.faults().iter().flat_map(|factor| factor.0.iter().flatten())
+}
+
+/// True if clients are to reach the embedded servers by relays, which can be cut off.
+pub fn are_on_the_way(plan: &Plan) -> bool {
+    all(plan).any(|fault| fault.kind.is_on_the_way())
+}
+
+/// Checks the user's program.
 ///
 /// # Errors
-/// It has some, or standbys.
+/// There is none, although a fault is to run it, or no fault runs it.
+pub fn command(plan: &Plan) -> Outcome {
+    let wanted = all(plan).any(|fault| fault.kind == FaultKind::Command);
+    match (wanted, &plan.fault_command) {
+        (true, None) => Err(wrong("fault", "command@S runs a program: name it by --fault-command PROGRAM")),
+        (false, Some(_)) => Err(wrong("fault-command", "no fault runs it: say when, by --fault command@S")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a plan on a named server with faults that isobench itself brings about, or with standbys.
+///
+/// # Errors
+/// It has some.
 pub fn for_embedded(plan: &Plan) -> Outcome {
     let given = [
-        ("--fault", !plan.faults().is_empty()),
+        ("--fault", all(plan).any(|fault| fault.kind != FaultKind::Command)),
         ("--standbys", plan.standbys.is_some()),
         ("--standby", !plan.standby().is_empty()),
         ("--readers", plan.readers() > 0),
@@ -131,8 +153,9 @@ pub fn for_embedded(plan: &Plan) -> Outcome {
     match given.into_iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((option, _)) => Err(Failure::setup(format!(
-            "{option}: nothing happens to a named server, nor does it get standbys; leave out its name (-h, -p, -d, \
-             PGHOST …) to use embedded ones"
+            "{option}: nothing happens to a named server but what a program of yours does (--fault command@S \
+             --fault-command PROGRAM), nor does it get standbys; leave out its name (-h, -p, -d, PGHOST …) to use \
+             embedded ones"
         ))),
     }
 }

@@ -34,6 +34,9 @@ impl Design {
         if self.schema().is_some() {
             return Err(refusal(place, "--schema is for scripts that write"));
         }
+        if self.has_faults() {
+            return Err(refusal(place, "with --fault every transaction leaves a row"));
+        }
         for work in &self.works {
             if let Some(why) = work.writing() {
                 return Err(refusal(place, &why));

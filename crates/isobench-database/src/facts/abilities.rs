@@ -19,6 +19,9 @@ pub struct Abilities {
     /// Every row has the number of the transaction that wrote it in a column `xmin`, of which the next
     /// one is known.
     pub shows_writers: Ability,
+    /// `synchronous_commit` and `synchronous_standby_names` decide which commits survive what, as
+    /// PostgreSQL's manual says ([`crate::SynchronousCommit`]).
+    pub synchronous_commit: Ability,
 }
 
 /// The availability of a feature.
@@ -43,6 +46,10 @@ pub(crate) const SAVEPOINTS_KEEP_THE_SNAPSHOT: Ability = Ability::Lacks(
 /// Rows without the number of their writer.
 pub(crate) const NO_WRITERS: Ability = Ability::Lacks("its rows don't show which transaction wrote them");
 
+/// Another way to keep commits than PostgreSQL's.
+pub(crate) const OWN_DURABILITY: Ability =
+    Ability::Lacks("isobench doesn't know which commits it promises to keep when something happens to it");
+
 /// The features of the standard, and no others.
 pub(crate) const NOTHING_KNOWN: Abilities = Abilities {
     catches_conflicts: Ability::Lacks("isobench doesn't know whether it has PL/pgSQL"),
@@ -51,4 +58,5 @@ pub(crate) const NOTHING_KNOWN: Abilities = Abilities {
     advisory_locks: Ability::Lacks("isobench doesn't know whether it has advisory locks"),
     restart_savepoint: Ability::Lacks("isobench doesn't know whether it repeats from a savepoint"),
     shows_writers: NO_WRITERS,
+    synchronous_commit: OWN_DURABILITY,
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 
-use crate::facts::abilities::{Abilities, Ability, NO_WRITERS};
+use crate::facts::abilities::{Abilities, Ability, NO_WRITERS, OWN_DURABILITY};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::facts::level::{SHOW, SetLevel};
@@ -66,6 +66,7 @@ pub static COCKROACHDB: Product = Product {
         advisory_locks: Ability::Lacks("its advisory lock functions lock nothing, or don't exist"),
         restart_savepoint: Ability::Has,
         shows_writers: NO_WRITERS,
+        synchronous_commit: OWN_DURABILITY,
     },
     // Schemas exist since v20.2, comments on them, which mark one as ours, since v21.2.
     namespace: NamespaceFacts { schema_since: (21, 2), ..NamespaceFacts::DATABASE },

@@ -58,6 +58,7 @@ pub static POSTGRESQL: Product = Product {
         advisory_locks: Ability::Has,
         restart_savepoint: SAVEPOINTS_KEEP_THE_SNAPSHOT,
         shows_writers: Ability::Since((13, 0), "pg_current_snapshot() came with version 13"),
+        synchronous_commit: Ability::Has,
     },
     namespace: NamespaceFacts::SCHEMA,
     settings: SettingsSource::PgSettings,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 
-use crate::facts::abilities::{Abilities, Ability, NO_WRITERS, SAVEPOINTS_KEEP_THE_SNAPSHOT};
+use crate::facts::abilities::{Abilities, Ability, NO_WRITERS, OWN_DURABILITY, SAVEPOINTS_KEEP_THE_SNAPSHOT};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
@@ -62,6 +62,7 @@ pub static YUGABYTEDB: Product = Product {
         advisory_locks: Ability::Since((2, 25), "its advisory locks came with version 2.25.1 (issue 3642)"),
         restart_savepoint: SAVEPOINTS_KEEP_THE_SNAPSHOT,
         shows_writers: NO_WRITERS,
+        synchronous_commit: OWN_DURABILITY,
     },
     // DDL commits by itself.
     namespace: NamespaceFacts { reports_cascade: false, ..NamespaceFacts::SCHEMA },

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::evidence::{Candidate, Evidence, Safety, name};
 use super::words;
 use crate::document::{Cell, Conflict, Document, RatioToFirst, WaitShare};
-use crate::numbers::{percent, short};
+use crate::numbers::{counted, percent, short};
 use crate::seen::way_out;
 use crate::summarise::{counted_ledger, counted_rounds, kept_share};
 use crate::view::Line;
@@ -171,7 +171,27 @@ fn main_wait(cell: &Cell, best: Option<&Cell>) -> Option<String> {
 
 /// The limits of the answer.
 pub fn caveats(document: &Document) -> Vec<Line> {
-    standby(document).into_iter().chain(uncertain(document)).collect()
+    standby(document).into_iter().chain(background(document)).chain(uncertain(document)).collect()
+}
+
+/// What another session did meanwhile: how often, and how long it took.
+fn background(document: &Document) -> Vec<Line> {
+    let mut done: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+    let rounds = document.cells.iter().flat_map(|cell| &cell.rounds);
+    for work in rounds.filter_map(|round| round.background.as_ref()) {
+        let (times, seconds) = done.entry(&work.kind).or_default();
+        *times += work.times;
+        *seconds += work.mean_s.unwrap_or(0.0) * work.times as f64;
+    }
+    let line = |(kind, (times, seconds)): (&str, (u64, f64))| {
+        let mean = if times == 0 {
+            "never finished".to_owned()
+        } else {
+            format!("{} s each", short(seconds / times as f64))
+        };
+        Line::plain(format!("Beside the clients: {kind}, {}, {mean}.", counted(times, "time")))
+    };
+    done.into_iter().map(line).collect()
 }
 
 /// What is to be known if clients read on a standby.

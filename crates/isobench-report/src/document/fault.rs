@@ -95,6 +95,22 @@ pub struct StandbyLag {
     pub replay_ms_max: Option<f64>,
 }
 
+/// What another session did on the server during the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BackgroundWork {
+    /// What it was to do, as in the plan: vacuum.
+    pub kind: String,
+    /// How often it finished that; 1 for a transaction that stayed open. What the end of the measured
+    /// part cut off isn't counted.
+    pub times: u64,
+    /// Seconds from its beginning to its end, on average; null if it never finished.
+    pub mean_s: Option<f64>,
+    /// Why it ended before the clients did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
 /// What the data say about the commits that clients were told of, in the order in which one round's
 /// stands for several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

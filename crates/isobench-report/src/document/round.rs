@@ -9,7 +9,10 @@ use isobench_stats::{Attempts, LatencyHistogram, Ledger, LedgerError, TimeLedger
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClientLoad, FaultRound, Latency, Series, ServerSide, StandbyLag, Turns, UsedEventLoop, Verdict};
+use super::{
+    BackgroundWork, ClientLoad, FaultRound, Latency, Series, ServerSide, StandbyLag, Turns, UsedEventLoop,
+    Verdict,
+};
 use crate::numbers::finite;
 
 /// Attempts that ended with the same conflict.
@@ -200,6 +203,9 @@ pub struct Round {
     /// How far the standby was behind on which clients read; null if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standby_lag: Option<StandbyLag>,
+    /// What another session did on the server meanwhile; null if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundWork>,
     /// The load of the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientLoad>,
@@ -275,6 +281,7 @@ impl Round {
             series: None,
             faults: None,
             standby_lag: None,
+            background: None,
             client: None,
             event_loop: None,
             server: None,

@@ -118,6 +118,7 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
         recorded: &recorded,
         history: options.history.clone(),
         faults: None,
+        background: isobench_plan::Background::None,
         readers: 0,
         observer: None,
         control,

@@ -60,6 +60,9 @@ pub struct EmbeddedOptions {
     /// The number of its standbys.
     #[arg(skip)]
     standbys: usize,
+    /// Clients reach it by a relay.
+    #[arg(skip)]
+    relayed: bool,
 }
 
 impl EmbeddedOptions {
@@ -71,6 +74,7 @@ impl EmbeddedOptions {
             version: self.version,
             settings: settings.collect(),
             standbys: self.standbys,
+            relayed: self.relayed,
         }
     }
 
@@ -103,7 +107,14 @@ impl EmbeddedOptions {
                 .chain(server.standby.map(waiting).unwrap_or_default())
                 .collect(),
             standbys: server.standbys,
+            relayed: self.relayed,
         }
+    }
+
+    /// Returns these options for servers that clients reach by relays, or directly.
+    #[must_use]
+    pub fn relayed(&self, relayed: bool) -> EmbeddedOptions {
+        EmbeddedOptions { relayed, ..self.clone() }
     }
 
     /// Returns these options for a server with a standby that commits don't wait for. Those that wait for
