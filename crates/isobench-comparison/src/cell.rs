@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use isobench_database::Outage;
 use isobench_isolation::EffectiveLevel;
 use isobench_observation::Catalog;
 use isobench_observer::{Observer, Part};
@@ -18,6 +19,7 @@ use crate::conditions::Conditions;
 use crate::design::{CellPlan, Design};
 use crate::environment::first_attempt;
 use crate::failure::{Failure, Outcome};
+use crate::fault::outage;
 use crate::judgement::Judging;
 use crate::measurement::{Faults, Invariants, Measured, Measurement};
 use crate::messages::Messages;
@@ -348,7 +350,8 @@ impl<'a> CellMeasurer<'a> {
     fn faults<'m>(&'m self, entrant: &'m Entrant) -> Option<Faults<'m>> {
         let (attested, target) = (entrant.attested.as_ref()?, self.target(&entrant.cell));
         let planned = self.design.faults_of(&entrant.cell);
-        if !planned.is_empty() {
+        // A pause leaves nothing behind.
+        if planned.iter().any(|fault| outage(fault.kind) != Some(Outage::Pause)) {
             target.spend();
         }
         let victim = target.victim(self.design.plan.fault_command.clone());

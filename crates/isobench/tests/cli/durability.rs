@@ -1,10 +1,18 @@
 //! Faults, and the commits that clients were told of: what is acknowledged is compared with what is there.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{ConnectOptions, Connection, Host};
+use isobench_testkit::standby::until;
 use serde_json::Value;
 
 use crate::compare::words;
 use crate::support::document::{self, cells};
 use crate::support::named::Database;
+use crate::support::program::Running;
 use crate::support::scene::Scene;
 
 /// One row for each transaction.
@@ -60,15 +68,18 @@ fn acknowledged_commits_are_settled_by_the_data() {
         let (commit, fault) = (varied(cell, "setting:synchronous_commit"), varied(cell, "fault"));
         assert_eq!(varied(cell, "standby"), "async");
         let round = &cell["rounds"][0];
+        // The cells that others are compared with do the same work.
+        assert_settled(cell);
         if fault == "none" {
-            assert_eq!(round.get("faults"), None);
+            assert_eq!(count(cell, "lost"), 0, "{round}");
+            assert_eq!(round["faults"]["faults"], Value::Array(Vec::new()));
             continue;
         }
-        assert_settled(cell);
         let settlement = &round["faults"]["settlement"];
         let promised = commit == "on" && fault == "crash@0.5";
         assert_eq!(settlement["promised"], promised, "{commit} {fault}");
-        assert_eq!(settlement["settings"], format!("synchronous_commit={commit}"));
+        let settings = format!("synchronous_commit={commit} without a synchronous standby");
+        assert_eq!(settlement["settings"], settings);
         if promised {
             assert_eq!(count(cell, "lost"), 0, "{settlement}");
         }
@@ -91,9 +102,13 @@ fn every_fault_ends_in_time_and_adds_up() {
     let test = "every_fault_ends_in_time_and_adds_up";
     let Some(scene) = Scene::with_server(test) else { return };
     for workload in ["tpcb-like", "select-only", "orders", "registers", "write-skew"] {
+        every(
+            &scene,
+            workload,
+            "crash@0.3,stop:fast@0.3,stop:immediate@0.3,backend@0.3,freeze:0.3@0.3,partition:0.3@0.3,disconnect@0.3",
+        );
         // A standby takes time to start.
-        every(&scene, workload, "crash@0.3,stop:fast@0.3,stop:immediate@0.3,backend@0.3,freeze:0.3@0.3");
-        every(&scene, workload, "promote@0.3");
+        every(&scene, workload, "promote@0.3,partition-standby:0.3@0.3");
     }
     scene.assert_clean();
 }
@@ -101,7 +116,7 @@ fn every_fault_ends_in_time_and_adds_up() {
 /// Lets each of these faults happen to a workload.
 fn every(scene: &Scene, workload: &str, faults: &str) {
     let line = format!(
-        "compare --levels ser --rounds 1 --time 1.2 --warmup 0.1 --max-warmup 0.1 --json out.json -w {workload} \
+        "compare --levels ser --rounds 1 --time 1 --warmup 0.1 --max-warmup 0.1 --json out.json -w {workload} \
          --fault {faults}"
     );
     let finished = scene.run(&words(&line)).expect(0);
@@ -141,7 +156,9 @@ fn a_lost_commit_that_was_promised_is_told() {
     let cell = &cells(&document)[0];
     assert!(count(cell, "lost") > 0 && count(cell, "found") > count(cell, "lost"), "{cell}");
     let said = words(&finished.stdout).join(" ");
-    for text in ["DURABILITY BROKEN", "synchronous_commit=on promises to keep them"] {
+    for text in
+        ["DURABILITY BROKEN", "synchronous_commit=on without a synchronous standby promises to keep them"]
+    {
         assert!(said.contains(text), "{text}: {}", finished.stdout);
     }
     assert!(finished.stderr.contains("commits are lost that the settings promise to keep"));
@@ -176,12 +193,23 @@ fn faults_that_cannot_be_are_refused_before_anything_starts() {
         ("--fault boom@1", "\"boom@1\" isn't a fault; there are crash@S"),
         ("--fault crash@1 --transactions 5", "it happens at a time"),
         ("--fault crash@1 --unlogged-tables -w tpcb-like", "a crash empties unlogged tables"),
-        ("--fault promote@1 --standbys 0", "a fault promotes one"),
+        ("--fault promote@1 --standbys 0", "--fault promote@1 needs one"),
+        ("--fault partition-standby:0.1@1 --standbys 0", "needs one"),
+        ("--fault partition:2@1", "longer --time"),
+        ("--fault command@1", "name it by --fault-command PROGRAM"),
+        ("--fault crash@1 --fault-command true", "no fault runs it"),
+        ("--fault crash@1 --background vacuum", "would end it"),
+        ("--background reindex", "there are none, old-snapshot"),
         ("--standbys 9", "at most 8"),
         ("--standby often", "isn't a way for a standby to follow"),
         ("--fault crash@1 --reconnect often", "--reconnect"),
         ("--fault crash@1 --sweep --latency-limit 50", "--sweep"),
         ("--fault crash@1 -h db.example", "nothing happens to a named server"),
+        ("--fault command@1,crash@1 --fault-command true -h db.example", "nothing happens to a named server"),
+        (
+            "-f two.sql --schema app --keep-data --fault command@1 --fault-command true -h db.example",
+            "leave out --schema",
+        ),
     ] {
         let options = line.replace("--transactions", "-t");
         let short = if options.contains("-t 5") { "--levels rc" } else { SHORT };
@@ -215,6 +243,127 @@ fn nothing_happens_to_a_named_server() {
     let finished = database.run(&scene, &words(&line)).expect(1);
     assert!(finished.stderr.contains("nothing happens to a named server"), "{}", finished.stderr);
     assert_eq!(database.inventory(), before);
+}
+
+/// Says that it is time to fail over, and waits until that is done.
+const FAILOVER: &str = "#!/bin/sh\ntouch failing\nwhile ! test -e promoted; do sleep 0.02; done\n";
+
+/// A server with a standby, its tables in memory if that is possible, and both folders of sockets.
+fn pair() -> (Server, String) {
+    let options = ServerOptions { standbys: 1, ..ServerOptions::default() };
+    let server = Server::start(&options, &mut |_| {}).expect("a server");
+    let mut session = connect(&server, server.socket_dir());
+    session.execute("SELECT pg_create_physical_replication_slot('isobench_1', true)").expect("a slot");
+    server.start_standbys().expect("a standby");
+    let hosts = format!("{},{}", server.socket_dir().display(), server.standby_socket_dir(1).display());
+    (server, hosts)
+}
+
+fn connect(server: &Server, socket: &Path) -> Connection {
+    let host = Host::unix(socket, server.port());
+    let options = ConnectOptions::new(host, server.user(), server.database());
+    Connection::open(&options).expect("a session")
+}
+
+#[test]
+fn a_program_of_the_users_fails_a_named_server_over() {
+    let test = "a_program_of_the_users_fails_a_named_server_over";
+    let Some(scene) = Scene::with_server(test) else { return };
+    let (server, hosts) = pair();
+    scene.write("failover.sh", FAILOVER);
+    let program = scene.file("failover.sh");
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("a program");
+    let port = server.port();
+    let line = format!(
+        "compare --levels rc --rounds 1 --time 2.5 --warmup 0.1 -w orders --fault command@0.5 --fault-command \
+         ./failover.sh --json out.json -h {hosts} -p {port},{port} -U postgres -d postgres"
+    );
+    let running = Running::start(&mut scene.isobench(&words(&line)));
+    until("the program is run", || if scene.file("failing").exists() { Ok(()) } else { Err(String::new()) });
+    server.kill(0).expect("killed");
+    let mut standby = connect(&server, &server.standby_socket_dir(1));
+    let promoted = standby.value("SELECT pg_promote(true, 60)").expect("an answer");
+    assert_eq!(promoted.as_deref(), Some("t"));
+    scene.write("promoted", "");
+    let finished = running.finish();
+    let document = document::read(&scene, "out.json");
+    let cell = &cells(&document)[0];
+    let round = &cell["rounds"][0];
+    assert_eq!(round["faults"]["settlement"]["promised"], Value::Null, "{round}");
+    // What was promised depends on what the program did, which isobench doesn't know.
+    let lost = count(cell, "lost");
+    assert_eq!(finished.status.code(), Some(i32::from(lost > 0)), "{}", finished.stderr);
+    if lost == 0 {
+        assert_settled(cell);
+    }
+    let event = &round["faults"]["faults"][0];
+    assert_eq!((&event["fault"], event.get("problem")), (&"command@0.5".into(), None), "{event}");
+    assert!(event["first_commit_s"].as_f64().is_some(), "clients went on at the new primary: {event}");
+    let left =
+        standby.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'isobench'").expect("an answer");
+    assert_eq!(left.as_deref(), Some("0"), "nothing is left on the new primary: {}", finished.stderr);
+}
+
+#[test]
+fn a_program_that_fails_is_named() {
+    let test = "a_program_that_fails_is_named";
+    let Some(scene) = Scene::with_server(test) else { return };
+    scene.write("broken.sh", "#!/bin/sh\necho the lever is stuck >&2\nexit 7\n");
+    fs::set_permissions(scene.file("broken.sh"), Permissions::from_mode(0o755)).expect("a program");
+    for (program, why) in [("./broken.sh", "exit status: 7: the lever is stuck"), ("./none", "No such file")]
+    {
+        let line = format!("compare {SHORT} --fault command@0.3 --fault-command {program}");
+        let finished = scene.run(&words(&line)).expect(2);
+        finished.says(&[&format!("--fault-command {program}: {why}")]);
+        let document = document::read(&scene, "out.json");
+        assert!(count(&cells(&document)[0], "acknowledged") > 0, "what was measured is kept");
+    }
+    scene.assert_clean();
+}
+
+#[test]
+fn something_else_goes_on_beside_the_clients() {
+    let test = "something_else_goes_on_beside_the_clients";
+    let Some(scene) = Scene::with_server(test) else { return };
+    let kinds = ["none", "old-snapshot", "long-writer", "vacuum", "checkpoint", "dump"];
+    let line = format!(
+        "compare --levels rc,ser --rounds 1 --time 0.6 --warmup 0.1 --clients 4 --json out.json --server-setting fsync=off \
+         --background {}",
+        kinds.join(",")
+    );
+    let finished = scene.run(&words(&line)).expect(0);
+    let document = document::read(&scene, "out.json");
+    assert_eq!(cells(&document).len(), 12);
+    for cell in cells(&document) {
+        let (kind, round) = (varied(cell, "background"), &cell["rounds"][0]);
+        assert_eq!(round["complete"], true, "{round}");
+        if kind == "none" {
+            assert_eq!(round.get("background"), None);
+            continue;
+        }
+        let done = &round["background"];
+        assert_eq!((&done["kind"], done.get("problem")), (&kind.into(), None), "{done}");
+        let (times, mean) = (done["times"].as_u64().unwrap(), done["mean_s"].as_f64());
+        if ["old-snapshot", "long-writer"].contains(&kind) {
+            assert!(times == 1 && mean.is_some_and(|mean| mean >= 0.6), "open all the time: {done}");
+        }
+        // Whatever it is, it isn't held against a level.
+        assert_ne!(round["verdict"]["kept"], false, "{round}");
+    }
+    assert!(finished.stdout.contains("Beside the clients: old-snapshot, 2 times"), "{}", finished.stdout);
+    scene.assert_clean();
+}
+
+#[test]
+fn what_may_not_go_on_is_said_before_the_clients_start() {
+    let test = "what_may_not_go_on_is_said_before_the_clients_start";
+    let Some(database) = Database::new(test) else { return };
+    let scene = Scene::new();
+    scene.write("none.sql", "SELECT 1;\n");
+    scene.write("setup.sql", "SELECT 1;\n");
+    let line = format!("compare {SHORT} -f none.sql --setup setup.sql --background dump");
+    let finished = database.run(&scene, &words(&line)).expect(1);
+    finished.says(&["--background dump: the workload has no tables"]);
 }
 
 /// The scripts of the test below: writers of one of eight rows, of which half don't wait for the
