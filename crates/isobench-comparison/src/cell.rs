@@ -288,11 +288,11 @@ impl<'a> CellMeasurer<'a> {
         let mut workload = work.workload(design.seed(), &site.database)?;
         let spec = design.spec(cell);
         // Cells without a fault, beside others, do the same.
-        let attested = if !design.has_faults() {
-            None
-        } else {
+        let attested = if design.has_faults() {
             leave_rows(&mut workload, &spec.retry, &site.database)?;
             Some(Attested::make(&site, work.sources.sets_commit())?)
+        } else {
+            None
         };
         let recorded = if attested.is_some() {
             // A server that has crashed may use the number of a transaction twice, by which rows

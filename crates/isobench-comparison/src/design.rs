@@ -31,7 +31,7 @@ use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
 use crate::tables::Tables;
 use crate::workload::Sources;
-use faults::fault_name;
+use faults::{Standbys, fault_name};
 use kept::Kept;
 use values::{at_least_one, distinct, longest_warmup, not_empty, wrong};
 use work::WorkBase;
@@ -210,28 +210,9 @@ impl Design {
             StopCondition::Transactions(_) => None,
         };
         let faults = faults::fault_plans(&plan, time)?;
-        faults::command(&plan)?;
+        faults::check(&plan, tables.unlogged)?;
         check_background(&plan)?;
         let reconnect = faults::reconnect(&plan)?;
-        if !plan.faults().is_empty() && tables.unlogged {
-            return Err(wrong(
-                "fault",
-                "a crash empties unlogged tables, so nothing could be said of them; leave out --unlogged-tables",
-            ));
-        }
-        if !plan.faults().is_empty() && plan.schema.is_some() {
-            return Err(wrong(
-                "fault",
-                "every transaction leaves a row in a table of isobench's, which isn't made in a schema of yours; leave out \
-                 --schema",
-            ));
-        }
-        if !plan.faults().is_empty() && plan.sweeps() {
-            return Err(wrong(
-                "fault",
-                "a search for the highest rate (--sweep) needs a server to which nothing happens",
-            ));
-        }
         let scale = at_least_one("scale", plan.scale())?;
         if given.scale.is_some() && vary.iter().any(|one| one.name == "scale") {
             return Err(wrong("vary", "scale is given by --scale, too; give its values in one place"));
@@ -280,15 +261,24 @@ impl Design {
     }
 
     /// Adapts the plan to the server that the options name, or to the choice of embedded programs:
-    /// options override the plan's file. Returns a description of what was dropped.
+    /// options override the plan's file. `has_standby`: the standby of a named server is named, too. Returns
+    /// a description of what was dropped.
     ///
     /// # Errors
     /// The user asked for versions of the embedded server as well as for another server, or for
     /// tables of the user's, which an embedded server doesn't have.
-    pub fn choose_server(&mut self, named: bool, embedded: bool) -> Outcome<Vec<String>> {
+    pub fn choose_server(&mut self, named: bool, embedded: bool, has_standby: bool) -> Outcome<Vec<String>> {
         let mut notes = Vec::new();
         if named {
-            faults::for_embedded(&self.plan)?;
+            faults::for_embedded(&self.plan, has_standby)?;
+            self.server_factors.standbys = Standbys::default();
+            self.servers = self.server_factors.servers();
+        }
+        if has_standby && self.plan.readers() == 0 {
+            return Err(wrong(
+                "standby-server",
+                "nobody reads there; say how many clients do, by --readers NUM",
+            ));
         }
         if self.schema().is_some() && !named {
             return Err(wrong(

@@ -1,6 +1,6 @@
-//! How far a standby is behind its server while clients read on it, as the server sees it.
+//! How far a standby is behind its server while clients read on it.
 //!
-//! Source: PostgreSQL manual, view `pg_stat_replication`.
+//! Source: PostgreSQL manual, "Recovery Information Functions" and view `pg_stat_replication`.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -12,23 +12,36 @@ use isobench_report::StandbyLag;
 /// The interval between two samples.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Bytes of the log that the last standby hasn't replayed, and the time in milliseconds that it last took
-/// to replay something; the latter is null where nothing was written lately.
-const QUESTION: &str = "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), replay_lsn)::bigint, \
-    extract(epoch FROM replay_lag) * 1000 FROM pg_catalog.pg_stat_replication \
-    ORDER BY application_name DESC LIMIT 1";
+/// The end of the log on the server.
+const END: &str = "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), '0/0')";
 
-/// Samples the lag until `over` is closed; `None` if there was nothing to sample.
-pub fn watch(server: &Connector, over: &Receiver<()>) -> Option<StandbyLag> {
-    let mut connection = server.open().ok()?;
+/// How much of it the standby has replayed.
+const REPLAYED: &str = "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_last_wal_replay_lsn(), '0/0')";
+
+/// The time in milliseconds that standbys last took to replay something, the last one first; null where
+/// nothing was written lately, and to roles that may not see it.
+const TOOK: &str = "SELECT extract(epoch FROM replay_lag) * 1000 FROM pg_catalog.pg_stat_replication \
+    ORDER BY application_name DESC";
+
+/// Samples the lag of a standby until `over` is closed; `None` if there was nothing to sample. `last`: of
+/// several standbys of the server it is the last one by its name, else it isn't known which.
+pub fn watch(server: &Connector, standby: &Connector, last: bool, over: &Receiver<()>) -> Option<StandbyLag> {
+    let (mut server, mut standby) = (server.open().ok()?, standby.open().ok()?);
     let (mut bytes, mut times): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     while over.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+        // First the standby, so that it may have replayed more meanwhile, but never less than is said.
         // A server that is gone is reported by its clients.
-        let Some((behind, took)) = sample(&mut connection) else { break };
-        bytes.extend(behind);
-        times.extend(took);
+        let Some(replayed) = numbers(&mut standby, REPLAYED) else { break };
+        let (Some(end), Some(took)) = (numbers(&mut server, END), numbers(&mut server, TOOK)) else { break };
+        if let ([Some(replayed)], [Some(end)]) = (&replayed[..], &end[..]) {
+            bytes.push((end - replayed).max(0.0));
+        }
+        if last || took.len() == 1 {
+            times.extend(took.first().copied().flatten());
+        }
     }
-    connection.close();
+    server.close();
+    standby.close();
     let mean =
         |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
     let most = |values: &[f64]| values.iter().copied().reduce(f64::max);
@@ -41,8 +54,8 @@ pub fn watch(server: &Connector, over: &Receiver<()>) -> Option<StandbyLag> {
     })
 }
 
-fn sample(connection: &mut Connection) -> Option<(Option<f64>, Option<f64>)> {
-    let rows = connection.query(QUESTION).ok()?.rows;
-    let number = |column: usize| rows.first()?.get(column)?.as_deref()?.parse::<f64>().ok();
-    Some((number(0), number(1)))
+/// The only column of an answer, as numbers.
+fn numbers(connection: &mut Connection, question: &str) -> Option<Vec<Option<f64>>> {
+    let rows = connection.query(question).ok()?.rows;
+    Some(rows.into_iter().map(|row| row.first()?.as_deref()?.parse::<f64>().ok()).collect())
 }

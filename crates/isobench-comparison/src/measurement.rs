@@ -336,28 +336,30 @@ impl Started<'_> {
         let watch = Watch { every: watch.every, show };
         let fleet = &mut self.fleet;
         let work = || load(fleet, job, stop, control, &report, watch, log);
-        let loaded = match &self.measurement.faults {
-            None if self.measurement.readers > 0 => {
-                let server = self.measurement.site.connector();
-                let (loaded, lag) = beside(|over| lag::watch(server, over), work);
-                self.lag = lag;
-                loaded
-            }
-            None => match background {
-                None => work(),
-                Some(background) => {
-                    let (loaded, done) = background.beside(work);
-                    self.background = Some(done);
-                    loaded
-                }
-            },
-            Some(faults) => {
-                let began = Instant::now();
-                let (loaded, struck) = beside(|over| faults.victim.strike(faults.planned, began, over), work);
-                self.struck.extend(struck);
-                loaded
+        let work = || match background {
+            None => (work(), None),
+            Some(background) => {
+                let (loaded, done) = background.beside(work);
+                (loaded, Some(done))
             }
         };
+        let site = self.measurement.site;
+        let work = || match site.standby().filter(|_| self.measurement.readers > 0) {
+            None => (work(), None),
+            Some(standby) => {
+                let (server, last) = (site.connector(), site.is_embedded());
+                beside(|over| lag::watch(server, standby, last, over), work)
+            }
+        };
+        let (((loaded, background), lag), struck) = match &self.measurement.faults {
+            None => (work(), Vec::new()),
+            Some(faults) => {
+                let began = Instant::now();
+                beside(|over| faults.victim.strike(faults.planned, began, over), work)
+            }
+        };
+        (self.background, self.lag) = (background, lag);
+        self.struck.extend(struck);
         let Loaded { outcome, logged } = loaded.map_err(not_loaded)?;
         self.cpu += cpu_seconds() - cpu;
         // The next turn is another measurement's.

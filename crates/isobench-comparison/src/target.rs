@@ -37,6 +37,8 @@ pub struct Target {
     host: Option<String>,
     /// The schema of the user's in which to work.
     schema: Option<String>,
+    /// Leads to the standby of a named server on which clients are to read.
+    reads_from: Option<ConnectOptions>,
     /// Number of rooms on the embedded server.
     rooms: Cell<u32>,
     /// True for a hot standby, which is read-only.
@@ -146,11 +148,40 @@ impl Target {
             spent: Cell::new(false),
             host,
             schema: None,
+            reads_from: None,
             rooms: Cell::new(0),
             standby,
             database,
             server_settings,
         })
+    }
+
+    /// Lets clients read on this standby of the named server.
+    ///
+    /// # Errors
+    /// It can't be reached, or isn't a standby of this server.
+    pub fn read_from(&mut self, mut standby: ConnectOptions) -> Outcome {
+        const IDENTIFIER: &str = "SELECT system_identifier FROM pg_catalog.pg_control_system()";
+        let wrong = |why: &dyn std::fmt::Display| Failure::setup(format!("--standby-server: {why}"));
+        standby.patience = self.options.patience.clone();
+        let place = standby.describe();
+        let mut there = Connection::open(&standby).map_err(|error| wrong(&error))?;
+        let is_standby = is_standby(&mut there, &self.database).map_err(|error| wrong(&error))?;
+        if !is_standby {
+            return Err(wrong(&format!("{place} is no standby: it accepts writes")));
+        }
+        let mut here = Connection::open(&self.options).map_err(Failure::setup)?;
+        let (this, other) = (here.value(IDENTIFIER), there.value(IDENTIFIER));
+        if this.map_err(|error| wrong(&error))? != other.map_err(|error| wrong(&error))? {
+            return Err(wrong(&format!(
+                "{place} is a standby of another server than {}: their system identifiers differ",
+                self.place()
+            )));
+        }
+        here.close();
+        there.close();
+        self.reads_from = Some(standby);
+        Ok(())
     }
 
     /// Returns a description of its address.
@@ -230,12 +261,13 @@ impl Target {
 
     /// Returns the place in which isobench works unless cells take turns.
     pub fn site(&self) -> Site {
-        let standby = self.embedded.as_ref().filter(|server| server.standbys() > 0).map(|server| {
+        let named = self.reads_from.as_ref().map(|standby| self.connector().at(standby.clone()));
+        let own = self.embedded.as_ref().filter(|server| server.standbys() > 0).map(|server| {
             // The last one, for which no commit waits if there are several.
             let options = embedded_options(server, &server.client_socket_dir(server.standbys()));
             Connector::direct(ConnectOptions { patience: self.options.patience.clone(), ..options })
         });
-        Site::new(self.database.clone(), self.connector(), self.is_embedded()).with_standby(standby)
+        Site::new(self.database.clone(), self.connector(), self.is_embedded()).with_standby(named.or(own))
     }
 
     /// Makes a further place, a schema of its own, for tables beside those of other cells; `None`

@@ -100,6 +100,15 @@ impl Connector {
         Connector { name: schema.to_owned(), ..Connector::direct(options) }
     }
 
+    /// A connector for the same place on another server, such as a standby.
+    #[must_use]
+    pub fn at(&self, mut options: ConnectOptions) -> Connector {
+        if self.facts.is_some_and(|(_, kind)| kind == NamespaceKind::Database) {
+            options.dbname.clone_from(&self.options.dbname);
+        }
+        Connector { options, ..self.clone() }
+    }
+
     /// The options of its sessions.
     pub fn options(&self) -> &ConnectOptions {
         &self.options

@@ -94,7 +94,7 @@ pub(crate) fn find(
         (None, Some(version)) => fetched(version, account, cache, note),
         (None, None) => match newest(&candidates()?, account)? {
             Some(binaries) => Ok(binaries),
-            None => fetched(MajorVersion::NEWEST, account, cache, note),
+            None => fetched(MajorVersion::FETCHED, account, cache, note),
         },
     }
 }
@@ -366,7 +366,7 @@ mod tests {
     fn a_folder_and_a_version_exclude_each_other() {
         let options = ServerOptions {
             bin: Some("/x".into()),
-            version: Some(MajorVersion::NEWEST),
+            version: Some(MajorVersion::FETCHED),
             ..ServerOptions::default()
         };
         let account = Account::for_server().expect("account");

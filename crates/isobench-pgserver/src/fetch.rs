@@ -45,7 +45,8 @@ pub(crate) fn fetch(
     let failed = |message: String| ServerError::Fetch { version: major, message };
     let build = Build::find(major).ok_or_else(|| {
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-        failed(format!("isobench has no build of it for {os} on {arch}"))
+        let yet = if major > MajorVersion::FETCHED { " yet" } else { "" };
+        failed(format!("isobench has no build of it for {os} on {arch}{yet}"))
     })?;
     if let Some(bin) = find(&build, cache)? {
         return Ok(bin);

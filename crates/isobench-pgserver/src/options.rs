@@ -44,17 +44,19 @@ impl ServerOptions {
 /// The setting that decides what the write-ahead log tells.
 const WAL_LEVEL: &str = "wal_level";
 
-/// A major version of PostgreSQL that can be fetched, 14 to 18.
+/// A major version of PostgreSQL that can be fetched, 14 to 19; of the last one there may be no build yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MajorVersion(u8);
 
 impl MajorVersion {
     /// The oldest version supported.
     pub const OLDEST: Self = Self(14);
-    /// The newest version supported, fetched when no server is installed.
-    pub const NEWEST: Self = Self(18);
+    /// The newest version supported.
+    pub const NEWEST: Self = Self(19);
+    /// The version that is fetched when no server is installed: the newest of which there are builds.
+    pub const FETCHED: Self = Self(18);
 
-    /// The version as a number, 14 to 18.
+    /// The version as a number, 14 to 19.
     pub fn get(self) -> u8 {
         self.0
     }
@@ -96,7 +98,7 @@ mod tests {
 
     #[test]
     fn versions_in_range_are_read() {
-        for number in 14..=18 {
+        for number in 14..=19 {
             assert_eq!(number.to_string().parse(), Ok(MajorVersion(number)));
         }
     }
@@ -115,9 +117,9 @@ mod tests {
 
     #[test]
     fn other_versions_are_refused_with_the_range() {
-        for text in ["", "13", "19", "255", "256", "-15", "+15", "15.1", "x"] {
+        for text in ["", "13", "20", "255", "256", "-15", "+15", "15.1", "x"] {
             let message = text.parse::<MajorVersion>().expect_err(text).to_string();
-            assert!(message.contains("from 14 to 18") && message.contains(text), "{message}");
+            assert!(message.contains("from 14 to 19") && message.contains(text), "{message}");
         }
     }
 }

@@ -73,6 +73,11 @@ pub fn way_out(document: &Document) -> String {
         None if document.plan.observe.is_none() => "the result was made by an isobench that saw only what lines --@ \
                                                     of scripts say; measured again, statements show their rows"
             .to_owned(),
+        None if crate::durability::is_settled(document) => {
+            "rows aren't observed where something happens to the server, as a transaction's number may occur twice; lines \
+             --@ in the scripts say what they read and write"
+                .to_owned()
+        }
         None if document.plan.observe() == Observe::Annotations => {
             "no lines --@ of the scripts say what they read and write; on PostgreSQL --observe rows needs none"
                 .to_owned()

@@ -166,6 +166,23 @@ pub fn named_server(
     Ok(Some(options))
 }
 
+/// Returns connection options for the standby of a server that is `named`, from a connection string.
+///
+/// # Errors
+/// Wrong connection options, or no server is named.
+pub fn standby(conninfo: Option<&str>, named: bool) -> Outcome<Option<ConnectOptions>> {
+    let Some(conninfo) = conninfo else { return Ok(None) };
+    if !named {
+        return Err(Failure::setup(
+            "--standby-server: an embedded server has standbys of its own (--standbys); name the server that this one \
+             follows, too (-h, -p, -d)",
+        ));
+    }
+    let given = Given { dbname: Some(conninfo.to_owned()), ..Given::default() };
+    let options = ConnectOptions::resolve(&given, &process_environment);
+    options.map(Some).map_err(|error| Failure::setup(format!("--standby-server: {error}")))
+}
+
 /// Returns whether options or environment name a server.
 pub fn names_server(connection: &ConnectionOptions) -> bool {
     named_by(&connection.given(None)).is_some()

@@ -126,11 +126,26 @@ pub fn are_on_the_way(plan: &Plan) -> bool {
     all(plan).any(|fault| fault.kind.is_on_the_way())
 }
 
-/// Checks the user's program.
+/// Checks whether faults go with what else the plan wants. `unlogged`: pgbench's tables are.
 ///
 /// # Errors
-/// There is none, although a fault is to run it, or no fault runs it.
-pub fn command(plan: &Plan) -> Outcome {
+/// They don't, or the user's program is missing or of no use.
+pub fn check(plan: &Plan, unlogged: bool) -> Outcome {
+    let why = if unlogged {
+        "a crash empties unlogged tables, so nothing could be said of them; leave out --unlogged-tables"
+    } else if plan.schema.is_some() {
+        "every transaction leaves a row in a table of isobench's, which isn't made in a schema of yours; leave out \
+         --schema"
+    } else if plan.sweeps() {
+        "a search for the highest rate (--sweep) needs a server to which nothing happens"
+    } else {
+        return command(plan);
+    };
+    if plan.faults().is_empty() { command(plan) } else { Err(wrong("fault", why)) }
+}
+
+/// Checks the user's program.
+fn command(plan: &Plan) -> Outcome {
     let wanted = all(plan).any(|fault| fault.kind == FaultKind::Command);
     match (wanted, &plan.fault_command) {
         (true, None) => Err(wrong("fault", "command@S runs a program: name it by --fault-command PROGRAM")),
@@ -139,23 +154,24 @@ pub fn command(plan: &Plan) -> Outcome {
     }
 }
 
-/// Refuses a plan on a named server with faults that isobench itself brings about, or with standbys.
+/// Refuses a plan on a named server with faults that isobench itself brings about, or with standbys other
+/// than the one that is named (`has_standby`).
 ///
 /// # Errors
 /// It has some.
-pub fn for_embedded(plan: &Plan) -> Outcome {
+pub fn for_embedded(plan: &Plan, has_standby: bool) -> Outcome {
     let given = [
         ("--fault", all(plan).any(|fault| fault.kind != FaultKind::Command)),
         ("--standbys", plan.standbys.is_some()),
         ("--standby", !plan.standby().is_empty()),
-        ("--readers", plan.readers() > 0),
+        ("--readers", plan.readers() > 0 && !has_standby),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((option, _)) => Err(Failure::setup(format!(
             "{option}: nothing happens to a named server but what a program of yours does (--fault command@S \
-             --fault-command PROGRAM), nor does it get standbys; leave out its name (-h, -p, -d, PGHOST …) to use \
-             embedded ones"
+             --fault-command PROGRAM), nor does it get standbys (--standby-server names one that there is); leave out its \
+             name (-h, -p, -d, PGHOST …) to use embedded ones"
         ))),
     }
 }

@@ -206,8 +206,8 @@ mod tests {
         let mut design = resolved(folder.path(), "-w FOLDER/own.sql --schema app --keep-data").unwrap();
         let message = design.only_read("a.example", || Ok(1)).unwrap_err().to_string();
         assert!(message.contains("hot standby") && message.contains("--schema"), "{message}");
-        let message = design.choose_server(false, false).unwrap_err().to_string();
+        let message = design.choose_server(false, false, false).unwrap_err().to_string();
         assert!(message.starts_with("--schema: ") && message.contains("-h"), "{message}");
-        assert_eq!(design.choose_server(true, false).unwrap(), Vec::<String>::new());
+        assert_eq!(design.choose_server(true, false, false).unwrap(), Vec::<String>::new());
     }
 }

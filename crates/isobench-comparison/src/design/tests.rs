@@ -118,11 +118,11 @@ fn what_a_server_cannot_do_is_refused_or_left_out() {
 fn versions_of_the_server_give_way_to_a_server_that_is_chosen() {
     let vary = "--vary server-version=14";
     let mut asked = resolve(vary).unwrap();
-    assert_eq!(asked.choose_server(false, false).unwrap(), [""; 0]);
-    assert!(asked.choose_server(true, false).is_err());
+    assert_eq!(asked.choose_server(false, false, false).unwrap(), [""; 0]);
+    assert!(asked.choose_server(true, false, false).is_err());
     let mut planned = of_plan(vary);
     assert_eq!(planned.varied(&planned.cells()[0])["server-version"], "14");
-    assert_eq!(planned.choose_server(true, false).unwrap().len(), 1);
+    assert_eq!(planned.choose_server(true, false, false).unwrap().len(), 1);
     assert!(planned.server_factors.versions.is_empty() && planned.varied(&planned.cells()[0]).is_empty());
     assert!(planned.document_plan(&[]).vary().is_empty());
 }
@@ -133,9 +133,9 @@ fn settings_of_the_embedded_server_give_way_to_a_server_that_is_named() {
     let file = Plan { server_settings: settings.clone(), ..Plan::default() };
     let mut planned =
         Design::resolve(&Plan::default(), Some(file), Plan::default(), &InitOptions::default()).unwrap();
-    assert!(planned.choose_server(false, true).unwrap().is_empty());
+    assert!(planned.choose_server(false, true, false).unwrap().is_empty());
     assert_eq!(planned.plan.server_settings, settings);
-    assert!(planned.choose_server(true, false).unwrap()[0].contains("fsync=off"));
+    assert!(planned.choose_server(true, false, false).unwrap()[0].contains("fsync=off"));
     assert_eq!(planned.plan.server_settings, None);
 }
 

@@ -46,10 +46,10 @@ pub fn servers(test: &str, settings: &[(&str, &str)]) -> Vec<isobench_pgserver::
         let options = ServerOptions { bin: installed, ..options.clone() };
         servers.push(Server::start(&options, &mut |_| {}).expect("the installed server starts"));
     }
-    match Server::start(&ServerOptions { version: Some(MajorVersion::NEWEST), ..options }, &mut |_| {}) {
+    match Server::start(&ServerOptions { version: Some(MajorVersion::FETCHED), ..options }, &mut |_| {}) {
         Ok(server) => servers.push(server),
         Err(error @ (ServerError::Fetch { .. } | ServerError::WontRun { .. })) => {
-            skip(test, &format!("no PostgreSQL {} can be fetched here: {error}", MajorVersion::NEWEST));
+            skip(test, &format!("no PostgreSQL {} can be fetched here: {error}", MajorVersion::FETCHED));
         }
         Err(error) => panic!("{error}"),
     }

@@ -70,7 +70,9 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
             Failure::setup(format!("--history: could not make the folder \"{}\": {error}", folder.display()))
         })?;
     }
-    for note in design.choose_server(names_server(&options.connection), options.embedded.chooses())? {
+    let named = names_server(&options.connection);
+    let standby = servers::standby(options.standby_server.as_deref(), named)?;
+    for note in design.choose_server(named, options.embedded.chooses(), standby.is_some())? {
         eprintln!("note: {note}");
     }
     let (mut targets, control) = servers::find_all(
@@ -80,6 +82,9 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     )?;
     for note in design.fit(&targets[0].database)? {
         eprintln!("note: {note}");
+    }
+    if let Some(standby) = standby {
+        interrupt::blame(&control, targets[0].read_from(standby))?;
     }
     let judging = judging(options, &design, &targets[0].database)?;
     let prepared = prepare(&mut design, &mut targets, options.yes, &control);

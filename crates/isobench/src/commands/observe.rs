@@ -39,7 +39,7 @@ pub fn observe(options: &ObserveOptions) -> Outcome {
         check_file("--json", path, Kind::Preview)?;
     }
     let mut design = Design::resolve(&plan, None, Plan::default(), &InitOptions::default())?;
-    design.choose_server(names_server(&options.connection), options.embedded.chooses())?;
+    design.choose_server(names_server(&options.connection), options.embedded.chooses(), false)?;
     let (mut target, control) = find(&options.connection, None, &options.embedded, SESSIONS)?;
     let looked = look(&mut design, &mut target, &control);
     let looked = interrupt::blame(&control, looked).and_then(|previews| deliver(options, &target, &previews));

@@ -11,6 +11,9 @@ use isobench_plan::{Plan, Size};
 /// The heading of options for the output.
 const OUTPUT: &str = "Output";
 
+/// The heading of options for standbys; the plan has more under the same one.
+const STANDBYS: &str = "Standbys and faults";
+
 /// The heading of rarely needed options; the plan has some under the same one.
 const EXPERT: &str = "For experts";
 
@@ -39,6 +42,9 @@ pub struct CompareOptions {
     /// The plan's full size: of a published experiment the published size and time
     #[arg(long, requires = "plan_file", conflicts_with = "quick", help_heading = "Plan")]
     pub full: bool,
+    /// On a named server: its standby, on which --readers read; a connection string or URI
+    #[arg(long, value_name = "CONNINFO", help_heading = STANDBYS)]
+    pub standby_server: Option<String>,
     /// Show the running cell while it is measured: throughput, conflicts, latency, what sessions
     /// wait for (on a terminal)
     #[arg(long, help_heading = OUTPUT)]

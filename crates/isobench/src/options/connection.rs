@@ -51,7 +51,7 @@ pub struct EmbeddedOptions {
     /// Folder with the server's programs (initdb, postgres)
     #[arg(long = "server-bin", value_name = "DIR")]
     pub bin: Option<PathBuf>,
-    /// Fetch and use this major version, 14 to 18
+    /// Fetch and use this major version, 14 to 18 (19 once there is a build)
     #[arg(long = "server-version", value_name = "MAJOR")]
     pub version: Option<MajorVersion>,
     /// A setting of the server, such as `max_connections=500` (repeatable)

@@ -53,7 +53,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("compare --rounds 0", &["--rounds"]),
     ("compare --rate 10 --think-time 5", &["--rate", "--think-time"]),
     ("compare --server-bin nosuch", &["nosuch", "--server-bin", "initdb"]),
-    ("compare --server-version 9", &["--server-version", "14 to 18"]),
+    ("compare --server-version 9", &["--server-version", "14 to 19"]),
     ("compare --server-setting fsync", &["--server-setting", "NAME=VALUE"]),
     ("compare --no-such-option", &["--no-such-option", "--help"]),
     ("compare -w syntax.sql", &["syntax.sql:2: syntax error", "\\set x 1 +\n", "^ error found here"]),

@@ -248,9 +248,9 @@ fn nothing_happens_to_a_named_server() {
 /// Says that it is time to fail over, and waits until that is done.
 const FAILOVER: &str = "#!/bin/sh\ntouch failing\nwhile ! test -e promoted; do sleep 0.02; done\n";
 
-/// A server with a standby, its tables in memory if that is possible, and both folders of sockets.
-fn pair() -> (Server, String) {
-    let options = ServerOptions { standbys: 1, ..ServerOptions::default() };
+/// A server with a standby, and both folders of sockets.
+fn pair(options: ServerOptions) -> (Server, String) {
+    let options = ServerOptions { standbys: 1, ..options };
     let server = Server::start(&options, &mut |_| {}).expect("a server");
     let mut session = connect(&server, server.socket_dir());
     session.execute("SELECT pg_create_physical_replication_slot('isobench_1', true)").expect("a slot");
@@ -269,7 +269,7 @@ fn connect(server: &Server, socket: &Path) -> Connection {
 fn a_program_of_the_users_fails_a_named_server_over() {
     let test = "a_program_of_the_users_fails_a_named_server_over";
     let Some(scene) = Scene::with_server(test) else { return };
-    let (server, hosts) = pair();
+    let (server, hosts) = pair(ServerOptions::default());
     scene.write("failover.sh", FAILOVER);
     let program = scene.file("failover.sh");
     fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("a program");
@@ -412,6 +412,40 @@ fn readers_on_a_standby_see_commits_in_another_order() {
 }
 
 #[test]
+fn the_standby_of_a_named_server_is_read() {
+    let test = "the_standby_of_a_named_server_is_read";
+    let Some(scene) = Scene::with_server(test) else { return };
+    let (server, _) = pair(ServerOptions::default());
+    let (folder, port) = (server.socket_dir().display(), server.port());
+    let line = format!(
+        "compare -w long-fork:groups=1,rows=8 --levels rr --rounds 1 --time 1 --warmup 0.1 --readers 2 --json out.json \
+         -h {folder} -p {port} -U postgres -d postgres --standby-server"
+    );
+    let conninfo =
+        |socket: &Path| format!("host={} port={port} user=postgres dbname=postgres", socket.display());
+    let run = |standby: &str| scene.run(&[&words(&line)[..], &[standby]].concat());
+    let finished = run(&conninfo(&server.standby_socket_dir(1))).expect(0);
+    assert!(finished.stdout.contains("2 further clients read on a standby"), "{}", finished.stdout);
+    let document = document::read(&scene, "out.json");
+    let cell = &cells(&document)[0];
+    assert_eq!(cell["varied"].get("standby"), None, "isobench doesn't know how it follows");
+    let round = &cell["rounds"][0];
+    assert_eq!(round["verdict"]["promised"], Value::Null, "{round}");
+    assert!(round["standby_lag"]["samples"].as_u64().unwrap() > 0, "{round}");
+    run(&conninfo(server.socket_dir())).expect(1).says(&["is no standby: it accepts writes"]);
+    // One of another version isn't from the same initdb.
+    let version = if server.version().starts_with("18") { "17" } else { "18" };
+    let version = Some(version.parse().expect("a version"));
+    let (other, _) = pair(ServerOptions { version, ..ServerOptions::default() });
+    let other = conninfo(&other.standby_socket_dir(1)).replace(&port.to_string(), &other.port().to_string());
+    run(&other).expect(1).says(&["is a standby of another server", "system identifiers differ"]);
+    let mut session = connect(&server, server.socket_dir());
+    let left =
+        session.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'isobench'").expect("an answer");
+    assert_eq!(left.as_deref(), Some("0"));
+}
+
+#[test]
 fn what_cannot_be_read_on_a_standby_is_refused() {
     let scene = Scene::new();
     scene.write("write.sql", WRITER);
@@ -423,6 +457,12 @@ fn what_cannot_be_read_on_a_standby_is_refused() {
         ("--readers 2 -w long-fork --levels ser", "runs no transactions at serializable"),
         ("--readers 2 -w long-fork --fault crash@0.5", "leave out --fault or --readers"),
         ("--readers 2 -w long-fork --standbys 0", "--readers have their sessions on one"),
+        (
+            "--readers 2 -w long-fork --standby-server host=/nonexistent",
+            "name the server that this one follows",
+        ),
+        ("-w long-fork -h db.example --standby-server host=/nonexistent", "nobody reads there"),
+        ("-w long-fork -h db.example --readers 2", "--standby-server names one that there is"),
     ] {
         let finished = scene.run(&words(&format!("compare --rounds 1 --time 1 {line}"))).expect(1);
         assert!(finished.stderr.contains(part), "{line}: {}", finished.stderr);
