@@ -1,7 +1,9 @@
 //! Examples of what happened to a server, with every outcome for the commits that clients were told of.
 
 use isobench_isolation::Level;
-use isobench_report::{Cell, Document, FaultEvent, FaultRound, Round, Series, Settlement, StandbyLag};
+use isobench_report::{
+    BackgroundWork, Cell, Document, FaultEvent, FaultRound, Round, Series, Settlement, StandbyLag,
+};
 
 use super::{Story, base, cell};
 
@@ -68,10 +70,10 @@ pub fn faults() -> Document {
     document
 }
 
-/// Readers on a standby that lags behind.
+/// Readers on a standby that lags behind, and a vacuum beside them.
 pub fn standby() -> Document {
     let mut document = base();
-    document.plan.levels = Some(vec![Level::RepeatableRead]);
+    document.plan.levels = Some(vec![Level::ReadCommitted, Level::RepeatableRead]);
     document.plan.rounds = Some(1);
     document.plan.readers = Some(4);
     document.plan.standby = Some(vec!["async".parse().expect("a way to follow")]);
@@ -82,8 +84,12 @@ pub fn standby() -> Document {
         replay_ms_mean: Some(1.4),
         replay_ms_max: Some(9.5),
     };
-    let story = Story { committed: 2000, latency_us: 20_000, ..Story::default() };
-    let round = Round { standby_lag: Some(lag), ..story.round(1, 5) };
-    document.cells = vec![Cell { rounds: vec![round], ..cell(Level::RepeatableRead) }];
+    let work = BackgroundWork { kind: "vacuum".to_owned(), times: 70, mean_s: Some(0.06), problem: None };
+    let measured = |level| {
+        let story = Story { committed: 2000, latency_us: 20_000, ..Story::default() };
+        let round = Round { standby_lag: Some(lag), background: Some(work.clone()), ..story.round(1, 5) };
+        Cell { rounds: vec![round], ..cell(level) }
+    };
+    document.cells = document.plan.levels().iter().map(|level| measured(*level)).collect();
     document
 }
