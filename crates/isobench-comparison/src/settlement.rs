@@ -169,6 +169,7 @@ impl Attested {
                 }
             )),
             (0, ..) => None,
+            (1, ..) => Some("1 row is of no attempt of this run".to_owned()),
             (strangers, ..) => Some(format!("{strangers} rows are of no attempt of this run")),
         };
         settlement.withheld = settlement.withheld.or(doubt);

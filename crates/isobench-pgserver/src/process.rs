@@ -94,8 +94,11 @@ fn serves_idle_client(pid: Pid) -> Option<bool> {
 /// address with the port in parentheses (PostgreSQL manual, "Standard Unix Tools").
 fn idle_client(title: &str) -> Option<bool> {
     let title = title.trim_end_matches(['\0', ' ']);
-    let of_client =
-        title.split(' ').any(|word| word == "[local]" || word.ends_with(')') && word.contains('('));
+    let has_port = |word: &str| {
+        let port = word.strip_suffix(')').and_then(|word| word.split_once('('));
+        port.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+    };
+    let of_client = title.split(' ').any(|word| word == "[local]" || has_port(word));
     (of_client && !title.contains("walsender")).then(|| title.ends_with("idle"))
 }
 

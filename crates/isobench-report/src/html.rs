@@ -72,7 +72,7 @@ static SECTIONS: [Section; 15] = [
     Section { id: "tradeoff", title: "What it costs, what it buys", figures: tradeoff::body, ..PLAIN },
     Section { id: "requirements", title: "Requirements", body: requirements::body, ..PLAIN },
     Section { id: "experiment", title: "The published experiment", body: experiment::body, ..PLAIN },
-    Section { id: "durability", title: "Faults and durability", body: durability::body, ..PLAIN },
+    Section { id: "durability", title: "Faults and durability", figures: durability::body, ..PLAIN },
     Section { id: "overhead", title: "What each level costs", body: overhead::body, ..PLAIN },
     Section { id: "pictures", title: "Rates, and where the time went", figures: pictures::rates, ..PLAIN },
     Section { id: "conflicts", title: "Conflicts", body: conflicts::body, ..PLAIN },

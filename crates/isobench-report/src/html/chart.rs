@@ -37,6 +37,7 @@ mod ratio;
 mod rows;
 mod safety;
 mod scale;
+mod silence;
 pub mod subject;
 mod sweep;
 #[cfg(test)]
@@ -96,6 +97,11 @@ fn drawn(figures: &[Draw], document: &Document) -> Vec<Figure> {
 /// summaries must have been computed.
 pub fn safety(document: &Document) -> Option<Figure> {
     safety::figure(document)
+}
+
+/// Draws the time without commits; `None` if nothing happened to a server.
+pub fn silence(document: &Document) -> Option<Figure> {
+    silence::figure(document)
 }
 
 /// Draws rates and time, as far as the document has data for them.

@@ -5,22 +5,27 @@
 use maud::{Markup, html};
 
 use super::part::table;
+use super::pictures::picture;
+use super::{Contents, chart};
 use crate::document::{Document, FaultEvent};
 use crate::durability::{self, LEGEND};
 use crate::numbers::short;
 
 /// The section's body.
-pub fn body(document: &Document) -> Option<Markup> {
+pub fn body(document: &Document) -> Option<(Markup, Contents)> {
     let faults = durability::table(document)?;
-    Some(html! {
+    let figure = chart::silence(document);
+    let body = html! {
         (table("Faults, and the commits that clients were told of", &faults))
         @for line in durability::sentences(document) { p { (line.text) } }
+        @if let Some(figure) = &figure { (picture(figure, false)) }
         @for sentence in LEGEND { p { (sentence) } }
         details {
             summary { "Every fault" }
             ul { @for line in events(document) { li { (line) } } }
         }
-    })
+    };
+    Some((body, figure.into_iter().map(|figure| (figure.id, figure.title)).collect()))
 }
 
 /// What happened in each round.

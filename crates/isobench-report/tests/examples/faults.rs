@@ -65,7 +65,7 @@ pub fn faults() -> Document {
         settled("off", 23, Some(false), None),
         settled("local", 0, Some(true), None),
         settled("remote_write", 2, Some(true), None),
-        settled("on", 1, None, Some("1 rows are of no attempt of this run")),
+        settled("on", 1, None, Some("1 row is of no attempt of this run")),
     ];
     document
 }

@@ -173,9 +173,11 @@ fn plots(
             @let x = along.at(tick.value);
             line class="grid" x1=(u(x)) x2=(u(x)) y1=(u(first)) y2=(u(y)) {}
         }
-        @if let Some(plot) = &rates { (drawn_rates(time_series, common, heights, plot)) }
+        @if let Some(plot) = &rates {
+            (faults(time_series, common, plot.top, y))
+            (drawn_rates(time_series, common, heights, plot))
+        }
         @if let Some(plot) = &waits { (drawn_waits(time_series, common, heights, plot)) }
-        @if let Some(plot) = &rates { (faults(time_series, common, plot.top, y)) }
         (labels_below(&along, &ticks, y))
         (slices(time_series, common, first, y))
     };
