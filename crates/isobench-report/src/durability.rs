@@ -26,6 +26,9 @@ pub fn is_settled(document: &Document) -> bool {
     document.cells.iter().any(|cell| cell.durability().is_some())
 }
 
+/// The most rows that a sentence names, but for those that break a promise.
+const MOST_NAMED: usize = 4;
+
 /// The table: a row for each cell to whose server something happened; `None` if there is none.
 pub fn table(document: &Document) -> Option<Table> {
     let cells: Vec<&Cell> = document.cells.iter().filter(|cell| cell.durability().is_some()).collect();
@@ -81,13 +84,20 @@ pub fn table(document: &Document) -> Option<Table> {
 
 /// What the data say about durability, in a sentence for each kind of outcome that there is.
 pub fn headline(document: &Document) -> Vec<String> {
-    let of = |wanted: Durability| {
-        let cells = document.cells.iter().filter(|cell| cell.durability() == Some(wanted));
-        cells.map(|cell| name(document, cell)).collect::<Vec<_>>()
-    };
+    let settled = || document.cells.iter().filter(|cell| cell.durability().is_some());
     let sentence = |(wanted, said): (Durability, &str)| {
-        let names = of(wanted);
-        (!names.is_empty()).then(|| format!("{said}: {}.", names.join("; ")))
+        let cells: Vec<&Cell> = settled().filter(|cell| cell.durability() == Some(wanted)).collect();
+        let all = settled().count();
+        Some(match cells.len() {
+            0 => return None,
+            some if some > MOST_NAMED && wanted != Durability::Broken => {
+                format!("{said} in {some} of {all} rows.")
+            }
+            _ => {
+                let names: Vec<String> = cells.iter().map(|cell| name(document, cell)).collect();
+                format!("{said}: {}.", names.join("; "))
+            }
+        })
     };
     [
         (Durability::Broken, "BROKEN, commits are lost that the settings promise to keep"),
@@ -122,10 +132,16 @@ fn sentence(document: &Document, cell: &Cell) -> Option<Line> {
         }
         Durability::Lost => {
             let before = rounds().filter_map(|round| round.settlement.lost_before_s).fold(0.0, f64::max);
+            let when = if before > 0.0 {
+                format!(", of the last {} s before the fault", short(before))
+            } else {
+                // Their answers were on their way when it happened.
+                String::new()
+            };
+            let are = if lost == "1" { "is" } else { "are" };
             Line::plain(format!(
-                "Durability, {name}: of {acknowledged} acknowledged commits {lost} are lost, of the last {} s before \
-                 the fault; {settings} permits that.",
-                short(before)
+                "Durability, {name}: of {acknowledged} acknowledged commits {lost} {are} lost{when}; {settings} permits \
+                 that."
             ))
         }
         Durability::Broken => {

@@ -5,6 +5,7 @@ pub mod check;
 pub mod compare;
 pub mod init;
 pub mod observe;
+pub mod peers;
 pub mod plans;
 pub mod probe;
 pub mod report;

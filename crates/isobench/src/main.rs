@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Init(options) => commands::init::init(&options),
         Command::Workloads(options) => commands::workloads::workloads(&options),
         Command::Plans(options) => commands::plans::plans(&options),
+        Command::Peers(options) => commands::peers::peers(&options),
         Command::Server(options) => commands::server::server(&options),
         Command::Pgbench { words } => {
             let words = std::iter::once(PGBENCH.into()).chain(words);

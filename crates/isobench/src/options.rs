@@ -9,6 +9,7 @@ mod compare;
 mod connection;
 mod init;
 mod observe;
+mod peers;
 mod plans;
 mod probe;
 mod report;
@@ -23,6 +24,7 @@ pub use compare::CompareOptions;
 pub use connection::{ConnectionOptions, EmbeddedOptions};
 pub use init::{InitArguments, TableOptions};
 pub use observe::ObserveOptions;
+pub use peers::PeersOptions;
 pub use plans::PlansOptions;
 pub use probe::ProbeOptions;
 pub use report::{ReportFormat, ReportOptions};
@@ -77,6 +79,8 @@ pub enum Command {
     Workloads(WorkloadsOptions),
     /// List the published experiments that compare can repeat, or print the plan of one
     Plans(PlansOptions),
+    /// Check whether several machines find each other, and how their clocks and connections are
+    Peers(PeersOptions),
     /// Start an embedded PostgreSQL and keep it running until Ctrl-C
     Server(ServerOptions),
     /// Be pgbench, with its options, words, logs and exit status (as is the program under the name

@@ -27,6 +27,7 @@ mod ordinary_user;
 mod own_tables;
 mod page_plan;
 mod passwords;
+mod peers;
 mod plan_file;
 mod planted;
 mod poolers;

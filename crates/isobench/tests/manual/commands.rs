@@ -9,8 +9,9 @@ use isobench_testkit::golden;
 use crate::markdown::{code, files, page, root};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 11] = [
+pub const COMMANDS: [&str; 12] = [
     "compare",
+    "peers",
     "plans",
     "audit",
     "report",

@@ -1,0 +1,444 @@
+//! Connections between all machines, and the first exchange on each: both sides prove that they know the
+//! secret (HMAC-SHA-256, RFC 2104), and compare what must be the same.
+//!
+//! Every rank listens on its own address alone, and connects to all ranks below its own. The secret keeps
+//! strangers out; it doesn't encrypt anything, so the network must be trusted.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::link::{Link, Lost};
+use crate::{PeersError, Place};
+
+/// Time for one exchange, of a few hundred bytes.
+const EXCHANGE: Duration = Duration::from_secs(5);
+
+/// The pause between two attempts to connect to a machine that isn't there yet.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The first bytes of every connection.
+const MAGIC: &[u8; 17] = b"isobench peers 1\n";
+
+/// The longest text in a hello, in bytes.
+const LONGEST: u16 = 4096;
+
+/// What all machines know, and nobody else.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// A secret from a text.
+    pub fn new(text: &str) -> Secret {
+        Secret(text.as_bytes().to_vec())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// What must be the same on all machines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The secret.
+    pub secret: Secret,
+    /// The program's version.
+    pub version: String,
+    /// What the machines are to do, as a text that is the same for all.
+    pub task: String,
+}
+
+/// What one side says first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hello {
+    rank: usize,
+    number: usize,
+    nonce: [u8; 32],
+    version: String,
+    task: String,
+}
+
+/// The connections to all other ranks, `None` at this one's own.
+///
+/// # Errors
+/// [`PeersError::Listen`], [`PeersError::Missing`], [`PeersError::Differs`].
+pub(crate) fn meet(
+    place: &Place,
+    credentials: &Credentials,
+    patience: Duration,
+    lost: &Lost,
+) -> Result<Vec<Option<Link>>, PeersError> {
+    let listener = listen(place)?;
+    let end = Instant::now() + patience;
+    let (below, above) = thread::scope(|scope| {
+        let accepting = scope.spawn(|| accept(&listener, place, credentials, end, patience));
+        let below: Result<Vec<TcpStream>, PeersError> =
+            (0..place.rank).map(|rank| reach(place, rank, credentials, end, patience)).collect();
+        let above = accepting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (below, above)
+    });
+    let below = below?.into_iter().map(Some);
+    let streams = below.chain([None]).chain(above?.into_iter().map(Some));
+    let link = |(rank, stream): (usize, Option<TcpStream>)| {
+        let link = stream.map(|stream| Link::new(stream, rank, lost)).transpose();
+        link.map_err(|error| PeersError::Engine(error.to_string()))
+    };
+    streams.enumerate().map(link).collect()
+}
+
+fn listen(place: &Place) -> Result<TcpListener, PeersError> {
+    let address = place.addresses[place.rank].clone();
+    let listening = TcpListener::bind(&address[..]).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    let rank = place.rank;
+    listening.map_err(|error| PeersError::Listen { rank, address, why: error.to_string() })
+}
+
+/// Takes the connections of all ranks above this one, in the order of the ranks.
+fn accept(
+    listener: &TcpListener,
+    place: &Place,
+    credentials: &Credentials,
+    end: Instant,
+    patience: Duration,
+) -> Result<Vec<TcpStream>, PeersError> {
+    let mut found: Vec<Option<TcpStream>> = (place.rank + 1..place.number()).map(|_| None).collect();
+    let mut refused = None;
+    while let Some(missing) = found.iter().position(Option::is_none) {
+        let Ok((stream, from)) = listener.accept() else {
+            if Instant::now() >= end {
+                let missing = place.rank + 1 + missing;
+                return Err(absent(place, missing, patience, refused));
+            }
+            thread::sleep(PAUSE.min(end.saturating_duration_since(Instant::now())));
+            continue;
+        };
+        match welcome(&stream, place, credentials) {
+            Ok(hello) => {
+                if let Some(why) = differs(&hello, place, credentials) {
+                    let (rank, address) = (hello.rank, address_of(place, hello.rank, from));
+                    return Err(PeersError::Differs { rank, address, why });
+                }
+                let index = hello.rank.checked_sub(place.rank + 1).filter(|index| *index < found.len());
+                match index.map(|index| &mut found[index]) {
+                    Some(free @ None) => *free = Some(stream),
+                    Some(Some(_)) => {
+                        refused = Some((from, format!("another one is rank {} already", hello.rank)));
+                    }
+                    None => refused = Some((from, format!("rank {} has no business here", hello.rank))),
+                }
+            }
+            // Whoever it was, the others are waited for.
+            Err(why) => refused = Some((from, why.to_string())),
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Connects to a rank below this one.
+fn reach(
+    place: &Place,
+    rank: usize,
+    credentials: &Credentials,
+    end: Instant,
+    patience: Duration,
+) -> Result<TcpStream, PeersError> {
+    let address = &place.addresses[rank];
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(absent(place, rank, patience, None));
+        }
+        let Some(stream) = connect(address, left) else {
+            thread::sleep(PAUSE.min(left));
+            continue;
+        };
+        return match introduce(&stream, place, credentials) {
+            Ok(hello) => {
+                let wrong = (hello.rank != rank).then(|| format!("says that it is rank {}", hello.rank));
+                match wrong.or_else(|| differs(&hello, place, credentials)) {
+                    None => Ok(stream),
+                    Some(why) => Err(PeersError::Differs { rank, address: address.clone(), why }),
+                }
+            }
+            Err(why) => Err(PeersError::Differs { rank, address: address.clone(), why: why.to_string() }),
+        };
+    }
+}
+
+fn connect(address: &str, limit: Duration) -> Option<TcpStream> {
+    let mut found = address.to_socket_addrs().ok()?;
+    found.find_map(|one| TcpStream::connect_timeout(&one, limit.min(EXCHANGE)).ok())
+}
+
+fn absent(
+    place: &Place,
+    missing: usize,
+    patience: Duration,
+    refused: Option<(SocketAddr, String)>,
+) -> PeersError {
+    let refused = refused.map(|(from, why)| format!("; somebody at {from} was refused: {why}"));
+    PeersError::Missing {
+        missing,
+        address: place.addresses[missing].clone(),
+        seconds: patience.as_secs(),
+        refused: refused.unwrap_or_default(),
+    }
+}
+
+fn address_of(place: &Place, rank: usize, from: SocketAddr) -> String {
+    place.addresses.get(rank).cloned().unwrap_or_else(|| from.to_string())
+}
+
+/// What is different there, though it knows the secret.
+fn differs(hello: &Hello, place: &Place, credentials: &Credentials) -> Option<String> {
+    let Hello { number, version, task, .. } = hello;
+    if *version != credentials.version {
+        Some(format!("runs isobench {version}, and this machine {}", credentials.version))
+    } else if *number != place.number() {
+        Some(format!("was told of {number} machines, and this one of {}", place.number()))
+    } else if *task != credentials.task {
+        Some("was given another plan, seed or options than this machine".to_owned())
+    } else {
+        None
+    }
+}
+
+/// The first exchange of the side that has connected.
+fn introduce(stream: &TcpStream, place: &Place, credentials: &Credentials) -> io::Result<Hello> {
+    let own = prepared(stream, place, credentials)?;
+    send(stream, &own)?;
+    let theirs = receive(stream).map_err(|error| unanswered(&error))?;
+    send_proof(stream, &proof(&credentials.secret, b"from above", &own, &theirs.1)?)?;
+    let expected = mac(&credentials.secret, b"from below", &own, &theirs.1)?;
+    let shown = read_proof(stream).map_err(|error| unanswered(&error))?;
+    expected.verify_slice(&shown).map_err(|_| stranger())?;
+    Ok(theirs.0)
+}
+
+/// The first exchange of the side that was connected to, which proves nothing to a stranger.
+fn welcome(stream: &TcpStream, place: &Place, credentials: &Credentials) -> io::Result<Hello> {
+    stream.set_nonblocking(false)?;
+    let own = prepared(stream, place, credentials)?;
+    let theirs = receive(stream)?;
+    send(stream, &own)?;
+    let expected = mac(&credentials.secret, b"from above", &theirs.1, &own)?;
+    let shown = read_proof(stream)?;
+    expected.verify_slice(&shown).map_err(|_| stranger())?;
+    send_proof(stream, &proof(&credentials.secret, b"from below", &theirs.1, &own)?)?;
+    Ok(theirs.0)
+}
+
+/// The own hello, in bytes; the connection gets its limits.
+fn prepared(stream: &TcpStream, place: &Place, credentials: &Credentials) -> io::Result<Vec<u8>> {
+    stream.set_read_timeout(Some(EXCHANGE))?;
+    stream.set_write_timeout(Some(EXCHANGE))?;
+    let mut nonce = [0; 32];
+    getrandom::fill(&mut nonce).map_err(io::Error::other)?;
+    let (version, task) = (credentials.version.clone(), credentials.task.clone());
+    let hello = Hello { rank: place.rank, number: place.number(), nonce, version, task };
+    Ok(hello.encode())
+}
+
+impl Hello {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        for number in [self.rank, self.number] {
+            bytes.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+        }
+        bytes.extend(self.nonce);
+        for text in [&self.version, &self.task] {
+            let text = &text.as_bytes()[..text.len().min(usize::from(LONGEST))];
+            bytes.extend(u16::try_from(text.len()).unwrap_or(LONGEST).to_le_bytes());
+            bytes.extend(text);
+        }
+        bytes
+    }
+}
+
+fn send(mut stream: &TcpStream, hello: &[u8]) -> io::Result<()> {
+    stream.write_all(hello)
+}
+
+/// The other side's hello, and its bytes.
+fn receive(mut stream: &TcpStream) -> io::Result<(Hello, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let mut next = |length: usize, bytes: &mut Vec<u8>| {
+        let from = bytes.len();
+        bytes.resize(from + length, 0);
+        stream.read_exact(&mut bytes[from..])?;
+        Ok::<_, io::Error>(bytes[from..].to_vec())
+    };
+    if next(MAGIC.len(), &mut bytes)? != MAGIC {
+        return Err(io::Error::other("it isn't an isobench of this kind"));
+    }
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum: usize, byte| sum << 8 | usize::from(*byte));
+    let rank = number(&next(4, &mut bytes)?);
+    let count = number(&next(4, &mut bytes)?);
+    let nonce = next(32, &mut bytes)?.try_into().unwrap_or([0; 32]);
+    let mut text = |bytes: &mut Vec<u8>| {
+        let length = number(&next(2, bytes)?);
+        if length > usize::from(LONGEST) {
+            return Err(io::Error::other("it says more than there is to say"));
+        }
+        Ok(String::from_utf8_lossy(&next(length, bytes)?).into_owned())
+    };
+    let (version, task) = (text(&mut bytes)?, text(&mut bytes)?);
+    Ok((Hello { rank, number: count, nonce, version, task }, bytes))
+}
+
+/// The proof of one side: of its direction, and of all that both have said.
+fn mac(secret: &Secret, direction: &[u8], from_above: &[u8], from_below: &[u8]) -> io::Result<Hmac<Sha256>> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(&secret.0).map_err(io::Error::other)?;
+    for part in [direction, from_above, from_below] {
+        mac.update(&(part.len() as u64).to_le_bytes());
+        mac.update(part);
+    }
+    Ok(mac)
+}
+
+fn proof(secret: &Secret, direction: &[u8], from_above: &[u8], from_below: &[u8]) -> io::Result<Vec<u8>> {
+    Ok(mac(secret, direction, from_above, from_below)?.finalize().into_bytes().to_vec())
+}
+
+fn send_proof(mut stream: &TcpStream, proof: &[u8]) -> io::Result<()> {
+    stream.write_all(proof)
+}
+
+fn read_proof(mut stream: &TcpStream) -> io::Result<[u8; 32]> {
+    let mut proof = [0; 32];
+    stream.read_exact(&mut proof).map(|()| proof)
+}
+
+fn stranger() -> io::Error {
+    io::Error::other("doesn't know the secret (ISOBENCH_PEERS_SECRET must be the same on all machines)")
+}
+
+/// A side that is told nothing was refused, or has come to something else.
+fn unanswered(error: &io::Error) -> io::Error {
+    io::Error::other(format!(
+        "has refused this machine, or isn't an isobench ({error}); ISOBENCH_PEERS_SECRET must be the same on all \
+         machines, and --peers name them in the same order"
+    ))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicU16, Ordering};
+
+    use super::*;
+
+    /// Addresses on loopback that are free. Their ports are below those that the system gives to connections,
+    /// one of which could otherwise be taken by somebody who tries to connect to it.
+    pub(crate) fn addresses(number: usize) -> Vec<String> {
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let first = 15_000 + u16::try_from(std::process::id() % 10_000).unwrap_or_default();
+        let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
+        let address = |port: u16| format!("127.0.0.1:{port}");
+        let free = ports.map(address).filter(|address| TcpListener::bind(&address[..]).is_ok());
+        free.take(number).collect::<Vec<_>>()
+    }
+
+    pub(crate) fn credentials(secret: &str, version: &str, task: &str) -> Credentials {
+        Credentials { secret: Secret::new(secret), version: version.to_owned(), task: task.to_owned() }
+    }
+
+    /// What becomes of each rank that brings these.
+    fn outcomes(all: &[Credentials], patience: Duration) -> Vec<Result<usize, PeersError>> {
+        let addresses = addresses(all.len());
+        thread::scope(|scope| {
+            let start = |(rank, credentials): (usize, &Credentials)| {
+                let (place, credentials) =
+                    (Place { rank, addresses: addresses.clone() }, credentials.clone());
+                scope.spawn(move || {
+                    let links = meet(&place, &credentials, patience, &Lost::default())?;
+                    Ok(links.iter().flatten().count())
+                })
+            };
+            let threads: Vec<_> = all.iter().enumerate().map(start).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        })
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+    const SHORT: Duration = Duration::from_millis(600);
+
+    #[test]
+    fn all_meet_all() {
+        let all = vec![credentials("s", "1.0", "plan"); 4];
+        assert_eq!(outcomes(&all, LONG), vec![Ok(3); 4]);
+    }
+
+    #[test]
+    fn another_version_or_plan_is_named() {
+        for (other, part) in [
+            (credentials("s", "1.1", "plan"), "runs isobench 1."),
+            (credentials("s", "1.0", "another plan"), "another plan, seed or options"),
+        ] {
+            let all = [credentials("s", "1.0", "plan"), other];
+            for outcome in outcomes(&all, LONG) {
+                let message = outcome.unwrap_err().to_string();
+                assert!(message.contains(part), "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_with_another_secret_is_refused() {
+        let all = [credentials("s", "1.0", "plan"), credentials("other", "1.0", "plan")];
+        let messages: Vec<String> =
+            outcomes(&all, SHORT).into_iter().map(|outcome| outcome.unwrap_err().to_string()).collect();
+        assert!(
+            messages[0].contains("rank 1") && messages[0].contains("doesn't know the secret"),
+            "{messages:?}"
+        );
+        assert!(messages[1].contains("ISOBENCH_PEERS_SECRET must be the same"), "{messages:?}");
+    }
+
+    #[test]
+    fn strangers_do_no_harm() {
+        let addresses = addresses(2);
+        let credentials = credentials("s", "1.0", "plan");
+        let place = |rank| Place { rank, addresses: addresses.clone() };
+        let (zero, one) = (place(0), place(1));
+        thread::scope(|scope| {
+            let first = scope.spawn(|| meet(&zero, &credentials, LONG, &Lost::default()).map(|it| it.len()));
+            for said in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"", &[0xff; 200]] {
+                let mut stranger = connect_soon(&addresses[0]);
+                let _ = stranger.write_all(said);
+            }
+            let second = scope.spawn(|| meet(&one, &credentials, LONG, &Lost::default()).map(|it| it.len()));
+            assert_eq!(first.join().expect("no panic"), Ok(2));
+            assert_eq!(second.join().expect("no panic"), Ok(2));
+        });
+    }
+
+    fn connect_soon(address: &str) -> TcpStream {
+        loop {
+            if let Ok(stream) = TcpStream::connect(address) {
+                return stream;
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    #[test]
+    fn who_is_missing_is_named() {
+        let place = Place { rank: 1, addresses: addresses(2) };
+        let error = meet(&place, &credentials("s", "1.0", "plan"), SHORT, &Lost::default()).unwrap_err();
+        assert!(matches!(error, PeersError::Missing { missing: 0, .. }), "{error}");
+        let elsewhere = Place { rank: 0, addresses: vec!["192.0.2.1:7001".to_owned(), "b:1".to_owned()] };
+        let error = meet(&elsewhere, &credentials("s", "1.0", "plan"), SHORT, &Lost::default()).unwrap_err();
+        assert!(matches!(error, PeersError::Listen { rank: 0, .. }), "{error}");
+    }
+}

@@ -1,0 +1,198 @@
+//! Several processes: phases go on until one is killed, or the way to it is cut; the others then end by
+//! themselves and name it.
+//!
+//! The test program is its own child: `ISOBENCH_TEST_RANK` makes it a machine.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use isobench_peers::{Credentials, NOTICED, Peers, Place, Secret};
+
+const RANK: &str = "ISOBENCH_TEST_RANK";
+const ADDRESSES: &str = "ISOBENCH_TEST_ADDRESSES";
+
+/// Time for whatever should happen at once, on a slow machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The child: takes part in phases until it can't any more, and says how that ended.
+#[test]
+fn child() {
+    let Ok(rank) = std::env::var(RANK) else { return };
+    let addresses = std::env::var(ADDRESSES).expect("addresses").split(',').map(str::to_owned).collect();
+    let place = Place { rank: rank.parse().expect("a rank"), addresses };
+    let credentials =
+        Credentials { secret: Secret::new("test"), version: "1".to_owned(), task: "phases".to_owned() };
+    let mut peers = match Peers::join(place, &credentials, PATIENCE) {
+        Ok(peers) => peers,
+        Err(error) => return println!("@not joined: {error}"),
+    };
+    let mut phases = 0_u64;
+    loop {
+        if let Err(error) = peers.barrier("a phase", PATIENCE) {
+            return println!("@ended: {error}");
+        }
+        phases += 1;
+        if phases == 100 {
+            println!("@going on");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A child, killed if the test ends before it.
+struct Machine {
+    process: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Machine {
+    /// Starts a machine by a command that runs the test program.
+    fn start(mut command: Command, rank: usize, addresses: &str) -> Machine {
+        command.args(["child", "--exact", "--nocapture", "--test-threads=1"]);
+        command.env(RANK, rank.to_string()).env(ADDRESSES, addresses);
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a process");
+        let lines = BufReader::new(process.stdout.take().expect("its output")).lines();
+        Machine { process, lines }
+    }
+
+    /// The next thing that it says.
+    fn says(&mut self) -> String {
+        let said = self.lines.by_ref().map_while(Result::ok);
+        let mut said = said.filter_map(|line| line.split_once('@').map(|(_, text)| text.to_owned()));
+        said.next().unwrap_or_else(|| "nothing".to_owned())
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn this_program() -> Command {
+    Command::new(std::env::current_exe().expect("the test program"))
+}
+
+/// Addresses on loopback that are free. Their ports are below those that the system gives to connections,
+/// one of which could otherwise be taken by somebody who tries to connect to it.
+fn addresses(number: usize) -> String {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 15_000 + u16::try_from(std::process::id() % 10_000).unwrap_or_default();
+    let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
+    let address = |port: u16| format!("127.0.0.1:{port}");
+    let free = ports.map(address).filter(|address| TcpListener::bind(&address[..]).is_ok());
+    free.take(number).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn a_machine_that_is_killed_is_noticed_and_named() {
+    for killed in 0..3 {
+        let addresses = addresses(3);
+        let mut machines: Vec<Machine> =
+            (0..3).map(|rank| Machine::start(this_program(), rank, &addresses)).collect();
+        for machine in &mut machines {
+            assert_eq!(machine.says(), "going on");
+        }
+        machines[killed].process.kill().expect("killed");
+        for (rank, machine) in machines.iter_mut().enumerate().filter(|(rank, _)| *rank != killed) {
+            let said = machine.says();
+            // The first of them to end may be what the other one sees.
+            let names = said.contains(&format!("rank {killed} ")) || said.contains("is gone");
+            assert!(said.starts_with("ended: ") && names, "rank {rank} of {killed}: {said}");
+        }
+    }
+}
+
+/// Three machines, each in a network namespace of its own, on a bridge in a fourth one. Removed on drop.
+struct Network {
+    prefix: String,
+}
+
+impl Network {
+    /// `None` after saying why there can't be one.
+    fn new(test: &str) -> Option<Network> {
+        let network = Network { prefix: format!("isb{}", std::process::id()) };
+        let hub = network.hub();
+        let made = ip(&format!("netns add {hub}"))
+            .and_then(|()| ip(&format!("-n {hub} link add br0 type bridge")))
+            .and_then(|()| ip(&format!("-n {hub} link set br0 up")));
+        let made = made.and_then(|()| (0..3).try_for_each(|rank| network.add(rank)));
+        match made {
+            Ok(()) => Some(network),
+            Err(why) => {
+                println!("skipped: {test}: no network namespaces can be made here (root, iproute2): {why}");
+                None
+            }
+        }
+    }
+
+    fn hub(&self) -> String {
+        format!("{}h", self.prefix)
+    }
+
+    fn machine(&self, rank: usize) -> String {
+        format!("{}m{rank}", self.prefix)
+    }
+
+    fn add(&self, rank: usize) -> Result<(), String> {
+        let (hub, machine) = (self.hub(), self.machine(rank));
+        ip(&format!("netns add {machine}"))?;
+        ip(&format!("-n {machine} link set lo up"))?;
+        ip(&format!("-n {hub} link add p{rank} type veth peer name eth0 netns {machine}"))?;
+        ip(&format!("-n {hub} link set p{rank} master br0"))?;
+        ip(&format!("-n {hub} link set p{rank} up"))?;
+        ip(&format!("-n {machine} addr add 10.77.0.{}/24 dev eth0", rank + 1))?;
+        ip(&format!("-n {machine} link set eth0 up"))
+    }
+
+    /// Cuts the way to a machine: nothing arrives any more, and nobody is told.
+    fn cut(&self, rank: usize) -> Result<(), String> {
+        ip(&format!("-n {} link set p{rank} down", self.hub()))
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for rank in 0..3 {
+            let _ = ip(&format!("netns del {}", self.machine(rank)));
+        }
+        let _ = ip(&format!("netns del {}", self.hub()));
+    }
+}
+
+fn ip(words: &str) -> Result<(), String> {
+    let output = Command::new("ip").args(words.split(' ')).output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+}
+
+#[test]
+fn a_machine_behind_a_cut_way_is_noticed() {
+    let Some(network) = Network::new("a_machine_behind_a_cut_way_is_noticed") else { return };
+    let addresses = "10.77.0.1:7001,10.77.0.2:7001,10.77.0.3:7001";
+    let start = |rank| {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &network.machine(rank)]);
+        command.arg(std::env::current_exe().expect("the test program"));
+        Machine::start(command, rank, addresses)
+    };
+    let mut machines: Vec<Machine> = (0..3).map(start).collect();
+    for machine in &mut machines {
+        assert_eq!(machine.says(), "going on");
+    }
+    let began = Instant::now();
+    network.cut(2).expect("the way is cut");
+    for (rank, machine) in machines.iter_mut().enumerate() {
+        let said = machine.says();
+        assert!(said.starts_with("ended: ") && said.contains("is gone"), "rank {rank}: {said}");
+    }
+    // A minute would be the deadline of the phase.
+    assert!(began.elapsed() < PATIENCE / 2, "{:?}, though {NOTICED:?} are promised", began.elapsed());
+}

@@ -1,0 +1,200 @@
+//! `isobench peers`: whether several machines find each other, run the same program, and how their clocks
+//! and the ways between them are.
+//!
+//! Not here: connections, phases and clocks (`isobench_peers`).
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use isobench_comparison::{Failure, Outcome};
+use isobench_peers::{ClockOffset, Credentials, Peers, PeersError, Place, Secret};
+
+use crate::options::PeersOptions;
+use crate::output;
+
+/// The variable with the secret that all machines share.
+const SECRET: &str = "ISOBENCH_PEERS_SECRET";
+
+/// Time allowed for a step of the check.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Phases without a message, for the time that one takes.
+const PHASES: u32 = 50;
+
+/// What is sent to each machine to see how much passes: pieces of so many bytes.
+const PIECES: usize = 16;
+const PIECE: usize = 1 << 20;
+
+/// Checks the machines. Rank 0 prints a table, the others a line.
+///
+/// # Errors
+/// It isn't known which machine this is, one is missing or differs, or one is lost meanwhile.
+pub fn peers(options: &PeersOptions) -> Outcome {
+    let place = place(options)?;
+    let secret = secret(&place)?;
+    let credentials =
+        Credentials { secret, version: env!("CARGO_PKG_VERSION").to_owned(), task: "peers".to_owned() };
+    eprintln!(
+        "rank {} of {} at {}: waiting for the others …",
+        place.rank,
+        place.number(),
+        place.addresses[place.rank]
+    );
+    let patience = Duration::from_secs(options.wait.max(1));
+    let joined = Peers::join(place, &credentials, patience);
+    let (report, peers) = joined.and_then(check).map_err(|error| failure(&error))?;
+    let printed = output::print(&report);
+    peers.leave(LIMIT).map_err(|error| failure(&error))?;
+    printed
+}
+
+fn failure(error: &PeersError) -> Failure {
+    match error {
+        // Something had begun.
+        PeersError::Lost { .. } | PeersError::Late { .. } | PeersError::Engine(_) => {
+            Failure::Incomplete(error.to_string())
+        }
+        _ => Failure::setup(error),
+    }
+}
+
+/// The place of this machine, by the options and what a launcher says.
+fn place(options: &PeersOptions) -> Outcome<Place> {
+    let addresses = match &options.peers_file {
+        None => options.peers.clone(),
+        Some(path) => {
+            let text = fs::read_to_string(path).map_err(|error| {
+                Failure::setup(format!("--peers-file: could not read \"{}\": {error}", path.display()))
+            })?;
+            let plain = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
+            text.lines().map(plain).filter(|line| !line.is_empty()).collect()
+        }
+    };
+    Place::find(&addresses, options.rank, &|name| std::env::var(name).ok()).map_err(Failure::setup)
+}
+
+/// The secret that the machines share. On one machine alone there needn't be one.
+fn secret(place: &Place) -> Outcome<Secret> {
+    match std::env::var(SECRET) {
+        Ok(text) if !text.is_empty() => Ok(Secret::new(&text)),
+        _ if place.is_local() => Ok(Secret::new("")),
+        _ => Err(Failure::setup(format!(
+            "{SECRET} isn't set: all machines must have the same secret there, so that nobody else joins them (for \
+             example: export {SECRET}=$(openssl rand -hex 16), copied to all)"
+        ))),
+    }
+}
+
+/// What a machine says of itself.
+fn self_portrait() -> Vec<u8> {
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZeroUsize::get);
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{name}\t{cores}").into_bytes()
+}
+
+/// Compares clocks, phases and bandwidth. Returns what is to be printed here.
+fn check(mut peers: Peers) -> Result<(String, Peers), PeersError> {
+    let portraits = peers.gather(self_portrait(), "names", LIMIT)?;
+    let before = peers.compare_clocks(LIMIT)?;
+    let mut phases: Vec<Duration> = Vec::new();
+    for _ in 0..PHASES {
+        let began = Instant::now();
+        peers.barrier("a phase", LIMIT)?;
+        phases.push(began.elapsed());
+    }
+    phases.sort_unstable();
+    let rates = bandwidth(&mut peers)?;
+    let after = peers.compare_clocks(LIMIT)?;
+    let median = phases[phases.len() / 2];
+    let report = if peers.rank() == 0 {
+        table(&peers, &portraits, &before, &after, &rates, median)
+    } else {
+        let own = before[0];
+        format!(
+            "rank {} of {}: fine; clock known to ± {} µs, a phase takes {:.2} ms\n",
+            peers.rank(),
+            peers.number(),
+            own.within_ns / 1000,
+            median.as_secs_f64() * 1e3
+        )
+    };
+    Ok((report, peers))
+}
+
+/// The megabytes per second that pass from rank 0 to each other one; there alone.
+fn bandwidth(peers: &mut Peers) -> Result<Vec<f64>, PeersError> {
+    const WHAT: &str = "the bandwidth";
+    let mut rates = vec![0.0];
+    if peers.rank() == 0 {
+        for rank in 1..peers.number() {
+            let began = Instant::now();
+            for _ in 0..PIECES {
+                peers.send(rank, vec![0x5a; PIECE]);
+            }
+            peers.receive_from(rank, WHAT, LIMIT)?;
+            rates.push((PIECES * PIECE) as f64 / 1e6 / began.elapsed().as_secs_f64());
+        }
+    } else {
+        for _ in 0..PIECES {
+            peers.receive_from(0, WHAT, LIMIT)?;
+        }
+        peers.send(0, Vec::new());
+    }
+    peers.barrier(WHAT, LIMIT)?;
+    Ok(rates)
+}
+
+fn table(
+    peers: &Peers,
+    portraits: &[Vec<u8>],
+    before: &[ClockOffset],
+    after: &[ClockOffset],
+    rates: &[f64],
+    phase: Duration,
+) -> String {
+    let mut rows = vec![
+        ["rank", "address", "host", "cores", "round trip", "clock ±", "drift", "MB/s"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for (rank, address) in peers.place().addresses.iter().enumerate() {
+        let portrait = String::from_utf8_lossy(&portraits[rank]).into_owned();
+        let (host, cores) = portrait.split_once('\t').unwrap_or((&portrait, ""));
+        let mut row = vec![rank.to_string(), address.clone(), host.to_owned(), cores.to_owned()];
+        if rank == 0 {
+            row.extend(["–"; 4].map(str::to_owned));
+        } else {
+            let (first, last) = (before[rank], after[rank]);
+            let drift = last.ahead_ns.abs_diff(first.ahead_ns);
+            let micros = |nanos: u64| format!("{} µs", nanos.div_ceil(1000));
+            let known = first.within_ns.max(last.within_ns);
+            row.push(micros(first.fastest_ns.min(last.fastest_ns)));
+            row.push(micros(known));
+            row.push(if drift <= 2 * known { "–".to_owned() } else { micros(drift) });
+            row.push(format!("{:.0}", rates[rank]));
+        }
+        rows.push(row);
+    }
+    let widths: Vec<usize> = (0..rows[0].len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for row in &rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            let left = (1..=2).contains(&column);
+            if left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text + &format!(
+        "\nAll {} machines run isobench {}; a phase, in which all wait for all, takes {:.2} ms (median of {PHASES}).\n\
+         Round trip: the fastest of 20 messages there and back; clock ±: half of that, by which times of this machine \
+         and rank 0 can be wrong against each other; drift: how far the clocks went apart meanwhile, if that is more; \
+         MB/s: {} MB from rank 0.\n",
+        peers.number(),
+        env!("CARGO_PKG_VERSION"),
+        phase.as_secs_f64() * 1e3,
+        PIECES * PIECE / 1_000_000,
+    )
+}
