@@ -62,6 +62,8 @@ mod unpack;
 mod version;
 
 pub use error::ServerError;
+pub use trust::untrusted_program;
+
 pub use options::{MajorVersion, MajorVersionError, ServerOptions};
 pub use server::{Server, Shutdown};
 pub use sweep::sweep_leftovers;

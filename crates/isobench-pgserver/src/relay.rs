@@ -10,8 +10,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use crate::ServerError;
+
+/// The pause after a connection that couldn't be made.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// What is copied at once.
 const BUFFER: usize = 64 * 1024;
@@ -134,7 +138,11 @@ fn accept(listener: &UnixListener, upstream: &Path, gate: &Arc<Gate>) {
         }
         // A server that is down refuses, and so does its relay.
         let connected = client.and_then(|client| Ok((client, UnixStream::connect(upstream)?)));
-        let Ok((client, server)) = connected else { continue };
+        let Ok((client, server)) = connected else {
+            // Such as too many open files, which pass.
+            thread::sleep(PAUSE);
+            continue;
+        };
         let _ = pass_on(client, server, gate);
     }
 }
@@ -177,8 +185,6 @@ fn close(end: &UnixStream) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// A server that returns what it gets, and a relay to it.

@@ -55,6 +55,24 @@ pub(crate) fn safe_folder(path: &Path) -> Result<PathBuf, PlaceError> {
     if closed { Ok(way.real) } else { Err(writable(&way.real)) }
 }
 
+/// Why a program isn't to be run by this user: it is missing, or, for root, others could replace it. A name
+/// without a slash is looked for in the folders of `PATH`, as a shell does.
+pub fn untrusted_program(program: &Path) -> Option<String> {
+    let found = if program.components().count() > 1 || program.is_absolute() {
+        program.is_file().then(|| program.to_owned())
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|folder| folder.join(program)).find(|one| one.is_file())
+    };
+    let Some(found) = found else { return Some("there is no such program".to_owned()) };
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let folder = found.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let safe = std::path::absolute(folder).map_err(PlaceError::from).and_then(|folder| safe_folder(&folder));
+    safe.err().map(|why| format!("root runs no program that others can replace: {why}"))
+}
+
 /// A path that was found to be safe.
 struct CheckedPath {
     /// The real path so far.

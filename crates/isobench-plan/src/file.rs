@@ -107,6 +107,8 @@ fn line_of(text: &str, path: &str) -> Option<usize> {
 pub fn keys() -> Vec<String> {
     let options = Plan::augment_args(clap::Command::new("plan"));
     let names = options.get_arguments().filter_map(clap::Arg::get_long);
+    // A plan of somebody's runs no programs.
+    let names = names.filter(|name| *name != "fault-command");
     names.chain(["server-settings", "full", "experiment"]).map(str::to_owned).collect()
 }
 

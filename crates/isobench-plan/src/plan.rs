@@ -207,8 +207,9 @@ pub struct Plan {
     pub fault: Option<Vec<FaultFactor>>,
     /// Program that the fault command@S runs, without arguments and input. On a server that is named
     /// nothing else happens
+    // No key of a plan file: reading a plan of somebody's isn't to run their programs.
     #[arg(long, value_name = "PROGRAM", help_heading = heading::FAULTS)]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub fault_command: Option<String>,
     /// Number of standbys, at most 8, which follow by streaming replication [default: 0; 1 with
     /// --standby, --readers or a fault that needs one]

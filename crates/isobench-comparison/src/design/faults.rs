@@ -2,8 +2,10 @@
 //!
 //! Not here: doing it (`crate::fault`).
 
+use std::path::Path;
 use std::time::Duration;
 
+use isobench_pgserver::untrusted_program;
 use isobench_plan::{Fault, FaultFactor, FaultKind, Plan, StandbyMode};
 use isobench_runner::Backoff;
 
@@ -150,7 +152,11 @@ fn command(plan: &Plan) -> Outcome {
     match (wanted, &plan.fault_command) {
         (true, None) => Err(wrong("fault", "command@S runs a program: name it by --fault-command PROGRAM")),
         (false, Some(_)) => Err(wrong("fault-command", "no fault runs it: say when, by --fault command@S")),
-        _ => Ok(()),
+        (true, Some(program)) => match untrusted_program(Path::new(program)) {
+            Some(why) => Err(wrong("fault-command", format!("\"{program}\": {why}"))),
+            None => Ok(()),
+        },
+        (false, None) => Ok(()),
     }
 }
 

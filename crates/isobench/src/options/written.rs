@@ -89,6 +89,10 @@ mod tests {
             ),
             (vec!["run", "sslpassword=a password = 'hunter2'"], "run password=*** sslpassword=***"),
             (vec!["init", "--dbname=password=hun\\ ter2"], "init --dbname password=***"),
+            (
+                vec!["compare", "-hdb", "--standby-server", "host=b password=hunter2"],
+                "compare --host db --standby-server host=b password=***",
+            ),
         ] {
             if expected.is_empty() {
                 let words = std::iter::once("isobench").chain(line.iter().copied());

@@ -197,6 +197,8 @@ fn faults_that_cannot_be_are_refused_before_anything_starts() {
         ("--fault partition-standby:0.1@1 --standbys 0", "needs one"),
         ("--fault partition:2@1", "longer --time"),
         ("--fault command@1", "name it by --fault-command PROGRAM"),
+        ("--fault command@1 --fault-command ./none", "\"./none\": there is no such program"),
+        ("--fault command@1 --fault-command none-such", "there is no such program"),
         ("--fault crash@1 --fault-command true", "no fault runs it"),
         ("--fault crash@1 --background vacuum", "would end it"),
         ("--background reindex", "there are none, old-snapshot"),
@@ -248,6 +250,15 @@ fn nothing_happens_to_a_named_server() {
 /// Says that it is time to fail over, and waits until that is done.
 const FAILOVER: &str = "#!/bin/sh\ntouch failing\nwhile ! test -e promoted; do sleep 0.02; done\n";
 
+/// A program in a folder that others can't change.
+fn program(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("program.sh");
+    fs::write(&path, text).expect("a program");
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("its mode");
+    (folder, path.display().to_string())
+}
+
 /// A server with a standby, and both folders of sockets.
 fn pair(options: ServerOptions) -> (Server, String) {
     let options = ServerOptions { standbys: 1, ..options };
@@ -270,13 +281,11 @@ fn a_program_of_the_users_fails_a_named_server_over() {
     let test = "a_program_of_the_users_fails_a_named_server_over";
     let Some(scene) = Scene::with_server(test) else { return };
     let (server, hosts) = pair(ServerOptions::default());
-    scene.write("failover.sh", FAILOVER);
-    let program = scene.file("failover.sh");
-    fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("a program");
+    let (_folder, program) = program(FAILOVER);
     let port = server.port();
     let line = format!(
         "compare --levels rc --rounds 1 --time 2.5 --warmup 0.1 -w orders --fault command@0.5 --fault-command \
-         ./failover.sh --json out.json -h {hosts} -p {port},{port} -U postgres -d postgres"
+         {program} --json out.json -h {hosts} -p {port},{port} -U postgres -d postgres"
     );
     let running = Running::start(&mut scene.isobench(&words(&line)));
     until("the program is run", || if scene.file("failing").exists() { Ok(()) } else { Err(String::new()) });
@@ -305,19 +314,32 @@ fn a_program_of_the_users_fails_a_named_server_over() {
 }
 
 #[test]
+fn a_plan_runs_no_programs_and_root_none_that_others_can_replace() {
+    let scene = Scene::new();
+    scene.write("plan.toml", "fault = [\"command@0.3\"]\nfault-command = \"true\"\n");
+    let finished = scene.run(&words(&format!("compare {SHORT} --plan plan.toml"))).expect(1);
+    assert!(finished.stderr.contains("fault-command"), "an unknown key: {}", finished.stderr);
+    if rustix::process::geteuid().is_root() {
+        scene.write("open/run.sh", "#!/bin/sh\n");
+        let folder = scene.file("open");
+        fs::set_permissions(&folder, Permissions::from_mode(0o777)).expect("a folder of all");
+        let line = format!("compare {SHORT} --fault command@0.3 --fault-command open/run.sh");
+        scene.run(&words(&line)).expect(1).says(&["root runs no program that others can replace"]);
+    }
+}
+
+#[test]
 fn a_program_that_fails_is_named() {
     let test = "a_program_that_fails_is_named";
     let Some(scene) = Scene::with_server(test) else { return };
-    scene.write("broken.sh", "#!/bin/sh\necho the lever is stuck >&2\nexit 7\n");
-    fs::set_permissions(scene.file("broken.sh"), Permissions::from_mode(0o755)).expect("a program");
-    for (program, why) in [("./broken.sh", "exit status: 7: the lever is stuck"), ("./none", "No such file")]
-    {
-        let line = format!("compare {SHORT} --fault command@0.3 --fault-command {program}");
-        let finished = scene.run(&words(&line)).expect(2);
-        finished.says(&[&format!("--fault-command {program}: {why}")]);
-        let document = document::read(&scene, "out.json");
-        assert!(count(&cells(&document)[0], "acknowledged") > 0, "what was measured is kept");
-    }
+    let (_folder, program) = program("#!/bin/sh\necho the lever is stuck >&2\nexit 7\n");
+    let line = format!("compare {SHORT} --fault command@0.3 --fault-command {program}");
+    scene
+        .run(&words(&line))
+        .expect(2)
+        .says(&[&format!("--fault-command {program}: exit status: 7: the lever is stuck")]);
+    let document = document::read(&scene, "out.json");
+    assert!(count(&cells(&document)[0], "acknowledged") > 0, "what was measured is kept");
     scene.assert_clean();
 }
 
