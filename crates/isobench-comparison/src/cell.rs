@@ -152,6 +152,7 @@ impl<'a> CellMeasurer<'a> {
                 seat.loaded = None;
             }
         }
+        self.targets[cell.server].alter(&self.design.altered[cell.session], self.say)?;
         let work = &self.design.works[cell.work];
         let builtin = work.sources.writes().is_some();
         let known = !self.made.insert((cell.server, cell.work));

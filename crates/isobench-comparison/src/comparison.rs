@@ -593,6 +593,7 @@ fn level_check(design: &Design, targets: &[Target], say: &(dyn Fn(&str) + Sync))
             let shown = current_setting(connection, name).map_err(Failure::setup)?;
             settings.insert(name.clone(), shown);
         }
+        settings.extend(design.altered[cell.session].clone());
         let of_sessions = &design.sessions[cell.session];
         settings.extend(of_sessions.iter().map(|setting| (setting.name.clone(), setting.shown.clone())));
         entries.push(design.entry(cell, CellLevel::new(Some(cell.level), effective), settings));

@@ -39,7 +39,7 @@ use work::WorkBase;
 pub use faults::FaultPlan;
 pub use standby::{no_serializable, refusal};
 pub use values::{event_loop, milliseconds, pacing, protocol, seconds};
-pub use vary::{KnownSettings, ServerFactors, ServerPlan, SessionPlan};
+pub use vary::{Assignment, KnownSettings, ServerFactors, ServerPlan, SessionPlan};
 pub use work::Work;
 
 /// Default of the time limit if there is a precision to reach, in seconds.
@@ -73,6 +73,8 @@ pub struct Design {
     pub servers: Vec<ServerPlan>,
     /// The settings of sessions; at least one collection, which may be empty.
     pub sessions: Vec<SessionPlan>,
+    /// What is altered on a named server while such sessions work, by their index.
+    pub altered: Vec<Assignment>,
     /// What happens to the server, as a factor; at least one collection, which may be empty.
     pub faults: Vec<FaultPlan>,
     /// The delays after which clients without a session try to get one; `None`: they end.
@@ -238,6 +240,7 @@ impl Design {
             works,
             servers: server_factors.servers(),
             sessions: vec![SessionPlan::new()],
+            altered: vec![Assignment::new()],
             server_factors,
             faults,
             reconnect,
@@ -333,6 +336,7 @@ impl Design {
         &mut self,
         known: &dyn KnownSettings,
         embedded: Option<&[Setting]>,
+        alters: bool,
     ) -> Outcome<bool> {
         let twice = |setting: &&Setting| {
             self.server_factors.settings.iter().any(|one| one.name.eq_ignore_ascii_case(&setting.name))
@@ -346,7 +350,14 @@ impl Design {
                 ),
             ));
         }
-        (self.servers, self.sessions) = self.server_factors.place(known, embedded.is_some())?;
+        (self.servers, self.sessions, self.altered) =
+            self.server_factors.place(known, embedded.is_some(), alters)?;
+        if alters && !self.alters() {
+            return Err(wrong(
+                "alter-system",
+                "no setting is varied that needs it: --vary setting:NAME=… of a whole server, on a named one",
+            ));
+        }
         Ok(self.servers.iter().any(|server| !server.settings.is_empty()))
     }
 
@@ -416,6 +427,7 @@ impl Design {
         varied.extend(bin.as_ref().map(|bin| (SERVER_BIN.to_owned(), bin.display().to_string())));
         let of_sessions = self.sessions[cell.session].iter().map(|setting| (&setting.name, &setting.value));
         let settings = settings.iter().chain(of_sessions);
+        let settings = settings.chain(&self.altered[cell.session]);
         varied.extend(settings.map(|(name, value)| (format!("{SETTING}{name}"), value.clone())));
         varied.extend(standby.map(|mode| (STANDBY.to_owned(), mode.to_string())));
         if self.plan.background() != [Background::None] {
@@ -430,6 +442,11 @@ impl Design {
     /// What happens to the server of a cell.
     pub fn faults_of(&self, cell: &CellPlan) -> &FaultPlan {
         &self.faults[cell.faults]
+    }
+
+    /// True if settings of a named server are altered.
+    pub fn alters(&self) -> bool {
+        self.altered.iter().any(|settings| !settings.is_empty())
     }
 
     /// True if something goes on beside the clients of any cell.

@@ -5,12 +5,13 @@
 //! the choice of the server by options (`servers.rs`), and the measurements.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use isobench_database::{
-    Connector, Database, Namespace, SettingScope, detect, environment, is_standby, setting_names,
-    setting_scope, settings, try_setting,
+    AlteredSettings, Connector, Database, Namespace, SettingScope, detect, environment, is_standby,
+    setting_names, setting_scope, settings, try_setting,
 };
 use isobench_observer::LocalServer;
 use isobench_pgserver::{Server, ServerOptions};
@@ -37,6 +38,8 @@ pub struct Target {
     host: Option<String>,
     /// The schema of the user's in which to work.
     schema: Option<String>,
+    /// What is changed on a named server.
+    altered: RefCell<AlteredSettings>,
     /// Leads to the standby of a named server on which clients are to read.
     reads_from: Option<ConnectOptions>,
     /// Number of rooms on the embedded server.
@@ -143,6 +146,7 @@ impl Target {
         let standby = is_standby(connection, &database).map_err(Failure::setup)?;
         Ok(Target {
             namespace: None,
+            altered: RefCell::new(AlteredSettings::new(options.clone())),
             options,
             embedded: embedded.map(Arc::new),
             spent: Cell::new(false),
@@ -154,6 +158,26 @@ impl Target {
             database,
             server_settings,
         })
+    }
+
+    /// Alters settings of a named server, for all its sessions from now on, until it is closed.
+    ///
+    /// # Errors
+    /// The server refuses, or is gone.
+    pub(crate) fn alter(&self, settings: &BTreeMap<String, String>, say: &dyn Fn(&str)) -> Outcome {
+        let mut altered = self.altered.borrow_mut();
+        let known = altered.by_hand().len();
+        let set = altered.set(settings);
+        // What to do if this program is killed, before that can happen to a longer measurement.
+        if altered.by_hand().len() > known {
+            say(&format!(
+                "--alter-system: settings of {} are changed for this run and put back at its end; if isobench is \
+                 killed, this does it: {}; SELECT pg_reload_conf()",
+                self.place(),
+                altered.by_hand().join("; ")
+            ));
+        }
+        set.map_err(|error| Failure::setup(format!("--alter-system: {error}")))
     }
 
     /// Lets clients read on this standby of the named server.
@@ -351,16 +375,24 @@ impl Target {
     /// # Errors
     /// Something remains; the message names it.
     pub fn close(mut self, keep: bool) -> Outcome {
+        let restored = self.altered.get_mut().restore().map_err(|error| {
+            let by_hand = self.altered.get_mut().by_hand().join("; ");
+            Failure::setup(format!(
+                "--alter-system: the settings couldn't be put back ({error}); do it by hand: {by_hand}; SELECT \
+                 pg_reload_conf()"
+            ))
+        });
         match self.namespace.take().map(RefCell::into_inner) {
             Some(namespace) if keep => namespace.keep(),
             Some(namespace) => namespace.release().map_err(Failure::setup)?,
             None => {}
         }
         // Faults, which share it, are over.
-        match self.embedded.take().and_then(Arc::into_inner) {
+        let stopped = match self.embedded.take().and_then(Arc::into_inner) {
             Some(server) => server.stop().map_err(Failure::setup),
             None => Ok(()),
-        }
+        };
+        restored.and(stopped)
     }
 }
 

@@ -135,6 +135,14 @@ pub enum Error {
         /// The place where the session is.
         found: String,
     },
+    /// A server that was asked to read its configuration again hasn't.
+    #[error(
+        "the server hasn't read its configuration again within {seconds} s, though it was asked to; its log may say why"
+    )]
+    NotReloaded {
+        /// The time it had.
+        seconds: u64,
+    },
     /// A session has another setting than the one that was set in it.
     #[error(
         "{name} was set to {wanted} in a session, which shows it as {shown}; so its cell can't be measured"

@@ -20,6 +20,7 @@
 //! ```
 
 mod abilities;
+mod altered;
 mod conflict;
 mod copy_target;
 mod database;
@@ -50,6 +51,7 @@ mod table;
 pub mod tables;
 pub mod wal;
 
+pub use altered::AlteredSettings;
 pub use conflict::Conflict;
 pub use database::{Database, detect};
 pub use environment::{Environment, RelationSize, environment, relation_sizes};

@@ -45,7 +45,9 @@ pub(crate) const NEVER: &str = "'%\\_file', '%\\_directory', '%\\_directories', 
 pub enum SettingScope {
     /// In each session.
     Session,
-    /// For the whole server: in its configuration, at its start, or when a session starts.
+    /// For the whole server, whose configuration can be read again while it runs.
+    Configuration,
+    /// For the whole server: at its start, or when a session starts.
     Server,
     /// Nowhere.
     Fixed,
@@ -108,6 +110,7 @@ pub fn setting_scope(conn: &mut Connection, name: &str) -> Result<Option<Setting
     Ok(context.map(|context| match context.as_str() {
         "user" | "superuser" => SettingScope::Session,
         "internal" => SettingScope::Fixed,
+        "sighup" => SettingScope::Configuration,
         _ => SettingScope::Server,
     }))
 }

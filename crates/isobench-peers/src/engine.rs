@@ -345,14 +345,16 @@ fn quiet_engine() {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use isobench_testkit::ports::free_addresses;
+
     use super::*;
-    use crate::meeting::tests::{addresses, credentials};
+    use crate::meeting::tests::credentials;
 
     pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
     /// Lets each of so many ranks do something, in threads, and returns what they return.
     pub(crate) fn all<T: Send>(number: usize, work: impl Fn(Peers) -> T + Sync) -> Vec<T> {
-        let addresses = addresses(number);
+        let addresses = free_addresses(number);
         thread::scope(|scope| {
             let start = |rank| {
                 let place = Place { rank, addresses: addresses.clone() };

@@ -334,20 +334,9 @@ fn unanswered(error: &io::Error) -> io::Error {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::sync::atomic::{AtomicU16, Ordering};
+    use isobench_testkit::ports::free_addresses;
 
     use super::*;
-
-    /// Addresses on loopback that are free. Their ports are below those that the system gives to connections,
-    /// one of which could otherwise be taken by somebody who tries to connect to it.
-    pub(crate) fn addresses(number: usize) -> Vec<String> {
-        static NEXT: AtomicU16 = AtomicU16::new(0);
-        let first = 15_000 + u16::try_from(std::process::id() % 10_000).unwrap_or_default();
-        let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
-        let address = |port: u16| format!("127.0.0.1:{port}");
-        let free = ports.map(address).filter(|address| TcpListener::bind(&address[..]).is_ok());
-        free.take(number).collect::<Vec<_>>()
-    }
 
     pub(crate) fn credentials(secret: &str, version: &str, task: &str) -> Credentials {
         Credentials { secret: Secret::new(secret), version: version.to_owned(), task: task.to_owned() }
@@ -355,7 +344,7 @@ pub(crate) mod tests {
 
     /// What becomes of each rank that brings these.
     fn outcomes(all: &[Credentials], patience: Duration) -> Vec<Result<usize, PeersError>> {
-        let addresses = addresses(all.len());
+        let addresses = free_addresses(all.len());
         thread::scope(|scope| {
             let start = |(rank, credentials): (usize, &Credentials)| {
                 let (place, credentials) =
@@ -407,7 +396,7 @@ pub(crate) mod tests {
 
     #[test]
     fn strangers_do_no_harm() {
-        let addresses = addresses(2);
+        let addresses = free_addresses(2);
         let credentials = credentials("s", "1.0", "plan");
         let place = |rank| Place { rank, addresses: addresses.clone() };
         let (zero, one) = (place(0), place(1));
@@ -434,7 +423,7 @@ pub(crate) mod tests {
 
     #[test]
     fn who_is_missing_is_named() {
-        let place = Place { rank: 1, addresses: addresses(2) };
+        let place = Place { rank: 1, addresses: free_addresses(2) };
         let error = meet(&place, &credentials("s", "1.0", "plan"), SHORT, &Lost::default()).unwrap_err();
         assert!(matches!(error, PeersError::Missing { missing: 0, .. }), "{error}");
         let elsewhere = Place { rank: 0, addresses: vec!["192.0.2.1:7001".to_owned(), "b:1".to_owned()] };

@@ -4,12 +4,11 @@
 //! The test program is its own child: `ISOBENCH_TEST_RANK` makes it a machine.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use isobench_peers::{Credentials, NOTICED, Peers, Place, Secret};
+use isobench_testkit::ports::free_addresses;
 
 const RANK: &str = "ISOBENCH_TEST_RANK";
 const ADDRESSES: &str = "ISOBENCH_TEST_ADDRESSES";
@@ -77,21 +76,10 @@ fn this_program() -> Command {
     Command::new(std::env::current_exe().expect("the test program"))
 }
 
-/// Addresses on loopback that are free. Their ports are below those that the system gives to connections,
-/// one of which could otherwise be taken by somebody who tries to connect to it.
-fn addresses(number: usize) -> String {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = 15_000 + u16::try_from(std::process::id() % 10_000).unwrap_or_default();
-    let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
-    let address = |port: u16| format!("127.0.0.1:{port}");
-    let free = ports.map(address).filter(|address| TcpListener::bind(&address[..]).is_ok());
-    free.take(number).collect::<Vec<_>>().join(",")
-}
-
 #[test]
 fn a_machine_that_is_killed_is_noticed_and_named() {
     for killed in 0..3 {
-        let addresses = addresses(3);
+        let addresses = free_addresses(3).join(",");
         let mut machines: Vec<Machine> =
             (0..3).map(|rank| Machine::start(this_program(), rank, &addresses)).collect();
         for machine in &mut machines {

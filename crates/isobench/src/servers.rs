@@ -65,7 +65,8 @@ fn find_either(
 }
 
 /// Finds the servers of a plan: the named one, or the embedded ones, all running before the
-/// measurement. The plan's settings are placed in servers or sessions.
+/// measurement. The plan's settings are placed in servers or sessions; those of a named server may be
+/// altered if `alters`.
 ///
 /// # Errors
 /// As [`find`], or a setting can't be varied there.
@@ -73,13 +74,14 @@ pub fn find_all(
     connection: &ConnectionOptions,
     embedded: &EmbeddedOptions,
     design: &mut Design,
+    alters: bool,
 ) -> Outcome<(Vec<Target>, Arc<Control>)> {
     let clients = design.most_clients();
     let embedded = &embedded.relayed(design.is_relayed());
     let follows = design.has_faults();
     let (first, control) = find_either(connection, None, &embedded.of(&design.servers[0]), clients, follows)?;
     let own = first.is_embedded().then_some(embedded.settings.as_slice());
-    let placed = design.place_settings(&first, own);
+    let placed = design.place_settings(&first, own, alters);
     let mut targets = vec![first];
     if interrupt::blame(&control, placed)? {
         // It was started to be asked, without the settings of any of them.

@@ -88,6 +88,9 @@ pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
     if design.has_faults() {
         return Some("what happens to a server happens to all cells on it (--fault)".to_owned());
     }
+    if design.alters() {
+        return Some("the settings of a server are those of all cells on it (--alter-system)".to_owned());
+    }
     if design.has_background() {
         return Some(
             "what goes on beside the clients of one would disturb the others (--background)".to_owned(),

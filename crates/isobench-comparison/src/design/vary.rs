@@ -158,8 +158,9 @@ impl ServerFactors {
         servers.into_iter().flat_map(following).collect()
     }
 
-    /// The servers, and the settings of sessions, now that one of the servers is known. A setting of
-    /// its own needs a server, so only embedded ones can have some.
+    /// The servers, the settings of sessions, and those of a named server that are altered while such sessions
+    /// work, now that one of the servers is known. A setting of its own needs a server, so only embedded ones
+    /// can have some; what a running server can read again may be altered on a named one, if `alters`.
     ///
     /// # Errors
     /// A setting is unknown or can't be changed, a value is refused, or two values are the same.
@@ -167,17 +168,30 @@ impl ServerFactors {
         &self,
         known: &dyn KnownSettings,
         embedded: bool,
-    ) -> Outcome<(Vec<ServerPlan>, Vec<SessionPlan>)> {
-        let (mut of_server, mut of_session) = (Vec::new(), Vec::new());
+        alters: bool,
+    ) -> Outcome<(Vec<ServerPlan>, Vec<SessionPlan>, Vec<Assignment>)> {
+        let (mut of_server, mut of_session, mut altered) = (Vec::new(), Vec::new(), Vec::new());
         for one in &self.settings {
             match known.scope(&one.name)? {
                 SettingScope::Session => of_session.push(one.clone()),
-                SettingScope::Server if embedded => of_server.push(one.clone()),
+                SettingScope::Server | SettingScope::Configuration if embedded => of_server.push(one.clone()),
+                SettingScope::Configuration if alters => altered.push(one.clone()),
+                SettingScope::Configuration => {
+                    return Err(wrong(
+                        "vary",
+                        format!(
+                            "{SETTING}{}: this setting is the whole server's, and a named server is left as it is; \
+                             vary it on an embedded server, or permit it by --alter-system",
+                            one.name
+                        ),
+                    ));
+                }
                 SettingScope::Server => {
                     return Err(wrong(
                         "vary",
                         format!(
-                            "{SETTING}{}: this setting is the whole server's, and a named server is left as it is; vary                              it on an embedded server",
+                            "{SETTING}{}: this setting is the whole server's, and a named server is left as it is; vary it on \
+                             an embedded server",
                             one.name
                         ),
                     ));
@@ -217,7 +231,12 @@ impl ServerFactors {
             };
             settings.into_iter().map(setting).collect::<SessionPlan>()
         };
-        Ok((servers, combinations(&of_session).into_iter().map(session).collect()))
+        let sessions: Vec<SessionPlan> = combinations(&of_session).into_iter().map(session).collect();
+        let altered = combinations(&altered);
+        let both =
+            altered.iter().flat_map(|altered| sessions.iter().map(move |one| (one.clone(), altered.clone())));
+        let (sessions, altered) = both.unzip();
+        Ok((servers, sessions, altered))
     }
 }
 
@@ -249,6 +268,7 @@ mod tests {
             match name {
                 "work_mem" => Ok(SettingScope::Session),
                 "wal_level" => Ok(SettingScope::Server),
+                "wal_writer_delay" => Ok(SettingScope::Configuration),
                 "block_size" => Ok(SettingScope::Fixed),
                 _ => Err(Failure::setup("no such setting")),
             }
@@ -272,12 +292,32 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_a_named_server_are_altered_if_that_is_permitted() {
+        let (factors, _) = read(&["setting:work_mem=1MB,4MB", "setting:wal_writer_delay=10,200"]).unwrap();
+        let message = factors.place(&Known, false, false).unwrap_err().to_string();
+        assert!(message.contains("permit it by --alter-system"), "{message}");
+        let (servers, sessions, altered) = factors.place(&Known, false, true).unwrap();
+        let places: Vec<String> = sessions
+            .iter()
+            .zip(&altered)
+            .map(|(session, altered)| format!("{} {}", altered["wal_writer_delay"], session[0].shown))
+            .collect();
+        assert_eq!(
+            (servers.len(), places),
+            (1, ["10 1MB", "10 4MB", "200 1MB", "200 4MB"].map(str::to_owned).into())
+        );
+        // An embedded one is started with it.
+        let (servers, _, altered) = factors.place(&Known, true, true).unwrap();
+        assert_eq!((servers.len(), altered), (2, vec![Assignment::new(); 2]));
+    }
+
+    #[test]
     fn settings_go_where_they_can_be_set() {
         let texts = ["server-bin=/a,/b", "setting:work_mem=1MB,4MB", "setting:wal_level=minimal,replica"];
         let (factors, rest) = read(&texts).unwrap();
         assert!(rest.is_empty());
         assert_eq!(factors.servers().len(), 2);
-        let (servers, sessions) = factors.place(&Known, true).unwrap();
+        let (servers, sessions, _) = factors.place(&Known, true, false).unwrap();
         let servers: Vec<String> = servers
             .iter()
             .map(|server| {
@@ -288,7 +328,7 @@ mod tests {
         let sessions: Vec<&str> = sessions.iter().map(|settings| settings[0].shown.as_str()).collect();
         assert_eq!(sessions, ["1MB", "4MB"]);
         let (nothing, _) = read(&["rows=1"]).unwrap();
-        let (servers, sessions) = nothing.place(&Known, false).unwrap();
+        let (servers, sessions, _) = nothing.place(&Known, false, false).unwrap();
         assert_eq!((servers, sessions), (vec![ServerPlan::default()], vec![SessionPlan::new()]));
     }
 
@@ -301,7 +341,7 @@ mod tests {
             ("setting:work_mem=1MB,1024kB", true, "1MB and 1024kB are the same to the server, 1MB"),
         ] {
             let (factors, _) = read(&[text]).unwrap();
-            let message = factors.place(&Known, embedded).unwrap_err().to_string();
+            let message = factors.place(&Known, embedded, false).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");
         }
     }

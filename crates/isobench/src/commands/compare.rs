@@ -79,6 +79,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
         &options.connection,
         &options.embedded.with(&server_settings(&design.plan)),
         &mut design,
+        options.alter_system,
     )?;
     for note in design.fit(&targets[0].database)? {
         eprintln!("note: {note}");

@@ -42,6 +42,10 @@ pub struct CompareOptions {
     /// The plan's full size: of a published experiment the published size and time
     #[arg(long, requires = "plan_file", conflicts_with = "quick", help_heading = "Plan")]
     pub full: bool,
+    /// On a named server: change settings of the whole server that --vary names (ALTER SYSTEM), and put
+    /// them back at the end
+    #[arg(long, help_heading = EXPERT, hide_short_help = true)]
+    pub alter_system: bool,
     /// On a named server: its standby, on which --readers read; a connection string or URI
     #[arg(long, value_name = "CONNINFO", help_heading = STANDBYS)]
     pub standby_server: Option<String>,

@@ -34,8 +34,11 @@ fn a_small_table_that_is_scanned_is_diagnosed() {
     let [script, tables] = example();
     let few = [script.replace("1000", "100").replace("999", "99"), tables.replace("1000", "100")];
     assert!(few[0].contains("random(1, 99)") && few[1].contains("generate_series(1, 100)"), "{few:?}");
-    // On a busy machine no look at the locks may fall into a short run.
-    let seen = |(text, _): &(String, serde_json::Value)| text.contains("may be false");
+    // On a busy machine no look at the locks may fall into a short run, or the table be scanned only later.
+    let seen = |(text, document): &(String, serde_json::Value)| {
+        let first = document.pointer("/cells/1/rounds/0/server/predicate_locks/relations/0/name");
+        text.contains("may be false") && first.is_some_and(|name| name == "account")
+    };
     let trials = || (0..TRIALS).map(|_| compared(&scene, [&few[0], &few[1]]));
     let (text, document) = trials().find(seen).expect("a diagnosis in one of the trials");
     assert!(text.contains("may be false: table account (100 rows) is scanned as a whole"), "{text}");

@@ -1,20 +1,10 @@
 //! Several machines, here processes on loopback: they find each other, or say who is missing.
 
-use std::net::TcpListener;
-use std::sync::atomic::{AtomicU16, Ordering};
+use isobench_testkit::ports::free_addresses;
 
 use crate::compare::words;
 use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
-
-/// Addresses that are free, with ports below those that the system gives to connections.
-fn addresses(number: usize) -> Vec<String> {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = 26_000 + u16::try_from(std::process::id() % 5_000).unwrap_or_default();
-    let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
-    let address = |port: u16| format!("127.0.0.1:{port}");
-    ports.map(address).filter(|address| TcpListener::bind(&address[..]).is_ok()).take(number).collect()
-}
 
 /// Runs machines to their end, each with its options and variables.
 fn run(scene: &Scene, machines: &[(String, Vec<(&str, String)>)]) -> Vec<Finished> {
@@ -32,7 +22,7 @@ fn run(scene: &Scene, machines: &[(String, Vec<(&str, String)>)]) -> Vec<Finishe
 #[test]
 fn machines_find_each_other() {
     let scene = Scene::new();
-    let addresses = addresses(3);
+    let addresses = free_addresses(3);
     scene.write("machines.txt", &format!("# three\n{}\n", addresses.join("  # a machine\n")));
     let rank = |rank: usize| match rank {
         // However they are told who they are.
@@ -56,7 +46,7 @@ fn machines_find_each_other() {
 #[test]
 fn who_does_not_belong_to_the_others_is_refused() {
     let scene = Scene::new();
-    let list = addresses(2).join(",");
+    let list = free_addresses(2).join(",");
     let with = |rank: usize, secret: &str| {
         let line = format!("peers --peers {list} --rank {rank} --wait 2");
         (line, vec![("ISOBENCH_PEERS_SECRET", secret.to_owned())])
@@ -69,7 +59,7 @@ fn who_does_not_belong_to_the_others_is_refused() {
 #[test]
 fn what_is_missing_is_said() {
     let scene = Scene::new();
-    let list = addresses(2).join(",");
+    let list = free_addresses(2).join(",");
     for (line, part) in [
         (format!("peers --peers {list} --rank 1 --wait 1"), "rank 0 ("),
         (format!("peers --peers {list}"), "Say it by --rank NUM"),

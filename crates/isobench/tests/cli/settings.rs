@@ -1,10 +1,15 @@
 //! Settings of servers and sessions as factors: where they are set, and what the result says of them.
 
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{ConnectOptions, Connection, Host};
+use isobench_testkit::standby::until;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::compare::words;
 use crate::support::document::{self, cells};
 use crate::support::named::Database;
+use crate::support::program::Running;
 use crate::support::scene::Scene;
 
 const SHORT: &str =
@@ -71,6 +76,52 @@ fn sessions_of_a_named_server_are_set_and_the_server_is_not() {
         database.run(&scene, &words(&line)).expect(1).says(&["--vary: ", part]);
     }
     assert_eq!(database.inventory(), before);
+}
+
+/// What stands in the file that ALTER SYSTEM writes.
+const ALTERED: &str = "SELECT coalesce(string_agg(name || '=' || setting, ' ' ORDER BY name), '') FROM pg_file_settings \
+    WHERE sourcefile LIKE '%auto.conf'";
+
+#[test]
+fn settings_of_a_named_server_are_altered_and_put_back() {
+    let test = "settings_of_a_named_server_are_altered_and_put_back";
+    let Some(scene) = Scene::with_server(test) else { return };
+    // A server of its own: others would notice.
+    let server = Server::start(&ServerOptions::default(), &mut |_| {}).expect("a server");
+    let (folder, port) = (server.socket_dir().display().to_string(), server.port());
+    let host = Host::unix(server.socket_dir(), port);
+    let options = ConnectOptions::new(host, server.user(), server.database());
+    let mut session = Connection::open(&options).expect("a session");
+    session.execute("ALTER SYSTEM SET wal_writer_delay = '150ms'").expect("a setting of the user's");
+    let mut altered = || session.value(ALTERED).expect("an answer").unwrap_or_default();
+    let before = altered();
+    let line = format!(
+        "compare -b select-only --scale 1 --levels rc --clients 2 --rounds 2 --time 0.3 --warmup 0 --json out.json \
+         --vary setting:wal_writer_delay=20ms,400ms --vary setting:log_autovacuum_min_duration=-1,60000 -h {folder} \
+         -p {port} -U postgres -d postgres"
+    );
+    let finished = scene.run(&words(&line)).expect(1);
+    assert!(finished.stderr.contains("permit it by --alter-system"), "{}", finished.stderr);
+    assert_eq!(altered(), before);
+    let finished = scene.run(&words(&format!("{line} --alter-system"))).expect(0);
+    for part in [
+        "ALTER SYSTEM SET \"wal_writer_delay\" = '150ms'",
+        "ALTER SYSTEM RESET \"log_autovacuum_min_duration\"",
+    ] {
+        assert!(finished.stderr.contains(part), "{part}: {}", finished.stderr);
+    }
+    let document = document::read(&scene, "out.json");
+    let delays = of_cells(&document, "/settings/wal_writer_delay");
+    assert_eq!(delays, ["20ms", "20ms", "400ms", "400ms"].map(Value::from));
+    assert_eq!(altered(), before, "all is as it was");
+    // Also after a value that the server refuses.
+    let refused = line.replace("20ms,400ms", "20ms,never");
+    let finished = scene.run(&words(&format!("{refused} --alter-system"))).expect(2);
+    assert!(finished.stderr.contains("\"never\""), "{}", finished.stderr);
+    assert_eq!(altered(), before);
+    let finished =
+        scene.run(&words(&format!("compare --alter-system -h {folder} -p {port} -U postgres"))).expect(1);
+    assert!(finished.stderr.contains("no setting is varied that needs it"), "{}", finished.stderr);
 }
 
 #[test]
