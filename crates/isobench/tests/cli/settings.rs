@@ -119,6 +119,13 @@ fn settings_of_a_named_server_are_altered_and_put_back() {
     let finished = scene.run(&words(&format!("{refused} --alter-system"))).expect(2);
     assert!(finished.stderr.contains("\"never\""), "{}", finished.stderr);
     assert_eq!(altered(), before);
+    // And after Ctrl-C.
+    let long = line.replace("--time 0.3", "--time 60");
+    let running = Running::start(&mut scene.isobench(&words(&format!("{long} --alter-system"))));
+    until("a setting is altered", || if altered() == before { Err(before.clone()) } else { Ok(()) });
+    running.signal(Signal::INT);
+    running.finish();
+    assert_eq!(altered(), before);
     let finished =
         scene.run(&words(&format!("compare --alter-system -h {folder} -p {port} -U postgres"))).expect(1);
     assert!(finished.stderr.contains("no setting is varied that needs it"), "{}", finished.stderr);
