@@ -76,8 +76,8 @@ pub(crate) fn meet(
     patience: Duration,
     lost: &Lost,
 ) -> Result<Vec<Option<Link>>, PeersError> {
-    let listener = listen(place)?;
     let end = Instant::now() + patience;
+    let listener = listen(place, end)?;
     let (below, above) = thread::scope(|scope| {
         let accepting = scope.spawn(|| accept(&listener, place, credentials, end, patience));
         let below: Result<Vec<TcpStream>, PeersError> =
@@ -94,14 +94,23 @@ pub(crate) fn meet(
     streams.enumerate().map(link).collect()
 }
 
-fn listen(place: &Place) -> Result<TcpListener, PeersError> {
-    let address = place.addresses[place.rank].clone();
-    let listening = TcpListener::bind(&address[..]).and_then(|listener| {
-        listener.set_nonblocking(true)?;
-        Ok(listener)
-    });
-    let rank = place.rank;
-    listening.map_err(|error| PeersError::Listen { rank, address, why: error.to_string() })
+/// Listens on the own address. One that is taken may be that of a run that is just ending.
+fn listen(place: &Place, end: Instant) -> Result<TcpListener, PeersError> {
+    let (rank, address) = (place.rank, place.addresses[place.rank].clone());
+    let taken = end.min(Instant::now() + EXCHANGE);
+    loop {
+        let listening = TcpListener::bind(&address[..]).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        });
+        match listening {
+            Ok(listener) => return Ok(listener),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < taken => {
+                thread::sleep(PAUSE);
+            }
+            Err(error) => return Err(PeersError::Listen { rank, address, why: error.to_string() }),
+        }
+    }
 }
 
 /// Takes the connections of all ranks above this one, in the order of the ranks.
@@ -426,6 +435,10 @@ pub(crate) mod tests {
         let place = Place { rank: 1, addresses: free_addresses(2) };
         let error = meet(&place, &credentials("s", "1.0", "plan"), SHORT, &Lost::default()).unwrap_err();
         assert!(matches!(error, PeersError::Missing { missing: 0, .. }), "{error}");
+        let taken = TcpListener::bind(&place.addresses[1][..]).expect("a port");
+        let error = meet(&place, &credentials("s", "1.0", "plan"), SHORT, &Lost::default()).unwrap_err();
+        assert!(matches!(error, PeersError::Listen { rank: 1, .. }), "{error}");
+        drop(taken);
         let elsewhere = Place { rank: 0, addresses: vec!["192.0.2.1:7001".to_owned(), "b:1".to_owned()] };
         let error = meet(&elsewhere, &credentials("s", "1.0", "plan"), SHORT, &Lost::default()).unwrap_err();
         assert!(matches!(error, PeersError::Listen { rank: 0, .. }), "{error}");

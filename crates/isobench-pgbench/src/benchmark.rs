@@ -220,6 +220,7 @@ fn tell_settings(console: Console, login: &Login, options: &Benchmark) {
 fn spec(debug: bool, options: &Benchmark) -> RunSpec {
     let detail = Detail { errors: options.verbose_errors, steps: debug };
     RunSpec {
+        share: None,
         clients: options.clients,
         workers: options.threads,
         pacing: options.rate.map_or(Pacing::Unpaced, Pacing::Rate),

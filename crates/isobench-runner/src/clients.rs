@@ -4,6 +4,7 @@ use isobench_script::{Prng, Value};
 
 use crate::client::Client;
 use crate::job::Job;
+use crate::spec::ClientShare;
 
 /// The random streams of one worker.
 #[derive(Debug, Clone)]
@@ -58,6 +59,10 @@ pub(crate) fn clients(job: &Job) -> (Vec<Client>, Vec<WorkerStreams>) {
             let streams = (function, choice, backoffs.split());
             Client::new(id, variables, streams, (&job.program, job.recording.as_ref(), job.most_kept()))
         })
-        .collect();
+        .collect::<Vec<_>>();
+    let clients = match job.spec.share {
+        None => clients,
+        Some(ClientShare { first, clients: some }) => clients.into_iter().skip(first).take(some).collect(),
+    };
     (clients, workers)
 }

@@ -412,6 +412,29 @@ impl RunOutcome {
         RunOutcome::from_workers(job, Nanos(0), Vec::new())
     }
 
+    /// No outcome at all.
+    pub(crate) fn empty() -> RunOutcome {
+        RunOutcome {
+            elapsed: Duration::ZERO,
+            idle: Duration::ZERO,
+            turns: 0,
+            scripts: Vec::new(),
+            conflicts: Vec::new(),
+            further_errors: Vec::new(),
+            aborted: 0,
+            aborted_in: None,
+            interrupted: false,
+            reconnecting: Duration::ZERO,
+            series: None,
+            event_loop: None,
+            load: Vec::new(),
+            levels: BTreeMap::new(),
+            lost_sessions: 0,
+            away: 0,
+            ended: Vec::new(),
+        }
+    }
+
     /// The figures shown while a run goes on.
     pub fn progress(&self) -> RunProgress {
         RunProgress::of(&self.scripts)
@@ -472,6 +495,50 @@ impl RunOutcome {
         for (load, more) in self.load.iter_mut().zip(&next.load) {
             load.append(more);
         }
+    }
+
+    /// The outcomes of several machines as one, of clients that have started together; `None` without any.
+    /// What was counted adds up; the time is that of the machine that took longest, and the others' clients
+    /// were idle for the rest of it.
+    pub fn together(outcomes: Vec<RunOutcome>) -> Option<RunOutcome> {
+        let mut all = outcomes.into_iter();
+        let mut sum = all.next()?;
+        for other in all {
+            sum.join(other);
+        }
+        Some(sum)
+    }
+
+    fn join(&mut self, other: RunOutcome) {
+        let clients = |outcome: &RunOutcome| outcome.load.iter().map(|load| load.clients).sum::<usize>();
+        let worked = |outcome: &RunOutcome| outcome.elapsed.saturating_sub(outcome.idle).as_nanos();
+        let (mine, theirs) = (clients(self), clients(&other));
+        let times = worked(self) * mine as u128 + worked(&other) * theirs as u128;
+        let elapsed = self.elapsed.max(other.elapsed);
+        let worked = times.checked_div((mine + theirs) as u128).unwrap_or_default();
+        let worked = Duration::from_nanos(u64::try_from(worked).unwrap_or(u64::MAX));
+        let (aborted, away) = (self.aborted + other.aborted, self.away + other.away);
+        let workers = self.load.len();
+        let aborted_in = self.aborted_in.or(other.aborted_in.map(|worker| workers + worker));
+        let load: Vec<WorkerLoad> =
+            std::mem::take(&mut self.load).into_iter().chain(other.load.clone()).collect();
+        let turns = self.turns.max(other.turns);
+        let series = match (self.series.take(), other.series.clone()) {
+            (Some(mine), Some(theirs)) => Some(mine.beside(theirs, elapsed, turns > 0)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        self.close(RunOutcome { series: None, load: Vec::new(), ..other });
+        *self = RunOutcome {
+            elapsed,
+            idle: elapsed.saturating_sub(worked),
+            turns,
+            aborted,
+            aborted_in,
+            away,
+            series,
+            load,
+            ..std::mem::replace(self, RunOutcome::empty())
+        };
     }
 
     /// The ledger of all scripts together.

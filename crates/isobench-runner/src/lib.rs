@@ -50,6 +50,7 @@ mod spec;
 mod time;
 mod timers;
 mod transport;
+mod wire;
 mod worker;
 
 pub use client::RETRIED_INSIDE;
@@ -69,6 +70,7 @@ pub use retry::{Backoff, BackoffError, Jitter, Restart, RetryPolicy};
 pub use rules::Rules;
 pub use series::{Bin, Series};
 pub use simulation::Simulation;
-pub use spec::{OnError, OnLost, Pacing, Protocol, RunSpec, StopCondition};
+pub use spec::{ClientShare, OnError, OnLost, Pacing, Protocol, RunSpec, StopCondition};
 pub use time::{Clock, Nanos, SystemClock, ThreadTime};
 pub use transport::{Connect, Received, Transport};
+pub use wire::WireError;

@@ -60,6 +60,28 @@ impl Series {
         }
     }
 
+    /// The counts of this series and those of another machine, over the time of both together. The longer bins
+    /// are kept; `turns`: each bin is a turn, whatever its length.
+    pub(crate) fn beside(mut self, mut other: Series, elapsed: Duration, turns: bool) -> Series {
+        while !turns && self.bin != other.bin {
+            if self.bin < other.bin { self.coarsen() } else { other.coarsen() }
+        }
+        let covering = elapsed.as_nanos().div_ceil(self.bin.as_nanos().max(1)).max(1);
+        let covering = if turns { 0 } else { usize::try_from(covering).unwrap_or(MOST_BINS) };
+        let bins = self.bins.len().max(other.bins.len()).max(covering);
+        self.bins.resize(bins, Bin::default());
+        for (bin, more) in self.bins.iter_mut().zip(&other.bins) {
+            bin.merge(more);
+        }
+        self
+    }
+
+    /// Doubles the length of the bins.
+    fn coarsen(&mut self) {
+        self.bins = self.bins.chunks(2).map(sum).collect();
+        self.bin *= 2;
+    }
+
     /// The sum of all bins.
     pub fn total(&self) -> Bin {
         sum(&self.bins)

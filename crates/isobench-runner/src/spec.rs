@@ -92,6 +92,9 @@ pub enum OnLost {
 pub struct RunSpec {
     /// Number of clients, at least 1.
     pub clients: usize,
+    /// The clients of them that run here, if others run on other machines. A client's transactions depend on
+    /// the seed and its number alone, so this doesn't change any.
+    pub share: Option<ClientShare>,
     /// Number of worker threads, at least 1; more than there are clients have no effect.
     pub workers: usize,
     /// When the next transaction starts.
@@ -132,6 +135,24 @@ pub struct RunSpec {
     pub grace: Duration,
 }
 
+/// A part of the clients of a run, by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientShare {
+    /// The number of the first, from 0.
+    pub first: usize,
+    /// How many there are.
+    pub clients: usize,
+}
+
+impl ClientShare {
+    /// The share of one of so many machines, by its rank: the first ones have one more if the clients can't be
+    /// split evenly.
+    pub fn of(clients: usize, rank: usize, machines: usize) -> ClientShare {
+        let (least, more) = (clients / machines.max(1), clients % machines.max(1));
+        ClientShare { first: rank * least + rank.min(more), clients: least + usize::from(rank < more) }
+    }
+}
+
 impl RunSpec {
     /// The delays between attempts to open another session, if that is what a client does.
     pub(crate) fn reconnects(&self) -> Option<Backoff> {
@@ -147,6 +168,7 @@ impl Default for RunSpec {
     fn default() -> RunSpec {
         RunSpec {
             clients: 1,
+            share: None,
             workers: 1,
             pacing: Pacing::Unpaced,
             latency_limit: None,

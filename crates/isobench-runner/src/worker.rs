@@ -109,7 +109,7 @@ impl<T: Transport> Worker<T> {
         let spec = &task.job.spec;
         // Each worker draws its own schedule, so that workers share nothing. Together these are
         // again a Poisson process, of the summed rate.
-        let share = if spec.rules.shares_rate_by_clients() {
+        let share = if spec.rules.shares_rate_by_clients() || spec.share.is_some() {
             self.clients.len() as f64 / spec.clients.max(1) as f64
         } else {
             1.0 / spec.workers.max(1) as f64

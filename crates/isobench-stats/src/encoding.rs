@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use serde::{Deserialize, Serialize};
 
 use crate::histogram::{DIGITS, LatencyHistogram};
 use crate::moments::Moments;
@@ -108,6 +109,29 @@ impl LatencyHistogram {
             self.moments = moments;
         }
         self
+    }
+}
+
+/// A distribution on its way to another machine: its buckets as text, and the exact sums.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct EncodedHistogram {
+    /// [`LatencyHistogram::to_base64`].
+    buckets: String,
+    moments: Moments,
+}
+
+impl From<&LatencyHistogram> for EncodedHistogram {
+    fn from(histogram: &LatencyHistogram) -> EncodedHistogram {
+        EncodedHistogram { buckets: histogram.to_base64(), moments: histogram.moments }
+    }
+}
+
+impl TryFrom<&EncodedHistogram> for LatencyHistogram {
+    type Error = HistogramError;
+
+    fn try_from(encoded: &EncodedHistogram) -> Result<LatencyHistogram, HistogramError> {
+        let histogram = LatencyHistogram::from_base64(&encoded.buckets)?;
+        Ok(LatencyHistogram { moments: encoded.moments, ..histogram })
     }
 }
 

@@ -58,7 +58,7 @@ mod steady;
 mod sweep;
 
 pub use batches::{SeriesEstimate, series_interval};
-pub use encoding::HistogramError;
+pub use encoding::{EncodedHistogram, HistogramError};
 pub use estimate::{CONFIDENCE, Estimate, mean_interval};
 pub use histogram::LatencyHistogram;
 pub use ledger::{Attempts, Ledger, LedgerError, TimeLedger, Transactions, seconds};

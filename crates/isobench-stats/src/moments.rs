@@ -2,12 +2,14 @@
 //!
 //! A histogram rounds to its buckets; these don't. Not here: percentiles.
 
+use serde::{Deserialize, Serialize};
+
 const NS_PER_MS: f64 = 1e6;
 
 /// The exact sums behind mean and standard deviation. Unit: nanoseconds.
 ///
 /// Merged without loss: merging equals recording everything into one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
     count: u64,
     sum: u128,

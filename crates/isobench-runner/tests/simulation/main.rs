@@ -12,6 +12,7 @@ mod inside;
 mod levels;
 mod load;
 mod lost;
+mod machines;
 mod observers;
 mod pacing;
 mod phases;
