@@ -23,6 +23,9 @@ use crate::link::Lost;
 use crate::meeting::{Credentials, meet};
 use crate::{PeersError, Place};
 
+/// The beginning of the names of the engine's threads.
+const ENGINE: &str = "timely:";
+
 /// How often somebody who waits looks whether a machine is gone.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -212,9 +215,10 @@ impl Peers {
         self.barrier("leaving", limit)?;
         self.command(Command::Leave);
         if let Some(guards) = self.guards.take() {
-            for worker in guards.join() {
-                worker.map_err(PeersError::Engine)?;
-            }
+            // All have everything, so a connection that another one ends rudely is no loss any more.
+            let ending =
+                thread::Builder::new().name(format!("{ENGINE}end")).spawn(move || drop(guards.join()));
+            let _ = ending.map(thread::JoinHandle::join);
         }
         Ok(())
     }
@@ -335,7 +339,7 @@ fn quiet_engine() {
     ONCE.call_once(|| {
         let others = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            let engine = thread::current().name().is_some_and(|name| name.starts_with("timely:"));
+            let engine = thread::current().name().is_some_and(|name| name.starts_with(ENGINE));
             if !engine {
                 others(panic);
             }

@@ -140,8 +140,9 @@ fn accept(
                 }
                 let index = hello.rank.checked_sub(place.rank + 1).filter(|index| *index < found.len());
                 match index.map(|index| &mut found[index]) {
-                    Some(free @ None) => *free = Some(stream),
-                    Some(Some(_)) => {
+                    // One that gave up, and tries again, is the same machine.
+                    Some(place) if place.as_ref().is_none_or(has_ended) => *place = Some(stream),
+                    Some(_) => {
                         refused = Some((from, format!("another one is rank {} already", hello.rank)));
                     }
                     None => refused = Some((from, format!("rank {} has no business here", hello.rank))),
@@ -152,6 +153,14 @@ fn accept(
         }
     }
     Ok(found.into_iter().flatten().collect())
+}
+
+/// True if the other side has closed a connection.
+fn has_ended(stream: &TcpStream) -> bool {
+    let waits = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    let peeked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+    let reset = stream.set_nonblocking(false);
+    reset.is_err() || !matches!(peeked, Ok(1..)) && !peeked.is_err_and(|error| waits(&error))
 }
 
 /// Connects to a rank below this one.
@@ -180,7 +189,14 @@ fn reach(
                     Some(why) => Err(PeersError::Differs { rank, address: address.clone(), why }),
                 }
             }
-            Err(why) => Err(PeersError::Differs { rank, address: address.clone(), why: why.to_string() }),
+            // It may be about to end, or to begin, or busy with somebody else.
+            Err(Unmet::Silent) => {
+                thread::sleep(PAUSE.min(left));
+                continue;
+            }
+            Err(Unmet::Told(why)) => {
+                Err(PeersError::Differs { rank, address: address.clone(), why: why.to_string() })
+            }
         };
     }
 }
@@ -223,10 +239,29 @@ fn differs(hello: &Hello, place: &Place, credentials: &Credentials) -> Option<St
     }
 }
 
+/// Why a first exchange came to nothing.
+#[derive(Debug)]
+enum Unmet {
+    /// Nobody said anything.
+    Silent,
+    /// What was said, or that it ended in the middle.
+    Told(io::Error),
+}
+
+impl From<io::Error> for Unmet {
+    fn from(error: io::Error) -> Unmet {
+        Unmet::Told(error)
+    }
+}
+
 /// The first exchange of the side that has connected.
-fn introduce(stream: &TcpStream, place: &Place, credentials: &Credentials) -> io::Result<Hello> {
+fn introduce(stream: &TcpStream, place: &Place, credentials: &Credentials) -> Result<Hello, Unmet> {
     let own = prepared(stream, place, credentials)?;
-    send(stream, &own)?;
+    send(stream, &own).map_err(|_| Unmet::Silent)?;
+    let mut first = [0];
+    if !matches!(stream.peek(&mut first), Ok(1..)) {
+        return Err(Unmet::Silent);
+    }
     let theirs = receive(stream).map_err(|error| unanswered(&error))?;
     send_proof(stream, &proof(&credentials.secret, b"from above", &own, &theirs.1)?)?;
     let expected = mac(&credentials.secret, b"from below", &own, &theirs.1)?;
@@ -428,6 +463,25 @@ pub(crate) mod tests {
             }
             thread::sleep(PAUSE);
         }
+    }
+
+    #[test]
+    fn who_hangs_up_is_tried_again() {
+        let addresses = free_addresses(2);
+        let credentials = credentials("s", "1.0", "plan");
+        let place = |rank| Place { rank, addresses: addresses.clone() };
+        let (zero, one) = (place(0), place(1));
+        thread::scope(|scope| {
+            // Whatever was there before takes two connections, and ends without a word.
+            let before = TcpListener::bind(&addresses[0][..]).expect("a port");
+            let second = scope.spawn(|| meet(&one, &credentials, LONG, &Lost::default()).map(|it| it.len()));
+            for _ in 0..2 {
+                drop(before.accept().expect("a connection"));
+            }
+            drop(before);
+            let first = scope.spawn(|| meet(&zero, &credentials, LONG, &Lost::default()).map(|it| it.len()));
+            assert_eq!((first.join().expect("no panic"), second.join().expect("no panic")), (Ok(2), Ok(2)));
+        });
     }
 
     #[test]
