@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isobench_database::Database;
+use isobench_database::tables;
 use isobench_isolation::Level;
 use isobench_pgwire::{CancelToken, Connection};
 use isobench_plan as plan;
@@ -50,10 +50,13 @@ impl Background {
         let failed = |why: String| Failure::setup(format!("--background {kind}: {why}"));
         let mut connection = site.open().map_err(|error| failed(error.to_string()))?;
         let reads_tables = matches!(kind, plan::Background::Vacuum | plan::Background::Dump);
-        let tables =
-            if reads_tables { tables(&mut connection, &site.database).map_err(failed)? } else { Vec::new() };
+        let tables = if reads_tables { tables(&mut connection, &site.database) } else { Ok(Vec::new()) };
+        let tables = tables.map_err(|error| failed(error.to_string()))?;
+        if reads_tables && tables.is_empty() {
+            return Err(failed("the workload has no tables".to_owned()));
+        }
         let cancel = connection.cancel_token();
-        // A snapshot that doesn't see what the cell before it left is of no use below repeatable read.
+        // Below repeatable read a transaction keeps no snapshot.
         let level = level.max(Level::RepeatableRead);
         let mut background = Background { kind, level, connection, cancel, tables };
         let (_running, over) = channel();
@@ -162,22 +165,6 @@ fn is_over(over: &Receiver<()>, wait: Duration) -> bool {
 
 fn execute(connection: &mut Connection, sql: &str) -> Result<(), Failed> {
     connection.execute(sql).map(|_| ()).map_err(|error| format!("{sql}: {error}"))
-}
-
-/// The tables of the workload: those in the schema that statements name, or where the session makes new
-/// ones.
-fn tables(connection: &mut Connection, database: &Database) -> Result<Vec<String>, Failed> {
-    let schema = match &database.schema {
-        Some(schema) => format!("c.relnamespace = '{}'::pg_catalog.regnamespace", schema.replace('\'', "''")),
-        None => "n.nspname = pg_catalog.current_schema()".to_owned(),
-    };
-    let question = format!(
-        "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) FROM pg_catalog.pg_class c \
-         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND {schema} ORDER BY 1"
-    );
-    let rows = connection.query(&question).map_err(|error| error.to_string())?.rows;
-    let names: Vec<String> = rows.into_iter().filter_map(|mut row| row.pop().flatten()).collect();
-    if names.is_empty() { Err("the workload has no tables".to_owned()) } else { Ok(names) }
 }
 
 /// Reads all rows of a table; ends early if `over` is closed.

@@ -352,6 +352,12 @@ impl Design {
         }
         (self.servers, self.sessions, self.altered) =
             self.server_factors.place(known, embedded.is_some(), alters)?;
+        if alters && self.has_faults() {
+            return Err(wrong(
+                "alter-system",
+                "settings of a server that is taken away (--fault) couldn't be put back there; leave out one of them",
+            ));
+        }
         if alters && !self.alters() {
             return Err(wrong(
                 "alter-system",

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use isobench_pgwire::{Connection, Rows, cut};
 
 use crate::database::Database;
+use crate::error::Error;
 use crate::facts::settings::SettingsSource;
+use crate::quoting::literal;
 use crate::settings::NEVER;
 
 /// The properties of a server that don't change while it is measured.
@@ -116,6 +118,24 @@ pub fn relation_sizes(conn: &mut Connection, db: &Database) -> Result<Vec<Relati
         _ => None,
     };
     Ok(rows.rows.into_iter().filter_map(relation).collect())
+}
+
+/// The names of the tables in the schema that statements name, or where the session makes new ones, as
+/// identifiers with their schema.
+///
+/// # Errors
+/// The server refuses or is gone.
+pub fn tables(conn: &mut Connection, db: &Database) -> Result<Vec<String>, Error> {
+    let schema = match &db.schema {
+        Some(schema) => format!("c.relnamespace = {}::pg_catalog.regnamespace", literal(schema)),
+        None => "n.nspname = pg_catalog.current_schema()".to_owned(),
+    };
+    let query = format!(
+        "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND {schema} ORDER BY 1"
+    );
+    let rows = conn.query(&query).map_err(|error| Error::of(error, &query))?.rows;
+    Ok(rows.into_iter().filter_map(|mut row| row.pop().flatten()).collect())
 }
 
 /// The reason why nothing can be read from a product without PostgreSQL's catalogs. Products with

@@ -54,7 +54,7 @@ pub mod wal;
 pub use altered::AlteredSettings;
 pub use conflict::Conflict;
 pub use database::{Database, detect};
-pub use environment::{Environment, RelationSize, environment, relation_sizes};
+pub use environment::{Environment, RelationSize, environment, relation_sizes, tables};
 pub use error::Error;
 pub use execute::{execute, query};
 pub use facts::abilities::{Abilities, Ability};

@@ -5,7 +5,7 @@
 //! | `owner` | the caller's; locked while the caller is alive, and contains the path of the server's program |
 //! | `server.log` | the caller's; passed to the server as its standard error |
 //! | `data` | owned by the user who runs the server: the data folder, with the socket |
-//! | `relay-0`, `relay-1` … | the caller's: sockets by which clients reach the server and its standbys, if these can be cut off |
+//! | `relay-0`, `relay-1` … | the caller's: sockets to the server and its standbys that can be cut off |
 //! | `standby-1`, `standby-1.log` … | the same of its standbys, if it has any |
 //!
 //! The folder itself is the caller's, in a place where no other user can replace it. So if the

@@ -357,9 +357,9 @@ impl Plan {
             if worked { (None, None, None) } else { (other.workload, other.file, other.builtin) };
         first_given!(self, other:
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
-            time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time, backoff, max_tries,
-            retry_sqlstate, continue_on_error, background, fault, fault_command, standbys, standby, readers, read_script, reconnect, protocol, jobs, event_loop,
-            seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
+            time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time,
+            backoff, max_tries, retry_sqlstate, continue_on_error, background, fault, fault_command, standbys, standby,
+            readers, read_script, reconnect, protocol, jobs, event_loop, seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
         )

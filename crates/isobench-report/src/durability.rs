@@ -176,8 +176,7 @@ pub fn silence(cell: &Cell) -> Option<f64> {
 
 /// The mean over the rounds of the longest time of each; `None` if there is none.
 fn mean_longest(cell: &Cell, of: fn(&FaultEvent) -> Option<f64>) -> Option<f64> {
-    let longest = |round: &FaultRound| round.faults.iter().filter_map(of).reduce(f64::max);
-    let all: Vec<f64> = cell.fault_rounds().filter_map(longest).collect();
+    let all: Vec<f64> = cell.fault_rounds().filter_map(|round| round.longest(of)).collect();
     (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
 }
 

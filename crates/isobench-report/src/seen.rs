@@ -74,8 +74,8 @@ pub fn way_out(document: &Document) -> String {
                                                     of scripts say; measured again, statements show their rows"
             .to_owned(),
         None if crate::durability::is_settled(document) => {
-            "rows aren't observed where something happens to the server, as a transaction's number may occur twice; lines \
-             --@ in the scripts say what they read and write"
+            "rows aren't observed where something happens to the server, as a transaction's number may occur twice; \
+             lines --@ in the scripts say what they read and write"
                 .to_owned()
         }
         None if document.plan.observe() == Observe::Annotations => {

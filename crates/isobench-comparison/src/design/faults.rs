@@ -176,8 +176,8 @@ pub fn for_embedded(plan: &Plan, has_standby: bool) -> Outcome {
         None => Ok(()),
         Some((option, _)) => Err(Failure::setup(format!(
             "{option}: nothing happens to a named server but what a program of yours does (--fault command@S \
-             --fault-command PROGRAM), nor does it get standbys (--standby-server names one that there is); leave out its \
-             name (-h, -p, -d, PGHOST …) to use embedded ones"
+             --fault-command PROGRAM), nor does it get standbys (--standby-server names one that there is); leave out \
+             its name (-h, -p, -d, PGHOST …) to use embedded ones"
         ))),
     }
 }

@@ -140,6 +140,13 @@ impl Settlement {
     }
 }
 
+impl FaultRound {
+    /// The longest time of this kind among its faults; `None` if none has one.
+    pub fn longest(&self, of: impl Fn(&FaultEvent) -> Option<f64>) -> Option<f64> {
+        self.faults.iter().filter_map(of).filter(|time| time.is_finite()).reduce(f64::max)
+    }
+}
+
 impl Cell {
     /// The faults of all rounds.
     pub fn fault_rounds(&self) -> impl Iterator<Item = &FaultRound> {

@@ -129,6 +129,11 @@ fn settings_of_a_named_server_are_altered_and_put_back() {
     let finished =
         scene.run(&words(&format!("compare --alter-system -h {folder} -p {port} -U postgres"))).expect(1);
     assert!(finished.stderr.contains("no setting is varied that needs it"), "{}", finished.stderr);
+    // On a server that fails over they couldn't be put back.
+    let fault = "--alter-system --fault command@0.1 --fault-command true";
+    let finished = scene.run(&words(&format!("{line} {fault}"))).expect(1);
+    assert!(finished.stderr.contains("couldn't be put back there"), "{}", finished.stderr);
+    assert_eq!(altered(), before);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use crate::csv::number;
-use crate::document::{Cell, Document, FaultEvent, Round};
+use crate::document::{Cell, Document, Round, Settlement};
 use crate::durability::{is_settled, silence};
 use crate::numbers::{count, short};
 
@@ -39,8 +39,8 @@ pub fn figure(document: &Document) -> Option<Figure> {
     Some(Figure {
         id: ID,
         title: TITLE.to_owned(),
-        caption: "The longest time without an acknowledged commit around a fault. Bar: the mean of the rounds' longest; \
-                  dots: each round. At the right, of all rounds: acknowledged commits that are lost, and attempts \
+        caption: "The longest time without an acknowledged commit around a fault. Bar: the mean of the rounds' \
+                  longest; dots: each round. At the right, of all rounds: acknowledged commits that are lost, and attempts \
                   without an answer whose row is there (kept)."
             .to_owned(),
         svg: picture(ID, TITLE, height, &drawn),
@@ -52,15 +52,12 @@ pub fn figure(document: &Document) -> Option<Figure> {
 
 /// The longest time without a commit of a round.
 fn longest(round: &Round) -> Option<f64> {
-    let events: &[FaultEvent] = round.faults.as_ref().map_or(&[], |faults| &faults.faults);
-    events.iter().filter_map(|event| event.silent_s).filter(|time| time.is_finite()).reduce(f64::max)
+    round.faults.as_ref()?.longest(|event| event.silent_s)
 }
 
 /// "0.42 s; lost 23 of 2,460, kept 3 of 8".
 fn outcome(cell: &Cell) -> String {
-    let sum = |of: fn(&crate::document::Settlement) -> u64| {
-        count(cell.settled(|round| of(&round.settlement)).unwrap_or(0))
-    };
+    let sum = |of: fn(&Settlement) -> u64| count(cell.settled(|round| of(&round.settlement)).unwrap_or(0));
     let time = silence(cell).map_or_else(String::new, |time| format!("{} s; ", short(time)));
     format!(
         "{time}lost {} of {}, kept {} of {}",
