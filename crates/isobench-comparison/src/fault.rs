@@ -6,7 +6,7 @@
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,12 @@ const UNNOTICED: Duration = Duration::from_secs(1);
 
 /// The pause between two looks at a server that recovers by itself.
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// How long something that a program has said may still be on its way when it has ended.
+const HEARD: Duration = Duration::from_millis(200);
+
+/// The most that is read of what a program has said, in bytes.
+const MOST: usize = 1 << 20;
 
 /// What is shown of a program's output, in bytes.
 const SHOWN: usize = 500;
@@ -95,11 +101,11 @@ impl Victim {
     /// Lets one fault happen, and waits until it is over. `node` is the primary, which a promotion
     /// changes.
     fn happen(&self, kind: FaultKind, node: &mut usize, over: &Receiver<()>) -> Result<(), String> {
-        if kind == FaultKind::Command {
-            return run(self.command.as_deref().unwrap_or_default(), over);
-        }
-        let Some(server) = &self.server else {
-            return Err("nothing but --fault-command happens to a named server".to_owned());
+        let program = || run(self.command.as_deref().unwrap_or_default(), over);
+        let server = match (kind, &self.server) {
+            (_, Some(server)) => server,
+            (FaultKind::Command, None) => return program(),
+            (_, None) => return Err("nothing but --fault-command happens to a named server".to_owned()),
         };
         let primary = *node;
         // What passes by itself ends with the run, as the clients can't finish before.
@@ -135,7 +141,7 @@ impl Victim {
                 server.cut();
                 Ok(())
             }
-            FaultKind::Command => Ok(()),
+            FaultKind::Command => return program(),
             FaultKind::Backend => return self.kill_backend(server, primary),
             FaultKind::Promote => {
                 server.kill(primary).map_err(|error| error.to_string())?;
@@ -205,18 +211,23 @@ fn run(program: &str, over: &Receiver<()>) -> Result<(), String> {
         .spawn()
         .map_err(|error| failed(&error))?;
     // It isn't to wait for somebody who reads what it says.
-    let said = child.stderr.take().map(|mut errors| {
+    let (heard, said) = channel();
+    if let Some(mut errors) = child.stderr.take() {
         std::thread::spawn(move || {
-            let mut said = Vec::new();
-            let _ = errors.read_to_end(&mut said);
-            said
-        })
-    });
+            let mut buffer = vec![0; SHOWN];
+            while let Ok(read @ 1..) = errors.read(&mut buffer) {
+                let _ = heard.send(buffer[..read].to_vec());
+            }
+        });
+    }
     let status = ended(&mut child, over).map_err(|why| failed(&why))?;
     if status.success() {
         return Ok(());
     }
-    let said = said.and_then(|said| said.join().ok()).unwrap_or_default();
+    // A server that it has started may keep what it says open for ever.
+    let end = Instant::now() + HEARD;
+    let next = || said.recv_timeout(end.saturating_duration_since(Instant::now())).ok();
+    let said: Vec<u8> = std::iter::from_fn(next).flatten().take(MOST).collect();
     let last = String::from_utf8_lossy(&said[said.len().saturating_sub(SHOWN)..]).trim().to_owned();
     let last = if last.is_empty() { String::new() } else { format!(": {last}") };
     Err(failed(&format!("{status}{last}")))

@@ -8,6 +8,7 @@ use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_testkit::golden;
 use isobench_testkit::standby::until;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::compare::words;
@@ -379,7 +380,9 @@ fn a_plan_runs_no_programs_and_root_none_that_others_can_replace() {
 fn a_program_that_fails_is_named() {
     let test = "a_program_that_fails_is_named";
     let Some(scene) = Scene::with_server(test) else { return };
-    let (_folder, program) = program("#!/bin/sh\necho the lever is stuck >&2\nexit 7\n");
+    // What it leaves behind keeps its standard error open for longer than anybody waits.
+    let (_folder, program) =
+        program("#!/bin/sh\nsleep 600 &\necho $! > left\necho the lever is stuck >&2\nexit 7\n");
     let line = format!("compare {SHORT} --fault command@0.3 --fault-command {program}");
     scene
         .run(&words(&line))
@@ -387,6 +390,8 @@ fn a_program_that_fails_is_named() {
         .says(&[&format!("--fault-command {program}: exit status: 7: the lever is stuck")]);
     let document = document::read(&scene, "out.json");
     assert!(count(&cells(&document)[0], "acknowledged") > 0, "what was measured is kept");
+    let left = scene.read("left").trim().parse().ok().and_then(Pid::from_raw).expect("a process");
+    kill_process(left, Signal::KILL).expect("it went on");
     scene.assert_clean();
 }
 
