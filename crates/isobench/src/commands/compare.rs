@@ -71,6 +71,11 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
         })?;
     }
     let named = names_server(&options.connection);
+    if options.alter_system && !named {
+        return Err(Failure::setup(
+            "--alter-system: an embedded server is started with the settings that --vary names; leave the option out",
+        ));
+    }
     let standby = servers::standby(options.standby_server.as_deref(), named)?;
     for note in design.choose_server(named, options.embedded.chooses(), standby.is_some())? {
         eprintln!("note: {note}");

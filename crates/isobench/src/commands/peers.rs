@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use isobench_comparison::{Failure, Outcome};
 use isobench_peers::{ClockOffset, Credentials, Peers, PeersError, Place, Secret};
+use isobench_report::wrap;
 
 use crate::options::PeersOptions;
 use crate::output;
@@ -187,14 +188,19 @@ fn table(
         text += cells.collect::<Vec<_>>().join("  ").trim_end();
         text.push('\n');
     }
-    text + &format!(
-        "\nAll {} machines run isobench {}; a phase, in which all wait for all, takes {:.2} ms (median of {PHASES}).\n\
-         Round trip: the fastest of 20 messages there and back; clock ±: half of that, by which times of this machine \
-         and rank 0 can be wrong against each other; drift: how far the clocks went apart meanwhile, if that is more; \
-         MB/s: {} MB from rank 0.\n",
+    let summary = format!(
+        "All {} machines run isobench {}; a phase, in which all wait for all, takes {:.2} ms (median of {PHASES}).",
         peers.number(),
         env!("CARGO_PKG_VERSION"),
         phase.as_secs_f64() * 1e3,
+    );
+    let legend = format!(
+        "Round trip: the fastest of 20 messages there and back; clock ±: half of that, by which times of this machine and \
+         rank 0 can be wrong against each other; drift: how far the clocks went apart meanwhile, if that is more; MB/s: \
+         {} MB from rank 0, packing and unpacking included.",
         PIECES * PIECE / 1_000_000,
-    )
+    );
+    let width = output::width();
+    let lines = [summary, legend].iter().flat_map(|line| wrap(line, width, 0)).collect::<Vec<_>>();
+    format!("{text}\n{}\n", lines.join("\n"))
 }

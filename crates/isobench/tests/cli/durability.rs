@@ -250,6 +250,7 @@ fn faults_that_cannot_be_are_refused_before_anything_starts() {
         ("--fault crash@1 --fault-command true", "no fault runs it"),
         ("--fault crash@1 --background vacuum", "would end it"),
         ("--background reindex", "there are none, old-snapshot"),
+        ("--alter-system", "an embedded server is started with the settings"),
         ("--standbys 9", "at most 8"),
         ("--standby often", "isn't a way for a standby to follow"),
         ("--fault crash@1 --reconnect often", "--reconnect"),
