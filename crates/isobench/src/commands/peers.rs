@@ -168,10 +168,10 @@ fn table(
             let (first, last) = (before[rank], after[rank]);
             let drift = last.ahead_ns.abs_diff(first.ahead_ns);
             let micros = |nanos: u64| format!("{} µs", nanos.div_ceil(1000));
-            let known = first.within_ns.max(last.within_ns);
+            let (known, both) = (first.within_ns.min(last.within_ns), first.within_ns + last.within_ns);
             row.push(micros(first.fastest_ns.min(last.fastest_ns)));
             row.push(micros(known));
-            row.push(if drift <= 2 * known { "–".to_owned() } else { micros(drift) });
+            row.push(if drift <= both { "–".to_owned() } else { micros(drift) });
             row.push(format!("{:.0}", rates[rank]));
         }
         rows.push(row);
