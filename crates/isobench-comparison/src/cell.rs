@@ -13,7 +13,7 @@ use isobench_observation::Catalog;
 use isobench_observer::{Observer, Part};
 use isobench_plan::Observe;
 use isobench_report::{Observation, RelationSize, Round};
-use isobench_runner::{Control, Job, RunProgress, RunSpec, RunWorkload, Watch};
+use isobench_runner::{ClientShare, Control, Job, RunProgress, RunSpec, RunWorkload, Watch};
 
 use crate::conditions::Conditions;
 use crate::design::{CellPlan, Design};
@@ -21,7 +21,8 @@ use crate::environment::first_attempt;
 use crate::failure::{Failure, Outcome};
 use crate::fault::outage;
 use crate::judgement::Judging;
-use crate::measurement::{Faults, Invariants, Measured, Measurement};
+use crate::machines::{Entered, Machines, Open, RecordedAs};
+use crate::measurement::{Faults, Invariants, Measured, Measurement, Others};
 use crate::messages::Messages;
 use crate::observed::{Recorded, catalog, recorded};
 use crate::sessions;
@@ -32,6 +33,12 @@ use crate::target::Target;
 
 /// Interval at which the progress of a cell is shown.
 pub const WATCH_EVERY: Duration = Duration::from_millis(100);
+
+/// The settings of a run of which this machine has a share of the clients, if there are others.
+pub fn shared(spec: RunSpec, machines: Option<&Machines>) -> RunSpec {
+    let share = machines.map(|machines| ClientShare::of(spec.clients, machines.rank(), machines.number()));
+    RunSpec { share, ..spec }
+}
 
 /// Measures cells of a design, one at a time.
 pub struct CellMeasurer<'a> {
@@ -45,6 +52,8 @@ pub struct CellMeasurer<'a> {
     pub observers: &'a [Observer],
     /// Shows text that scripts print with `debug()`.
     pub say: &'a (dyn Fn(&str) + Sync),
+    /// The machines that measure together, if there are several.
+    pub machines: Option<&'a Machines>,
     /// Requests to stop.
     pub control: &'a Control,
     /// For each server, the place in which cells are measured one at a time, and then the rooms of
@@ -116,6 +125,7 @@ impl<'a> CellMeasurer<'a> {
         targets: &'a [Target],
         judging: Option<&'a Judging>,
         observers: &'a [Observer],
+        machines: Option<&'a Machines>,
         say: &'a (dyn Fn(&str) + Sync),
         control: &'a Control,
     ) -> CellMeasurer<'a> {
@@ -125,6 +135,7 @@ impl<'a> CellMeasurer<'a> {
             targets,
             judging,
             observers,
+            machines,
             say,
             control,
             seats,
@@ -343,8 +354,16 @@ impl<'a> CellMeasurer<'a> {
             readers: design.plan.readers() as usize,
             background: entrant.cell.background,
             observer: self.observer(&entrant.cell).map(|observer| (observer, Part(place))),
+            others: self.others(&entrant.cell),
             control: self.control,
         })
+    }
+
+    /// The other machines that work for a cell.
+    fn others(&self, cell: &CellPlan) -> Option<Others<'a>> {
+        let machines = self.machines?;
+        let (design, name) = (self.design, cell.name(self.design));
+        Some(Others { machines, cell: design.place_of(cell), name })
     }
 
     /// What happens to the server of a cell during its measurement.
@@ -370,7 +389,45 @@ impl<'a> CellMeasurer<'a> {
         let kept = !measurement.fresh_tables;
         let attempts_from = if kept { first_attempt() } else { RunSpec::default().attempts_from };
         let spec = RunSpec { attempts_from, ..self.design.spec(cell) };
+        let spec = shared(spec, self.machines);
         measurement.job(self.job(measurement.site, spec, workload))
+    }
+
+    /// Prepares this machine's share of a measurement that rank 0 makes.
+    ///
+    /// # Errors
+    /// The server refuses or is gone, or it shows something else here.
+    pub fn enter_for(&self, open: &Open) -> Outcome<Entered> {
+        let cells = self.design.cells();
+        let cell = cells.get(open.cell).ok_or_else(|| Failure::setup("has no such cell"))?;
+        let cell = CellPlan { rate: open.rate.or(cell.rate), ..*cell };
+        let name = cell.name(self.design);
+        if name != open.name {
+            return Err(Failure::setup(format!(
+                "would measure \"{name}\" where rank 0 measures \"{}\"",
+                open.name
+            )));
+        }
+        let (design, work, target) = (self.design, &self.design.works[cell.work], self.target(&cell));
+        let site =
+            target.site_of_another(open.schema.as_deref()).with_settings(&design.sessions[cell.session]);
+        let mut workload = work.workload(open.seed, &site.database)?;
+        let spec = RunSpec { attempts_from: open.attempts_from, seed: open.seed, ..design.spec(&cell) };
+        let spec = shared(spec, self.machines);
+        if design.has_faults() {
+            leave_rows(&mut workload, &spec.retry, &site.database)?;
+        }
+        let recorded = match open.recorded {
+            RecordedAs::Nothing => Recorded::Nothing,
+            RecordedAs::Annotations => recorded(&mut workload, &spec, Observe::Annotations, None),
+            RecordedAs::Rows => {
+                let catalog = catalog(&site)?;
+                recorded(&mut workload, &spec, design.plan.observe(), catalog.as_ref())
+            }
+        };
+        let job = self.job(&site, spec, workload);
+        let readers = design.plan.readers() as usize;
+        Entered::new(open, job, site, &work.sources, (Some(cell.level), readers), &recorded, self.control)
     }
 
     /// The result of a cell whose measurement is over.

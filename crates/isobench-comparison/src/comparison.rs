@@ -25,6 +25,7 @@ use crate::design::{CellPlan, Design, count};
 use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
+use crate::machines::{Machines, serve};
 use crate::measurement::refusal;
 use crate::server_side::observer;
 use crate::sessions;
@@ -45,6 +46,8 @@ pub struct Surroundings<'a> {
     pub targets: &'a [Target],
     /// The check of histories; `None` if none is recorded.
     pub judging: Option<&'a Judging>,
+    /// The machines that measure together, of which this is the first, if there are several.
+    pub machines: Option<&'a Machines>,
     /// Requests to stop.
     pub control: &'a Control,
     /// Receives warnings before the first cell, and text that scripts print with `debug()`.
@@ -64,7 +67,7 @@ pub fn compare(
     around: Surroundings<'_>,
     listener: &mut dyn Listener,
 ) -> Outcome<(Document, Judgements)> {
-    let Surroundings { targets, judging, control, say, save, command } = around;
+    let Surroundings { targets, judging, machines, control, say, save, command } = around;
     let describe = |target: &Target| target.describe(say);
     let mut servers = targets.iter().map(describe).collect::<Outcome<Vec<_>>>()?.into_iter();
     let cells = level_check(design, targets, say)?;
@@ -86,7 +89,7 @@ pub fn compare(
         say(&format!("warning: {warning}"));
     }
     listener.start(design);
-    let measurer = CellMeasurer::new(design, targets, judging, &observers, say, control);
+    let measurer = CellMeasurer::new(design, targets, judging, &observers, machines, say, control);
     let mut comparison = Comparison::new(measurer, document, listener, save);
     let prepared = comparison.try_scripts().and_then(|()| comparison.find_groups());
     if let Err(failure) = prepared.and_then(|()| comparison.rounds()) {
@@ -95,6 +98,21 @@ pub fn compare(
     }
     comparison.sweep();
     Ok(comparison.end())
+}
+
+/// Takes part in a comparison that rank 0 makes, until it is over. Returns the number of runs.
+///
+/// # Errors
+/// A machine is gone, rank 0 has ended early, or the user wants to stop.
+pub fn take_part(
+    design: &Design,
+    targets: &[Target],
+    machines: &Machines,
+    control: &Control,
+    say: &(dyn Fn(&str) + Sync),
+) -> Outcome<u64> {
+    let measurer = CellMeasurer::new(design, targets, None, &[], Some(machines), say, control);
+    serve(machines, control, say, &mut |open| measurer.enter_for(open))
 }
 
 /// A comparison under way.
@@ -373,7 +391,7 @@ impl<'a> Comparison<'a> {
                     self.leave_out(index, reason)?;
                 }
             }
-            Err(failure) if self.measurer.answers(&cell) => {
+            Err(failure) if self.measurer.answers(&cell) && !self.has_lost_machine() => {
                 self.leave_out(index, failure.to_string())?;
                 return Ok(Goes::On);
             }
@@ -382,7 +400,7 @@ impl<'a> Comparison<'a> {
                 return Err(with_log(failure, self.measurer.target(&cell)));
             }
             Err(failure) => {
-                if !self.interrupted() {
+                if !self.interrupted() || self.has_lost_machine() {
                     self.document.incomplete_reason = Some(failure.to_string());
                 }
                 return Ok(Goes::NoFurther);
@@ -390,6 +408,11 @@ impl<'a> Comparison<'a> {
         }
         self.save_result();
         Ok(Goes::On)
+    }
+
+    /// Returns whether machines can't measure together any longer.
+    fn has_lost_machine(&self) -> bool {
+        self.measurer.machines.is_some_and(|machines| machines.lost().is_some())
     }
 
     /// Measures cells in turns and shows their progress.

@@ -569,6 +569,16 @@ impl Design {
         }
     }
 
+    /// The index of a cell among [`Design::cells`], and its rate if that isn't the plan's.
+    pub fn place_of(&self, cell: &CellPlan) -> (usize, Option<f64>) {
+        let cells = self.cells();
+        if let Some(place) = cells.iter().position(|one| one == cell) {
+            return (place, None);
+        }
+        let place = cells.iter().position(|one| CellPlan { rate: cell.rate, ..*one } == *cell);
+        (place.unwrap_or(usize::MAX), cell.rate)
+    }
+
     /// The largest number of clients of any cell.
     pub fn most_clients(&self) -> usize {
         (self.plan.clients().iter().copied().max().unwrap_or(1) + self.plan.readers()) as usize

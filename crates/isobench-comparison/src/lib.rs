@@ -11,6 +11,8 @@
 //! | `site` | the place of a cell's tables and sessions |
 //! | `target` | the server, named or embedded, and the place on it where isobench works |
 //! | `tables`, `setup` | the tables of a cell in their starting state |
+//! | `machines` | several machines that measure as one: what rank 0 says, and the others do |
+//! | `crew` | the clients of a measurement, on all machines |
 //! | `sessions` | clients connected at a level that is read back |
 //! | `measurement` | one measurement from connecting to the round of the result |
 //! | `observed` | how transactions are observed: by the rows that statements show, or by annotations |
@@ -28,6 +30,7 @@ mod block;
 mod cell;
 mod comparison;
 mod conditions;
+mod crew;
 mod design;
 mod environment;
 mod evidence;
@@ -36,6 +39,7 @@ mod fault;
 mod invariants;
 mod judgement;
 mod lag;
+mod machines;
 mod measurement;
 mod messages;
 mod observed;
@@ -51,7 +55,8 @@ mod target;
 mod trial;
 mod workload;
 
-pub use comparison::{Judgements, Listener, Save, Surroundings, compare};
+pub use cell::shared;
+pub use comparison::{Judgements, Listener, Save, Surroundings, compare, take_part};
 pub use conditions::{Condition, Conditions};
 pub use design::{
     CellPlan, Design, GRACE, ServerPlan, Work, cell_entry, count, event_loop, milliseconds, no_serializable,
@@ -60,7 +65,8 @@ pub use design::{
 pub use environment::{client, first_attempt, now};
 pub use failure::{Failure, Outcome};
 pub use judgement::Judging;
-pub use measurement::{Invariants, Measured, Measurement};
+pub use machines::{Entered, Machines, Open, Portrait, RecordedAs, serve};
+pub use measurement::{Invariants, Measured, Measurement, Others};
 pub use messages::Messages;
 pub use observed::{
     NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded, statement,

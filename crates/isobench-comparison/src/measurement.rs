@@ -13,25 +13,27 @@ use std::time::{Duration, Instant};
 
 use isobench_isolation::{EffectiveLevel, Guarantee, Level};
 use isobench_observer::{Observer, Part};
-use isobench_pgbench::load::{LoadError, Loaded, load};
+use isobench_pgbench::load::Loaded;
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_plan::{self as plan, Fault};
-use isobench_report::{BackgroundWork, FaultRound, Round, StandbyLag};
-use isobench_runner::{ClientEvent, Control, Fleet, Job, NoThreads, RunOutcome, StopCondition, Watch};
+use isobench_report::{BackgroundWork, FaultRound, MachineRound, Round, StandbyLag};
+use isobench_runner::{ClientEvent, Control, Job, NoThreads, RunOutcome, StopCondition, Watch};
 
 use crate::background::Background;
 use crate::conditions::Conditions;
+use crate::crew::{Boarded, Crew, Elsewhere, Gone, Purpose, accumulate};
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
 use crate::fault::{Struck, Victim};
 use crate::invariants::{InvariantCheck, open_after};
 use crate::judgement::{Judged, Judging};
 use crate::lag;
+use crate::machines::{Machines, Open, RecordedAs};
 use crate::messages::Messages;
 use crate::observed::{Recorded, SecondSource};
 use crate::round::{cpu_seconds, round};
 use crate::server_side::{OwnWork, server_side};
-use crate::sessions::{self, Opened, Places};
+use crate::sessions::{self, Places};
 use crate::settlement::{Attested, fault_round};
 use crate::site::Site;
 use crate::workload::Sources;
@@ -74,8 +76,20 @@ pub struct Measurement<'a> {
     pub background: plan::Background,
     /// The last clients, so many, whose sessions are on the standby.
     pub readers: usize,
+    /// The other machines whose clients work for it, and what they are told.
+    pub others: Option<Others<'a>>,
     /// Requests to stop.
     pub control: &'a Control,
+}
+
+/// The other machines that have a share of a measurement's clients.
+pub struct Others<'a> {
+    /// All machines.
+    pub machines: &'a Machines,
+    /// The cell's index in the plan, and its rate if that isn't in the plan.
+    pub cell: (usize, Option<f64>),
+    /// The cell's name.
+    pub name: String,
 }
 
 /// What happens to the server during a measurement.
@@ -180,11 +194,12 @@ impl Measurement<'_> {
         messages: &'m Messages<'m>,
         watch: &mut Watch<'_>,
     ) -> Outcome<Started<'m>> {
+        let elsewhere = self.others.as_ref().map(|others| self.prepare(others, job)).transpose()?;
         self.observe(Observer::before_sessions);
         let places = self.places(job.spec().clients)?;
         places.catch_up()?;
-        let Opened { mut fleet, effective, transactions } =
-            sessions::open(job, &places, &self.site.database, self.level)?;
+        let Boarded { mut crew, effective, transactions } =
+            Crew::open(job, &places, &self.site.database, self.level, elsewhere)?;
         self.refuse(&effective)?;
         if let (Some(judging), Some(recording)) = (self.judging, job.recorded()) {
             let promised = self.promised(&effective);
@@ -195,7 +210,7 @@ impl Measurement<'_> {
             own.beside();
         }
         let report = |event: ClientEvent| messages.take(&event, job);
-        let warmup = self.warm_up(&mut fleet, job, &report, watch, &mut own)?;
+        let warmup = self.warm_up(&mut crew, job, &report, watch, &mut own)?;
         if let Some(faults) = &self.faults {
             faults.attested.empty()?;
         }
@@ -207,7 +222,7 @@ impl Measurement<'_> {
             measurement: self,
             job,
             messages,
-            fleet,
+            crew,
             effective,
             own,
             warmup,
@@ -247,6 +262,32 @@ impl Measurement<'_> {
         measured.round.verdict = Some(verdict);
         measured.notes.extend(unwritten);
         Some(text)
+    }
+
+    /// Prepares the measurement on the other machines.
+    ///
+    /// # Errors
+    /// The server is gone, or one of them is, or can't do it.
+    fn prepare<'o>(&self, others: &Others<'o>, job: &Job) -> Outcome<Elsewhere<'o>> {
+        let (cell, rate) = others.cell;
+        let recorded = match self.recorded {
+            _ if job.recorded().is_none() => RecordedAs::Nothing,
+            Recorded::Rows(_) => RecordedAs::Rows,
+            Recorded::Annotations => RecordedAs::Annotations,
+            Recorded::Nothing => RecordedAs::Nothing,
+        };
+        let open = Open {
+            measurement: others.machines.number_next(),
+            cell,
+            name: others.name.clone(),
+            rate,
+            schema: self.site.database.schema.clone(),
+            identity: self.site.identity().map_err(Failure::setup)?,
+            recorded,
+            seed: job.spec().seed,
+            attempts_from: job.spec().attempts_from,
+        };
+        Elsewhere::prepare(others.machines, open)
     }
 
     fn places(&self, clients: usize) -> Outcome<Places> {
@@ -298,7 +339,7 @@ pub struct Started<'m> {
     measurement: &'m Measurement<'m>,
     job: &'m Job,
     messages: &'m Messages<'m>,
-    fleet: Fleet,
+    crew: Crew<'m>,
     effective: EffectiveLevel,
     own: OwnWork,
     warmup: Option<Warmed>,
@@ -334,8 +375,8 @@ impl Started<'_> {
         control.patience().set_limited(true);
         let cpu = cpu_seconds();
         let watch = Watch { every: watch.every, show };
-        let fleet = &mut self.fleet;
-        let work = || load(fleet, job, stop, control, &report, watch, log);
+        let crew = &mut self.crew;
+        let work = || crew.run(job, stop, control, &report, watch, log, Purpose::Measurement);
         let work = || match background {
             None => (work(), None),
             Some(background) => {
@@ -360,7 +401,7 @@ impl Started<'_> {
         };
         (self.background, self.lag) = (background, lag);
         self.struck.extend(struck);
-        let Loaded { outcome, logged } = loaded.map_err(not_loaded)?;
+        let Loaded { outcome, logged } = loaded?;
         self.cpu += cpu_seconds() - cpu;
         // The next turn is another measurement's.
         let turn = matches!(stop, StopCondition::Turn(_));
@@ -371,11 +412,7 @@ impl Started<'_> {
             control.patience().doubt();
         }
         self.logged = std::mem::replace(&mut self.logged, Ok(())).and(logged);
-        match (&mut self.run, stop) {
-            (Some(run), _) => run.append(outcome),
-            (run @ None, StopCondition::Turn(length)) => *run = Some(outcome.into_turn(length)),
-            (run @ None, _) => *run = Some(outcome),
-        }
+        accumulate(&mut self.run, outcome, stop, Purpose::Measurement);
         Ok(())
     }
 
@@ -405,7 +442,7 @@ impl Started<'_> {
     /// # Errors
     /// The level that turned out to be effective is refused.
     pub fn end(self, number: u32) -> Outcome<Measured> {
-        let Started { measurement, job, messages, mut fleet, effective, mut own, warmup, check, .. } = self;
+        let Started { measurement, job, messages, mut crew, effective, mut own, warmup, check, .. } = self;
         let (connector, database) = (measurement.site.connector(), &measurement.site.database);
         let mut run = self.run.unwrap_or_else(|| RunOutcome::nothing(job));
         if run.turns > 0 {
@@ -413,14 +450,13 @@ impl Started<'_> {
             let report = |event: ClientEvent| messages.take(&event, job);
             let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
             let stop = StopCondition::Time(Duration::ZERO);
-            let rest = fleet.run(job, stop, measurement.control, &report, watch, &mut []);
-            let rest = rest.map_err(no_threads)?;
+            let rest = crew.run(job, stop, measurement.control, &report, watch, None, Purpose::Rest)?.outcome;
             own.clients(&rest);
             run.close(rest);
         }
-        let connecting = fleet.connecting();
-        let (left, transactions) =
-            sessions::leave(fleet.into_sessions(connector.options()), database.product);
+        let connecting = crew.connecting();
+        let Gone { levels: left, transactions, machines } =
+            crew.leave(connector.options(), database.product, job.recorded(), messages)?;
         own.admin(0, transactions);
         let faults = measurement.faults.as_ref().map(|faults| {
             let settlement = faults.attested.settle(&run, &self.struck);
@@ -428,6 +464,7 @@ impl Started<'_> {
         });
         let observed = measurement.observer.map(|(observer, part)| observer.after_sessions(part));
         let mut round = round(job, measurement.site, &run, number, messages.errors(), self.cpu);
+        note_machines(&mut round, machines);
         round.connect_s = Some(connecting.as_secs_f64());
         if let Some(problem) = self.struck.iter().find_map(|struck| struck.problem.as_ref()) {
             round.complete = false;
@@ -474,11 +511,17 @@ fn beside<T, O: Send>(other: impl FnOnce(&Receiver<()>) -> O + Send, work: impl 
     })
 }
 
-fn not_loaded(error: LoadError) -> Failure {
-    match error {
-        LoadError::NoThreads(error) => no_threads(error),
-        LoadError::Log(error) => Failure::setup(error),
+/// Adds the rows of several machines to a round of all their clients.
+fn note_machines(round: &mut Round, machines: Vec<MachineRound>) {
+    if machines.is_empty() {
+        return;
     }
+    round.client_cpu_s = Some(machines.iter().map(|machine| machine.cpu_s).sum());
+    if let Some(client) = &mut round.client {
+        client.share_of_cores =
+            machines.iter().map(|machine| machine.load.share_of_cores).fold(0.0, f64::max);
+    }
+    round.machines = machines;
 }
 
 /// Returns the failure of a run without threads for its workers.

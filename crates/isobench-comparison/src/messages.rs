@@ -84,6 +84,19 @@ impl<'a> Messages<'a> {
         }
     }
 
+    /// Keeps an error of a client on another machine.
+    pub fn tell(&self, text: String) {
+        if self.aloud {
+            (self.say)(&format!("isobench: error: {text}"));
+        }
+        self.keep(text);
+    }
+
+    /// Notes that a client on another machine has lost its connection.
+    pub fn note_loss(&self) {
+        self.lost.store(true, Ordering::Relaxed);
+    }
+
     fn keep(&self, text: String) {
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         if errors.len() < MOST_ERRORS {

@@ -38,7 +38,8 @@ pub fn round(
     round.late = job.spec().latency_limit.map(|_| ledger.late);
     round.errors = errors;
     round.client_cpu_s = Some(cpu_s);
-    round.client = Some(load(run, cpu_s));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    round.client = Some(load(run, cpu_s, cores));
     round.event_loop = run
         .event_loop
         .as_ref()
@@ -66,8 +67,9 @@ fn series(series: &isobench_runner::Series) -> Series {
     }
 }
 
-fn load(run: &RunOutcome, cpu_s: f64) -> ClientLoad {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+/// The load of a program that has run clients on this many processors.
+pub fn load(run: &RunOutcome, cpu_s: f64, cores: usize) -> ClientLoad {
+    let cores = cores.max(1) as f64;
     let mut lag = LatencyHistogram::new();
     for worker in &run.load {
         lag.merge(&worker.lag);

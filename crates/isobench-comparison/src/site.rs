@@ -60,6 +60,19 @@ impl Site {
         }
     }
 
+    /// What tells this place from those of the same name in other databases: the number of its schema, in
+    /// this database's catalogs.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn identity(&self) -> Result<String, isobench_database::Error> {
+        const QUERY: &str = "SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema()";
+        let mut connection = self.open()?;
+        let found = connection.value(QUERY)?;
+        connection.close();
+        Ok(found.unwrap_or_default())
+    }
+
     /// Opens a session there.
     ///
     /// # Errors

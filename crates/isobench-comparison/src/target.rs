@@ -319,6 +319,16 @@ impl Target {
         Ok(room.map(|(schema, connector)| self.site().room(schema, connector)))
     }
 
+    /// Returns a place on a named server that another machine's isobench has made, by the name of its schema;
+    /// `None`: where this one works by itself.
+    pub(crate) fn site_of_another(&self, schema: Option<&str>) -> Site {
+        let Some(schema) = schema else { return self.site() };
+        let connector = Connector::in_namespace_of_another(self.options.clone(), &self.database, schema);
+        let standby = self.reads_from.as_ref().map(|standby| connector.at(standby.clone()));
+        let database = Database { schema: Some(schema.to_owned()), ..self.database.clone() };
+        Site::new(database, connector, false).with_standby(standby)
+    }
+
     /// Returns the scale of the existing tables.
     ///
     /// # Errors

@@ -100,6 +100,21 @@ impl Connector {
         Connector { name: schema.to_owned(), ..Connector::direct(options) }
     }
 
+    /// Opens sessions in a namespace of ours that another process has made and holds, a schema of this name
+    /// as [`Namespace::schema`] or [`Namespace::room`] returned it there.
+    pub fn in_namespace_of_another(mut options: ConnectOptions, db: &Database, schema: &str) -> Connector {
+        let facts = &db.product.namespace;
+        let kind = facts.kind(db);
+        let name = match kind {
+            NamespaceKind::Schema => schema,
+            NamespaceKind::Database => {
+                NAME.clone_into(&mut options.dbname);
+                NAME
+            }
+        };
+        Connector { facts: Some((facts, kind)), ..Connector::in_schema(options, name) }
+    }
+
     /// A connector for the same place on another server, such as a standby.
     #[must_use]
     pub fn at(&self, mut options: ConnectOptions) -> Connector {

@@ -169,6 +169,18 @@ pub struct Transaction {
     pub outcome: TransactionOutcome,
 }
 
+impl Transaction {
+    /// Moves start and end apart, by nanoseconds on both sides by which they may be wrong. What has no end,
+    /// or no times at all, stays without.
+    pub fn widen(&mut self, within: u64) {
+        if self.begin == 0 && self.end == 0 {
+            return;
+        }
+        self.begin = self.begin.saturating_sub(within);
+        self.end = self.end.saturating_add(within);
+    }
+}
+
 /// A buffer for the operations of one transaction, meant to be reused.
 #[derive(Debug, Clone, Default)]
 pub struct Draft {

@@ -10,6 +10,9 @@ use crate::{Peers, PeersError};
 /// Exchanges with each machine.
 const EXCHANGES: usize = 20;
 
+/// What reading a clock twice in place of once may add, in nanoseconds.
+const READING_NS: u64 = 1000;
+
 /// By how much rank 0's clock is ahead of a machine's, both counted from when they joined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClockOffset {
@@ -26,6 +29,18 @@ impl ClockOffset {
     pub fn at_rank_zero(&self, own: Duration) -> Duration {
         let own = i64::try_from(own.as_nanos()).unwrap_or(i64::MAX);
         Duration::from_nanos(u64::try_from(own.saturating_add(self.ahead_ns)).unwrap_or(0))
+    }
+
+    /// The time of the machine's clock at which rank 0's shows this; never before zero.
+    pub fn own(&self, at_rank_zero: Duration) -> Duration {
+        let there = i64::try_from(at_rank_zero.as_nanos()).unwrap_or(i64::MAX);
+        Duration::from_nanos(u64::try_from(there.saturating_sub(self.ahead_ns)).unwrap_or(0))
+    }
+
+    /// By how much times can be wrong that were told by this offset until it was found to be `after`: what is
+    /// unknown of both, and how far the clocks went apart meanwhile.
+    pub fn within_until(&self, after: &ClockOffset) -> u64 {
+        2 * self.within_ns.max(after.within_ns) + self.ahead_ns.abs_diff(after.ahead_ns) + READING_NS
     }
 
     /// What an exchange shows: sent and returned at these times of rank 0, answered at that of the other.
@@ -117,7 +132,9 @@ mod tests {
         let found = ClockOffset::of(ms(100), ms(40), ms(110));
         let expected = ClockOffset { ahead_ns: 65_000_000, within_ns: 5_000_000, fastest_ns: 10_000_000 };
         assert_eq!(found, expected);
-        assert_eq!(found.at_rank_zero(ms(40)), ms(105));
+        assert_eq!((found.at_rank_zero(ms(40)), found.own(ms(105))), (ms(105), ms(40)));
+        let later = ClockOffset { ahead_ns: 65_300_000, within_ns: 6_000_000, ..found };
+        assert_eq!(found.within_until(&later), 12_301_000);
         assert_eq!(decode(&encode(found)), found);
         let behind = ClockOffset::of(ms(10), ms(90), ms(10));
         assert_eq!((behind.ahead_ns, behind.at_rank_zero(ms(1))), (-80_000_000, Duration::ZERO));

@@ -4,10 +4,13 @@
 //! "Naiad: A Timely Dataflow System", 2013 (a frontier that has passed an epoch says that no message of it
 //! is under way any more).
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -32,18 +35,26 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long the engine rests at most, if nobody wakes it.
 const REST: Duration = Duration::from_millis(100);
 
-/// What is exchanged: to whom, from whom, and the message.
-type Record = (u64, u64, Vec<u8>);
+/// How often rank 0 and each other one tell each other that they live.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+
+/// A machine is gone if rank 0 has heard nothing of it for so long, or it nothing of rank 0: its process
+/// has stopped, though its connections stand.
+pub const SILENCE: Duration = Duration::from_secs(15);
+
+/// What is exchanged: to whom, from whom, and the message; `None` is a sign of life.
+type Record = (u64, u64, Option<Vec<u8>>);
 
 /// What this machine asks of the engine.
 enum Command {
-    Send(Record),
+    Send(u64, Vec<u8>),
     /// The phase of this number is over here.
     End(u64),
     Leave,
 }
 
 /// What the engine says.
+#[derive(Debug)]
 enum Event {
     /// Its thread, which is to be woken for commands.
     Started(Thread),
@@ -51,6 +62,30 @@ enum Event {
     Arrived(u64, Vec<u8>),
     /// The phase of this number is over everywhere.
     Passed(u64),
+    /// Somebody who waits is to look.
+    Woken,
+}
+
+/// Ends a wait of [`Peers::poll`], from any thread.
+#[derive(Debug, Clone)]
+pub struct Waker(Sender<Event>);
+
+impl Waker {
+    /// Ends the wait.
+    pub fn wake(&self) {
+        // Nobody waits any more if this fails.
+        let _ = self.0.send(Event::Woken);
+    }
+}
+
+/// What came of a wait for an event.
+enum Next {
+    /// It has been taken.
+    Taken,
+    /// Somebody wants the one who waits to look.
+    Woken,
+    /// None came.
+    Nothing,
 }
 
 /// This machine among all, connected.
@@ -60,7 +95,10 @@ pub struct Peers {
     engine: Thread,
     commands: Sender<Command>,
     events: Receiver<Event>,
+    waker: Waker,
     lost: Lost,
+    /// The engine has ended.
+    over: Arc<AtomicBool>,
     /// Messages that have arrived, and weren't asked for yet.
     arrived: VecDeque<(usize, Vec<u8>)>,
     /// The last phase that this machine has ended, and the last that all have.
@@ -86,16 +124,20 @@ impl Peers {
         let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
         let (commands, to_engine) = channel();
         let (from_engine, events) = channel();
+        let waker = Waker(from_engine.clone());
         let ends = Mutex::new(Some((to_engine, from_engine)));
-        let rank = place.rank as u64;
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = Over(Arc::clone(&over));
+        let (rank, number, noted) = (place.rank as u64, place.number() as u64, lost.clone());
         let guards = timely::execute::execute_from(
             builders,
             Box::new(threads),
             WorkerConfig::default(),
             move |worker| {
+                let _ended = ended.clone();
                 let ends = ends.lock().ok().and_then(|mut ends| ends.take());
                 if let Some((commands, events)) = ends {
-                    run(worker, rank, &commands, &events);
+                    run(worker, Life::new(rank, number, noted.clone()), &commands, &events);
                 }
             },
         );
@@ -109,7 +151,9 @@ impl Peers {
             engine,
             commands,
             events,
+            waker,
             lost,
+            over,
             arrived: VecDeque::new(),
             ended: 0,
             passed: 0,
@@ -139,13 +183,40 @@ impl Peers {
 
     /// Sends a message to a rank. Messages to one rank arrive in the order in which they were sent.
     pub fn send(&self, to: usize, message: Vec<u8>) {
-        self.command(Command::Send((to as u64, self.rank() as u64, message)));
+        self.command(Command::Send(to as u64, message));
     }
 
     /// Sends a message to all other ranks.
     pub fn send_all(&self, message: &[u8]) {
         let others = (0..self.number()).filter(|rank| *rank != self.rank());
         others.for_each(|rank| self.send(rank, message.to_vec()));
+    }
+
+    /// The next message, if one comes within `limit` and nobody wakes this thread, and from whom it is.
+    ///
+    /// # Errors
+    /// A machine is gone.
+    pub fn poll(&mut self, limit: Duration) -> Result<Option<(usize, Vec<u8>)>, PeersError> {
+        let end = Instant::now() + limit;
+        while self.arrived.is_empty() {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.next(left)? {
+                Next::Woken => break,
+                Next::Nothing if left.is_zero() => break,
+                Next::Taken | Next::Nothing => {}
+            }
+        }
+        Ok(self.arrived.pop_front())
+    }
+
+    /// Ends waits from other threads.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// The instant at which this machine's clock ([`Peers::now`]) shows this.
+    pub fn instant(&self, own: Duration) -> Instant {
+        self.began + own
     }
 
     /// Waits for the next message, and says from whom it is.
@@ -241,19 +312,33 @@ impl Peers {
                 return Ok(found);
             }
             let left = end.saturating_duration_since(Instant::now());
-            match self.events.recv_timeout(left.min(LOOK)) {
-                Ok(Event::Arrived(from, message)) => {
-                    self.arrived.push_back((usize::try_from(from).unwrap_or(usize::MAX), message));
-                }
-                Ok(Event::Passed(phase)) => self.passed = self.passed.max(phase),
-                Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
-                Err(RecvTimeoutError::Timeout) if self.lost.first().is_some() => return Err(self.gone()),
-                Err(RecvTimeoutError::Timeout) if left.is_zero() => {
-                    return Err(PeersError::Late { what, seconds: limit.as_secs() });
-                }
-                Ok(Event::Started(_)) | Err(RecvTimeoutError::Timeout) => {}
+            if matches!(self.next(left)?, Next::Nothing) && left.is_zero() {
+                return Err(PeersError::Late { what, seconds: limit.as_secs() });
             }
         }
+    }
+
+    /// Takes the engine's next event, if one comes within this time, or sooner.
+    fn next(&mut self, left: Duration) -> Result<Next, PeersError> {
+        match self.events.recv_timeout(left.min(LOOK)) {
+            Ok(Event::Arrived(from, message)) => {
+                self.arrived.push_back((usize::try_from(from).unwrap_or(usize::MAX), message));
+                Ok(Next::Taken)
+            }
+            Ok(Event::Passed(phase)) => {
+                self.passed = self.passed.max(phase);
+                Ok(Next::Taken)
+            }
+            Ok(Event::Woken) => Ok(Next::Woken),
+            Ok(Event::Started(_)) => Ok(Next::Taken),
+            // The waker keeps the channel open after the engine has ended.
+            Err(_) if self.lost.first().is_some() || self.has_ended() => Err(self.gone()),
+            Err(_) => Ok(Next::Nothing),
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     fn gone(&self) -> PeersError {
@@ -277,23 +362,85 @@ impl Drop for Peers {
     }
 }
 
+/// Says that the engine has ended, when its thread ends in whatever way.
+#[derive(Clone)]
+struct Over(Arc<AtomicBool>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// The first instant of a phase. A phase has as many instants as there are times at which something was
 /// sent.
 fn begin(phase: u64) -> u64 {
     phase << 32
 }
 
+/// The signs of life that this machine gives and gets: rank 0's of all, the others' of rank 0.
+struct Life {
+    rank: u64,
+    number: u64,
+    lost: Lost,
+    given: Instant,
+    /// When each rank was heard last.
+    heard: Vec<Instant>,
+}
+
+impl Life {
+    fn new(rank: u64, number: u64, lost: Lost) -> Life {
+        let heard = (0..number).map(|_| Instant::now()).collect();
+        Life { rank, number, lost, given: Instant::now(), heard }
+    }
+
+    /// Those with whom signs are exchanged.
+    fn others(&self) -> std::ops::Range<u64> {
+        if self.rank == 0 { 1..self.number } else { 0..1 }
+    }
+
+    fn hear(&mut self, from: u64) {
+        let heard = usize::try_from(from).ok().and_then(|from| self.heard.get_mut(from));
+        heard.into_iter().for_each(|heard| *heard = Instant::now());
+    }
+
+    /// True if it is time for a sign. Notes who is silent.
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        if now.saturating_duration_since(self.given) < SIGN_OF_LIFE {
+            return false;
+        }
+        // A machine that was asleep itself has heard nobody.
+        let awake = now.saturating_duration_since(self.given) < SILENCE / 2;
+        self.given = now;
+        for rank in self.others() {
+            let rank = usize::try_from(rank).unwrap_or(0);
+            if !awake {
+                self.heard[rank] = now;
+            } else if now.saturating_duration_since(self.heard[rank]) > SILENCE {
+                self.lost.note(rank, format!("it has been silent for {} s", SILENCE.as_secs()));
+            }
+        }
+        true
+    }
+}
+
 /// Carries out commands until this machine leaves.
-fn run(worker: &mut Worker, rank: u64, commands: &Receiver<Command>, events: &Sender<Event>) {
+fn run(worker: &mut Worker, life: Life, commands: &Receiver<Command>, events: &Sender<Event>) {
     let mut input = InputHandle::<u64, _>::new();
-    let arrived = events.clone();
+    let (arrived, rank) = (events.clone(), life.rank);
+    let life = Rc::new(RefCell::new(life));
+    let heard = Rc::clone(&life);
     let probe = worker.dataflow(|scope| {
         scope
             .input_from(&mut input)
             .container::<Vec<Record>>()
             .exchange(|record: &Record| record.0)
             .inspect(move |(_, from, message): &Record| {
-                let _ = arrived.send(Event::Arrived(*from, message.clone()));
+                heard.borrow_mut().hear(*from);
+                if let Some(message) = message {
+                    let _ = arrived.send(Event::Arrived(*from, message.clone()));
+                }
             })
             .probe()
             .0
@@ -304,10 +451,7 @@ fn run(worker: &mut Worker, rank: u64, commands: &Receiver<Command>, events: &Se
         let mut busy = false;
         loop {
             match commands.try_recv() {
-                Ok(Command::Send(record)) => {
-                    debug_assert_eq!(record.1, rank);
-                    input.send(record);
-                }
+                Ok(Command::Send(to, message)) => input.send((to, rank, Some(message))),
                 Ok(Command::End(phase)) => {
                     tick = begin(phase);
                     input.advance_to(tick);
@@ -319,6 +463,12 @@ fn run(worker: &mut Worker, rank: u64, commands: &Receiver<Command>, events: &Se
             }
             busy = true;
         }
+        let mut life = life.borrow_mut();
+        if life.is_due() {
+            life.others().for_each(|other| input.send((other, rank, None)));
+            busy = true;
+        }
+        drop(life);
         if busy {
             // Only the end of an instant sends on its way what there is.
             tick += 1;

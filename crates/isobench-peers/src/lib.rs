@@ -22,9 +22,9 @@ mod meeting;
 mod place;
 
 pub use clock::ClockOffset;
-pub use engine::Peers;
+pub use engine::{Peers, SILENCE, Waker};
 pub use link::NOTICED;
-pub use meeting::{Credentials, Secret};
+pub use meeting::{Credentials, Secret, digest};
 pub use place::{Place, PlaceError};
 
 /// The machines can't work together, or no longer.

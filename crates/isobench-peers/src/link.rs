@@ -22,7 +22,7 @@ impl Lost {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn note(&self, rank: usize, why: String) {
+    pub(crate) fn note(&self, rank: usize, why: String) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((rank, why));
     }
 }

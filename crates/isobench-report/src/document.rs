@@ -38,7 +38,7 @@ pub use observation::{Observation, ObservedRows, ObservedStatement};
 pub use requirement::{RequiredCell, RequirementResult};
 pub use round::{Conflict, Invariant, Round, RoundError, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
-pub use series::{ClientLoad, Series, Turns, UsedEventLoop};
+pub use series::{ClientLoad, MachineRound, Series, Turns, UsedEventLoop};
 pub use server_side::{
     CountComparison, Counter, Granularity, LockWait, LockedRelation, LocksSeen, PredicateLocks,
     ServerProcesses, ServerSide, TableUse, WaitRow,

@@ -38,12 +38,15 @@ pub(crate) fn clients(job: &Job) -> (Vec<Client>, Vec<WorkerStreams>) {
     let client_id = symbols.lookup("client_id").filter(|slot| !variables.is_set(*slot));
     let own = job.spec.rules.chooses_per_client();
     let choices: Vec<Option<Prng>> = (0..job.spec.clients).map(|_| own.then(|| streams.split())).collect();
-    let workers = (0..job.spec.workers.max(1))
+    // Each client may have a worker of its own, so no two machines share a stream.
+    let first = job.spec.share.map_or(0, |share| share.first);
+    let workers = (0..first + job.spec.workers.max(1))
         .map(|_| WorkerStreams {
             choice: (!own).then(|| streams.split()),
             schedule: streams.split(),
             sampling: streams.split(),
         })
+        .skip(first)
         .collect();
     // Backoff draws from a seed of its own, so that a retry policy never changes the transactions.
     let mut backoffs = isobench_script::Streams::new(!job.spec.seed);

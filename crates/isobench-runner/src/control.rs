@@ -4,6 +4,7 @@ use std::ops::Add;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use isobench_pgwire::Patience;
+use serde::{Deserialize, Serialize};
 
 /// A request to end the run early, shared with signal handling.
 #[derive(Debug, Default)]
@@ -80,7 +81,7 @@ pub struct PublishedProgress {
 }
 
 /// Progress of all workers since the start of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunProgress {
     /// Attempts started.
     pub attempts: u64,

@@ -64,6 +64,16 @@ pub struct NoThreads {
 /// session.
 pub type ConnectClient<'a, P, E> = dyn Fn(usize) -> Result<(Connection, P), E> + Sync + 'a;
 
+/// The beginning of a run that several machines have agreed on, so that their clients start together and
+/// their clocks show the same.
+#[derive(Debug, Clone, Copy)]
+pub struct CommonStart {
+    /// The instant, on this machine's clock.
+    pub at: Instant,
+    /// What the fleet's clock is to show then.
+    pub clock: Nanos,
+}
+
 /// The connected clients of a job. They keep their sessions from one run to the next (warm-up,
 /// measurement).
 pub struct Fleet {
@@ -72,6 +82,10 @@ pub struct Fleet {
     clock: SystemClock,
     /// The clock has stopped at this instant, the end of a turn.
     stopped: Option<Nanos>,
+    /// When the next run is to begin, if not at once.
+    start: Option<CommonStart>,
+    /// When the last run began.
+    began: Nanos,
     connecting: Duration,
     event_loop: ChosenLoop,
 }
@@ -164,7 +178,16 @@ impl Fleet {
             worker.transport.set_event_loop(event_loop.event_loop);
         }
         Ok((
-            Fleet { workers, streams, clock, stopped: None, connecting: began.elapsed(), event_loop },
+            Fleet {
+                workers,
+                streams,
+                clock,
+                stopped: None,
+                start: None,
+                began: Nanos(0),
+                connecting: began.elapsed(),
+                event_loop,
+            },
             prepared,
         ))
     }
@@ -183,6 +206,21 @@ impl Fleet {
     /// The time it took to connect and set up all sessions.
     pub fn connecting(&self) -> Duration {
         self.connecting
+    }
+
+    /// Lets the next run begin at an instant that several machines have agreed on.
+    pub fn begin_at(&mut self, start: CommonStart) {
+        self.start = Some(start);
+    }
+
+    /// What the clock will show after this time; at the end of a turn it has stopped.
+    pub fn clock_after(&self, time: Duration) -> Nanos {
+        self.stopped.unwrap_or_else(|| self.clock.now().after(time))
+    }
+
+    /// When the last run began, on the fleet's clock.
+    pub fn began(&self) -> Nanos {
+        self.began
     }
 
     /// The time of day at the origin of the clock of [`crate::EndedTransaction::at`].
@@ -215,6 +253,10 @@ impl Fleet {
         if let Some(at) = self.stopped.take() {
             self.clock = self.clock.stopped_since(at);
         }
+        let start = self.start.take();
+        if let Some(CommonStart { at, clock }) = start {
+            self.clock = SystemClock::showing(clock, at);
+        }
         let clock = self.clock;
         let mut observers = observers.iter_mut();
         let (done, all_done) = channel::<()>();
@@ -236,18 +278,34 @@ impl Fleet {
         let outcomes = beside(job, control, || {
             together(
                 workers,
-                || clock.now(),
+                || {
+                    start.into_iter().for_each(|start| wait_until(start.at));
+                    clock.now()
+                },
                 |instant| {
                     began = instant;
                     show_progress(watch, &clock, began, &published, &all_done);
                 },
             )
         })?;
+        self.began = began;
         self.stopped = matches!(stop, StopCondition::Turn(_)).then(|| clock.now());
         let event_loop = Some(self.event_loop.clone());
         Ok(RunOutcome { event_loop, ..RunOutcome::from_workers(job, began, outcomes) })
     }
 }
+
+/// Waits until an instant, to within some microseconds.
+fn wait_until(at: Instant) {
+    let left = at.saturating_duration_since(Instant::now());
+    thread::sleep(left.saturating_sub(SPUN));
+    while Instant::now() < at {
+        std::hint::spin_loop();
+    }
+}
+
+/// The last part of a wait, in which a thread doesn't sleep, because it would wake too late.
+const SPUN: Duration = Duration::from_micros(500);
 
 /// Shows the progress of a run until the last worker has finished, which closes the channel.
 fn show_progress(

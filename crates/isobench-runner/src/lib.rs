@@ -59,13 +59,15 @@ pub use event::{
     AbortCause, ClientEvent, ClientStep, CommandPlace, Detail, EventHandler, FailedStatement, Unfinished,
 };
 pub use event_loop::{ChosenLoop, EventLoop, NoRing};
-pub use fleet::{AccountingError, ConnectClient, Fleet, NoThreads, OpenError, RunOutcome, Watch};
+pub use fleet::{
+    AccountingError, CommonStart, ConnectClient, Fleet, NoThreads, OpenError, RunOutcome, Watch,
+};
 pub use job::{Job, Reconnect};
 pub use load::WorkerLoad;
 pub use observer::{EndedTransaction, TransactionEnd, TransactionObserver};
 pub use program::{Classify, ErrorClass, RunWorkload, commit_points};
 pub use recorder::{AssertionRecord, AttemptEnd, CommandRecord, ConflictCount, EndedAttempt, ScriptRecord};
-pub use recording::{Recording, RecordingError, Storage};
+pub use recording::{Adoption, AdoptionError, Recording, RecordingError, RecordingHead, Storage};
 pub use retry::{Backoff, BackoffError, Jitter, Restart, RetryPolicy};
 pub use rules::Rules;
 pub use series::{Bin, Series};

@@ -7,6 +7,7 @@
 
 mod file;
 mod following;
+mod travelling;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -23,6 +24,8 @@ use isobench_isolation::observed::{
 };
 use isobench_isolation::{History, Report};
 use isobench_script::{Mix, Script};
+
+pub use travelling::{Adoption, AdoptionError, RecordingHead};
 
 use file::ChunkFile;
 use following::{Chunk, Recent};
@@ -243,6 +246,16 @@ impl Recording {
         self.sink().add(chunk, transactions)
     }
 
+    /// Takes a chunk of rows shown, likewise.
+    fn add_shown(&self, encoder: &mut ObservedEncoder) -> Option<String> {
+        let attempts = encoder.attempts();
+        let body = encoder.take();
+        let mut chunk = Vec::with_capacity(LENGTH + body.len());
+        chunk.extend_from_slice(&(body.len() as u64).to_le_bytes());
+        chunk.extend_from_slice(&body);
+        self.add(chunk, attempts)
+    }
+
     /// Turns the recording into a history and frees its memory on the way. A file that it is kept
     /// in is finished.
     ///
@@ -412,11 +425,8 @@ impl TextNumbers<'_> {
             return *number;
         }
         let mut texts = self.recording.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = i64::try_from(texts.all.len()).unwrap_or(i64::MAX);
-        let number = *texts.numbers.entry(text.into()).or_insert(next);
-        if number == next {
-            texts.all.push(String::from_utf8_lossy(text).into_owned());
-        }
+        let number = texts.number(text);
+        drop(texts);
         self.known.insert(text.into(), number);
         number
     }
@@ -454,12 +464,7 @@ impl ChunkWriter {
     /// Hands over the chunk. Returns the reason why the recording has ended, the first time.
     pub(crate) fn flush(&mut self, recording: &Recording) -> Option<String> {
         if !self.observed.is_empty() {
-            let attempts = self.observed.attempts();
-            let body = self.observed.take();
-            let mut chunk = Vec::with_capacity(LENGTH + body.len());
-            chunk.extend_from_slice(&(body.len() as u64).to_le_bytes());
-            chunk.extend_from_slice(&body);
-            return recording.add(chunk, attempts);
+            return recording.add_shown(&mut self.observed);
         }
         if self.encoder.is_empty() {
             return None;

@@ -5,13 +5,15 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::Detail;
 use crate::event_loop::EventLoop;
 use crate::retry::{Backoff, RetryPolicy};
 use crate::rules::Rules;
 
 /// The condition from which clients start no further transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StopCondition {
     /// After this many transactions of each client, skipped ones included (pgbench: `-t`).
     Transactions(u64),

@@ -2,7 +2,7 @@
 //!
 //! The runner reads time only from [`Clock`], so that a simulation can supply it.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -82,6 +82,15 @@ impl SystemClock {
         SystemClock { origin: monotonic() - at.0, ..self }
     }
 
+    /// A clock that shows `shown` at an instant of the operating system's clock.
+    pub(crate) fn showing(shown: Nanos, at: Instant) -> Self {
+        let (now, left) = (Instant::now(), monotonic());
+        let until = nanos(at.saturating_duration_since(now));
+        let since = nanos(now.saturating_duration_since(at));
+        let origin = (left + until).saturating_sub(since).saturating_sub(shown.0);
+        SystemClock { origin, epoch: SystemTime::now() }
+    }
+
     /// The time of day at the origin.
     pub fn epoch(&self) -> SystemTime {
         self.epoch
@@ -90,7 +99,7 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Nanos {
-        Nanos(monotonic() - self.origin)
+        Nanos(monotonic().saturating_sub(self.origin))
     }
 
     fn thread_time(&self) -> Option<ThreadTime> {

@@ -10,6 +10,7 @@ mod destination;
 mod display;
 mod interrupt;
 mod latest;
+mod machines;
 mod options;
 mod servers;
 mod summary;

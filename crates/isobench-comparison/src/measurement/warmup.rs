@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use isobench_report::Warmup;
-use isobench_runner::{EventHandler, Fleet, Job, RunOutcome, StopCondition, Urgency, Watch};
+use isobench_runner::{EventHandler, Job, RunOutcome, StopCondition, Urgency, Watch};
 use isobench_stats::is_warm;
 
-use super::{Measurement, no_threads};
+use super::Measurement;
+use crate::crew::{Crew, Purpose};
 use crate::evidence;
 use crate::failure::Outcome;
 use crate::server_side::OwnWork;
@@ -37,10 +38,10 @@ impl Measurement<'_> {
     /// the last one, or another step would exceed the limit.
     ///
     /// # Errors
-    /// There are no threads for the workers.
+    /// There are no threads for the workers, or a machine is gone.
     pub(super) fn warm_up(
         &self,
-        fleet: &mut Fleet,
+        crew: &mut Crew<'_>,
         job: &Job,
         report: &EventHandler<'_>,
         watch: &mut Watch<'_>,
@@ -60,8 +61,8 @@ impl Measurement<'_> {
         let mut planned = Duration::ZERO;
         loop {
             let seen = Watch { every: watch.every, show: &mut *watch.show };
-            let run = fleet.run(job, StopCondition::Time(step), self.control, report, seen, &mut []);
-            let run = run.map_err(no_threads)?;
+            let stop = StopCondition::Time(step);
+            let run = crew.run(job, stop, self.control, report, seen, None, Purpose::WarmUp)?.outcome;
             own.clients(&run);
             planned += step;
             let whole = whole_bins(&run, step);

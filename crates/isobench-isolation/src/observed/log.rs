@@ -7,7 +7,10 @@
 use crate::history::binary::decode::{Bytes, Problem};
 use crate::history::binary::encode::number;
 use crate::history::binary::{unzigzag, zigzag};
-use crate::history::{Key, Transaction, TransactionOutcome};
+use crate::history::{FormatError, Key, Transaction, TransactionOutcome};
+
+use super::predicate::NULL;
+use super::{KeyForm, ObservedDescription, ValueForm};
 
 /// The version that a write replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +66,13 @@ pub enum ObservedOperation<'o> {
         /// The keys of the rows found.
         found: &'o [i64],
     },
-    /// By this instant (ns on the clock of [`Transaction::begin`]) everything before had been
-    /// answered, and COMMIT hadn't been sent.
+    /// Everything before had been answered, and COMMIT hadn't been sent (instants in ns on the clock of
+    /// [`Transaction::begin`]). Both are the same instant, unless the clock may be wrong.
     Answered {
-        /// The instant.
+        /// By this instant everything had been answered.
         at: u64,
+        /// At this instant COMMIT hadn't been sent.
+        unsent: u64,
     },
     /// May have written rows of the table that weren't shown.
     Unseen {
@@ -86,6 +91,7 @@ mod kind {
     pub const SEARCH_KEY: u8 = 6;
     pub const ANSWERED: u8 = 7;
     pub const UNSEEN: u8 = 8;
+    pub const ANSWERED_WITHIN: u8 = 9;
 }
 
 /// The operations of one attempt so far, each with the number of its statement.
@@ -158,9 +164,14 @@ impl ObservedDraft {
                 values(bytes, operands);
                 values(bytes, found);
             }
-            ObservedOperation::Answered { at } => {
+            ObservedOperation::Answered { at, unsent } if at == unsent => {
                 bytes.push(kind::ANSWERED);
                 number(bytes, at);
+            }
+            ObservedOperation::Answered { at, unsent } => {
+                bytes.push(kind::ANSWERED_WITHIN);
+                number(bytes, at);
+                number(bytes, unsent);
             }
             ObservedOperation::Unseen { table } => {
                 bytes.push(kind::UNSEEN);
@@ -220,6 +231,116 @@ impl ObservedEncoder {
     }
 }
 
+/// The numbers of another process's texts in this one, for [`ObservedEncoder::adopt`].
+struct Renumbered<'a> {
+    description: &'a ObservedDescription,
+    texts: &'a [i64],
+}
+
+impl Renumbered<'_> {
+    fn text(&self, number: i64) -> Result<i64, Problem> {
+        let known = usize::try_from(number).ok().and_then(|number| self.texts.get(number));
+        known.copied().ok_or("a text has a number that does not exist")
+    }
+
+    fn key(&self, Key { table, id }: Key) -> Result<Key, Problem> {
+        let form = self.description.tables.get(usize::from(table)).map(|table| table.key);
+        let id = if form == Some(KeyForm::Numbered) { self.text(id)? } else { id };
+        Ok(Key { table, id })
+    }
+
+    fn value(&self, table: u16, column: usize, value: i64) -> Result<i64, Problem> {
+        let columns = self.description.tables.get(usize::from(table)).map(|table| &table.columns);
+        let form = columns.and_then(|columns| columns.get(column)).map(|column| column.form);
+        if form == Some(ValueForm::Text) && value != NULL { self.text(value) } else { Ok(value) }
+    }
+
+    fn columns(&self, table: u16, values: &[i64]) -> Result<Vec<i64>, Problem> {
+        values.iter().enumerate().map(|(column, value)| self.value(table, column, *value)).collect()
+    }
+
+    fn operands(&self, table: u16, predicate: u16, values: &[i64]) -> Result<Vec<i64>, Problem> {
+        let mut found = values.to_vec();
+        let Some(condition) = self.description.predicates.get(usize::from(predicate)) else {
+            return Ok(found);
+        };
+        let mut outcome = Ok(());
+        condition.each_compared(&mut |column, operand| {
+            let operand = usize::from(operand);
+            if let Some(value) = values.get(operand) {
+                match self.value(table, usize::from(column), *value) {
+                    Ok(value) => found[operand] = value,
+                    Err(problem) => outcome = Err(problem),
+                }
+            }
+        });
+        outcome.map(|()| found)
+    }
+}
+
+impl ObservedEncoder {
+    /// Adds the attempts of a chunk that another process has made of the same statements. Their times are
+    /// widened by `within` nanoseconds on both sides, by which that process's clock may be wrong; `texts`
+    /// has the numbers here of its texts, by their numbers there.
+    ///
+    /// # Errors
+    /// The chunk can't be read.
+    pub fn adopt(
+        &mut self,
+        chunk: &[u8],
+        description: &ObservedDescription,
+        within: u64,
+        texts: &[i64],
+    ) -> Result<(), FormatError> {
+        let renumbered = Renumbered { description, texts };
+        self.adopt_all(chunk, &renumbered, within)
+            .map_err(|problem| FormatError::Damaged(format!("another machine's log: {problem}")))
+    }
+
+    fn adopt_all(&mut self, chunk: &[u8], numbers: &Renumbered<'_>, within: u64) -> Result<(), Problem> {
+        let (mut chunk, mut draft) = (Chunk::new(chunk), ObservedDraft::default());
+        while let Some((mut attempt, operations)) = chunk.attempt()? {
+            draft.clear();
+            for _ in 0..operations {
+                let (operation, statement) = chunk.operation()?;
+                let of =
+                    |key: Key, columns: &[i64]| Ok((numbers.key(key)?, numbers.columns(key.table, columns)?));
+                match operation {
+                    ObservedOperation::Read { key, writer, columns } => {
+                        let (key, columns) = of(key, columns)?;
+                        draft.push(ObservedOperation::Read { key, writer, columns: &columns }, statement);
+                    }
+                    ObservedOperation::Write { key, writer, replaced, columns } => {
+                        let (key, columns) = of(key, columns)?;
+                        let columns = columns.as_slice();
+                        draft.push(ObservedOperation::Write { key, writer, replaced, columns }, statement);
+                    }
+                    ObservedOperation::Delete { key, deleted } => {
+                        let key = numbers.key(key)?;
+                        draft.push(ObservedOperation::Delete { key, deleted }, statement);
+                    }
+                    ObservedOperation::Search { table, predicate, key, operands, found } => {
+                        let id = |id: i64| numbers.key(Key { table, id }).map(|key| key.id);
+                        let found = found.iter().map(|key| id(*key)).collect::<Result<Vec<_>, _>>()?;
+                        let operands = numbers.operands(table, predicate, operands)?;
+                        let (key, operands, found) = (key.map(id).transpose()?, &operands[..], &found[..]);
+                        let search = ObservedOperation::Search { table, predicate, key, operands, found };
+                        draft.push(search, statement);
+                    }
+                    ObservedOperation::Answered { at, unsent } => {
+                        let (at, unsent) = (at.saturating_add(within), unsent.saturating_sub(within));
+                        draft.push(ObservedOperation::Answered { at, unsent }, statement);
+                    }
+                    ObservedOperation::Unseen { .. } => draft.push(operation, statement),
+                }
+            }
+            attempt.widen(within);
+            self.push(&attempt, &draft);
+        }
+        Ok(())
+    }
+}
+
 /// Reads the attempts of a chunk.
 pub(super) struct Chunk<'c> {
     bytes: Bytes<'c>,
@@ -250,7 +371,14 @@ impl<'c> Chunk<'c> {
     pub(super) fn operation(&mut self) -> Result<(ObservedOperation<'_>, u16), Problem> {
         let code = self.bytes.byte()?;
         match code {
-            kind::ANSWERED => Ok((ObservedOperation::Answered { at: self.bytes.number()? }, 0)),
+            kind::ANSWERED => {
+                let at = self.bytes.number()?;
+                Ok((ObservedOperation::Answered { at, unsent: at }, 0))
+            }
+            kind::ANSWERED_WITHIN => {
+                let (at, unsent) = (self.bytes.number()?, self.bytes.number()?);
+                Ok((ObservedOperation::Answered { at, unsent }, 0))
+            }
             kind::UNSEEN => Ok((ObservedOperation::Unseen { table: self.short()? }, 0)),
             kind::SEARCH | kind::SEARCH_KEY => {
                 let (statement, table, predicate) = (self.short()?, self.short()?, self.short()?);

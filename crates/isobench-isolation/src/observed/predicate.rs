@@ -78,6 +78,23 @@ impl Comparison {
 }
 
 impl Predicate {
+    /// Calls `found` with each column and an operand that is compared with it.
+    pub(super) fn each_compared(&self, found: &mut impl FnMut(u16, u16)) {
+        match self {
+            Predicate::True | Predicate::IsNull(_) => {}
+            Predicate::Compare { column, operand, .. } | Predicate::Prefix { column, operand } => {
+                found(*column, *operand);
+            }
+            Predicate::In { column, operands } => {
+                operands.iter().for_each(|operand| found(*column, *operand))
+            }
+            Predicate::Not(inner) => inner.each_compared(found),
+            Predicate::And(parts) | Predicate::Or(parts) => {
+                parts.iter().for_each(|part| part.each_compared(found));
+            }
+        }
+    }
+
     /// The truth of the condition for a row with these values of the recorded columns: `None` if it
     /// is NULL. `text` returns the text with a number.
     pub fn holds<'t>(

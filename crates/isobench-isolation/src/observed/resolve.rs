@@ -211,9 +211,9 @@ impl Resolution {
             for _ in 0..operations {
                 let (operation, _) = chunk.operation()?;
                 match operation {
-                    ObservedOperation::Answered { at } => {
+                    ObservedOperation::Answered { at, unsent: instant } => {
                         self.writes[unanswered..].iter_mut().for_each(|write| write.answered = at);
-                        (unanswered, sent) = (self.writes.len(), at);
+                        (unanswered, sent) = (self.writes.len(), instant);
                     }
                     ObservedOperation::Unseen { table }
                         if transaction.outcome != TransactionOutcome::Aborted =>

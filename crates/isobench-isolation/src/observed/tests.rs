@@ -35,7 +35,7 @@ fn search<'o>(class: &'o [i64], found: &'o [i64]) -> ObservedOperation<'o> {
 }
 
 fn answered(at: u64) -> ObservedOperation<'static> {
-    ObservedOperation::Answered { at }
+    ObservedOperation::Answered { at, unsent: at }
 }
 
 impl LogWriter {

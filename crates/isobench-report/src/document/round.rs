@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BackgroundWork, ClientLoad, FaultRound, Latency, Series, ServerSide, StandbyLag, Turns, UsedEventLoop,
-    Verdict,
+    BackgroundWork, ClientLoad, FaultRound, Latency, MachineRound, Series, ServerSide, StandbyLag, Turns,
+    UsedEventLoop, Verdict,
 };
 use crate::numbers::finite;
 
@@ -209,6 +209,10 @@ pub struct Round {
     /// The load of the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientLoad>,
+    /// The machines that measured together, by rank; empty if there was one. The round's figures are those of
+    /// all, and `client` has the worst of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineRound>,
     /// How the measuring program waited for its connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_loop: Option<UsedEventLoop>,
@@ -283,6 +287,7 @@ impl Round {
             standby_lag: None,
             background: None,
             client: None,
+            machines: Vec::new(),
             event_loop: None,
             server: None,
         }

@@ -60,6 +60,40 @@ impl fmt::Display for UsedEventLoop {
     }
 }
 
+/// One of several machines that measured together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineRound {
+    /// Its rank, from 0.
+    pub rank: u32,
+    /// The address under which the others reach it.
+    pub address: String,
+    /// The name that its system has.
+    #[serde(default)]
+    pub host: String,
+    /// Clients there.
+    pub clients: u32,
+    /// Attempts of these clients in the round.
+    pub attempts: u64,
+    /// Transactions that they committed.
+    pub committed: u64,
+    /// Committed transactions ÷ seconds that these clients took; null if no time passed.
+    pub tps: Option<f64>,
+    /// Mean latency of the committed transactions, in milliseconds; null without any.
+    pub latency_mean_ms: Option<f64>,
+    /// The same, 99th percentile.
+    pub latency_p99_ms: Option<f64>,
+    /// The most by which its times may be wrong against rank 0's, in milliseconds (ε). The history has its
+    /// transactions begin earlier and end later by that.
+    pub clock_within_ms: f64,
+    /// How long after the common instant its clients started at most, in milliseconds; times of different
+    /// machines are compared to within ε.
+    pub late_ms: f64,
+    /// User and system time of the measuring process there, in seconds.
+    pub cpu_s: f64,
+    /// Its load.
+    pub load: ClientLoad,
+}
+
 /// The load of the measuring program itself, and whether replies had to wait for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -302,7 +302,8 @@ impl ShownRows {
     /// Marks the instant: everything so far has been answered, and COMMIT not been sent.
     pub(super) fn mark(&mut self, at: impl FnOnce() -> u64) {
         if std::mem::take(&mut self.wrote) {
-            self.draft.push(ObservedOperation::Answered { at: at() }, 0);
+            let at = at();
+            self.draft.push(ObservedOperation::Answered { at, unsent: at }, 0);
         }
     }
 

@@ -23,7 +23,7 @@ pub fn audit(options: AuditOptions) -> Outcome {
     if options.no_verdict {
         return Err(Failure::setup("--no-verdict: an audit without a verdict is isobench compare"));
     }
-    let comparison = carry_out(&options)?;
+    let Some(comparison) = carry_out(&options)? else { return Ok(()) };
     let reports = reports(&comparison.document, &comparison.judgements);
     if let Some(folder) = &options.history {
         eprintln!("the histories are in {}; isobench check reads them", folder.display());

@@ -9,8 +9,8 @@ mod files;
 mod saving;
 
 use isobench_comparison::{
-    Design, Failure, Judgements, Judging, NOT_EMBEDDED, Outcome, Surroundings, Target, compare as measure,
-    now,
+    Design, Failure, Judgements, Judging, Machines, NOT_EMBEDDED, Outcome, Surroundings, Target,
+    compare as measure, now, take_part as part,
 };
 use isobench_database::Database;
 use isobench_plan::{Observe, Plan, Setting};
@@ -21,6 +21,7 @@ use self::files::Files;
 use crate::destination::check_folder;
 use crate::display::Display;
 use crate::interrupt;
+use crate::machines;
 use crate::options::{CompareOptions, command};
 use crate::output::{self, say};
 use crate::servers::{self, names_server};
@@ -31,7 +32,7 @@ use crate::servers::{self, names_server};
 /// Wrong options, no server, an incomplete measurement, a broken invariant. The measured part is
 /// reported first.
 pub fn compare(options: &CompareOptions) -> Outcome {
-    carry_out(options)?.finish("")
+    carry_out(options)?.map_or(Ok(()), |results| results.finish(""))
 }
 
 /// The results of a completed comparison.
@@ -50,17 +51,73 @@ pub struct Results {
     legend: bool,
 }
 
-/// Carries out the comparison.
+/// Carries out the comparison. Of several machines that measure together, the first has the results.
 ///
 /// # Errors
 /// Nothing could be measured.
-pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
+pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
     let read = |name| isobench_plan::read(name, options.size()).map_err(Failure::setup);
     let file = options.plan_file.as_deref().map(read).transpose()?;
     let defaults = options.defaults.clone();
-    let mut design = Design::resolve(&options.plan, file, defaults, &options.tables.at_scale(1))?;
+    let design = Design::resolve(&options.plan, file, defaults, &options.tables.at_scale(1))?;
     check_consent(options, &design)?;
     design.plan.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
+    let machines = meet(options, &design)?;
+    if let Some(machines) = machines.as_ref().filter(|machines| machines.rank() > 0) {
+        return take_part(options, design, machines).map(|()| None);
+    }
+    let outcome = lead(options, design, machines.as_ref());
+    if let Some(machines) = machines {
+        machines.end(outcome.as_ref().err().map(Failure::to_string).as_deref());
+    }
+    outcome.map(Some)
+}
+
+/// Meets the other machines that measure together with this one, if there are any.
+///
+/// # Errors
+/// One is missing or has another plan, or no server is named.
+fn meet(options: &CompareOptions, design: &Design) -> Outcome<Option<Machines>> {
+    if options.machines.any() && !names_server(&options.connection) {
+        return Err(Failure::setup(
+            "--peers: an embedded server can't be reached by other machines; name a server (-h, -p, -d)",
+        ));
+    }
+    let (no_verdict, standby) = (options.no_verdict, options.standby_server.is_some());
+    let (plan, scripts) = (design.document_plan(&[]), design.document_workload());
+    machines::meet(&options.machines, &(plan, scripts, no_verdict, standby))
+}
+
+/// Takes part in the comparison that rank 0 makes.
+///
+/// # Errors
+/// The server can't be reached, or the comparison ends early.
+fn take_part(options: &CompareOptions, mut design: Design, machines: &Machines) -> Outcome {
+    let standby = servers::standby(options.standby_server.as_deref(), true)?;
+    design.choose_server(true, options.embedded.chooses(), standby.is_some())?;
+    let (mut targets, control) =
+        servers::find_all(&options.connection, &options.embedded, &mut design, options.alter_system)?;
+    design.fit(&targets[0].database)?;
+    if let Some(standby) = standby {
+        interrupt::blame(&control, targets[0].read_from(standby))?;
+    }
+    if targets[0].standby {
+        design.only_read(&targets[0].place(), || targets[0].scale())?;
+    } else if let Some(schema) = design.schema() {
+        targets[0].use_schema(schema)?;
+    }
+    let name = machines.name(0);
+    say(&format!("rank {} of {} works for {name}", machines.rank(), machines.number()));
+    let runs = part(&design, &targets, machines, &control, &say)?;
+    say(&format!("{name} has the result; this machine had a share of {runs} runs"));
+    close(targets, true)
+}
+
+/// Carries out the comparison, as the first of these machines if there are several.
+///
+/// # Errors
+/// Nothing could be measured.
+fn lead(options: &CompareOptions, mut design: Design, machines: Option<&Machines>) -> Outcome<Results> {
     let files = Files::new(options, &now())?;
     if names_server(&options.connection) && design.plan.observe() == Observe::Wal {
         return Err(Failure::setup(NOT_EMBEDDED));
@@ -98,6 +155,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Results> {
     let around = Surroundings {
         targets: &targets,
         judging: judging.as_ref(),
+        machines,
         control: &control,
         say: &say,
         save: &|document| files.save_result(document),

@@ -3,18 +3,15 @@
 //!
 //! Not here: connections, phases and clocks (`isobench_peers`).
 
-use std::fs;
 use std::time::{Duration, Instant};
 
-use isobench_comparison::{Failure, Outcome};
-use isobench_peers::{ClockOffset, Credentials, Peers, PeersError, Place, Secret};
+use isobench_comparison::{Failure, Outcome, Portrait};
+use isobench_peers::{ClockOffset, Peers, PeersError};
 use isobench_report::wrap;
 
+use crate::machines;
 use crate::options::PeersOptions;
 use crate::output;
-
-/// The variable with the secret that all machines share.
-const SECRET: &str = "ISOBENCH_PEERS_SECRET";
 
 /// Time allowed for a step of the check.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -31,18 +28,15 @@ const PIECE: usize = 1 << 20;
 /// # Errors
 /// It isn't known which machine this is, one is missing or differs, or one is lost meanwhile.
 pub fn peers(options: &PeersOptions) -> Outcome {
-    let place = place(options)?;
-    let secret = secret(&place)?;
-    let credentials =
-        Credentials { secret, version: env!("CARGO_PKG_VERSION").to_owned(), task: "peers".to_owned() };
+    let place = machines::place(&options.machines)?;
+    let credentials = machines::credentials(&options.machines, "peers")?;
     eprintln!(
         "rank {} of {} at {}: waiting for the others …",
         place.rank,
         place.number(),
         place.addresses[place.rank]
     );
-    let patience = Duration::from_secs(options.wait.max(1));
-    let joined = Peers::join(place, &credentials, patience);
+    let joined = Peers::join(place, &credentials, machines::patience(&options.machines));
     let (report, peers) = joined.and_then(check).map_err(|error| failure(&error))?;
     let printed = output::print(&report);
     peers.leave(LIMIT).map_err(|error| failure(&error))?;
@@ -59,43 +53,11 @@ fn failure(error: &PeersError) -> Failure {
     }
 }
 
-/// The place of this machine, by the options and what a launcher says.
-fn place(options: &PeersOptions) -> Outcome<Place> {
-    let addresses = match &options.peers_file {
-        None => options.peers.clone(),
-        Some(path) => {
-            let text = fs::read_to_string(path).map_err(|error| {
-                Failure::setup(format!("--peers-file: could not read \"{}\": {error}", path.display()))
-            })?;
-            let plain = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
-            text.lines().map(plain).filter(|line| !line.is_empty()).collect()
-        }
-    };
-    Place::find(&addresses, options.rank, &|name| std::env::var(name).ok()).map_err(Failure::setup)
-}
-
-/// The secret that the machines share. On one machine alone there needn't be one.
-fn secret(place: &Place) -> Outcome<Secret> {
-    match std::env::var(SECRET) {
-        Ok(text) if !text.is_empty() => Ok(Secret::new(&text)),
-        _ if place.is_local() => Ok(Secret::new("")),
-        _ => Err(Failure::setup(format!(
-            "{SECRET} isn't set: all machines must have the same secret there, so that nobody else joins them (for \
-             example: export {SECRET}=$(openssl rand -hex 16), copied to all)"
-        ))),
-    }
-}
-
-/// What a machine says of itself.
-fn self_portrait() -> Vec<u8> {
-    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZeroUsize::get);
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    format!("{name}\t{cores}").into_bytes()
-}
-
 /// Compares clocks, phases and bandwidth. Returns what is to be printed here.
 fn check(mut peers: Peers) -> Result<(String, Peers), PeersError> {
-    let portraits = peers.gather(self_portrait(), "names", LIMIT)?;
+    let own = Portrait::own();
+    let own = format!("{}\t{}", own.host, own.cores).into_bytes();
+    let portraits = peers.gather(own, "names", LIMIT)?;
     let before = peers.compare_clocks(LIMIT)?;
     let mut phases: Vec<Duration> = Vec::new();
     for _ in 0..PHASES {

@@ -6,9 +6,9 @@ mod settings;
 use std::time::Duration;
 
 use isobench_comparison::{
-    Condition, Conditions, Failure, Invariants, Judging, Measured, Measurement, Messages, Outcome, Recorded,
-    Tables as WorkloadTables, Target, catalog, cell_entry, client, count, job, no_serializable, now,
-    recorded, refusal,
+    Condition, Conditions, Entered, Failure, Invariants, Judging, Machines, Measured, Measurement, Messages,
+    Open, Others, Outcome, Recorded, Tables as WorkloadTables, Target, catalog, cell_entry, client, count,
+    job, no_serializable, now, recorded, refusal, serve, shared,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
@@ -23,13 +23,14 @@ use isobench_report::{
     summarise, to_csv,
 };
 use isobench_runner::{
-    Control, Job, OnError, Pacing, Protocol, RunOutcome, RunWorkload, StopCondition, Watch,
+    Control, Job, OnError, Pacing, Protocol, RunOutcome, RunSpec, RunWorkload, StopCondition, Watch,
 };
 use isobench_script::find_builtin;
 
 use super::compare::requirements;
 use crate::destination::{Kind, check_file, one_stream};
 use crate::interrupt;
+use crate::machines;
 use crate::options::RunOptions;
 use crate::output::{self, is_stream, say};
 use crate::servers;
@@ -56,13 +57,76 @@ pub fn run(options: &RunOptions) -> Outcome {
     let levels = Some(settings.level.into_iter().collect());
     let asked = Plan { levels, require: Some(options.require.clone()), ..Plan::default() };
     asked.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
+    let machines = meet(options, &settings)?;
+    if let Some(machines) = machines.as_ref().filter(|machines| machines.rank() > 0) {
+        return take_part(options, &settings, machines);
+    }
+    let outcome = lead(options, &settings, machines.as_ref());
+    if let Some(machines) = machines {
+        let early = outcome.as_ref().err().filter(|failure| matches!(failure, Failure::Setup(_)));
+        machines.end(early.map(Failure::to_string).as_deref());
+    }
+    outcome
+}
+
+/// Meets the other machines that measure together with this one, if there are any.
+///
+/// # Errors
+/// One is missing or was given something else to do, no server is named, or log files are asked for.
+fn meet(options: &RunOptions, settings: &RunSettings) -> Outcome<Option<Machines>> {
+    if options.machines.any() {
+        let named = servers::names_server(&options.connection) || options.database.is_some();
+        if !named {
+            return Err(Failure::setup(
+                "--peers: an embedded server can't be reached by other machines; name a server (-h, -p, -d)",
+            ));
+        }
+        if options.log {
+            return Err(Failure::setup(
+                "--log: isn't written where several machines measure together; leave it out",
+            ));
+        }
+    }
+    // Rank 0 says what depends on the time.
+    let spec = RunSpec { seed: 0, attempts_from: 0, ..settings.spec.clone() };
+    let RunSettings { sources, stop, level, defined, .. } = settings;
+    let settings = format!("{spec:?} {stop:?} {level:?} {defined:?} {:?}", options.observe);
+    machines::meet(&options.machines, &(settings, sources.planned("")))
+}
+
+/// Takes part in the run that rank 0 makes.
+///
+/// # Errors
+/// The server can't be reached, or the run ends early.
+fn take_part(options: &RunOptions, settings: &RunSettings, machines: &Machines) -> Outcome {
+    let (target, control) =
+        servers::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
+    let checked = settings.sources.checked().is_some();
+    let scale = match options.scale {
+        _ if settings.sources.has_builtin() && !checked => target.scale()?,
+        given => given.unwrap_or(1),
+    };
+    let mut enter = |open: &Open| {
+        let mut workload = settings.sources.workload(scale, open.seed, &settings.defined)?;
+        let spec = RunSpec { seed: open.seed, attempts_from: open.attempts_from, ..settings.spec.clone() };
+        let spec = shared(spec, Some(machines));
+        let recorded = how_recorded(options, settings, &target, &mut workload)?;
+        let job = job(spec, workload, &options.retry_sqlstate, &target.database, &target.connector());
+        Entered::new(open, job, target.site(), &settings.sources, (settings.level, 0), &recorded, &control)
+    };
+    say(&format!("rank {} of {} works for {}", machines.rank(), machines.number(), machines.name(0)));
+    serve(machines, &control, &say, &mut enter).map(|_| ())
+}
+
+/// Carries out the run, as the first of these machines if there are several.
+fn lead(options: &RunOptions, settings: &RunSettings, machines: Option<&Machines>) -> Outcome {
     let embedded = options.embedded.with(options.observe.server_setting().as_slice());
     let (target, control) =
         servers::find(&options.connection, options.database.as_deref(), &embedded, options.client)?;
     if settings.level.is_some() {
         target.require_sessions()?;
     }
-    let outcome = measure(options, &settings, &target, &control);
+    let outcome = measure(options, settings, &target, machines, &control);
     let closed = target.close(false);
     interrupt::blame(&control, outcome)?;
     closed
@@ -80,7 +144,13 @@ fn check_files(options: &RunOptions) -> Outcome {
     one_stream(&[("--json", &options.json), ("--csv", &options.csv)]).map(|_| ())
 }
 
-fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, control: &Control) -> Outcome {
+fn measure(
+    options: &RunOptions,
+    settings: &RunSettings,
+    target: &Target,
+    machines: Option<&Machines>,
+    control: &Control,
+) -> Outcome {
     for warning in settings.sources.warnings() {
         eprintln!("isobench: warning: {warning}");
     }
@@ -121,10 +191,12 @@ fn measure(options: &RunOptions, settings: &RunSettings, target: &Target, contro
         background: isobench_plan::Background::None,
         readers: 0,
         observer: None,
+        others: machines.map(|machines| Others { machines, cell: (0, None), name: String::new() }),
         control,
     };
     let retried = &options.retry_sqlstate;
-    let job = job(settings.spec.clone(), workload, retried, &target.database, &target.connector());
+    let spec = shared(settings.spec.clone(), machines);
+    let job = job(spec, workload, retried, &target.database, &target.connector());
     let job = measurement.job(job)?;
     let mut lines = ProgressLines::new(&settings.spec, options.progress_timestamp);
     let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));

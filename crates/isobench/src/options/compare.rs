@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::{ConnectionOptions, EmbeddedOptions, TableOptions};
+use super::{ConnectionOptions, EmbeddedOptions, MachineOptions, TableOptions};
 use isobench_plan::{Plan, Size};
 
 /// The heading of options for the output.
@@ -89,6 +89,9 @@ pub struct CompareOptions {
     /// Print all options
     #[arg(long, action = ArgAction::HelpLong, help_heading = "Help")]
     pub(super) help_all: Option<bool>,
+    /// The machines.
+    #[command(flatten)]
+    pub machines: MachineOptions,
     /// The tables.
     #[command(flatten)]
     pub tables: TableOptions,

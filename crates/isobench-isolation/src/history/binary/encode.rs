@@ -7,8 +7,8 @@
 //! number of the statement follows a read, a write or a row missed. Numbers have 7 bits per byte,
 //! the lowest first (LEB128); signed ones are zigzag-coded.
 
-use super::super::{Draft, History, Kind, Record, Transaction, TransactionOutcome};
-use super::{CHUNK, CHUNK_HEAD, OPEN_END, Reference, bits, chunk_checksum, value, zigzag};
+use super::super::{Draft, FormatError, History, Kind, Record, Transaction, TransactionOutcome};
+use super::{CHUNK, CHUNK_HEAD, OPEN_END, Reference, bits, chunk_checksum, read_chunk, value, zigzag};
 
 /// Collects transactions of one thread into chunks.
 #[derive(Debug, Default)]
@@ -62,6 +62,24 @@ impl Encoder {
         }
         (self.id, self.begin) = (id, begin);
         self.transactions += 1;
+    }
+
+    /// Adds the transactions of a chunk that another process has made of the same tables. Their times are
+    /// widened by `within` nanoseconds on both sides, by which that process's clock may be wrong.
+    ///
+    /// # Errors
+    /// The chunk is damaged.
+    pub fn adopt(&mut self, chunk: &[u8], tables: &[String], within: u64) -> Result<(), FormatError> {
+        let mut history = History::new(tables.to_vec());
+        read_chunk(chunk, &mut history)?;
+        let mut draft = Draft::new();
+        for (index, transaction) in history.transactions().iter().enumerate() {
+            draft.fill(&history, index);
+            let mut transaction = *transaction;
+            transaction.widen(within);
+            self.push(&transaction, &draft);
+        }
+        Ok(())
     }
 
     /// The size of the chunk so far, in bytes.

@@ -247,6 +247,24 @@ pub fn read_chunk(chunk: &[u8], history: &mut History) -> Result<(), FormatError
     reader.next_chunk(history).map(|_| ())
 }
 
+/// Takes the next of several chunks as it is; `None` after the last one.
+///
+/// # Errors
+/// The input can't be read, or isn't a chunk.
+pub fn take_chunk(mut input: impl Read) -> Result<Option<Vec<u8>>, FormatError> {
+    let mut chunk = Vec::new();
+    input.by_ref().take(CHUNK_HEAD as u64).read_to_end(&mut chunk)?;
+    if chunk.is_empty() {
+        return Ok(None);
+    }
+    let length = chunk.get(1..9).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+    let (Some(length), CHUNK, CHUNK_HEAD) = (length, chunk[0], chunk.len()) else {
+        return Err(FormatError::Damaged("a chunk has no head".to_owned()));
+    };
+    input.take(length).read_to_end(&mut chunk)?;
+    Ok(Some(chunk))
+}
+
 /// Reads a recording as a whole.
 ///
 /// # Errors

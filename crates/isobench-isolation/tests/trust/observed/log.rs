@@ -118,7 +118,7 @@ fn operation(entry: &Entry) -> ObservedOperation<'_> {
         Entry::Search { table, predicate, key, operands, found } => {
             ObservedOperation::Search { table: *table, predicate: *predicate, key: *key, operands, found }
         }
-        Entry::Answered(at) => ObservedOperation::Answered { at: *at },
+        Entry::Answered(at) => ObservedOperation::Answered { at: *at, unsent: *at },
         Entry::Unseen(table) => ObservedOperation::Unseen { table: *table },
     }
 }

@@ -1,0 +1,149 @@
+//! Several machines that measure as one. Rank 0 makes the tables, decides, observes the server and keeps the
+//! result; on the others, a share of each measurement's clients works as rank 0 says.
+//!
+//! A measurement goes through the same steps everywhere: connected, run by run from a common instant to the
+//! outcome, and left, with what was recorded. Not here: connections and clocks (`isobench_peers`), what rank 0
+//! does with its own clients and the others' (`crew.rs`), and which clients each machine has
+//! (`isobench_runner`).
+
+mod messages;
+mod serving;
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use isobench_peers::{ClockOffset, Credentials, Peers, PeersError, Place};
+use serde::{Deserialize, Serialize};
+
+use crate::design::count;
+use crate::failure::{Failure, Outcome};
+
+pub(crate) use messages::{Left, Opened, Order, Ran, Reply, Urge, unpack};
+pub use messages::{Open, RecordedAs};
+pub use serving::{Entered, serve};
+
+/// Time for a step that all machines take together. One that is gone is noticed much sooner
+/// ([`isobench_peers::SILENCE`]).
+const STEP: Duration = Duration::from_secs(600);
+
+/// What a machine says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Portrait {
+    /// The name that its system has.
+    pub host: String,
+    /// Processors that this program may use there.
+    pub cores: u32,
+}
+
+impl Portrait {
+    /// That of this machine.
+    pub fn own() -> Portrait {
+        let cores = std::thread::available_parallelism().map_or(0, std::num::NonZeroUsize::get);
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Portrait { host, cores: count(cores) }
+    }
+}
+
+/// This machine among all.
+pub struct Machines {
+    peers: Mutex<Peers>,
+    place: Place,
+    /// What all say of themselves; known to rank 0.
+    portraits: Vec<Portrait>,
+    /// One is gone, or doesn't do what it should.
+    lost: OnceLock<String>,
+    /// The number of the next measurement.
+    next: Mutex<u64>,
+}
+
+impl Machines {
+    /// Connects all machines, within `patience`. The place says which this one is, and the credentials
+    /// everything that must be the same on all.
+    ///
+    /// # Errors
+    /// One is missing, or differs from the others.
+    pub fn join(place: Place, credentials: &Credentials, patience: Duration) -> Outcome<Machines> {
+        let mut peers = Peers::join(place.clone(), credentials, patience).map_err(Failure::setup)?;
+        let own = messages::json(&Portrait::own());
+        let told = peers.gather(own, "names", patience).map_err(Failure::setup)?;
+        let read = |bytes: &Vec<u8>| serde_json::from_slice(bytes).unwrap_or_default();
+        let portraits = told.iter().map(read).collect();
+        Ok(Machines {
+            peers: Mutex::new(peers),
+            place,
+            portraits,
+            lost: OnceLock::new(),
+            next: Mutex::new(0),
+        })
+    }
+
+    /// This machine's rank, from 0.
+    pub fn rank(&self) -> usize {
+        self.place.rank
+    }
+
+    /// The number of machines.
+    pub fn number(&self) -> usize {
+        self.place.number()
+    }
+
+    /// A rank with its address, for messages.
+    pub fn name(&self, rank: usize) -> String {
+        format!("rank {rank} ({})", self.place.addresses.get(rank).map_or("", String::as_str))
+    }
+
+    /// The address of a rank.
+    pub fn address(&self, rank: usize) -> &str {
+        self.place.addresses.get(rank).map_or("", String::as_str)
+    }
+
+    /// What a machine says of itself; known to rank 0.
+    pub fn portrait(&self, rank: usize) -> Portrait {
+        self.portraits.get(rank).cloned().unwrap_or_default()
+    }
+
+    /// Why the machines can't go on together, if so.
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.get().map(String::as_str)
+    }
+
+    /// Ends the work of all: the others are told so, with the reason if it ends early. Called by rank 0.
+    pub fn end(&self, why: Option<&str>) {
+        if self.lost.get().is_some() {
+            return;
+        }
+        let mut peers = self.peers();
+        peers.send_all(&Order::End { why: why.map(str::to_owned) }.pack(&[]));
+        // Whoever doesn't hear it notices that this machine is gone.
+        let _ = peers.barrier("the end", Duration::from_secs(5));
+    }
+
+    pub(crate) fn peers(&self) -> MutexGuard<'_, Peers> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps why a machine is gone, and returns the failure.
+    pub(crate) fn failed(&self, error: &PeersError) -> Failure {
+        Failure::Incomplete(self.lost.get_or_init(|| error.to_string()).clone())
+    }
+
+    /// Notes that a machine did something else than it should.
+    pub(crate) fn astray(&self, rank: usize, why: &str) -> Failure {
+        let text = format!("{} {why}", self.name(rank));
+        Failure::Incomplete(self.lost.get_or_init(|| text).clone())
+    }
+
+    /// The number of a new measurement.
+    pub(crate) fn number_next(&self) -> u64 {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        *next += 1;
+        *next
+    }
+
+    /// Compares all clocks with rank 0's. Called by rank 0.
+    pub(crate) fn compare_clocks(&self) -> Outcome<Vec<ClockOffset>> {
+        let mut peers = self.peers();
+        peers.send_all(&Order::Clocks.pack(&[]));
+        peers.compare_clocks(STEP).map_err(|error| self.failed(&error))
+    }
+}

@@ -1,0 +1,85 @@
+//! The machines that the options name: which one this is, the secret that they share, and their meeting.
+//!
+//! Not here: what they do together (`isobench_comparison`).
+
+use std::fs;
+use std::time::Duration;
+
+use isobench_comparison::{Failure, Machines, Outcome};
+use isobench_peers::{Credentials, Place, Secret, digest};
+
+use serde::Serialize;
+
+use crate::options::MachineOptions;
+use crate::output::say;
+
+/// The variable with the secret that all machines share.
+const SECRET: &str = "ISOBENCH_PEERS_SECRET";
+
+/// Meets the other machines, if any are named. `task` has everything that must be the same on all of them.
+///
+/// # Errors
+/// It isn't known which machine this is, one is missing, or differs.
+pub fn meet(options: &MachineOptions, task: &impl Serialize) -> Outcome<Option<Machines>> {
+    if !options.any() {
+        return match options.rank {
+            None => Ok(None),
+            Some(_) => {
+                Err(Failure::setup("--rank: says which of several machines this is; name them by --peers"))
+            }
+        };
+    }
+    let task = serde_json::to_string(task).map_err(Failure::setup)?;
+    let (place, credentials) = (place(options)?, credentials(options, &task)?);
+    say(&format!(
+        "rank {} of {} at {}: waiting for the others …",
+        place.rank,
+        place.number(),
+        place.addresses[place.rank]
+    ));
+    Machines::join(place, &credentials, patience(options)).map(Some)
+}
+
+/// The time to wait for the others at the start.
+pub fn patience(options: &MachineOptions) -> Duration {
+    Duration::from_secs(options.peers_wait.max(1))
+}
+
+/// What must be the same on all machines.
+///
+/// # Errors
+/// There is no secret.
+pub fn credentials(options: &MachineOptions, task: &str) -> Outcome<Credentials> {
+    let secret = secret(&place(options)?)?;
+    Ok(Credentials { secret, version: env!("CARGO_PKG_VERSION").to_owned(), task: digest(task) })
+}
+
+/// The place of this machine, by the options and what a launcher says.
+///
+/// # Errors
+/// There is none.
+pub fn place(options: &MachineOptions) -> Outcome<Place> {
+    let addresses = match &options.peers_file {
+        None => options.peers.clone(),
+        Some(path) => {
+            let text = fs::read_to_string(path).map_err(|error| {
+                Failure::setup(format!("--peers-file: could not read \"{}\": {error}", path.display()))
+            })?;
+            let plain = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
+            text.lines().map(plain).filter(|line| !line.is_empty()).collect()
+        }
+    };
+    Place::find(&addresses, options.rank, &|name| std::env::var(name).ok()).map_err(Failure::setup)
+}
+
+/// The secret that the machines share. On one machine alone there needn't be one.
+fn secret(place: &Place) -> Outcome<Secret> {
+    match std::env::var(SECRET) {
+        Ok(text) if !text.is_empty() => Ok(Secret::new(&text)),
+        _ if place.is_local() => Ok(Secret::new("")),
+        _ => Err(Failure::setup(format!(
+            "{SECRET} isn't set: all machines must have the same secret there, so that nobody else joins them (for \
+             example: export {SECRET}=$(openssl rand -hex 16), copied to all)"
+        ))),
+    }
+}
