@@ -34,12 +34,6 @@ use crate::target::Target;
 /// Interval at which the progress of a cell is shown.
 pub const WATCH_EVERY: Duration = Duration::from_millis(100);
 
-/// The settings of a run of which this machine has a share of the clients, if there are others.
-pub fn shared(spec: RunSpec, machines: Option<&Machines>) -> RunSpec {
-    let share = machines.map(|machines| ClientShare::of(spec.clients, machines.rank(), machines.number()));
-    RunSpec { share, ..spec }
-}
-
 /// Measures cells of a design, one at a time.
 pub struct CellMeasurer<'a> {
     /// The design.
@@ -359,6 +353,11 @@ impl<'a> CellMeasurer<'a> {
         })
     }
 
+    /// The clients of this machine, if there are others.
+    fn share(&self, spec: &RunSpec) -> Option<ClientShare> {
+        self.machines.map(|machines| machines.share(spec.clients))
+    }
+
     /// The other machines that work for a cell.
     fn others(&self, cell: &CellPlan) -> Option<Others<'a>> {
         let machines = self.machines?;
@@ -389,7 +388,7 @@ impl<'a> CellMeasurer<'a> {
         let kept = !measurement.fresh_tables;
         let attempts_from = if kept { first_attempt() } else { RunSpec::default().attempts_from };
         let spec = RunSpec { attempts_from, ..self.design.spec(cell) };
-        let spec = shared(spec, self.machines);
+        let spec = RunSpec { share: self.share(&spec), ..spec };
         measurement.job(self.job(measurement.site, spec, workload))
     }
 
@@ -413,7 +412,7 @@ impl<'a> CellMeasurer<'a> {
             target.site_of_another(open.schema.as_deref()).with_settings(&design.sessions[cell.session]);
         let mut workload = work.workload(open.seed, &site.database)?;
         let spec = RunSpec { attempts_from: open.attempts_from, seed: open.seed, ..design.spec(&cell) };
-        let spec = shared(spec, self.machines);
+        let spec = RunSpec { share: self.share(&spec), ..spec };
         if design.has_faults() {
             leave_rows(&mut workload, &spec.retry, &site.database)?;
         }

@@ -21,14 +21,11 @@ use isobench_runner::{
 };
 
 use crate::failure::{Failure, Outcome};
-use crate::machines::{Left, Machines, Open, Order, Ran, Reply, Urge, unpack};
+use crate::machines::{Left, Machines, Open, Order, Ran, Reply, STEP, Urge, unpack};
 use crate::measurement::no_threads;
 use crate::messages::Messages;
 use crate::round::{cpu_seconds, load as client_load};
 use crate::sessions::{self, Places};
-
-/// Time for another machine to connect its clients, close them, and so on.
-const STEP: Duration = Duration::from_secs(600);
 
 /// How often rank 0 looks whether it is asked to stop.
 const LOOK: Duration = Duration::from_millis(20);
@@ -237,8 +234,8 @@ impl Crew<'_> {
         machines.peers().send_all(&order.pack(&[]));
         others.left = true;
         let (mut levels, mut transactions) = sessions::leave(fleet.into_sessions(options), product);
-        for rank in 1..machines.number() {
-            let left = others.left(rank, recording, within[rank])?;
+        for (rank, within) in within.iter().enumerate().skip(1) {
+            let left = others.left(rank, recording, *within)?;
             levels.extend(left.levels);
             transactions += left.transactions;
             for error in left.errors {

@@ -55,7 +55,6 @@ mod target;
 mod trial;
 mod workload;
 
-pub use cell::shared;
 pub use comparison::{Judgements, Listener, Save, Surroundings, compare, take_part};
 pub use conditions::{Condition, Conditions};
 pub use design::{

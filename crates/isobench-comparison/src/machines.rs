@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use isobench_peers::{ClockOffset, Credentials, Peers, PeersError, Place};
+use isobench_runner::ClientShare;
 use serde::{Deserialize, Serialize};
 
 use crate::design::count;
@@ -24,7 +25,7 @@ pub use serving::{Entered, serve};
 
 /// Time for a step that all machines take together. One that is gone is noticed much sooner
 /// ([`isobench_peers::SILENCE`]).
-const STEP: Duration = Duration::from_secs(600);
+pub(crate) const STEP: Duration = Duration::from_mins(10);
 
 /// What a machine says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +86,11 @@ impl Machines {
     /// The number of machines.
     pub fn number(&self) -> usize {
         self.place.number()
+    }
+
+    /// The clients of this machine, of so many on all.
+    pub fn share(&self, clients: usize) -> ClientShare {
+        ClientShare::of(clients, self.rank(), self.number())
     }
 
     /// A rank with its address, for messages.

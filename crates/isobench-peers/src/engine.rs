@@ -401,7 +401,9 @@ impl Life {
 
     fn hear(&mut self, from: u64) {
         let heard = usize::try_from(from).ok().and_then(|from| self.heard.get_mut(from));
-        heard.into_iter().for_each(|heard| *heard = Instant::now());
+        if let Some(heard) = heard {
+            *heard = Instant::now();
+        }
     }
 
     /// True if it is time for a sign. Notes who is silent.

@@ -47,7 +47,8 @@ impl fmt::Debug for Secret {
 
 /// A short text for a long one; two texts have the same only if they are equal (SHA-256).
 pub fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
+    Sha256::digest(text.as_bytes()).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// What must be the same on all machines.

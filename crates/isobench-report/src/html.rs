@@ -14,6 +14,7 @@ mod durability;
 mod environment;
 mod experiment;
 mod limits;
+mod machines;
 mod matrix;
 mod method;
 mod occasions;
@@ -67,7 +68,7 @@ type Contents = Vec<(&'static str, String)>;
 const PLAIN: Section = Section { id: "", title: "", folded: None, body: |_| None, figures: |_| None };
 
 /// The sections in the order of the page.
-static SECTIONS: [Section; 15] = [
+static SECTIONS: [Section; 16] = [
     Section { id: "answer", title: "Answer", body: answer::body, ..PLAIN },
     Section { id: "tradeoff", title: "What it costs, what it buys", figures: tradeoff::body, ..PLAIN },
     Section { id: "requirements", title: "Requirements", body: requirements::body, ..PLAIN },
@@ -78,6 +79,7 @@ static SECTIONS: [Section; 15] = [
     Section { id: "conflicts", title: "Conflicts", body: conflicts::body, ..PLAIN },
     Section { id: "course", title: "Latency, and the course of time", figures: pictures::course, ..PLAIN },
     Section { id: "verdict", title: "Verdict", body: verdict::body, ..PLAIN },
+    Section { id: "machines", title: "The machines", body: machines::body, ..PLAIN },
     Section { id: "limits", title: "What the numbers do not say", body: limits::body, ..PLAIN },
     Section {
         id: "server",

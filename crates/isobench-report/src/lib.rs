@@ -56,6 +56,7 @@ mod document;
 mod durability;
 mod factors;
 mod html;
+mod machines;
 mod markdown;
 mod numbers;
 mod overhead;

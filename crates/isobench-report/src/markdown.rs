@@ -8,6 +8,7 @@ mod table;
 use crate::answer::answer;
 use crate::document::Document;
 use crate::durability;
+use crate::machines;
 use crate::numbers::counted;
 use crate::overhead;
 use crate::summarise::summarised;
@@ -33,6 +34,7 @@ pub fn to_markdown(document: &Document) -> String {
         blocks.push(table(&Shown::choose(document, UNLIMITED).table));
     }
     blocks.extend(durability::table(document).map(|faults| table(&faults)));
+    blocks.extend(machines::table(document, usize::MAX).map(|machines| table(&machines)));
     blocks.extend(overhead::table(document).map(|overhead| table(&overhead)));
     blocks.extend(experiment(document));
     let warnings = document.warnings.iter().map(|warning| format!("⚠ {warning}"));

@@ -22,6 +22,7 @@ use crate::answer::answer;
 use crate::document::Document;
 use crate::durability;
 use crate::factors::{Factor, varying};
+use crate::machines;
 use crate::numbers::counted;
 use crate::overhead;
 use crate::summarise::{groups, summarised};
@@ -127,6 +128,8 @@ impl Terminal {
             blocks.push(legend(&shown, width));
         }
         blocks.extend(durability::table(document).map(|table| explained(&table, &durability::LEGEND)));
+        let machines = machines::table(document, machines::MOST_SHOWN);
+        blocks.extend(machines.map(|table| explained(&table, &machines::LEGEND)));
         blocks.extend(overhead::table(document).map(|table| explained(&table, &overhead::LEGEND)));
         blocks
     }

@@ -279,7 +279,9 @@ impl Fleet {
             together(
                 workers,
                 || {
-                    start.into_iter().for_each(|start| wait_until(start.at));
+                    if let Some(start) = start {
+                        wait_until(start.at);
+                    }
                     clock.now()
                 },
                 |instant| {

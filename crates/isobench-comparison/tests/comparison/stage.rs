@@ -132,6 +132,7 @@ impl Stage {
         }
         let judging = design.is_recorded(&target.database).then(Judging::default);
         let around = Surroundings {
+            machines: None,
             targets: &[target],
             judging: judging.as_ref(),
             control: &self.control,

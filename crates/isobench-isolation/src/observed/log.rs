@@ -255,6 +255,10 @@ impl Renumbered<'_> {
         if form == Some(ValueForm::Text) && value != NULL { self.text(value) } else { Ok(value) }
     }
 
+    fn row(&self, key: Key, columns: &[i64]) -> Result<(Key, Vec<i64>), Problem> {
+        Ok((self.key(key)?, self.columns(key.table, columns)?))
+    }
+
     fn columns(&self, table: u16, values: &[i64]) -> Result<Vec<i64>, Problem> {
         values.iter().enumerate().map(|(column, value)| self.value(table, column, *value)).collect()
     }
@@ -303,15 +307,13 @@ impl ObservedEncoder {
             draft.clear();
             for _ in 0..operations {
                 let (operation, statement) = chunk.operation()?;
-                let of =
-                    |key: Key, columns: &[i64]| Ok((numbers.key(key)?, numbers.columns(key.table, columns)?));
                 match operation {
                     ObservedOperation::Read { key, writer, columns } => {
-                        let (key, columns) = of(key, columns)?;
+                        let (key, columns) = numbers.row(key, columns)?;
                         draft.push(ObservedOperation::Read { key, writer, columns: &columns }, statement);
                     }
                     ObservedOperation::Write { key, writer, replaced, columns } => {
-                        let (key, columns) = of(key, columns)?;
+                        let (key, columns) = numbers.row(key, columns)?;
                         let columns = columns.as_slice();
                         draft.push(ObservedOperation::Write { key, writer, replaced, columns }, statement);
                     }

@@ -86,11 +86,15 @@ impl Predicate {
                 found(*column, *operand);
             }
             Predicate::In { column, operands } => {
-                operands.iter().for_each(|operand| found(*column, *operand))
+                for operand in operands {
+                    found(*column, *operand);
+                }
             }
             Predicate::Not(inner) => inner.each_compared(found),
             Predicate::And(parts) | Predicate::Or(parts) => {
-                parts.iter().for_each(|part| part.each_compared(found));
+                for part in parts {
+                    part.each_compared(found);
+                }
             }
         }
     }

@@ -34,6 +34,8 @@ pub enum FlagKind {
     ClientShare,
     /// The server counted something else than we did.
     CountsDiffer,
+    /// The clients of one machine committed much less than those of the others, or started late.
+    UnevenMachines,
     /// The rate that was asked for wasn't reached.
     BehindSchedule,
     /// For a while nothing was committed: the server, the network or this machine stood still.
@@ -52,6 +54,7 @@ impl FlagKind {
             FlagKind::ClientBound => "client-bound",
             FlagKind::ClientShare => "client's share",
             FlagKind::CountsDiffer => "counts differ",
+            FlagKind::UnevenMachines => "uneven machines",
             FlagKind::BehindSchedule => "behind schedule",
             FlagKind::StoodStill => "stood still",
         }

@@ -2,7 +2,7 @@
 
 use isobench_stats::{Drift, drift, drift_of_rounds, is_bimodal, start_of_rounds, transient};
 
-use crate::document::{Cell, Document, Flag, FlagKind, Round};
+use crate::document::{Cell, Document, Flag, FlagKind, MachineRound, Round};
 use crate::numbers::{counted, percent, short};
 
 /// A worker busier than this share of the time may be what limits the rate.
@@ -13,6 +13,12 @@ const SHARE: f64 = 0.25;
 
 /// A drift of less than this over a round changes no conclusion.
 const DRIFT: f64 = 0.05;
+
+/// Clients that do less than this part of what others do are slow.
+const UNEVEN: f64 = 0.7;
+
+/// A start later than this share of the time is late.
+const LATE: f64 = 0.01;
 
 /// A rate that is reached to this share counts as reached.
 const REACHED: f64 = 0.95;
@@ -38,6 +44,7 @@ pub fn flags(document: &Document, cell: &Cell, rounds: &[&Round], bins: &[Vec<f6
         client_bound(rounds),
         client_share(document, rounds),
         counts_differ(rounds),
+        uneven_machines(rounds),
         behind_schedule(cell, rounds),
         stood_still(document, rounds),
     ]
@@ -211,6 +218,44 @@ fn counts_differ(rounds: &[&Round]) -> Option<Flag> {
         first.servers, first.what, first.ours
     );
     Some(flag(FlagKind::CountsDiffer, text))
+}
+
+/// A machine whose clients did much less than those of the others, or started late.
+fn uneven_machines(rounds: &[&Round]) -> Option<Flag> {
+    let last = rounds.iter().filter_map(|round| round.machines.last()).map(|machine| machine.rank).max()?;
+    let of_rank =
+        |rank: u32| rounds.iter().flat_map(|round| &round.machines).filter(move |it| it.rank == rank);
+    let rate = |machine: &MachineRound| Some(machine.tps? / f64::from(machine.clients.max(1)));
+    let rates: Vec<f64> =
+        (0..=last).filter_map(|rank| median(of_rank(rank).filter_map(rate).collect())).collect();
+    let usual = median(rates.clone())?;
+    let (slowest, least) = (0..=last).zip(&rates).min_by(|one, other| one.1.total_cmp(other.1))?;
+    let name = |rank| of_rank(rank).map(|it| it.address.as_str()).next().unwrap_or_default().to_owned();
+    if *least < UNEVEN * usual {
+        let latency =
+            |rank| median(of_rank(rank).filter_map(|it| it.latency_mean_ms).collect()).unwrap_or(0.0);
+        let all = median((0..=last).map(latency).collect()).unwrap_or(0.0);
+        let text = format!(
+            "each client of rank {slowest} ({}) committed {} × as much as those of the middle machine, with a mean \
+             latency of {} ms against {} ms: that machine is slow, or far from the server",
+            name(slowest),
+            short(least / usual),
+            short(latency(slowest)),
+            short(all)
+        );
+        return Some(flag(FlagKind::UnevenMachines, text));
+    }
+    let late = |round: &&Round| {
+        let latest = round.machines.iter().max_by(|one, other| one.late_ms.total_cmp(&other.late_ms))?;
+        (latest.late_ms > LATE * round.seconds * 1e3).then_some((latest.rank, latest.late_ms))
+    };
+    let (rank, late_ms) = rounds.iter().find_map(late)?;
+    let text = format!(
+        "rank {rank} ({}) started {} ms after the others, more than a hundredth of the time: that machine is busy",
+        name(rank),
+        short(late_ms)
+    );
+    Some(flag(FlagKind::UnevenMachines, text))
 }
 
 fn behind_schedule(cell: &Cell, rounds: &[&Round]) -> Option<Flag> {

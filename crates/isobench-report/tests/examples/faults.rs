@@ -2,7 +2,8 @@
 
 use isobench_isolation::Level;
 use isobench_report::{
-    BackgroundWork, Cell, Document, FaultEvent, FaultRound, Round, Series, Settlement, StandbyLag,
+    BackgroundWork, Cell, ClientLoad, Document, FaultEvent, FaultRound, MachineRound, Round, Series,
+    Settlement, StandbyLag,
 };
 
 use super::{Story, base, cell};
@@ -67,6 +68,34 @@ pub fn faults() -> Document {
         settled("remote_write", 2, Some(true), None),
         settled("on", 1, None, Some("1 row is of no attempt of this run")),
     ];
+    document
+}
+
+/// Three machines, of which the last is slow.
+pub fn machines() -> Document {
+    let mut document = base();
+    document.plan.rounds = Some(1);
+    let machine = |(rank, committed, latency_ms): (u32, u64, f64)| MachineRound {
+        rank,
+        address: format!("10.0.0.{}:7001", rank + 1),
+        host: format!("load{rank}"),
+        clients: 4,
+        attempts: committed + 5,
+        committed,
+        tps: Some(committed as f64 / 5.0),
+        latency_mean_ms: Some(latency_ms),
+        latency_p99_ms: Some(latency_ms * 3.0),
+        clock_within_ms: 0.2 * f64::from(rank),
+        late_ms: 0.04,
+        cpu_s: 0.5,
+        load: ClientLoad { workers: 1, busiest: 0.2, ..ClientLoad::default() },
+    };
+    let measured = |level| {
+        let story = Story { committed: 2500, latency_us: 8_000, ..Story::default() };
+        let machines = [(0, 1050, 4.8), (1, 1000, 5.0), (2, 450, 11.0)].map(machine).to_vec();
+        Cell { rounds: vec![Round { machines, ..story.round(1, 5) }], ..cell(level) }
+    };
+    document.cells = document.plan.levels().iter().map(|level| measured(*level)).collect();
     document
 }
 

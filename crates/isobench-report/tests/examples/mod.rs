@@ -526,6 +526,7 @@ fn build() -> Vec<(&'static str, Document)> {
         ("seen", seen::seen()),
         ("faults", faults::faults()),
         ("standby", faults::standby()),
+        ("machines", faults::machines()),
         ("nothing", base()),
     ];
     for (_, document) in &mut examples {

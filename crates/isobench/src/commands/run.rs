@@ -8,7 +8,7 @@ use std::time::Duration;
 use isobench_comparison::{
     Condition, Conditions, Entered, Failure, Invariants, Judging, Machines, Measured, Measurement, Messages,
     Open, Others, Outcome, Recorded, Tables as WorkloadTables, Target, catalog, cell_entry, client, count,
-    job, no_serializable, now, recorded, refusal, serve, shared,
+    job, no_serializable, now, recorded, refusal, serve,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
@@ -69,6 +69,12 @@ pub fn run(options: &RunOptions) -> Outcome {
     outcome
 }
 
+/// The settings, with the share of the clients that this machine has.
+fn share(settings: &RunSettings, machines: Option<&Machines>) -> RunSpec {
+    let spec = settings.spec.clone();
+    RunSpec { share: machines.map(|machines| machines.share(spec.clients)), ..spec }
+}
+
 /// Meets the other machines that measure together with this one, if there are any.
 ///
 /// # Errors
@@ -108,8 +114,8 @@ fn take_part(options: &RunOptions, settings: &RunSettings, machines: &Machines) 
     };
     let mut enter = |open: &Open| {
         let mut workload = settings.sources.workload(scale, open.seed, &settings.defined)?;
-        let spec = RunSpec { seed: open.seed, attempts_from: open.attempts_from, ..settings.spec.clone() };
-        let spec = shared(spec, Some(machines));
+        let spec =
+            RunSpec { seed: open.seed, attempts_from: open.attempts_from, ..share(settings, Some(machines)) };
         let recorded = how_recorded(options, settings, &target, &mut workload)?;
         let job = job(spec, workload, &options.retry_sqlstate, &target.database, &target.connector());
         Entered::new(open, job, target.site(), &settings.sources, (settings.level, 0), &recorded, &control)
@@ -195,8 +201,7 @@ fn measure(
         control,
     };
     let retried = &options.retry_sqlstate;
-    let spec = shared(settings.spec.clone(), machines);
-    let job = job(spec, workload, retried, &target.database, &target.connector());
+    let job = job(share(settings, machines), workload, retried, &target.database, &target.connector());
     let job = measurement.job(job)?;
     let mut lines = ProgressLines::new(&settings.spec, options.progress_timestamp);
     let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));

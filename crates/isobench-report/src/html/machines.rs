@@ -1,0 +1,18 @@
+//! The machines that measured together.
+//!
+//! Not here: their figures (`crate::machines`).
+
+use maud::{Markup, html};
+
+use super::part::table;
+use crate::document::Document;
+use crate::machines::{self, LEGEND};
+
+/// The section's body; `None` if there was one machine.
+pub fn body(document: &Document) -> Option<Markup> {
+    let machines = machines::table(document, usize::MAX)?;
+    Some(html! {
+        (table("What each machine did", &machines))
+        @for sentence in LEGEND { p { (sentence) } }
+    })
+}
