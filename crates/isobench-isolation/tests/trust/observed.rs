@@ -185,6 +185,35 @@ fn planted_defects_are_found() {
     }
 }
 
+/// Two machines, of which the second's clock is wrong, accuse nobody and prove nothing that isn't true, if the
+/// second's times are widened by as much as they may be wrong. Otherwise they would.
+#[test]
+fn other_clocks_accuse_nobody() {
+    let mut wrong = 0;
+    for seed in seeds(1500) {
+        let level = Level::ALL[usize::try_from(seed % 3).expect("below 3")];
+        let settings = RunSettings { level, defect: None, seed, blocks: seed % 2 == 0, style: None };
+        let run = clients::run(settings);
+        let within = 1 + seed % 400;
+        let ahead = fastrand::Rng::with_seed(seed).i64(-within.cast_signed()..=within.cast_signed());
+        // The clock starts late enough for one that is behind.
+        let log = run.log.skewed(ahead);
+        let history = log.resolve_adopted(within);
+        let report = examine(&history);
+        let told = |why: &str| explain(settings, &log, &history, &report, &format!("{ahead}: {why}"));
+        if let Some(why) = accusation(level, &report) {
+            panic!("{}", told(&why));
+        }
+        if let Err(why) = compare(&log, &run.database, &history) {
+            panic!("{}", told(&why));
+        }
+        let trusting = log.resolve_adopted(0);
+        let untrue = compare(&log, &run.database, &trusting).is_err();
+        wrong += u64::from(untrue || accusation(level, &examine(&trusting)).is_some());
+    }
+    assert!(wrong >= 50, "clocks that are believed lead to something wrong in {wrong} runs only");
+}
+
 /// A log from which something is missing accuses nobody of more than the whole log does, and what it
 /// proves is true.
 #[test]

@@ -1,10 +1,11 @@
 //! The check piece by piece against the check of the whole history at once: the same results, with
-//! parts and pieces of the usual size and with the smallest possible, from memory and from a
-//! recording.
+//! parts and pieces of the usual size and with the smallest possible, from memory, from a recording,
+//! and from the recordings of two machines.
 
 use isobench_isolation::History;
-use isobench_isolation::check::{self, Options, Pieces, Report, check_recording, render};
-use isobench_isolation::history::binary;
+use isobench_isolation::check::{self, GrowingRecording, Options, Pieces, Report, check_recording, render};
+use isobench_isolation::history::Draft;
+use isobench_isolation::history::binary::{self, Encoder};
 
 /// Checks a history in all ways.
 ///
@@ -19,8 +20,40 @@ pub fn check(history: &History, options: &Options) -> Report {
     }
     if history.initial().is_empty() {
         recorded(history, &whole, options);
+        if history.provenance().is_none() {
+            on_two_machines(history, options);
+        }
     }
     whole
+}
+
+/// Checks the recordings of two machines, which have half of the clients each, against the check of their
+/// concatenation. (Where versions can't be told apart, the order of the transactions decides which is which.)
+fn on_two_machines(history: &History, options: &Options) {
+    let mut machines = [Encoder::new(), Encoder::new()];
+    let mut whole = History::new(history.tables().to_vec());
+    whole.set_dropped(history.dropped());
+    let mut draft = Draft::new();
+    for (number, machine) in machines.iter_mut().enumerate() {
+        for (index, transaction) in history.transactions().iter().enumerate() {
+            if transaction.client as usize % 2 == number {
+                draft.fill(history, index);
+                machine.push(transaction, &draft);
+                whole.push(*transaction, &draft);
+            }
+        }
+    }
+    let mut recording = GrowingRecording::new(history.tables());
+    for mut machine in machines.into_iter().filter(|machine| !machine.is_empty()) {
+        let mut adopted = Encoder::new();
+        let chunk = machine.take();
+        adopted.adopt(&chunk, history.tables(), 0).expect("a chunk");
+        let again = adopted.take();
+        assert_eq!(again, chunk, "nothing changes on the way");
+        recording.add(&again).expect("a chunk");
+    }
+    let (report, _) = recording.check(history.dropped(), options).expect("memory can be read");
+    assert_eq!(render(&report), render(&check::check(&whole, options)), "of {whole:#?}");
 }
 
 /// Checks a recording of the history.

@@ -92,6 +92,41 @@ impl Log {
 
     /// The history that the log proves.
     pub fn resolve(&self) -> History {
+        let chunks = self.chunks();
+        resolve(self.description(), || Ok(chunks.iter().map(Ok))).expect("a log")
+    }
+
+    /// The history that the logs of two machines prove: one for each thread. The second's clock is wrong by at
+    /// most `within`.
+    pub fn resolve_adopted(&self, within: u64) -> History {
+        let [own, other] = self.chunks();
+        let mut adopted = ObservedEncoder::default();
+        adopted.adopt(&other, &self.description(), within, &[]).expect("a log");
+        let adopted = adopted.take();
+        assert!(within > 0 || adopted == other, "nothing changes on the way");
+        resolve(self.description(), || Ok([&own, &adopted].into_iter().map(Ok))).expect("a log")
+    }
+
+    /// The same log as if the second thread's clock were ahead by so much.
+    pub fn skewed(&self, ahead: i64) -> Log {
+        let mut log = self.clone();
+        for attempt in log.attempts.iter_mut().filter(|attempt| attempt.thread == 1) {
+            let move_on = |at: &mut u64| *at = at.saturating_add_signed(ahead);
+            move_on(&mut attempt.transaction.begin);
+            if attempt.transaction.end < u64::MAX {
+                move_on(&mut attempt.transaction.end);
+            }
+            for (_, entry) in &mut attempt.entries {
+                if let Entry::Answered(at) = entry {
+                    move_on(at);
+                }
+            }
+        }
+        log
+    }
+
+    /// What each thread has kept.
+    fn chunks(&self) -> [Vec<u8>; 2] {
         let mut encoders = [ObservedEncoder::default(), ObservedEncoder::default()];
         let mut draft = ObservedDraft::default();
         for attempt in &self.attempts {
@@ -101,8 +136,7 @@ impl Log {
             }
             encoders[attempt.thread].push(&attempt.transaction, &draft);
         }
-        let chunks = encoders.map(|mut encoder| encoder.take());
-        resolve(self.description(), || Ok(chunks.iter().map(Ok))).expect("a log")
+        encoders.map(|mut encoder| encoder.take())
     }
 }
 
