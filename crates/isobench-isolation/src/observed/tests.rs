@@ -484,3 +484,66 @@ fn unseen_writes_come_before_the_reads_of_their_own_rows_only() {
     );
     assert_eq!(kept(&history), Some(true));
 }
+
+/// A table with a text as key and another text, and a search by its beginning.
+fn with_texts() -> ObservedDescription {
+    let column = |name: &str, form| ObservedColumn { name: name.to_owned(), form };
+    let columns = vec![column("name", ValueForm::Text), column("size", ValueForm::Integer)];
+    let table = ObservedTable { name: "t".to_owned(), key: KeyForm::Numbered, columns, closed: true };
+    let predicates = vec![Predicate::And(vec![
+        Predicate::Not(Box::new(Predicate::Prefix { column: 0, operand: 1 })),
+        Predicate::In { column: 1, operands: vec![0] },
+        Predicate::IsNull(0),
+    ])];
+    let texts = ["a", "b", "c"].map(str::to_owned).to_vec();
+    ObservedDescription { tables: vec![table], predicates, texts, ..ObservedDescription::default() }
+}
+
+#[test]
+fn texts_and_times_of_another_machine_become_those_of_this_one() {
+    // The same attempt, where "b" and "a" have the numbers 0 and 1, and where they have 1 and 0.
+    let attempt = |[b, a]: [i64; 2], at: u64, unsent: u64, (begin, end): (u64, u64)| {
+        let mut draft = ObservedDraft::default();
+        let columns = [a, 1];
+        let key = Key { table: 0, id: b };
+        draft.push(ObservedOperation::Read { key, writer: 7, columns: &columns }, 1);
+        let nothing = [NULL, 0];
+        let replaced = Replaced::By(7);
+        draft.push(ObservedOperation::Write { key, writer: 8, replaced, columns: &nothing }, 2);
+        draft.push(ObservedOperation::Delete { key, deleted: 8 }, 3);
+        let (operands, found) = ([0, a], [a, b]);
+        let search = ObservedOperation::Search {
+            table: 0,
+            predicate: 0,
+            key: Some(b),
+            operands: &operands,
+            found: &found,
+        };
+        draft.push(search, 4);
+        draft.push(ObservedOperation::Answered { at, unsent }, 0);
+        draft.push(ObservedOperation::Unseen { table: 0 }, 5);
+        let mut encoder = ObservedEncoder::default();
+        let outcome = TransactionOutcome::Committed;
+        encoder.push(&Transaction { id: 1, client: 2, begin, end, outcome }, &draft);
+        encoder.take()
+    };
+    let there = attempt([0, 1], 50, 50, (40, 60));
+    let mut adopted = ObservedEncoder::default();
+    adopted.adopt(&there, &with_texts(), 5, &[1, 0]).unwrap();
+    assert_eq!(adopted.take(), attempt([1, 0], 55, 45, (35, 65)));
+    assert!(adopted.adopt(&there, &with_texts(), 5, &[1]).is_err(), "it has one text only");
+    assert!(adopted.adopt(&there[..there.len() - 1], &with_texts(), 5, &[1, 0]).is_err());
+}
+
+#[test]
+fn a_transaction_without_times_stays_without() {
+    let outcome = TransactionOutcome::Committed;
+    let widened = |begin, end| {
+        let mut transaction = Transaction { id: 1, client: 0, begin, end, outcome };
+        transaction.widen(5);
+        (transaction.begin, transaction.end)
+    };
+    assert_eq!(widened(0, 0), (0, 0));
+    assert_eq!(widened(3, u64::MAX), (0, u64::MAX));
+    assert_eq!(widened(30, 40), (25, 45));
+}

@@ -305,3 +305,40 @@ fn a_run_ends_with_the_first_broken_promise() {
         );
     }
 }
+
+#[test]
+fn another_machines_recording_is_added_wherever_it_is_kept() {
+    for (most, store) in [(usize::MAX, None), (0, None), (3 << 20, None)] {
+        let (own, other) = (recording(usize::MAX, None), recording(most, store));
+        assert_eq!(fill(&own, 0, 100), [""; 0]);
+        assert_eq!(fill(&other, 100, 5000), [""; 0]);
+        other.drop_for("a reply was lost");
+        let bytes = serde_json::to_vec(&other.head()).expect("a head");
+        let head: RecordingHead = serde_json::from_slice(&bytes).expect("a head");
+        let adoption = own.adoption(&head, 7).expect("of the same tables");
+        let mut chunks = 0;
+        other
+            .hand_over(&mut |chunk| {
+                chunks += 1;
+                own.adopt(&adoption, &chunk).expect("a chunk");
+            })
+            .expect("it can be read");
+        assert!(chunks > 2, "{chunks}");
+        assert_eq!((own.transactions(), own.dropped()), (5100, 1));
+        assert_eq!(own.incomplete().as_deref(), Some("a reply was lost"));
+        let history = own.into_history().expect("a history");
+        assert!(ids(&history).into_iter().eq(0..5100));
+        let times = |id: usize| (history.transactions()[id].begin, history.transactions()[id].end);
+        assert_eq!((times(99), times(100), times(5099)), ((99, 99), (93, 107), (5092, 5106)));
+    }
+}
+
+#[test]
+fn a_recording_of_something_else_is_not_added() {
+    let own = recording(usize::MAX, None);
+    let other = Recording::with(vec!["another".to_owned()], usize::MAX, None);
+    let error = own.adoption(&other.head(), 0).expect_err("another table");
+    assert!(error.to_string().contains("other tables"), "{error}");
+    let adoption = own.adoption(&own.head(), 0).expect("the same tables");
+    assert!(own.adopt(&adoption, b"C").is_err(), "it is no chunk");
+}
