@@ -22,7 +22,7 @@ use timely::dataflow::InputHandle;
 use timely::dataflow::operators::{Exchange, Input, Inspect, Probe};
 use timely::worker::Worker;
 
-use crate::link::Lost;
+use crate::link::{Lost, NOTICED};
 use crate::meeting::{Credentials, meet};
 use crate::{PeersError, Place};
 
@@ -276,6 +276,15 @@ impl Peers {
             all.push(self.receive_from(rank, what, limit)?);
         }
         Ok(all)
+    }
+
+    /// Stays for a while after another machine was lost, so that rank 0 notices that by itself, and doesn't take
+    /// this one for the first that was gone.
+    pub fn linger(&self) {
+        let end = Instant::now() + NOTICED + SIGN_OF_LIFE;
+        while self.rank() > 0 && !self.lost.has(0) && Instant::now() < end {
+            thread::sleep(LOOK);
+        }
     }
 
     /// Leaves, together with all others.

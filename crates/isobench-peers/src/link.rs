@@ -12,18 +12,26 @@ use timely::communication::allocator::zero_copy::stream::Stream;
 /// probes without an answer, a second each.
 pub const NOTICED: Duration = Duration::from_secs(5);
 
-/// The first connection that was lost: the rank, and how that was noticed.
+/// The connections that were lost, in that order: the rank, and how that was noticed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lost(Arc<Mutex<Option<(usize, String)>>>);
+pub(crate) struct Lost(Arc<Mutex<Vec<(usize, String)>>>);
 
 impl Lost {
     /// The first one, if any was.
     pub(crate) fn first(&self) -> Option<(usize, String)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
+    }
+
+    /// True if that of a rank was.
+    pub(crate) fn has(&self, rank: usize) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|(lost, _)| *lost == rank)
     }
 
     pub(crate) fn note(&self, rank: usize, why: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((rank, why));
+        let mut lost = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lost.iter().all(|(known, _)| *known != rank) {
+            lost.push((rank, why));
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use isobench_peers::{Credentials, NOTICED, Peers, Place, Secret};
+use isobench_testkit::network::Network;
 use isobench_testkit::ports::free_addresses;
 
 const RANK: &str = "ISOBENCH_TEST_RANK";
@@ -106,82 +107,12 @@ fn a_machine_that_is_killed_is_noticed_and_named() {
     }
 }
 
-/// Three machines, each in a network namespace of its own, on a bridge in a fourth one. Removed on drop.
-struct Network {
-    prefix: String,
-}
-
-impl Network {
-    /// `None` after saying why there can't be one.
-    fn new(test: &str) -> Option<Network> {
-        let network = Network { prefix: format!("isb{}", std::process::id()) };
-        let hub = network.hub();
-        let made = ip(&format!("netns add {hub}"))
-            .and_then(|()| ip(&format!("-n {hub} link add br0 type bridge")))
-            .and_then(|()| ip(&format!("-n {hub} link set br0 up")));
-        let made = made.and_then(|()| (0..3).try_for_each(|rank| network.add(rank)));
-        match made {
-            Ok(()) => Some(network),
-            Err(why) => {
-                println!("skipped: {test}: no network namespaces can be made here (root, iproute2): {why}");
-                None
-            }
-        }
-    }
-
-    fn hub(&self) -> String {
-        format!("{}h", self.prefix)
-    }
-
-    fn machine(&self, rank: usize) -> String {
-        format!("{}m{rank}", self.prefix)
-    }
-
-    fn add(&self, rank: usize) -> Result<(), String> {
-        let (hub, machine) = (self.hub(), self.machine(rank));
-        ip(&format!("netns add {machine}"))?;
-        ip(&format!("-n {machine} link set lo up"))?;
-        ip(&format!("-n {hub} link add p{rank} type veth peer name eth0 netns {machine}"))?;
-        ip(&format!("-n {hub} link set p{rank} master br0"))?;
-        ip(&format!("-n {hub} link set p{rank} up"))?;
-        ip(&format!("-n {machine} addr add 10.77.0.{}/24 dev eth0", rank + 1))?;
-        ip(&format!("-n {machine} link set eth0 up"))
-    }
-
-    /// Cuts the way to a machine: nothing arrives any more, and nobody is told.
-    fn cut(&self, rank: usize) -> Result<(), String> {
-        ip(&format!("-n {} link set p{rank} down", self.hub()))
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        for rank in 0..3 {
-            let _ = ip(&format!("netns del {}", self.machine(rank)));
-        }
-        let _ = ip(&format!("netns del {}", self.hub()));
-    }
-}
-
-fn ip(words: &str) -> Result<(), String> {
-    let output = Command::new("ip").args(words.split(' ')).output().map_err(|error| error.to_string())?;
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
-    }
-}
-
 #[test]
 fn a_machine_behind_a_cut_way_is_noticed() {
     let Some(network) = Network::new("a_machine_behind_a_cut_way_is_noticed") else { return };
-    let addresses = "10.77.0.1:7001,10.77.0.2:7001,10.77.0.3:7001";
-    let start = |rank| {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &network.machine(rank)]);
-        command.arg(std::env::current_exe().expect("the test program"));
-        Machine::start(command, rank, addresses)
-    };
+    let addresses = network.addresses().join(",");
+    let program = std::env::current_exe().expect("the test program");
+    let start = |rank| Machine::start(network.command(rank, &program), rank, &addresses);
     let mut machines: Vec<Machine> = (0..3).map(start).collect();
     for machine in &mut machines {
         assert_eq!(machine.says(), "going on");

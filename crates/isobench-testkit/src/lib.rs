@@ -5,6 +5,7 @@ pub mod golden;
 pub mod h2;
 pub mod handler;
 pub mod installed;
+pub mod network;
 pub mod ports;
 pub mod proxy;
 pub mod schema;

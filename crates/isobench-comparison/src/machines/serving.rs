@@ -123,6 +123,19 @@ pub fn serve(
     say: &(dyn Fn(&str) + Sync),
     enter: &mut dyn FnMut(&Open) -> Outcome<Entered>,
 ) -> Outcome<u64> {
+    let served = serve_all(machines, control, say, enter);
+    if machines.lost().is_some() {
+        machines.peers().linger();
+    }
+    served
+}
+
+fn serve_all(
+    machines: &Machines,
+    control: &Control,
+    say: &(dyn Fn(&str) + Sync),
+    enter: &mut dyn FnMut(&Open) -> Outcome<Entered>,
+) -> Outcome<u64> {
     let mut servant = Servant {
         machines,
         control,

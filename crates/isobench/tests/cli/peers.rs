@@ -48,7 +48,7 @@ fn who_does_not_belong_to_the_others_is_refused() {
     let scene = Scene::new();
     let list = free_addresses(2).join(",");
     let with = |rank: usize, secret: &str| {
-        let line = format!("peers --peers {list} --rank {rank} --wait 2");
+        let line = format!("peers --peers {list} --rank {rank} --peers-wait 2");
         (line, vec![("ISOBENCH_PEERS_SECRET", secret.to_owned())])
     };
     let mut finished = run(&scene, &[with(0, "one"), with(1, "another")]).into_iter();
@@ -61,7 +61,7 @@ fn what_is_missing_is_said() {
     let scene = Scene::new();
     let list = free_addresses(2).join(",");
     for (line, part) in [
-        (format!("peers --peers {list} --rank 1 --wait 1"), "rank 0 ("),
+        (format!("peers --peers {list} --rank 1 --peers-wait 1"), "rank 0 ("),
         (format!("peers --peers {list}"), "Say it by --rank NUM"),
         (format!("peers --peers {list} --rank 2"), "--rank: 2 is no rank"),
         ("peers --peers 10.0.0.1:7001,10.0.0.2:7001 --rank 0".to_owned(), "ISOBENCH_PEERS_SECRET isn't set"),
