@@ -30,7 +30,7 @@ use crate::sessions::{self, Places};
 /// How often rank 0 looks whether it is asked to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Time between an order to run and the common start, besides that of the slowest way.
+/// Time between an order to run and the common start, unless orders take longer to reach all.
 const LEAD: Duration = Duration::from_millis(10);
 
 /// Connected clients.
@@ -44,6 +44,8 @@ pub struct Elsewhere<'c> {
     machines: &'c Machines,
     measurement: u64,
     offsets: Vec<ClockOffset>,
+    /// The time in which all hear of all.
+    phase: Duration,
     /// What the clients' clock shows at least everywhere, ns.
     clock: u64,
     connecting: Option<Duration>,
@@ -118,7 +120,7 @@ impl Crew<'_> {
             _ => None,
         });
         let (told, opened) = (told?, opened?);
-        others.offsets = machines.compare_clocks()?;
+        (others.offsets, others.phase) = machines.compare_clocks()?;
         others.connecting = told.iter().map(|opened| Duration::from_nanos(opened.connecting)).max();
         let levels = told.iter().map(|opened| opened.effective.clone());
         let levels: Vec<EffectiveLevel> = std::iter::once(opened.effective).chain(levels).collect();
@@ -157,7 +159,7 @@ impl Crew<'_> {
         };
         let machines = others.machines;
         let mut peers = machines.peers();
-        let at = peers.now() + LEAD + 2 * others.slowest();
+        let at = peers.now() + LEAD.max(2 * others.phase);
         let clock = others.clock.max(fleet.clock_after(at.saturating_sub(peers.now())).0);
         fleet.begin_at(CommonStart { at: peers.instant(at), clock: Nanos(clock) });
         let measurement = others.measurement;
@@ -222,7 +224,7 @@ impl Crew<'_> {
             return Ok(Gone { levels, transactions, machines: Vec::new() });
         };
         let machines = others.machines;
-        let after = machines.compare_clocks()?;
+        let (after, _) = machines.compare_clocks()?;
         let within: Vec<u64> = others
             .offsets
             .iter()
@@ -271,6 +273,7 @@ impl<'c> Elsewhere<'c> {
             machines,
             measurement: open.measurement,
             offsets: Vec::new(),
+            phase: Duration::ZERO,
             clock: 0,
             connecting: None,
             left: false,
@@ -279,11 +282,6 @@ impl<'c> Elsewhere<'c> {
         machines.peers().send_all(&Order::Prepare(open).pack(&[]));
         each(machines, "preparing a measurement", |reply| matches!(reply, Reply::Prepared).then_some(()))?;
         Ok(others)
-    }
-
-    /// The longest of the fastest ways there and back.
-    fn slowest(&self) -> Duration {
-        Duration::from_nanos(self.offsets.iter().map(|offset| offset.fastest_ns).max().unwrap_or(0))
     }
 
     /// What a machine says at the end, and its recording.

@@ -57,6 +57,14 @@ pub struct Machines {
     next: Mutex<u64>,
 }
 
+/// Compares the clocks, and then takes the time of a phase, in which all wait for all. On all machines.
+fn compare_clocks(peers: &mut Peers) -> Result<(Vec<ClockOffset>, Duration), PeersError> {
+    let offsets = peers.compare_clocks(STEP)?;
+    let began = peers.now();
+    peers.barrier("comparing the clocks", STEP)?;
+    Ok((offsets, peers.now().saturating_sub(began)))
+}
+
 impl Machines {
     /// Connects all machines, within `patience`. The place says which this one is, and the credentials
     /// everything that must be the same on all.
@@ -146,10 +154,10 @@ impl Machines {
         *next
     }
 
-    /// Compares all clocks with rank 0's. Called by rank 0.
-    pub(crate) fn compare_clocks(&self) -> Outcome<Vec<ClockOffset>> {
+    /// Compares all clocks with rank 0's, and measures the time in which an order reaches all. Called by rank 0.
+    pub(crate) fn compare_clocks(&self) -> Outcome<(Vec<ClockOffset>, Duration)> {
         let mut peers = self.peers();
         peers.send_all(&Order::Clocks.pack(&[]));
-        peers.compare_clocks(STEP).map_err(|error| self.failed(&error))
+        compare_clocks(&mut peers).map_err(|error| self.failed(&error))
     }
 }

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::mem;
+use std::net::TcpStream;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -22,7 +23,7 @@ use timely::dataflow::InputHandle;
 use timely::dataflow::operators::{Exchange, Input, Inspect, Probe};
 use timely::worker::Worker;
 
-use crate::link::{Lost, NOTICED};
+use crate::link::{Link, Lost, NOTICED};
 use crate::meeting::{Credentials, meet};
 use crate::{PeersError, Place};
 
@@ -97,6 +98,8 @@ pub struct Peers {
     events: Receiver<Event>,
     waker: Waker,
     lost: Lost,
+    /// The connections, so that they end with this and not with the engine.
+    _held: Vec<TcpStream>,
     /// The engine has ended.
     over: Arc<AtomicBool>,
     /// Messages that have arrived, and weren't asked for yet.
@@ -115,6 +118,8 @@ impl Peers {
     pub fn join(place: Place, credentials: &Credentials, patience: Duration) -> Result<Peers, PeersError> {
         let lost = Lost::default();
         let links = meet(&place, credentials, patience, &lost)?;
+        let held = links.iter().flatten().map(Link::hold).collect::<Result<_, _>>();
+        let held = held.map_err(|error| PeersError::Engine(error.to_string()))?;
         quiet_engine();
         let failed = |error: String| PeersError::Engine(error);
         let hooks = Hooks::default();
@@ -153,6 +158,7 @@ impl Peers {
             events,
             waker,
             lost,
+            _held: held,
             over,
             arrived: VecDeque::new(),
             ended: 0,

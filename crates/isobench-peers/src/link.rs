@@ -62,6 +62,14 @@ impl Link {
         Ok(Link { stream, rank, lost: lost.clone() })
     }
 
+    /// What keeps the connection open after the engine has ended.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn hold(&self) -> io::Result<TcpStream> {
+        self.stream.try_clone()
+    }
+
     fn noted<T>(&self, outcome: io::Result<T>) -> io::Result<T> {
         outcome.inspect_err(|error| {
             if error.kind() != io::ErrorKind::Interrupted {
@@ -105,6 +113,7 @@ impl Stream for Link {
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.stream.shutdown(how)
+        // If the engine ends because a machine was lost, the others are to notice that one's loss first.
+        if self.lost.first().is_some() { Ok(()) } else { self.stream.shutdown(how) }
     }
 }

@@ -13,7 +13,7 @@ use isobench_runner::{
     Urgency, Watch,
 };
 
-use super::{Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, STEP, Urge, unpack};
+use super::{Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, Urge, compare_clocks, unpack};
 use crate::conditions::Conditions;
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
@@ -178,8 +178,8 @@ fn serve_all(
                 servant.answer(&reply, &[]);
             }
             Order::Clocks => {
-                let own = machines.peers().compare_clocks(STEP);
-                servant.offset = own.map_err(|error| machines.failed(&error))?[0];
+                let own = compare_clocks(&mut machines.peers());
+                servant.offset = own.map_err(|error| machines.failed(&error))?.0[0];
             }
             Order::Run { measurement, stop, at, clock } => {
                 runs += 1;

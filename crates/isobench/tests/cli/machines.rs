@@ -1,5 +1,6 @@
 //! Several machines that measure as one: processes on loopback, and in network namespaces.
 
+use std::path::Path;
 use std::process::Command;
 
 use isobench_testkit::network::{MACHINES, Network};
@@ -12,7 +13,7 @@ use crate::support::document::{self, count, rounds};
 use crate::support::named::Database;
 use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
-use crate::support::wait_for;
+use crate::support::{skip, wait_for};
 
 /// Adds what makes a command one of several machines.
 fn machine(mut command: Command, rank: usize, addresses: &str) -> Running {
@@ -92,6 +93,62 @@ fn clients_do_the_same_on_one_machine_and_on_three() {
         assert_eq!(together["verdict"]["kept"], true, "{:#}", together["verdict"]);
         assert_eq!(alone["verdict"]["examined"]["committed"], together["verdict"]["examined"]["committed"]);
         assert_server_agrees(together);
+    }
+}
+
+/// A command that runs a program with its clock ahead by so many seconds; `None` after saying why that is
+/// impossible here.
+fn ahead(test: &str, seconds: i64, program: &Path) -> Option<Command> {
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--time", "--monotonic", &seconds.to_string()]);
+    let mut command = Command::new("unshare");
+    command.args(unshare.get_args());
+    let tried = unshare.arg("true").output().map_err(|error| error.to_string());
+    let tried = tried.and_then(|output| match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    });
+    if let Err(why) = tried {
+        skip(test, &format!("no process can have a clock of its own here (root, unshare --time): {why}"));
+        return None;
+    }
+    command.arg(program);
+    Some(command)
+}
+
+/// The same command, run by another one to which its program is an argument.
+fn run_by(mut outer: Command, own: &Command, scene: &Scene) -> Command {
+    outer.args(own.get_args()).current_dir(scene.file(""));
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer
+}
+
+#[test]
+fn clocks_that_differ_accuse_nobody() {
+    let name = "clocks_that_differ_accuse_nobody";
+    let Some(database) = Database::new(name) else { return };
+    let scene = Scene::new();
+    let addresses = free_addresses(3).join(",");
+    let options = "audit --clients 6 --time 1 --json out.json";
+    let mut running = Vec::new();
+    for (rank, seconds) in [(0, 0), (1, 1000), (2, -1)] {
+        let own = database.isobench(&scene, &words(options));
+        let Some(outer) = ahead(name, seconds, own.get_program().as_ref()) else { return };
+        running.push(machine(run_by(outer, &own, &scene), rank, &addresses));
+    }
+    running.into_iter().map(Running::finish).for_each(|finished| drop(finished.expect(0)));
+    let document = document::read(&scene, "out.json");
+    for round in rounds(&document) {
+        assert!(commits(round).iter().all(|commits| *commits > 0), "{round:#}");
+        assert_eq!(round["verdict"]["kept"], true, "{:#}", round["verdict"]);
+        for machine in round["machines"].as_array().expect("machines") {
+            assert!(document::number(machine, "/clock_within_ms") < 1000.0, "{machine:#}");
+        }
     }
 }
 
@@ -282,38 +339,30 @@ fn a_killed_machine_ends_all_and_what_is_complete_is_kept() {
     }
 }
 
-#[test]
-fn machines_in_a_network_measure_as_one_until_it_is_cut() {
-    let name = "machines_in_a_network_measure_as_one_until_it_is_cut";
-    let Some(database) = Database::new(name) else { return };
-    let Some(network) = Network::new(name) else { return };
-    let scene = Scene::new();
+/// Starts the same command on the machines of a network.
+fn start_in(network: &Network, scene: &Scene, database: &Database, options: &str) -> Vec<Running> {
     let addresses = network.addresses().join(",");
-    let start = |scene: &Scene, network: &Network, options: &str| -> Vec<Running> {
-        let one = |rank| {
-            let own = database.isobench(scene, &words(options));
-            let mut command = network.command(rank, own.get_program().as_ref());
-            command.args(own.get_args()).current_dir(scene.file(""));
-            for (name, value) in own.get_envs() {
-                match value {
-                    Some(value) => command.env(name, value),
-                    None => command.env_remove(name),
-                };
-            }
-            machine(command, rank, &addresses)
-        };
-        (0..MACHINES).map(one).collect()
+    let one = |rank| {
+        let own = database.isobench(scene, &words(options));
+        let outer = network.command(rank, own.get_program().as_ref());
+        machine(run_by(outer, &own, scene), rank, &addresses)
     };
+    (0..MACHINES).map(one).collect()
+}
+
+#[test]
+fn machines_in_a_network_measure_as_one() {
+    let name = "machines_in_a_network_measure_as_one";
+    let (Some(database), Some(network)) = (Database::new(name), Network::new(name)) else { return };
+    let scene = Scene::new();
     for (options, verdict) in [
         // The default but for its length, in turns.
-        ("compare --clients 6 --time 1 --slice 0.2 --warmup 0.2 --rounds 1 --json out.json", true),
-        ("audit --clients 6 --time 1 --json out.json", true),
-        (
-            "compare -b tpcb-like --levels rc,ser --clients 6 --rate 200 --time 1 --warmup 0 --rounds 1 --json out.json",
-            false,
-        ),
+        ("compare --clients 6 --time 1 --slice 0.2 --warmup 0.2 --rounds 1", true),
+        ("audit --clients 6 --time 1", true),
+        ("compare -b tpcb-like --levels rc,ser --clients 6 --rate 200 --time 1 --warmup 0 --rounds 1", false),
     ] {
-        for finished in start(&scene, &network, options).into_iter().map(Running::finish) {
+        let options = format!("{options} --json out.json");
+        for finished in start_in(&network, &scene, &database, &options).into_iter().map(Running::finish) {
             finished.expect(0);
         }
         let document = document::read(&scene, "out.json");
@@ -329,13 +378,22 @@ fn machines_in_a_network_measure_as_one_until_it_is_cut() {
         }
         assert_eq!(database.inventory(), "");
     }
-    drop(network);
-    for moment in Moment::ALL {
-        let Some(network) = Network::new(name) else { return };
+}
+
+#[test]
+fn a_machine_that_is_cut_off_ends_all_and_what_is_complete_is_kept() {
+    let name = "a_machine_that_is_cut_off_ends_all_and_what_is_complete_is_kept";
+    let cut = |moment: Moment| {
+        let (Some(database), Some(network)) = (Database::new(name), Network::new(name)) else { return };
         let scene = Scene::new();
-        let machines = start(&scene, &network, Moment::OPTIONS);
+        let machines = start_in(&network, &scene, &database, Moment::OPTIONS);
         moment.wait(&machines, &database);
         network.cut(2).expect("the way is cut");
         assert_ended(moment, 2, machines.into_iter().enumerate().collect(), &scene, &database);
-    }
+    };
+    std::thread::scope(|scope| {
+        for moment in Moment::ALL {
+            scope.spawn(move || cut(moment));
+        }
+    });
 }
