@@ -16,11 +16,11 @@ use crate::output::say;
 /// The variable with the secret that all machines share.
 const SECRET: &str = "ISOBENCH_PEERS_SECRET";
 
-/// Meets the other machines, if any are named. `task` has everything that must be the same on all of them.
+/// Meets the other machines, if any are named, to share at least so many `clients`. `task` has everything that must be the same on all of them.
 ///
 /// # Errors
 /// It isn't known which machine this is, one is missing, or differs.
-pub fn meet(options: &MachineOptions, task: &impl Serialize) -> Outcome<Option<Machines>> {
+pub fn meet(options: &MachineOptions, clients: usize, task: &impl Serialize) -> Outcome<Option<Machines>> {
     if !options.any() {
         return match options.rank {
             None => Ok(None),
@@ -30,7 +30,15 @@ pub fn meet(options: &MachineOptions, task: &impl Serialize) -> Outcome<Option<M
         };
     }
     let task = serde_json::to_string(task).map_err(Failure::setup)?;
-    let (place, credentials) = (place(options)?, credentials(options, &task)?);
+    let place = place(options)?;
+    if clients < place.number() {
+        return Err(Failure::setup(format!(
+            "--clients: {clients} are fewer than the {} machines of --peers, so some would have nothing to do; use more \
+             clients or fewer machines",
+            place.number()
+        )));
+    }
+    let credentials = credentials(options, &task)?;
     say(&format!(
         "rank {} of {} at {}: waiting for the others …",
         place.rank,

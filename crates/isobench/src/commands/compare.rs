@@ -85,7 +85,8 @@ fn meet(options: &CompareOptions, design: &Design) -> Outcome<Option<Machines>> 
     }
     let (no_verdict, standby) = (options.no_verdict, options.standby_server.is_some());
     let (plan, scripts) = (design.document_plan(&[]), design.document_workload());
-    machines::meet(&options.machines, &(plan, scripts, no_verdict, standby))
+    let clients = design.plan.clients().iter().copied().min().unwrap_or(1) + design.plan.readers();
+    machines::meet(&options.machines, clients as usize, &(plan, scripts, no_verdict, standby))
 }
 
 /// Takes part in the comparison that rank 0 makes.

@@ -97,7 +97,7 @@ fn meet(options: &RunOptions, settings: &RunSettings) -> Outcome<Option<Machines
     let spec = RunSpec { seed: 0, attempts_from: 0, ..settings.spec.clone() };
     let RunSettings { sources, stop, level, defined, .. } = settings;
     let settings = format!("{spec:?} {stop:?} {level:?} {defined:?} {:?}", options.observe);
-    machines::meet(&options.machines, &(settings, sources.planned("")))
+    machines::meet(&options.machines, options.client, &(settings, sources.planned("")))
 }
 
 /// Takes part in the run that rank 0 makes.

@@ -300,7 +300,7 @@ fn nothing_happens_to_a_named_server() {
 const FAILOVER: &str = "#!/bin/sh\ntouch failing\nwhile ! test -e promoted; do sleep 0.02; done\n";
 
 /// A program in a folder that others can't change.
-fn program(text: &str) -> (tempfile::TempDir, String) {
+pub fn program(text: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("program.sh");
     fs::write(&path, text).expect("a program");

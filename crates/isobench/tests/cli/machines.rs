@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::compare::words;
+use crate::durability::program as program_of_root;
 use crate::support::document::{self, count, rounds};
 use crate::support::named::Database;
 use crate::support::program::{Finished, Running};
@@ -104,9 +105,9 @@ fn ahead(test: &str, seconds: i64, program: &Path) -> Option<Command> {
     let mut command = Command::new("unshare");
     command.args(unshare.get_args());
     let tried = unshare.arg("true").output().map_err(|error| error.to_string());
-    let tried = tried.and_then(|output| match output.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    let tried = tried.and_then(|output| {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        if output.status.success() { Ok(()) } else { Err(said) }
     });
     if let Err(why) = tried {
         skip(test, &format!("no process can have a clock of its own here (root, unshare --time): {why}"));
@@ -181,6 +182,7 @@ fn who_does_not_fit_the_others_is_refused_before_anything_is_touched() {
         (format!("run {list} -h nowhere -l -t 1 -n"), "--log: isn't written where several machines"),
         ("compare --rank 1".to_owned(), "--rank: says which of several machines this is"),
         ("compare -h nowhere --peers a:1,b:2".to_owned(), "Say it by --rank NUM"),
+        (format!("compare -h nowhere --clients 8,1 {list}"), "--clients: 1 are fewer than the 2 machines"),
     ] {
         scene.run(&words(&options)).expect(1).says(&[part]);
     }
@@ -236,6 +238,46 @@ fn whoever_is_interrupted_all_end() {
         let round = rounds(&document).next().expect("a part of a round");
         assert!(commits(round).iter().all(|commits| *commits > 0), "{round:#}");
         assert_eq!((sessions(&database), database.inventory()), (0, String::new()));
+    }
+}
+
+#[test]
+fn searches_parameters_and_faults_are_shared_too() {
+    let Some(database) = Database::new("searches_parameters_and_faults_are_shared_too") else { return };
+    let scene = Scene::new();
+    // Sessions are lost on all machines; the clients go on with others.
+    let [_, host, _, port, _, user] = database.server_options();
+    let query = "select count(pg_terminate_backend(pid)) from pg_stat_activity where query ~ \
+        '^(BEGIN|UPDATE|INSERT|SELECT abalance|END)' and pid <> pg_backend_pid() and datname = current_database()";
+    let psql = format!("psql -h {host} -p {port} -U {user} -d {} -qAtc \"{query}\"", database.name);
+    let (_folder, program) = program_of_root(&format!("#!/bin/sh\n{psql}\n"));
+    for options in [
+        "compare -b tpcb-like --levels rc --sweep --latency-limit 1000 --time 0.5 --rounds 1".to_owned(),
+        "compare -b simple-update --levels rc,ser --vary scale=1,2 -C --time 0.5 --rounds 1".to_owned(),
+        format!(
+            "compare -b simple-update --levels rc --fault command@0.5 --fault-command {program} --time 2 --rounds 1"
+        ),
+    ] {
+        let options = format!("{options} --clients 4 --warmup 0 --json out.json");
+        run(&scene, &database, 2, &options).expect(0);
+        let document = document::read(&scene, "out.json");
+        assert_eq!(document["complete"], true);
+        for round in rounds(&document) {
+            commits(round);
+            if let Some(faults) = round.get("faults") {
+                assert!(count(faults, "/lost_sessions") >= 2, "{faults:#}");
+                let settled = &faults["settlement"];
+                assert_eq!(
+                    (&settled["lost"], &settled["strangers"]),
+                    (&Value::from(0), &Value::from(0)),
+                    "{settled:#}"
+                );
+                assert_eq!(settled["acknowledged"], round["attempts"]["committed"]);
+            }
+        }
+        if options.contains("--sweep") {
+            assert!(document["sweeps"][0]["tried"].as_array().is_some_and(|tried| !tried.is_empty()));
+        }
     }
 }
 
