@@ -99,7 +99,7 @@ pub struct Peers {
     waker: Waker,
     lost: Lost,
     /// The connections, so that they end with this and not with the engine.
-    _held: Vec<TcpStream>,
+    held: Vec<TcpStream>,
     /// The engine has ended.
     over: Arc<AtomicBool>,
     /// Messages that have arrived, and weren't asked for yet.
@@ -158,7 +158,7 @@ impl Peers {
             events,
             waker,
             lost,
-            _held: held,
+            held,
             over,
             arrived: VecDeque::new(),
             ended: 0,
@@ -299,6 +299,8 @@ impl Peers {
     /// As [`Peers::barrier`].
     pub fn leave(mut self, limit: Duration) -> Result<(), PeersError> {
         self.barrier("leaving", limit)?;
+        self.lost.leave();
+        self.held.clear();
         self.command(Command::Leave);
         if let Some(guards) = self.guards.take() {
             // All have everything, so a connection that another one ends rudely is no loss any more.

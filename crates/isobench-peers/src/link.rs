@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,21 +15,35 @@ pub const NOTICED: Duration = Duration::from_secs(5);
 
 /// The connections that were lost, in that order: the rank, and how that was noticed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lost(Arc<Mutex<Vec<(usize, String)>>>);
+pub(crate) struct Lost {
+    lost: Arc<Mutex<Vec<(usize, String)>>>,
+    /// All are leaving, so that the end of a connection is no loss.
+    leaving: Arc<AtomicBool>,
+}
 
 impl Lost {
     /// The first one, if any was.
     pub(crate) fn first(&self) -> Option<(usize, String)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
+    }
+
+    /// From now on connections end because all leave.
+    pub(crate) fn leave(&self) {
+        self.leaving.store(true, Ordering::Release);
+    }
+
+    /// True if one was, and not because all leave.
+    fn is_any(&self) -> bool {
+        !self.leaving.load(Ordering::Acquire) && self.first().is_some()
     }
 
     /// True if that of a rank was.
     pub(crate) fn has(&self, rank: usize) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|(lost, _)| *lost == rank)
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|(lost, _)| *lost == rank)
     }
 
     pub(crate) fn note(&self, rank: usize, why: String) {
-        let mut lost = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         if lost.iter().all(|(known, _)| *known != rank) {
             lost.push((rank, why));
         }
@@ -114,6 +129,6 @@ impl Stream for Link {
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         // If the engine ends because a machine was lost, the others are to notice that one's loss first.
-        if self.lost.first().is_some() { Ok(()) } else { self.stream.shutdown(how) }
+        if self.lost.is_any() { Ok(()) } else { self.stream.shutdown(how) }
     }
 }
