@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod check;
 pub mod compare;
+pub mod help;
 pub mod init;
 pub mod observe;
 pub mod peers;

@@ -19,11 +19,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap_complete::CompleteEnv;
 use isobench_comparison::Failure;
 use isobench_pgbench::fit;
 
-use crate::options::{Command, Options, suggest};
+use crate::options::{COMPLETE, Command, Options, program, suggest};
 
 fn main() -> ExitCode {
     interrupt::outlive_file_limits();
@@ -31,7 +31,12 @@ fn main() -> ExitCode {
     if let Some(words) = as_pgbench(&words) {
         return ExitCode::from(isobench_pgbench::main(words));
     }
-    let options = match Options::try_parse() {
+    if let Some(text) = verbose_version(&words) {
+        print!("{text}");
+        return ExitCode::SUCCESS;
+    }
+    CompleteEnv::with_factory(program).var(COMPLETE).complete();
+    let options = match Options::read(&words) {
         Ok(options) => options,
         Err(error) => return usage(error, &words),
     };
@@ -47,6 +52,9 @@ fn main() -> ExitCode {
         Command::Workloads(options) => commands::workloads::workloads(&options),
         Command::Plans(options) => commands::plans::plans(&options),
         Command::Peers(options) => commands::peers::peers(&options),
+        Command::Help(options) => commands::help::help(&options),
+        Command::Completions(options) => commands::help::completions(&options),
+        Command::Man(options) => commands::help::man(&options),
         Command::Server(options) => commands::server::server(&options),
         Command::Pgbench { words } => {
             let words = std::iter::once(PGBENCH.into()).chain(words);
@@ -70,6 +78,26 @@ fn status(failure: &Failure) -> ExitCode {
         Failure::Broken(_) => ExitCode::from(3),
         Failure::Unmet(_) => ExitCode::from(4),
     }
+}
+
+/// The text of `--version --verbose`: the version, and what the program was built for and with.
+fn verbose_version(words: &[OsString]) -> Option<String> {
+    let [_, one, other] = words else { return None };
+    let wanted = |one: &OsString, other: &OsString| {
+        (one == "--version" || one == "-V") && (other == "--verbose" || other == "-v")
+    };
+    if !wanted(one, other) && !wanted(other, one) {
+        return None;
+    }
+    let facts = [
+        ("built for", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
+        ("build", if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned()),
+        ("event loops", "epoll, io_uring where the kernel permits it".to_owned()),
+        ("fetches", format!("PostgreSQL {}", isobench_pgserver::MajorVersion::FETCHED)),
+        ("result format", format!("{} {}", isobench_report::FORMAT, isobench_report::FORMAT_VERSION)),
+    ];
+    let facts = facts.map(|(name, fact)| format!("{:<15} {fact}\n", format!("{name}:"))).concat();
+    Some(format!("isobench {}\n{facts}", env!("CARGO_PKG_VERSION")))
 }
 
 /// The name under which the program is the strict drop-in.

@@ -6,7 +6,10 @@
 mod audit;
 mod check;
 mod compare;
+mod completing;
 mod connection;
+mod examples;
+mod help;
 mod init;
 mod machines;
 mod observe;
@@ -23,6 +26,7 @@ pub use audit::AuditOptions;
 pub use check::{CheckOptions, Conversion, Found};
 pub use compare::CompareOptions;
 pub use connection::{ConnectionOptions, EmbeddedOptions};
+pub use help::{CompletionsOptions, HelpOptions, ManOptions};
 pub use init::{InitArguments, TableOptions};
 pub use machines::MachineOptions;
 pub use observe::ObserveOptions;
@@ -35,12 +39,18 @@ pub use unknown::suggest;
 pub use workloads::WorkloadsOptions;
 pub use written::command;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Command as Program, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Measures what transaction isolation costs and what it buys, on PostgreSQL and the databases that
 /// speak its protocol.
 #[derive(Debug, Parser)]
-#[command(name = "isobench", version, infer_subcommands = true, infer_long_args = true)]
+#[command(
+    name = "isobench",
+    version,
+    infer_subcommands = true,
+    infer_long_args = true,
+    disable_help_subcommand = true
+)]
 #[command(
     after_help = "Exit status: 0 success; 1 wrong options, no server, or output that can't be written; \
 2 incomplete (clients aborted, server lost, interrupted); 3 a promise is broken (by an invariant, a history or a \
@@ -83,6 +93,12 @@ pub enum Command {
     Plans(PlansOptions),
     /// Check whether several machines find each other, and how their clocks and connections are
     Peers(PeersOptions),
+    /// Print the help of a command, or a page of the manual: levels, anomalies, verdict and others
+    Help(HelpOptions),
+    /// Print what a shell reads to complete isobench's words, also levels, workloads and plans
+    Completions(CompletionsOptions),
+    /// Print isobench's manual page, or write those of all commands
+    Man(ManOptions),
     /// Start an embedded PostgreSQL and keep it running until Ctrl-C
     Server(ServerOptions),
     /// Be pgbench, with its options, words, logs and exit status (as is the program under the name
@@ -93,6 +109,26 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
         words: Vec<std::ffi::OsString>,
     },
+}
+
+/// The variable by which a shell asks for what may follow (`isobench completions`).
+pub const COMPLETE: &str = "ISOBENCH_COMPLETE";
+
+/// The program's options, with examples and with what a shell may offer.
+pub fn program() -> Program {
+    completing::completing(examples::with_examples(Options::command()))
+}
+
+impl Options {
+    /// Reads the options from the words of the command line.
+    ///
+    /// # Errors
+    /// They are wrong, or help is wanted.
+    pub fn read(words: &[std::ffi::OsString]) -> Result<Options, clap::Error> {
+        let mut program = program();
+        let matches = program.try_get_matches_from_mut(words)?;
+        Options::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
+    }
 }
 
 /// Options of `isobench server`.

@@ -43,6 +43,7 @@ mod saved;
 mod server_command;
 mod server_side;
 mod settings;
+mod shell;
 mod standby;
 mod strategies;
 mod support;

@@ -1,0 +1,176 @@
+//! `isobench help`, `completions` and `man`: what isobench says of itself.
+//!
+//! Not here: the options and their help (`options.rs`), the manual (`docs`).
+
+use std::fmt::Write as _;
+use std::fs;
+
+use clap::Command;
+use clap_complete::env::Shells;
+use isobench_comparison::{Failure, Outcome};
+use isobench_suggest::did_you_mean;
+
+use crate::options::{COMPLETE, CompletionsOptions, HelpOptions, ManOptions, program};
+use crate::output;
+
+/// The date of the manual pages, that of the version.
+const DATE: &str = "2026-11-23";
+
+/// A page of the manual.
+struct Page {
+    name: &'static str,
+    about: &'static str,
+    text: &'static str,
+}
+
+macro_rules! pages {
+    ($($name:literal in $folder:literal: $about:literal),+ $(,)?) => {
+        [$(Page {
+            name: $name,
+            about: $about,
+            text: include_str!(concat!("../../../../docs/", $folder, "/", $name, ".md")),
+        }),+]
+    };
+}
+
+/// The pages that are printed without a network.
+const PAGES: [Page; 12] = pages! {
+    "levels" in "concept": "the isolation levels, and what servers run under their names",
+    "anomalies" in "concept": "what can go wrong, with the level that excludes it",
+    "verdict" in "concept": "what a recorded history proves, and when nothing is said",
+    "observation" in "concept": "how reads and writes are seen",
+    "strategies" in "concept": "ways in which applications cope with conflicts",
+    "what-is-measured" in "concept": "every number: what is counted, from when to when",
+    "statistics" in "concept": "intervals, noise, and when there is a difference",
+    "comparing-fairly" in "concept": "how cells take turns",
+    "limits" in "concept": "what the numbers don't say",
+    "glossary" in "reference": "the words",
+    "safety" in "reference": "what isobench does to a server, and never does",
+    "exit-status" in "reference": "the exit statuses",
+};
+
+/// Prints the help of a command, a page of the manual, or what there is.
+///
+/// # Errors
+/// There is no such topic, or the output can't be written.
+pub fn help(options: &HelpOptions) -> Outcome {
+    let mut program = program();
+    let Some(topic) = &options.topic else { return output::print(&overview(&mut program)) };
+    if let Some(command) = program.find_subcommand_mut(topic) {
+        let name = format!("isobench {}", command.get_name());
+        return output::print(&command.clone().bin_name(name).render_long_help().to_string());
+    }
+    if let Some(page) = PAGES.iter().find(|page| page.name == topic) {
+        return output::print(&plain(page.text));
+    }
+    let commands = program.get_subcommands().map(Command::get_name);
+    let known: Vec<&str> = PAGES.iter().map(|page| page.name).chain(commands).collect();
+    let meant = did_you_mean(topic, known.iter().copied());
+    Err(Failure::setup(format!("there is no help on \"{topic}\"{meant}; isobench help lists what there is")))
+}
+
+fn overview(program: &mut Command) -> String {
+    let mut text = program.render_help().to_string();
+    text.push_str("\nThe manual's pages, printed by isobench help NAME:\n");
+    for page in &PAGES {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "  {:<17} {}", page.name, page.about);
+    }
+    text
+}
+
+/// A page without the addresses of its links.
+fn plain(page: &str) -> String {
+    let mut text = String::new();
+    let mut rest = page;
+    while let Some((before, link)) = rest.split_once("](") {
+        let Some((shown, (_, after))) = before.rsplit_once('[').zip(link.split_once(')')) else {
+            text.push_str(before);
+            text.push_str("](");
+            rest = link;
+            continue;
+        };
+        text.push_str(shown.0);
+        text.push_str(shown.1);
+        rest = after;
+    }
+    text + rest
+}
+
+/// Prints what a shell is to read so that it completes isobench's words.
+///
+/// # Errors
+/// The output can't be written.
+pub fn completions(options: &CompletionsOptions) -> Outcome {
+    let shells = Shells::builtins();
+    let shell = shells.completer(options.shell.name()).ok_or_else(|| Failure::setup("no such shell"))?;
+    let mut script = Vec::new();
+    shell
+        .write_registration(COMPLETE, "isobench", "isobench", "isobench", &mut script)
+        .map_err(|error| Failure::Output(error.to_string()))?;
+    output::print(&String::from_utf8_lossy(&script))
+}
+
+/// Prints the manual page of isobench, or writes those of all commands.
+///
+/// # Errors
+/// They can't be written.
+pub fn man(options: &ManOptions) -> Outcome {
+    let mut program = program();
+    program.build();
+    match &options.folder {
+        None => output::print(&page(&program, "isobench")?),
+        Some(folder) => {
+            let failed = |error| {
+                Failure::Output(format!(
+                    "could not write the manual pages into \"{}\": {error}",
+                    folder.display()
+                ))
+            };
+            fs::create_dir_all(folder).map_err(failed)?;
+            output::replace(&folder.join("isobench.1"), &page(&program, "isobench")?).map_err(failed)?;
+            for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
+                let name = format!("isobench-{}", command.get_name());
+                output::replace(&folder.join(format!("{name}.1")), &page(command, &name)?).map_err(failed)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The manual page of a command.
+fn page(command: &Command, name: &str) -> Outcome<String> {
+    let usage = name.replacen('-', " ", 1);
+    let command = command.clone().display_name(name.to_owned()).bin_name(usage);
+    let page = clap_mangen::Man::new(command.disable_help_subcommand(true));
+    let version = concat!("isobench ", env!("CARGO_PKG_VERSION"));
+    let page = page.title(name).date(DATE).source(version).manual("isobench");
+    let mut text = Vec::new();
+    page.render(&mut text).map_err(|error| Failure::Output(error.to_string()))?;
+    Ok(without_idle_breaks(&String::from_utf8_lossy(&text)))
+}
+
+/// A page without breaks beside empty lines, which break by themselves (mandoc -T lint).
+fn without_idle_breaks(page: &str) -> String {
+    let lines: Vec<&str> = page.lines().collect();
+    let empty = |index: usize| lines.get(index).is_some_and(|line| line.is_empty());
+    let idle =
+        |index: usize| lines[index] == ".br" && (empty(index + 1) || index.checked_sub(1).is_some_and(empty));
+    (0..lines.len())
+        .filter(|index| !idle(*index))
+        .fold(String::new(), |text, index| text + lines[index] + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn links_become_their_text() {
+        assert_eq!(
+            plain("see [the verdict](verdict.md#x), and [a]; f(x)[1](y"),
+            "see the verdict, and [a]; f(x)[1](y"
+        );
+        assert_eq!(plain("no link"), "no link");
+    }
+}

@@ -1,0 +1,152 @@
+//! Three examples for each command, below its help.
+
+use clap::Command;
+
+/// An example: what it does, and the words after `isobench`.
+type Example = (&'static str, &'static str);
+
+/// The examples, by command.
+const EXAMPLES: [(&str, [Example; 3]); 14] = [
+    (
+        "compare",
+        [
+            ("which level to use, on an embedded PostgreSQL", "compare"),
+            (
+                "your own transactions, on tables made for it",
+                "compare -f transfer.sql --setup tables.sql --levels rc,ser",
+            ),
+            ("until ratios are known to 2 %, on a server", "compare -h db.example.org -d test --resolve 2%"),
+        ],
+    ),
+    (
+        "audit",
+        [
+            ("what each level of an embedded PostgreSQL gives", "audit"),
+            ("longer, at one level of a server", "audit -h db.example.org -d test --levels ser --time 60"),
+            ("lost updates and write skew in a shop", "audit -w orders --clients 16"),
+        ],
+    ),
+    (
+        "probe",
+        [
+            ("the matrix of levels and anomalies", "probe"),
+            ("with every step", "probe --verbose --levels rr,ser"),
+            ("a server of your own", "probe -h db.example.org -d test"),
+        ],
+    ),
+    (
+        "check",
+        [
+            (
+                "what a recorded history proves",
+                "check isobench-history/serializable-8-clients-backoff-none-round-1.history",
+            ),
+            ("whether it keeps a level", "check run.history --promised serializable"),
+            ("a history of Elle", "check history.edn"),
+        ],
+    ),
+    (
+        "report",
+        [
+            ("the last result again", "report isobench-results/latest"),
+            ("before and after a change", "report before.json after.json --fail-on-regression 5%"),
+            ("as a page to send", "report result.json --html report.html"),
+        ],
+    ),
+    (
+        "run",
+        [
+            ("as pgbench, with retries accounted for", "run -c 8 -T 10 --max-tries 0 --isolation ser test"),
+            ("a script at a rate", "run -f transfer.sql -R 500 -L 50 -T 60 test"),
+            ("with a verdict", "run -w registers --isolation rr -c 8 -T 10"),
+        ],
+    ),
+    (
+        "init",
+        [
+            ("pgbench's tables, ten branches", "init -s 10 test"),
+            ("those of a checked workload", "init --workload orders test"),
+            ("without vacuum, in partitions", "init -n --partitions 4 test"),
+        ],
+    ),
+    (
+        "workloads",
+        [
+            ("all of them", "workloads"),
+            ("what one promises, its tables and scripts", "workloads orders"),
+            ("its files, to be changed", "workloads orders --save my-orders"),
+        ],
+    ),
+    (
+        "plans",
+        [
+            ("the published experiments", "plans"),
+            ("the plan of one", "plans sibench"),
+            ("to change it", "plans durability > my.toml"),
+        ],
+    ),
+    (
+        "peers",
+        [
+            ("rank 0 of two machines", "peers --peers 10.0.0.1:7001,10.0.0.2:7001 --rank 0"),
+            ("the other one", "peers --peers 10.0.0.1:7001,10.0.0.2:7001 --rank 1"),
+            ("ranks from a launcher, in the job of srun or mpiexec", "peers --peers-file machines.txt"),
+        ],
+    ),
+    (
+        "server",
+        [
+            ("an embedded PostgreSQL, for psql and others", "server"),
+            ("another version", "server --server-version 16"),
+            ("with a setting", "server --server-setting shared_buffers=1GB"),
+        ],
+    ),
+    (
+        "help",
+        [
+            ("what there is", "help"),
+            ("of a command", "help compare"),
+            ("a page of the manual", "help anomalies"),
+        ],
+    ),
+    (
+        "completions",
+        [
+            ("bash, in ~/.bashrc: source <(…)", "completions bash"),
+            ("zsh, in ~/.zshrc: source <(…)", "completions zsh"),
+            ("fish: … | source", "completions fish"),
+        ],
+    ),
+    (
+        "man",
+        [
+            ("to read it: … | man -l -", "man"),
+            ("pages of all commands", "man ~/.local/share/man/man1"),
+            ("for a package", "man debian/man"),
+        ],
+    ),
+];
+
+/// The program with the examples below the help of each command.
+pub fn with_examples(program: Command) -> Command {
+    let mut program = program;
+    for (name, examples) in &EXAMPLES {
+        program = program.mut_subcommand(*name, |command| {
+            let before = command.get_after_help().map(ToString::to_string);
+            let text = text(examples);
+            let all = before
+                .filter(|before| !before.is_empty())
+                .map_or_else(|| text.clone(), |before| format!("{text}\n\n{before}"));
+            // Without anything else, clap takes the text of the short help for the long one.
+            let long = command.get_after_long_help().is_some();
+            let command = command.after_help(all);
+            if long { command.after_long_help(text) } else { command }
+        });
+    }
+    program
+}
+
+fn text(examples: &[Example]) -> String {
+    let lines = examples.iter().map(|(what, words)| format!("  # {what}\n  isobench {words}"));
+    format!("Examples:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
