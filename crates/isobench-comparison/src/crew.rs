@@ -1,7 +1,8 @@
-//! The clients of one measurement: those of this machine, and those of the others if there are any. They are
-//! connected, run and left as one.
+//! The clients of one measurement: those of this machine, and those of the others if there are any.
+//! They are connected, run and left as one.
 //!
-//! Not here: what the other machines do (`machines.rs`), and what the figures are for (`measurement.rs`).
+//! Not here: what the other machines do (`machines.rs`), and what the figures are for
+//! (`measurement.rs`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -138,7 +139,8 @@ impl Crew<'_> {
         self.fleet.connecting().max(others.unwrap_or_default())
     }
 
-    /// Runs all clients from a common start until `stop`, or until one of the machines is asked to end.
+    /// Runs all clients from a common start until `stop`, or until one of the machines is asked to
+    /// end.
     ///
     /// # Errors
     /// A log file can't be opened, there are no threads for the workers, or a machine is gone.
@@ -207,7 +209,8 @@ impl Crew<'_> {
         Ok(Loaded { outcome, logged: loaded.logged })
     }
 
-    /// Closes the sessions. What the other machines have recorded is added to the recording, if one is given.
+    /// Closes the sessions. What the other machines have recorded is added to the recording, if one
+    /// is given.
     ///
     /// # Errors
     /// A machine is gone, or sends something else.
@@ -360,8 +363,8 @@ impl Collector<'_> {
         all.iter().fold(RunProgress::default(), |sum, one| sum + *one)
     }
 
-    /// Waits for the outcomes of all other machines, in the order of their ranks. Whoever wants to stop, all
-    /// are told.
+    /// Waits for the outcomes of all other machines, in the order of their ranks. Whoever wants to
+    /// stop, all are told.
     fn collect(&self, peers: &mut Peers) -> Outcome<Vec<(Ran, RunOutcome)>> {
         let mut found: Vec<Option<(Ran, RunOutcome)>> = (1..self.machines.number()).map(|_| None).collect();
         let mut failure = None;

@@ -1,10 +1,10 @@
-//! Several machines that measure as one. Rank 0 makes the tables, decides, observes the server and keeps the
-//! result; on the others, a share of each measurement's clients works as rank 0 says.
+//! Several machines that measure as one. Rank 0 makes the tables, decides, observes the server and
+//! keeps the result; on the others, a share of each measurement's clients works as rank 0 says.
 //!
-//! A measurement goes through the same steps everywhere: connected, run by run from a common instant to the
-//! outcome, and left, with what was recorded. Not here: connections and clocks (`isobench_peers`), what rank 0
-//! does with its own clients and the others' (`crew.rs`), and which clients each machine has
-//! (`isobench_runner`).
+//! A measurement goes through the same steps everywhere: connected, run by run from a common
+//! instant to the outcome, and left, with what was recorded. Not here: connections and clocks
+//! (`isobench_peers`), what rank 0 does with its own clients and the others' (`crew.rs`), and which
+//! clients each machine has (`isobench_runner`).
 
 mod messages;
 mod serving;
@@ -57,7 +57,8 @@ pub struct Machines {
     next: Mutex<u64>,
 }
 
-/// Compares the clocks, and then takes the time of a phase, in which all wait for all. On all machines.
+/// Compares the clocks, and then takes the time of a phase, in which all wait for all. On all
+/// machines.
 fn compare_clocks(peers: &mut Peers) -> Result<(Vec<ClockOffset>, Duration), PeersError> {
     let offsets = peers.compare_clocks(STEP)?;
     let began = peers.now();
@@ -66,8 +67,8 @@ fn compare_clocks(peers: &mut Peers) -> Result<(Vec<ClockOffset>, Duration), Pee
 }
 
 impl Machines {
-    /// Connects all machines, within `patience`. The place says which this one is, and the credentials
-    /// everything that must be the same on all.
+    /// Connects all machines, within `patience`. The place says which this one is, and the
+    /// credentials everything that must be the same on all.
     ///
     /// # Errors
     /// One is missing, or differs from the others.
@@ -121,7 +122,8 @@ impl Machines {
         self.lost.get().map(String::as_str)
     }
 
-    /// Ends the work of all: the others are told so, with the reason if it ends early. Called by rank 0.
+    /// Ends the work of all: the others are told so, with the reason if it ends early. Called by
+    /// rank 0.
     pub fn end(&self, why: Option<&str>) {
         if self.lost.get().is_some() {
             return;
@@ -154,7 +156,8 @@ impl Machines {
         *next
     }
 
-    /// Compares all clocks with rank 0's, and measures the time in which an order reaches all. Called by rank 0.
+    /// Compares all clocks with rank 0's, and measures the time in which an order reaches all.
+    /// Called by rank 0.
     pub(crate) fn compare_clocks(&self) -> Outcome<(Vec<ClockOffset>, Duration)> {
         let mut peers = self.peers();
         peers.send_all(&Order::Clocks.pack(&[]));

@@ -319,8 +319,8 @@ impl Target {
         Ok(room.map(|(schema, connector)| self.site().room(schema, connector)))
     }
 
-    /// Returns a place on a named server that another machine's isobench has made, by the name of its schema;
-    /// `None`: where this one works by itself.
+    /// Returns a place on a named server that another machine's isobench has made, by the name of
+    /// its schema; `None`: where this one works by itself.
     pub(crate) fn site_of_another(&self, schema: Option<&str>) -> Site {
         let Some(schema) = schema else { return self.site() };
         let connector = Connector::in_namespace_of_another(self.options.clone(), &self.database, schema);

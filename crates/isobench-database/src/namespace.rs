@@ -100,8 +100,8 @@ impl Connector {
         Connector { name: schema.to_owned(), ..Connector::direct(options) }
     }
 
-    /// Opens sessions in a namespace of ours that another process has made and holds, a schema of this name
-    /// as [`Namespace::schema`] or [`Namespace::room`] returned it there.
+    /// Opens sessions in a namespace of ours that another process has made and holds, a schema of
+    /// this name as [`Namespace::schema`] or [`Namespace::room`] returned it there.
     pub fn in_namespace_of_another(mut options: ConnectOptions, db: &Database, schema: &str) -> Connector {
         let facts = &db.product.namespace;
         let kind = facts.kind(db);

@@ -170,8 +170,8 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// Moves start and end apart, by nanoseconds on both sides by which they may be wrong. What has no end,
-    /// or no times at all, stays without.
+    /// Moves start and end apart, by nanoseconds on both sides by which they may be wrong. What has
+    /// no end, or no times at all, stays without.
     pub fn widen(&mut self, within: u64) {
         if self.begin == 0 && self.end == 0 {
             return;

@@ -37,8 +37,8 @@ impl ClockOffset {
         Duration::from_nanos(u64::try_from(there.saturating_sub(self.ahead_ns)).unwrap_or(0))
     }
 
-    /// By how much times can be wrong that were told by this offset until it was found to be `after`: what is
-    /// unknown of both, and how far the clocks went apart meanwhile.
+    /// By how much times can be wrong that were told by this offset until it was found to be
+    /// `after`: what is unknown of both, and how far the clocks went apart meanwhile.
     pub fn within_until(&self, after: &ClockOffset) -> u64 {
         2 * self.within_ns.max(after.within_ns) + self.ahead_ns.abs_diff(after.ahead_ns) + READING_NS
     }

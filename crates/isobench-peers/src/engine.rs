@@ -39,8 +39,8 @@ const REST: Duration = Duration::from_millis(100);
 /// How often rank 0 and each other one tell each other that they live.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
-/// A machine is gone if rank 0 has heard nothing of it for so long, or it nothing of rank 0: its process
-/// has stopped, though its connections stand.
+/// A machine is gone if rank 0 has heard nothing of it for so long, or it nothing of rank 0: its
+/// process has stopped, though its connections stand.
 pub const SILENCE: Duration = Duration::from_secs(15);
 
 /// What is exchanged: to whom, from whom, and the message; `None` is a sign of life.
@@ -198,7 +198,8 @@ impl Peers {
         others.for_each(|rank| self.send(rank, message.to_vec()));
     }
 
-    /// The next message, if one comes within `limit` and nobody wakes this thread, and from whom it is.
+    /// The next message, if one comes within `limit` and nobody wakes this thread, and from whom it
+    /// is.
     ///
     /// # Errors
     /// A machine is gone.
@@ -284,8 +285,8 @@ impl Peers {
         Ok(all)
     }
 
-    /// Stays for a while after another machine was lost, so that rank 0 notices that by itself, and doesn't take
-    /// this one for the first that was gone.
+    /// Stays for a while after another machine was lost, so that rank 0 notices that by itself, and
+    /// doesn't take this one for the first that was gone.
     pub fn linger(&self) {
         let end = Instant::now() + NOTICED + SIGN_OF_LIFE;
         while self.rank() > 0 && !self.lost.has(0) && Instant::now() < end {

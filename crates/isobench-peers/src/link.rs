@@ -128,7 +128,8 @@ impl Stream for Link {
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        // If the engine ends because a machine was lost, the others are to notice that one's loss first.
+        // If the engine ends because a machine was lost, the others are to notice that one's loss
+        // first.
         if self.lost.is_any() { Ok(()) } else { self.stream.shutdown(how) }
     }
 }

@@ -1,6 +1,7 @@
 //! The machines that measured together: what each of them did, over all cells and rounds.
 //!
-//! Not here: the figures of a round (`document/series`), and the flag of a slow machine (`summarise/flags`).
+//! Not here: the figures of a round (`document/series`), and the flag of a slow machine
+//! (`summarise/flags`).
 
 use crate::document::{Document, MachineRound};
 use crate::view::{Entry, Heading, Table};

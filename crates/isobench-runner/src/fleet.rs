@@ -64,8 +64,8 @@ pub struct NoThreads {
 /// session.
 pub type ConnectClient<'a, P, E> = dyn Fn(usize) -> Result<(Connection, P), E> + Sync + 'a;
 
-/// The beginning of a run that several machines have agreed on, so that their clients start together and
-/// their clocks show the same.
+/// The beginning of a run that several machines have agreed on, so that their clients start
+/// together and their clocks show the same.
 #[derive(Debug, Clone, Copy)]
 pub struct CommonStart {
     /// The instant, on this machine's clock.

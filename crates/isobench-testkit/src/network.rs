@@ -9,7 +9,8 @@ use crate::installed::skip;
 /// The number of machines.
 pub const MACHINES: usize = 3;
 
-/// Three machines, each in a network namespace of its own, on a bridge in a fourth one. Removed on drop.
+/// Three machines, each in a network namespace of its own, on a bridge in a fourth one. Removed on
+/// drop.
 pub struct Network {
     prefix: String,
 }

@@ -1,4 +1,5 @@
-//! The machines that the options name: which one this is, the secret that they share, and their meeting.
+//! The machines that the options name: which one this is, the secret that they share, and their
+//! meeting.
 //!
 //! Not here: what they do together (`isobench_comparison`).
 
@@ -16,7 +17,8 @@ use crate::output::say;
 /// The variable with the secret that all machines share.
 const SECRET: &str = "ISOBENCH_PEERS_SECRET";
 
-/// Meets the other machines, if any are named, to share at least so many `clients`. `task` has everything that must be the same on all of them.
+/// Meets the other machines, if any are named, to share at least so many `clients`. `task` has
+/// everything that must be the same on all of them.
 ///
 /// # Errors
 /// It isn't known which machine this is, one is missing, or differs.

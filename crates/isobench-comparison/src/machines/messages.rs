@@ -1,5 +1,5 @@
-//! What rank 0 and the other machines say to each other: a head in JSON, with its length before it, and
-//! bytes.
+//! What rank 0 and the other machines say to each other: a head in JSON, with its length before it,
+//! and bytes.
 
 use isobench_isolation::EffectiveLevel;
 use isobench_runner::{RecordingHead, RunProgress, StopCondition, Urgency};
@@ -157,8 +157,8 @@ pub struct Left {
     pub errors: Vec<String>,
     /// A client has lost its connection.
     pub lost: bool,
-    /// What belongs to all chunks of the recording, if one is wanted. They follow, and after the last an
-    /// empty one.
+    /// What belongs to all chunks of the recording, if one is wanted. They follow, and after the
+    /// last an empty one.
     pub recording: Option<RecordingHead>,
 }
 

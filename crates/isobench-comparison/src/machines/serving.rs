@@ -47,7 +47,8 @@ pub struct Entered {
 }
 
 impl Entered {
-    /// Prepares the clients of a job as rank 0's are: at a level, with so many readers, and recorded.
+    /// Prepares the clients of a job as rank 0's are: at a level, with so many readers, and
+    /// recorded.
     ///
     /// # Errors
     /// Its statements can't be recorded here as they are there.
@@ -112,8 +113,8 @@ struct Serving<'s> {
     messages: Messages<'s>,
 }
 
-/// Does what rank 0 orders until it says that this is all, and returns the number of runs. `enter` prepares a
-/// measurement.
+/// Does what rank 0 orders until it says that this is all, and returns the number of runs. `enter`
+/// prepares a measurement.
 ///
 /// # Errors
 /// A machine is gone, rank 0 has ended early, or the user wants to stop.
@@ -290,8 +291,8 @@ impl<'s> Servant<'s> {
     }
 }
 
-/// Runs clients in another thread, and meanwhile tells rank 0 of their progress, and them of rank 0's wish to
-/// stop.
+/// Runs clients in another thread, and meanwhile tells rank 0 of their progress, and them of rank
+/// 0's wish to stop.
 fn attended(
     machines: &Machines,
     control: &Control,

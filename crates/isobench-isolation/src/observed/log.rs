@@ -66,8 +66,8 @@ pub enum ObservedOperation<'o> {
         /// The keys of the rows found.
         found: &'o [i64],
     },
-    /// Everything before had been answered, and COMMIT hadn't been sent (instants in ns on the clock of
-    /// [`Transaction::begin`]). Both are the same instant, unless the clock may be wrong.
+    /// Everything before had been answered, and COMMIT hadn't been sent (instants in ns on the
+    /// clock of [`Transaction::begin`]). Both are the same instant, unless the clock may be wrong.
     Answered {
         /// By this instant everything had been answered.
         at: u64,
@@ -283,9 +283,9 @@ impl Renumbered<'_> {
 }
 
 impl ObservedEncoder {
-    /// Adds the attempts of a chunk that another process has made of the same statements. Their times are
-    /// widened by `within` nanoseconds on both sides, by which that process's clock may be wrong; `texts`
-    /// has the numbers here of its texts, by their numbers there.
+    /// Adds the attempts of a chunk that another process has made of the same statements. Their
+    /// times are widened by `within` nanoseconds on both sides, by which that process's clock may
+    /// be wrong; `texts` has the numbers here of its texts, by their numbers there.
     ///
     /// # Errors
     /// The chunk can't be read.

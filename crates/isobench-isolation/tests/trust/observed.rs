@@ -185,8 +185,8 @@ fn planted_defects_are_found() {
     }
 }
 
-/// Two machines, of which the second's clock is wrong, accuse nobody and prove nothing that isn't true, if the
-/// second's times are widened by as much as they may be wrong. Otherwise they would.
+/// Two machines, of which the second's clock is wrong, accuse nobody and prove nothing that isn't
+/// true, if the second's times are widened by as much as they may be wrong. Otherwise they would.
 #[test]
 fn other_clocks_accuse_nobody() {
     let mut wrong = 0;

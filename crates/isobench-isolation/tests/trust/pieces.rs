@@ -1,6 +1,6 @@
 //! The check piece by piece against the check of the whole history at once: the same results, with
-//! parts and pieces of the usual size and with the smallest possible, from memory, from a recording,
-//! and from the recordings of two machines.
+//! parts and pieces of the usual size and with the smallest possible, from memory, from a
+//! recording, and from the recordings of two machines.
 
 use isobench_isolation::History;
 use isobench_isolation::check::{self, GrowingRecording, Options, Pieces, Report, check_recording, render};
@@ -27,8 +27,9 @@ pub fn check(history: &History, options: &Options) -> Report {
     whole
 }
 
-/// Checks the recordings of two machines, which have half of the clients each, against the check of their
-/// concatenation. (Where versions can't be told apart, the order of the transactions decides which is which.)
+/// Checks the recordings of two machines, which have half of the clients each, against the check of
+/// their concatenation. (Where versions can't be told apart, the order of the transactions decides
+/// which is which.)
 fn on_two_machines(history: &History, options: &Options) {
     let mut machines = [Encoder::new(), Encoder::new()];
     let mut whole = History::new(history.tables().to_vec());

@@ -209,8 +209,8 @@ pub struct Round {
     /// The load of the measuring program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientLoad>,
-    /// The machines that measured together, by rank; empty if there was one. The round's figures are those of
-    /// all, and `client` has the worst of each.
+    /// The machines that measured together, by rank; empty if there was one. The round's figures
+    /// are those of all, and `client` has the worst of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineRound>,
     /// How the measuring program waited for its connections.

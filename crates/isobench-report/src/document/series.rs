@@ -82,11 +82,11 @@ pub struct MachineRound {
     pub latency_mean_ms: Option<f64>,
     /// The same, 99th percentile.
     pub latency_p99_ms: Option<f64>,
-    /// The most by which its times may be wrong against rank 0's, in milliseconds (ε). The history has its
-    /// transactions begin earlier and end later by that.
+    /// The most by which its times may be wrong against rank 0's, in milliseconds (ε). The history
+    /// has its transactions begin earlier and end later by that.
     pub clock_within_ms: f64,
-    /// How long after the common instant its clients started at most, in milliseconds; times of different
-    /// machines are compared to within ε.
+    /// How long after the common instant its clients started at most, in milliseconds; times of
+    /// different machines are compared to within ε.
     pub late_ms: f64,
     /// User and system time of the measuring process there, in seconds.
     pub cpu_s: f64,

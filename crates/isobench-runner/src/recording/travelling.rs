@@ -92,8 +92,8 @@ impl Recording {
         Ok(())
     }
 
-    /// Prepares to add another machine's recording of the same job, whose times may be wrong by `within`
-    /// nanoseconds. What is missing there is missing here.
+    /// Prepares to add another machine's recording of the same job, whose times may be wrong by
+    /// `within` nanoseconds. What is missing there is missing here.
     ///
     /// # Errors
     /// It is of something else.

@@ -51,7 +51,8 @@ pub struct Results {
     legend: bool,
 }
 
-/// Carries out the comparison. Of several machines that measure together, the first has the results.
+/// Carries out the comparison. Of several machines that measure together, the first has the
+/// results.
 ///
 /// # Errors
 /// Nothing could be measured.

@@ -78,7 +78,8 @@ fn share(settings: &RunSettings, machines: Option<&Machines>) -> RunSpec {
 /// Meets the other machines that measure together with this one, if there are any.
 ///
 /// # Errors
-/// One is missing or was given something else to do, no server is named, or log files are asked for.
+/// One is missing or was given something else to do, no server is named, or log files are asked
+/// for.
 fn meet(options: &RunOptions, settings: &RunSettings) -> Outcome<Option<Machines>> {
     if options.machines.any() {
         let named = servers::names_server(&options.connection) || options.database.is_some();

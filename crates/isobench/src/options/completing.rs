@@ -1,4 +1,5 @@
-//! What a shell offers as values of options: names that only isobench knows, such as levels and workloads.
+//! What a shell offers as values of options: names that only isobench knows, such as levels and
+//! workloads.
 //!
 //! Not here: how a shell asks (`clap_complete`), and options, which clap knows by itself.
 

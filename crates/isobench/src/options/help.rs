@@ -7,7 +7,8 @@ use clap::{ArgAction, Args, ValueEnum};
 /// Options of `isobench help`.
 #[derive(Debug, Args)]
 pub struct HelpOptions {
-    /// A command, or a page of the manual, such as levels, anomalies or verdict [default: a list of both]
+    /// A command, or a page of the manual, such as levels, anomalies or verdict [default: a list of
+    /// both]
     #[arg(value_name = "TOPIC")]
     pub topic: Option<String>,
     /// Print help

@@ -97,8 +97,8 @@ fn clients_do_the_same_on_one_machine_and_on_three() {
     }
 }
 
-/// A command that runs a program with its clock ahead by so many seconds; `None` after saying why that is
-/// impossible here.
+/// A command that runs a program with its clock ahead by so many seconds; `None` after saying why
+/// that is impossible here.
 fn ahead(test: &str, seconds: i64, program: &Path) -> Option<Command> {
     let mut unshare = Command::new("unshare");
     unshare.args(["--time", "--monotonic", &seconds.to_string()]);

@@ -64,8 +64,9 @@ impl Encoder {
         self.transactions += 1;
     }
 
-    /// Adds the transactions of a chunk that another process has made of the same tables. Their times are
-    /// widened by `within` nanoseconds on both sides, by which that process's clock may be wrong.
+    /// Adds the transactions of a chunk that another process has made of the same tables. Their
+    /// times are widened by `within` nanoseconds on both sides, by which that process's clock may
+    /// be wrong.
     ///
     /// # Errors
     /// The chunk is damaged.

@@ -96,8 +96,8 @@ impl Log {
         resolve(self.description(), || Ok(chunks.iter().map(Ok))).expect("a log")
     }
 
-    /// The history that the logs of two machines prove: one for each thread. The second's clock is wrong by at
-    /// most `within`.
+    /// The history that the logs of two machines prove: one for each thread. The second's clock is
+    /// wrong by at most `within`.
     pub fn resolve_adopted(&self, within: u64) -> History {
         let [own, other] = self.chunks();
         let mut adopted = ObservedEncoder::default();
