@@ -20,10 +20,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap_complete::CompleteEnv;
-use isobench_comparison::Failure;
+use isobench_comparison::{Failure, Outcome};
 use isobench_pgbench::fit;
 
-use crate::options::{COMPLETE, Command, Options, program, suggest};
+use crate::options::{COMPLETE, Command, Options, completing, suggest};
 
 fn main() -> ExitCode {
     interrupt::outlive_file_limits();
@@ -32,10 +32,9 @@ fn main() -> ExitCode {
         return ExitCode::from(isobench_pgbench::main(words));
     }
     if let Some(text) = verbose_version(&words) {
-        print!("{text}");
-        return ExitCode::SUCCESS;
+        return ended(output::print(&text));
     }
-    CompleteEnv::with_factory(program).var(COMPLETE).complete();
+    CompleteEnv::with_factory(completing).var(COMPLETE).complete();
     let options = match Options::read(&words) {
         Ok(options) => options,
         Err(error) => return usage(error, &words),
@@ -61,6 +60,11 @@ fn main() -> ExitCode {
             return ExitCode::from(isobench_pgbench::main(words));
         }
     };
+    ended(outcome)
+}
+
+/// Says why a command failed, if it did, and returns its exit status.
+fn ended(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

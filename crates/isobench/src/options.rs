@@ -114,9 +114,14 @@ pub enum Command {
 /// The variable by which a shell asks for what may follow (`isobench completions`).
 pub const COMPLETE: &str = "ISOBENCH_COMPLETE";
 
-/// The program's options, with examples and with what a shell may offer.
+/// The program's options, with examples.
 pub fn program() -> Program {
-    completing::completing(examples::with_examples(Options::command()))
+    examples::with_examples(Options::command())
+}
+
+/// The same with what a shell may offer.
+pub fn completing() -> Program {
+    completing::with_values(program())
 }
 
 impl Options {

@@ -51,7 +51,7 @@ const OPTIONS: [(&str, Names); 12] = [
 ];
 
 /// The command with what a shell may offer.
-pub fn completing(command: Command) -> Command {
+pub fn with_values(command: Command) -> Command {
     command.mut_subcommands(|mut command| {
         for (id, names) in OPTIONS {
             if command.get_arguments().any(|arg| arg.get_id() == id) {
