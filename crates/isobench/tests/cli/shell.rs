@@ -114,7 +114,7 @@ fn help_is_there_without_a_network() {
     scene.run(&["help", "anomalies"]).expect(0).prints(&["# Anomalies", "lost update"]);
     scene.run(&["help", "anomalys"]).expect(1).says(&["there is no help on \"anomalys\"", "anomalies"]);
     scene.run(&["--version", "--verbose"]).expect(0).prints(&["isobench ", "built for:", "fetches:"]);
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
     let output = scene.isobench(&["--version", "--verbose"]).stdout(full).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && !said.contains("panicked"), "{said}");
