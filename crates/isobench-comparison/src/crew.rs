@@ -4,7 +4,6 @@
 //! Not here: what the other machines do (`machines.rs`), and what the figures are for
 //! (`measurement.rs`).
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -21,6 +20,7 @@ use isobench_runner::{
     Urgency, Watch,
 };
 
+use crate::design::count;
 use crate::failure::{Failure, Outcome};
 use crate::machines::{Left, Machines, Open, Order, Ran, Reply, STEP, Urge, unpack};
 use crate::measurement::no_threads;
@@ -122,7 +122,7 @@ impl Crew<'_> {
         });
         let (told, opened) = (told?, opened?);
         (others.offsets, others.phase) = machines.compare_clocks()?;
-        others.connecting = told.iter().map(|opened| Duration::from_nanos(opened.connecting)).max();
+        others.connecting = told.iter().map(|opened| opened.connecting).max();
         let levels = told.iter().map(|opened| opened.effective.clone());
         let levels: Vec<EffectiveLevel> = std::iter::once(opened.effective).chain(levels).collect();
         let transactions = told.iter().map(|opened| opened.transactions).sum::<u64>();
@@ -165,13 +165,11 @@ impl Crew<'_> {
         let clock = others.clock.max(fleet.clock_after(at.saturating_sub(peers.now())).0);
         fleet.begin_at(CommonStart { at: peers.instant(at), clock: Nanos(clock) });
         let measurement = others.measurement;
-        let at = nanos(at);
         peers.send_all(&Order::Run { measurement, stop, at, clock }.pack(&[]));
         let collector = Collector {
             machines,
             control,
             local: Control::new(),
-            over: AtomicBool::new(false),
             progress: Mutex::new(vec![RunProgress::default(); machines.number()]),
         };
         let cpu = cpu_seconds();
@@ -185,7 +183,6 @@ impl Crew<'_> {
             if loaded.is_err() {
                 collector.local.request(Urgency::Now);
             }
-            collector.over.store(true, Ordering::Release);
             (loaded, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         let cpu_s = cpu_seconds() - cpu;
@@ -317,10 +314,10 @@ impl Counted {
         let seconds = run.elapsed.as_secs_f64();
         let portrait = machines.portrait(rank);
         Some(MachineRound {
-            rank: crate::design::count(rank),
+            rank: count(rank),
             address: machines.address(rank).to_owned(),
             host: portrait.host,
-            clients: crate::design::count(run.load.iter().map(|load| load.clients).sum()),
+            clients: count(run.load.iter().map(|load| load.clients).sum()),
             attempts: ledger.attempts.started,
             committed: ledger.transactions.committed,
             tps: (seconds > 0.0).then(|| ledger.transactions.committed as f64 / seconds),
@@ -351,8 +348,6 @@ struct Collector<'c> {
     control: &'c Control,
     /// Ends the run here.
     local: Control,
-    /// The clients here have finished.
-    over: AtomicBool,
     /// The progress of the others, by rank.
     progress: Mutex<Vec<RunProgress>>,
 }
@@ -442,10 +437,6 @@ fn receive(machines: &Machines, rank: usize, what: &'static str) -> Outcome<(Rep
         Some((reply, body)) => Ok((reply, body.to_vec())),
         None => Err(machines.astray(rank, "sent something that isn't a reply")),
     }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn not_loaded(error: LoadError) -> Failure {

@@ -9,6 +9,7 @@
 mod messages;
 mod serving;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ pub use serving::{Entered, serve};
 /// Time for a step that all machines take together. One that is gone is noticed much sooner
 /// ([`isobench_peers::SILENCE`]).
 pub(crate) const STEP: Duration = Duration::from_mins(10);
+
+/// Time for all to hear that nothing more is to be done.
+const END: Duration = Duration::from_secs(5);
 
 /// What a machine says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +58,7 @@ pub struct Machines {
     /// One is gone, or doesn't do what it should.
     lost: OnceLock<String>,
     /// The number of the next measurement.
-    next: Mutex<u64>,
+    next: AtomicU64,
 }
 
 /// Compares the clocks, and then takes the time of a phase, in which all wait for all. On all
@@ -83,7 +87,7 @@ impl Machines {
             place,
             portraits,
             lost: OnceLock::new(),
-            next: Mutex::new(0),
+            next: AtomicU64::new(0),
         })
     }
 
@@ -131,7 +135,7 @@ impl Machines {
         let mut peers = self.peers();
         peers.send_all(&Order::End { why: why.map(str::to_owned) }.pack(&[]));
         // Whoever doesn't hear it notices that this machine is gone.
-        let _ = peers.barrier("the end", Duration::from_secs(5));
+        let _ = peers.barrier("the end", END);
     }
 
     pub(crate) fn peers(&self) -> MutexGuard<'_, Peers> {
@@ -151,9 +155,7 @@ impl Machines {
 
     /// The number of a new measurement.
     pub(crate) fn number_next(&self) -> u64 {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        *next += 1;
-        *next
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Compares all clocks with rank 0's, and measures the time in which an order reaches all.

@@ -270,12 +270,7 @@ impl Measurement<'_> {
     /// The server is gone, or one of them is, or can't do it.
     fn prepare<'o>(&self, others: &Others<'o>, job: &Job) -> Outcome<Elsewhere<'o>> {
         let (cell, rate) = others.cell;
-        let recorded = match self.recorded {
-            _ if job.recorded().is_none() => RecordedAs::Nothing,
-            Recorded::Rows(_) => RecordedAs::Rows,
-            Recorded::Annotations => RecordedAs::Annotations,
-            Recorded::Nothing => RecordedAs::Nothing,
-        };
+        let recorded = job.recorded().map_or(RecordedAs::Nothing, |_| RecordedAs::of(self.recorded));
         let open = Open {
             measurement: others.machines.number_next(),
             cell,

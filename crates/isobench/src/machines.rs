@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use isobench_comparison::{Failure, Machines, Outcome};
 use isobench_peers::{Credentials, Place, Secret, digest};
-
 use serde::Serialize;
 
 use crate::options::MachineOptions;
@@ -18,11 +17,16 @@ use crate::output::say;
 const SECRET: &str = "ISOBENCH_PEERS_SECRET";
 
 /// Meets the other machines, if any are named, to share at least so many `clients`. `task` has
-/// everything that must be the same on all of them.
+/// everything that must be the same on all of them; `named` is true if a server is.
 ///
 /// # Errors
-/// It isn't known which machine this is, one is missing, or differs.
-pub fn meet(options: &MachineOptions, clients: usize, task: &impl Serialize) -> Outcome<Option<Machines>> {
+/// No server is named, it isn't known which machine this is, one is missing, or differs.
+pub fn meet(
+    options: &MachineOptions,
+    named: bool,
+    clients: usize,
+    task: &impl Serialize,
+) -> Outcome<Option<Machines>> {
     if !options.any() {
         return match options.rank {
             None => Ok(None),
@@ -30,6 +34,11 @@ pub fn meet(options: &MachineOptions, clients: usize, task: &impl Serialize) -> 
                 Err(Failure::setup("--rank: says which of several machines this is; name them by --peers"))
             }
         };
+    }
+    if !named {
+        return Err(Failure::setup(
+            "--peers: an embedded server can't be reached by other machines; name a server (-h, -p, -d)",
+        ));
     }
     let task = serde_json::to_string(task).map_err(Failure::setup)?;
     let place = place(options)?;

@@ -1,10 +1,14 @@
 //! What rank 0 and the other machines say to each other: a head in JSON, with its length before it,
 //! and bytes.
 
+use std::time::Duration;
+
 use isobench_isolation::EffectiveLevel;
 use isobench_runner::{RecordingHead, RunProgress, StopCondition, Urgency};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use crate::observed::Recorded;
 
 /// What rank 0 wants of the others.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -24,8 +28,8 @@ pub enum Order {
         measurement: u64,
         /// Until then.
         stop: StopCondition,
-        /// From this instant, in nanoseconds of rank 0's clock.
-        at: u64,
+        /// From this instant of rank 0's clock.
+        at: Duration,
         /// What the clients' clock shows then, in nanoseconds.
         clock: u64,
     },
@@ -84,6 +88,17 @@ pub enum RecordedAs {
     Nothing,
 }
 
+impl RecordedAs {
+    /// How a job's transactions are recorded.
+    pub(crate) fn of(recorded: &Recorded) -> RecordedAs {
+        match recorded {
+            Recorded::Rows(_) => RecordedAs::Rows,
+            Recorded::Annotations => RecordedAs::Annotations,
+            Recorded::Nothing => RecordedAs::Nothing,
+        }
+    }
+}
+
 /// How urgently a run is to end ([`Urgency`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Urge {
@@ -131,8 +146,8 @@ pub struct Opened {
     pub effective: EffectiveLevel,
     /// Transactions that setting up the sessions took.
     pub transactions: u64,
-    /// The time that it took, ns.
-    pub connecting: u64,
+    /// The time that it took.
+    pub connecting: Duration,
 }
 
 /// A run that is over.

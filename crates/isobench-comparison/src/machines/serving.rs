@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isobench_isolation::Level;
 use isobench_peers::{ClockOffset, PeersError};
@@ -13,7 +13,7 @@ use isobench_runner::{
     Urgency, Watch,
 };
 
-use super::{Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, Urge, compare_clocks, unpack};
+use super::{END, Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, Urge, compare_clocks, unpack};
 use crate::conditions::Conditions;
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
@@ -61,11 +61,8 @@ impl Entered {
         recorded: &Recorded,
         control: &Control,
     ) -> Outcome<Entered> {
-        let alike = match open.recorded {
-            RecordedAs::Nothing => true,
-            RecordedAs::Annotations => matches!(recorded, Recorded::Annotations),
-            RecordedAs::Rows => matches!(recorded, Recorded::Rows(_)),
-        };
+        let recording = open.recorded != RecordedAs::Nothing;
+        let alike = !recording || open.recorded == RecordedAs::of(recorded);
         if !alike {
             return Err(Failure::setup("sees other rows of the statements than rank 0"));
         }
@@ -81,7 +78,7 @@ impl Entered {
             fresh_tables: true,
             invariants: Invariants::Skipped,
             conditions: Conditions::holding(&[]),
-            judging: (open.recorded != RecordedAs::Nothing).then_some(&judging),
+            judging: recording.then_some(&judging),
             recorded,
             history: None,
             faults: None,
@@ -194,7 +191,7 @@ fn serve_all(
                 servant.measurements.remove(&measurement);
             }
             Order::End { why } => {
-                let _ = machines.peers().barrier("the end", Duration::from_secs(5));
+                let _ = machines.peers().barrier("the end", END);
                 return match why {
                     None => Ok(runs),
                     Some(why) => {
@@ -227,7 +224,7 @@ impl<'s> Servant<'s> {
         let told = Opened {
             effective: opened.effective,
             transactions: opened.transactions,
-            connecting: u64::try_from(opened.fleet.connecting().as_nanos()).unwrap_or(u64::MAX),
+            connecting: opened.fleet.connecting(),
         };
         let serving = Serving { entered, fleet: opened.fleet, messages: Messages::kept(say) };
         self.measurements.insert(number, serving);
@@ -240,14 +237,14 @@ impl<'s> Servant<'s> {
 
     /// # Errors
     /// A machine is gone.
-    fn run(&mut self, number: u64, stop: StopCondition, at: u64, clock: u64) -> Outcome {
+    fn run(&mut self, number: u64, stop: StopCondition, at: Duration, clock: u64) -> Outcome {
         let (machines, control) = (self.machines, self.control);
         let Some(Serving { entered, fleet, messages }) = self.measurements.get_mut(&number) else {
             self.answer(&Reply::Failed(NO_SUCH.to_owned()), &[]);
             return Ok(());
         };
         let job = &entered.job;
-        let at = machines.peers().instant(self.offset.own(Duration::from_nanos(at)));
+        let at = machines.peers().instant(self.offset.own(at));
         fleet.begin_at(CommonStart { at, clock: Nanos(clock) });
         // A machine that is gone ends the run, and isn't the user's wish.
         let local = Control::new();
@@ -309,7 +306,7 @@ fn attended(
             waker.wake();
             done
         });
-        let (mut told, mut told_at) = (Urgency::None, std::time::Instant::now());
+        let (mut told, mut told_at) = (Urgency::None, Instant::now());
         let mut kept = Ok(());
         while !thread.is_finished() {
             let user = control.urgency();
@@ -319,7 +316,7 @@ fn attended(
                 peers.send(0, Reply::Stopping(Urge::new(told, user == told)).pack(&[]));
             }
             if told_at.elapsed() >= TELL {
-                told_at = std::time::Instant::now();
+                told_at = Instant::now();
                 let now = *progress.lock().unwrap_or_else(PoisonError::into_inner);
                 peers.send(0, Reply::Progress(now).pack(&[]));
             }

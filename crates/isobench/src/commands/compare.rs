@@ -79,15 +79,11 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
 /// # Errors
 /// One is missing or has another plan, or no server is named.
 fn meet(options: &CompareOptions, design: &Design) -> Outcome<Option<Machines>> {
-    if options.machines.any() && !names_server(&options.connection) {
-        return Err(Failure::setup(
-            "--peers: an embedded server can't be reached by other machines; name a server (-h, -p, -d)",
-        ));
-    }
     let (no_verdict, standby) = (options.no_verdict, options.standby_server.is_some());
     let (plan, scripts) = (design.document_plan(&[]), design.document_workload());
     let clients = design.plan.clients().iter().copied().min().unwrap_or(1) + design.plan.readers();
-    machines::meet(&options.machines, clients as usize, &(plan, scripts, no_verdict, standby))
+    let named = names_server(&options.connection);
+    machines::meet(&options.machines, named, clients as usize, &(plan, scripts, no_verdict, standby))
 }
 
 /// Takes part in the comparison that rank 0 makes.

@@ -81,24 +81,17 @@ fn share(settings: &RunSettings, machines: Option<&Machines>) -> RunSpec {
 /// One is missing or was given something else to do, no server is named, or log files are asked
 /// for.
 fn meet(options: &RunOptions, settings: &RunSettings) -> Outcome<Option<Machines>> {
-    if options.machines.any() {
-        let named = servers::names_server(&options.connection) || options.database.is_some();
-        if !named {
-            return Err(Failure::setup(
-                "--peers: an embedded server can't be reached by other machines; name a server (-h, -p, -d)",
-            ));
-        }
-        if options.log {
-            return Err(Failure::setup(
-                "--log: isn't written where several machines measure together; leave it out",
-            ));
-        }
+    if options.machines.any() && options.log {
+        return Err(Failure::setup(
+            "--log: isn't written where several machines measure together; leave it out",
+        ));
     }
+    let named = servers::names_server(&options.connection) || options.database.is_some();
     // Rank 0 says what depends on the time.
     let spec = RunSpec { seed: 0, attempts_from: 0, ..settings.spec.clone() };
     let RunSettings { sources, stop, level, defined, .. } = settings;
     let settings = format!("{spec:?} {stop:?} {level:?} {defined:?} {:?}", options.observe);
-    machines::meet(&options.machines, options.client, &(settings, sources.planned("")))
+    machines::meet(&options.machines, named, options.client, &(settings, sources.planned("")))
 }
 
 /// Takes part in the run that rank 0 makes.
