@@ -143,6 +143,14 @@ fn kill_server(server: &Server) {
     assert!(!server.is_running(), "a killed server still counts as running");
 }
 
+/// Whether a process of the server has the title of a local client's session.
+fn serves_a_client(server: &Server) -> bool {
+    let children = format!("/proc/{0}/task/{0}/children", server.pid());
+    let children = fs::read_to_string(children).expect("the process");
+    let title = |pid| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    children.split_whitespace().any(|pid| String::from_utf8_lossy(&title(pid)).contains("[local]"))
+}
+
 /// Lets the server fail in all ways, after each of which it has what was committed.
 fn fail_in_all_ways(server: &Server) {
     let line = server.psql_line();
@@ -174,6 +182,12 @@ fn fail_in_all_ways(server: &Server) {
     server.thaw(0);
     assert!(waiting.wait().expect("psql").success());
     survives("thawed");
+    // The session of a psql that has ended ends a little later.
+    let end = Instant::now() + Duration::from_secs(30);
+    while serves_a_client(server) {
+        assert!(Instant::now() < end, "a session doesn't end");
+        sleep(Duration::from_millis(2));
+    }
     assert!(!server.kill_backend(0), "there is no client");
     let mut client = Command::new("sh").args(["-c", &format!("{line} -XAtc 'select pg_sleep(100)'")]).spawn();
     let client = client.as_mut().expect("a shell");
