@@ -11,7 +11,7 @@ pub struct Published {
 
 macro_rules! published {
     ($($name:literal),+) => {
-        [$(Published { name: $name, text: include_str!(concat!("../../../plans/", $name, ".toml")) }),+]
+        [$(Published { name: $name, text: include_str!(concat!("../plans/", $name, ".toml")) }),+]
     };
 }
 

@@ -28,7 +28,7 @@ macro_rules! pages {
         [$(Page {
             name: $name,
             about: $about,
-            text: include_str!(concat!("../../../../docs/", $folder, "/", $name, ".md")),
+            text: include_str!(concat!("../../docs/", $folder, "/", $name, ".md")),
         }),+]
     };
 }
