@@ -14,8 +14,8 @@ pub fn page(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All Markdown files of the repository, by path from its root, except for build output and hidden
-/// files.
+/// All Markdown files of the repository, by path from its root, except for build output, hidden files
+/// and what is linked from elsewhere in it.
 pub fn files() -> Vec<(PathBuf, String)> {
     let root = root();
     let mut found = Vec::new();
@@ -24,6 +24,9 @@ pub fn files() -> Vec<(PathBuf, String)> {
         for entry in fs::read_dir(&folder).expect("a folder of the repository can be read") {
             let path = entry.expect("an entry can be read").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_symlink() {
+                continue;
+            }
             if path.is_dir() && name != "target" && !name.starts_with('.') {
                 folders.push(path);
             } else if path.extension().is_some_and(|kind| kind == "md") {
