@@ -21,7 +21,7 @@ pub struct ServerSettings {
 
 /// Settings that affect speed or conflicts; included even at their defaults.
 const ALWAYS: &str = "'autovacuum', 'commit_delay', 'data_checksums', 'deadlock_timeout', \
-    'default_transaction_isolation', 'fsync', 'full_page_writes', 'max_connections', \
+    'default_transaction_isolation', 'fsync', 'full_page_writes', 'log_lock_waits', 'max_connections', \
     'max_pred_locks_per_page', 'max_pred_locks_per_relation', 'max_pred_locks_per_transaction', \
     'max_wal_size', 'shared_buffers', 'synchronous_commit', 'wal_level', 'wal_sync_method', \
     'yb_enable_read_committed_isolation', 'yb_max_query_layer_retries'";

@@ -31,6 +31,10 @@ const USUAL: [(&str, &str); 13] = [
     ("shared_buffers", "128MB"),
 ];
 
+/// The setting whose default changed within the versions supported: on since PostgreSQL 19, which then
+/// writes a line for each wait longer than `deadlock_timeout` (its release notes).
+const LOG_LOCK_WAITS: &str = "log_lock_waits";
+
 /// Settings of which nothing follows for a reader: room for connections; what an installation
 /// chooses by itself.
 const DULL: [&str; 3] = ["max_connections", "wal_sync_method", "data_checksums"];
@@ -56,7 +60,7 @@ fn server(document: &Document) -> String {
         None => format!(" at {description}"),
     };
     let standby = if *hot_standby { ", a hot standby" } else { "" };
-    let settings = unusual(&document.server.settings);
+    let settings = unusual(&document.server);
     let with = match settings.len().saturating_sub(MOST_SETTINGS) {
         _ if settings.is_empty() => String::new(),
         0 => format!(", with {}", settings.join(", ")),
@@ -69,11 +73,17 @@ fn server(document: &Document) -> String {
 }
 
 /// The settings that aren't PostgreSQL's own, as name=value.
-fn unusual(settings: &BTreeMap<String, String>) -> Vec<String> {
+fn unusual(server: &Server) -> Vec<String> {
+    let major = server.version.split(|c: char| !c.is_ascii_digit()).next().and_then(|text| text.parse().ok());
+    let logs_waits = if major.is_some_and(|major: u32| major >= 19) { "on" } else { "off" };
     let place = |name: &str| USUAL.iter().position(|(known, _)| *known == name).unwrap_or(USUAL.len());
-    let differs = |name: &str, value: &str| !DULL.contains(&name) && !USUAL.contains(&(name, value));
+    let differs = |name: &str, value: &str| {
+        !DULL.contains(&name)
+            && !USUAL.contains(&(name, value))
+            && (name, value) != (LOG_LOCK_WAITS, logs_waits)
+    };
     let mut unusual: Vec<(&str, &str)> =
-        settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        server.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     unusual.retain(|(name, value)| differs(name, value));
     unusual.sort_by_key(|(name, _)| place(name));
     unusual.iter().map(|(name, value)| format!("{name}={value}")).collect()
@@ -185,7 +195,7 @@ mod tests {
     fn settings_of_postgresql_itself_are_not_unusual() {
         let recorded = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            unusual(&pairs.collect())
+            unusual(&Server { settings: pairs.collect(), version: "18.4".to_owned(), ..Server::default() })
         };
         assert!(recorded(&USUAL).is_empty());
         assert_eq!(
@@ -197,6 +207,17 @@ mod tests {
             ]),
             ["fsync=off", "autovacuum=off", "a_new_one=x"]
         );
+    }
+
+    #[test]
+    fn the_default_of_a_setting_may_depend_on_the_version() {
+        let named = |version: &str, value: &str| {
+            let settings = [(LOG_LOCK_WAITS.to_owned(), value.to_owned())].into();
+            unusual(&Server { settings, version: version.to_owned(), ..Server::default() })
+        };
+        assert!(named("18.4", "off").is_empty() && named("19rc1", "on").is_empty());
+        assert_eq!(named("18.4", "on"), ["log_lock_waits=on"]);
+        assert_eq!(named("19.0", "off"), ["log_lock_waits=off"]);
     }
 
     #[test]

@@ -71,6 +71,16 @@ fn is_like_pgbench_18() {
     check("is_like_pgbench_18", 18);
 }
 
+/// The versions that no package has which tests could always fetch are compared if the environment
+/// names them.
+#[test]
+fn is_like_other_pgbenches_that_are_named() {
+    for version in [17, 19].into_iter().filter(|version| pgbench_of(*version).is_ok()) {
+        check("is_like_other_pgbenches_that_are_named", version);
+        check_random("is_like_other_pgbenches_that_are_named", version, 200);
+    }
+}
+
 #[test]
 fn random_scripts_are_like_pgbench_15() {
     check_random("random_scripts_are_like_pgbench_15", 15, 50);

@@ -10,6 +10,10 @@ use regex::{Captures, Regex};
 use crate::case::Case;
 use crate::program::Left;
 
+/// The client's and the server's major version.
+static SERVER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^(pgbench \((\d+)), server (\d+)\)$").expect("a pattern"));
+
 /// Patterns and their replacements.
 const RULES: &[(&str, &str)] = &[
     // The version's minor number, and suffixes of a distribution or isobench.
@@ -88,6 +92,12 @@ fn words(text: &str, case: &Case) -> String {
     for (pattern, with) in COMPILED.iter() {
         text = pattern.replace_all(&text, *with).into_owned();
     }
+    // The server is named if its minor number is another one, such as that of a release candidate.
+    text = SERVER
+        .replace_all(&text, |found: &Captures| {
+            if found[2] == found[3] { format!("{})", &found[1]) } else { found[0].to_owned() }
+        })
+        .into_owned();
     if case.any_numbers {
         let width = |found: &Captures| {
             if found[0].starts_with("  ") {
@@ -220,6 +230,7 @@ fn times_are_taken_out_and_counts_stay() {
         normal("pgbench (15.18 (Debian 15.18-0+deb12u1), server 18.4)\n"),
         "pgbench (15, server 18)\n"
     );
+    assert_eq!(normal("pgbench (19rc1, server 19.0)\n"), "pgbench (19)\n");
     assert_eq!(
         normal("latency average = 0.584 ms\ntps = 17.328767 (x)"),
         "latency average = T ms\ntps = T (x)"

@@ -27,6 +27,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("log_line_prefix", "%d|%a|%p|"),
     ("log_parameter_max_length_on_error", "-1"),
     ("deadlock_timeout", "50ms"),
+    // On since 19; whether somebody waits as long as that is chance.
+    ("log_lock_waits", "off"),
     ("max_connections", "150"),
 ];
 
