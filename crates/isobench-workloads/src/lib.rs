@@ -45,6 +45,7 @@ mod tables;
 mod unknown;
 mod workload;
 mod write_skew;
+mod ycsb;
 
 pub use chosen::{Chosen, Script, find};
 pub use describe::list;
@@ -60,7 +61,7 @@ pub fn all() -> &'static [&'static Workload] {
     &WORKLOADS
 }
 
-static WORKLOADS: [&Workload; 11] = [
+static WORKLOADS: [&Workload; 12] = [
     &registers::REGISTERS,
     &list_append::LIST_APPEND,
     &bank::BANK,
@@ -72,4 +73,5 @@ static WORKLOADS: [&Workload; 11] = [
     &sibench::SIBENCH,
     &receipts::RECEIPTS,
     &scan::SCAN,
+    &ycsb::YCSB,
 ];
