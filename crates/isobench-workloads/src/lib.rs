@@ -37,6 +37,7 @@ mod pgbench;
 mod pieces;
 mod receipts;
 mod registers;
+mod reporting;
 mod scan;
 mod sibench;
 mod smallbank;
@@ -46,6 +47,7 @@ mod unknown;
 mod workload;
 mod write_skew;
 mod ycsb;
+mod ycsb_t;
 
 pub use chosen::{Chosen, Script, find};
 pub use describe::list;
@@ -61,7 +63,7 @@ pub fn all() -> &'static [&'static Workload] {
     &WORKLOADS
 }
 
-static WORKLOADS: [&Workload; 12] = [
+static WORKLOADS: [&Workload; 14] = [
     &registers::REGISTERS,
     &list_append::LIST_APPEND,
     &bank::BANK,
@@ -72,6 +74,8 @@ static WORKLOADS: [&Workload; 12] = [
     &smallbank::SMALLBANK,
     &sibench::SIBENCH,
     &receipts::RECEIPTS,
+    &reporting::REPORTING,
     &scan::SCAN,
     &ycsb::YCSB,
+    &ycsb_t::YCSB_T,
 ];

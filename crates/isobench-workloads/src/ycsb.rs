@@ -5,8 +5,17 @@ use isobench_script::Value;
 
 use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
-/// Lines that set `rank`, the rank of a record by popularity, from the variable `u`. They use the
-/// parameters `records`, `zipfian`, `hotspot` and `share`, and the variable `hot`.
+/// Lines that say which records are popular in this transaction: `hot`, `shift`. They use the
+/// parameters `records`, `hotspot` and `moves`.
+macro_rules! popular {
+    () => {
+        include_str!("ycsb/popular.sql")
+    };
+}
+pub(crate) use popular;
+
+/// Lines that set `rank`, the rank of a record by popularity, from the variable `u`, after those of
+/// `popular`. They use the parameters `records`, `zipfian`, `hotspot` and `share`.
 macro_rules! rank {
     () => {
         include_str!("ycsb/rank.sql")
@@ -30,6 +39,7 @@ pub static YCSB: Workload = Workload {
     scripts: &[ScriptFile {
         name: "ycsb",
         text: concat!(
+            popular!(),
             include_str!("ycsb/start.sql"),
             "--*operations\n",
             // The greatest of as many numbers below the last one as are left.

@@ -15,9 +15,10 @@ CREATE TABLE usertable (
 )
 --+fillfactor WITH (fillfactor = 50)
 ;
--- Keys are scattered by Fibonacci hashing, which gives each number below 2^31 a key of its own.
+-- Keys are scattered by Fibonacci hashing, which gives each number below 2^31 a key of its own; so
+-- popular records aren't neighbours.
 INSERT INTO usertable (id, version, number, previous)
-    SELECT number * 2654435761 % 4294967296, 0, number, number - 1
-    FROM generate_series(1, :records) AS numbers(number);
+    SELECT number * 2654435761 % 4294967296 AS id, 0, number, number - 1
+    FROM generate_series(1, :records) AS numbers(number) ORDER BY id;
 DROP SEQUENCE IF EXISTS usertable_numbers;
 CREATE SEQUENCE usertable_numbers;
