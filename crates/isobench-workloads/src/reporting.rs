@@ -32,7 +32,7 @@ pub static REPORTING: Workload = Workload {
         },
     ],
     parameters: &[
-        Parameter::int("departments", 20, (1, 100_000), "departments"),
+        Parameter::int("departments", 100, (1, 100_000), "departments"),
         Parameter::int("items", 500, (1, 1_000_000), "items of all departments"),
         Parameter::int("parts", 4, (1, 32), "statements in which a report reads the items"),
         Parameter::int("pause", 0, (0, 60_000), "milliseconds for which a report pauses before each of them"),

@@ -159,11 +159,11 @@ pub static YCSB: Workload = Workload {
         },
     ],
     assertions: &[],
-    proves: "Every read and write is observed with its version, so of several operations the \
-             dependencies are complete: read skew and long forks at read committed, write skew at \
-             repeatable read. With f, lost updates at read committed, also in the tables. On \
-             PostgreSQL the ranges of e are observed with the records that they missed: write skew \
-             on a predicate.",
+    proves: "Every read and write is observed with its version, so the dependencies are complete. \
+             Of several operations: lost updates, read skew and long forks at read committed, write \
+             skew at repeatable read. With f, lost updates at read committed also of one operation, \
+             and in the tables. On PostgreSQL the ranges of e are observed with the records that \
+             they missed, as are the records that d doesn't find yet: write skew on a predicate.",
     blind: "An update doesn't depend on what was read, so with operations=1 only f and e can show \
             anything, and c never does. Ranks are visited from the least to the most popular, which \
             avoids deadlocks unless hot spots of clients are apart (moves). Records are never \
