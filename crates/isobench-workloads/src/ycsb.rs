@@ -62,7 +62,12 @@ pub static YCSB: Workload = Workload {
         Parameter::int("inserts", 0, (0, 1_000_000), "weight of insertions of a record"),
         Parameter::int("scans", 0, (0, 1_000_000), "weight of scans of a range of records"),
         Parameter::int("modifications", 0, (0, 1_000_000), "weight of read-modify-writes of a record"),
-        Parameter::int("longest", 100, (1, 10_000), "records of the longest scan; all lengths are equally often"),
+        Parameter::int(
+            "longest",
+            100,
+            (1, 10_000),
+            "records of the longest scan; all lengths are equally often",
+        ),
         Parameter::real(
             "zipfian",
             0.99,
@@ -165,7 +170,8 @@ pub static YCSB: Workload = Workload {
              and in the tables. On PostgreSQL the ranges of e are observed with the records that \
              they missed, as are the records that d doesn't find yet: write skew on a predicate.",
     blind: "An update doesn't depend on what was read, so with operations=1 only f and e can show \
-            anything, and c never does. Ranks are visited from the least to the most popular, which \
+            anything, and c never does; d and e need more insertions than the published ones \
+            (inserts=50) to show much. Ranks are visited from the least to the most popular, which \
             avoids deadlocks unless hot spots of clients are apart (moves). Records are never \
             deleted. Fields have the same content. The lines --@ tell the records that a scan found, \
             not those that it missed.",

@@ -62,10 +62,20 @@ pub static YCSB_T: Workload = Workload {
         Parameter::int("reads", 90, (0, 1_000_000), "weight of reads of an account"),
         Parameter::int("scans", 0, (0, 1_000_000), "weight of scans of a range of accounts"),
         Parameter::int("updates", 0, (0, 1_000_000), "weight of payments of 1 from the pot to an account"),
-        Parameter::int("inserts", 0, (0, 1_000_000), "weight of openings of an account with money of the pot"),
+        Parameter::int(
+            "inserts",
+            0,
+            (0, 1_000_000),
+            "weight of openings of an account with money of the pot",
+        ),
         Parameter::int("deletes", 0, (0, 1_000_000), "weight of deletions of an account"),
         Parameter::int("modifications", 10, (0, 1_000_000), "weight of transfers of 1 between two accounts"),
-        Parameter::int("longest", 100, (1, 10_000), "accounts of the longest scan; all lengths are equally often"),
+        Parameter::int(
+            "longest",
+            100,
+            (1, 10_000),
+            "accounts of the longest scan; all lengths are equally often",
+        ),
         Parameter::real(
             "zipfian",
             0.99,

@@ -108,9 +108,12 @@ fn popularity_is_zipfian_for_every_constant() {
 
 #[test]
 fn a_hot_spot_receives_its_share() {
-    for (parameters, hot, share) in
-        [("hotspot=10", 10, 0.8), ("hotspot=25,share=50", 25, 0.5), ("hotspot=10,share=0", 10, 0.0), ("hotspot=10,share=100", 10, 1.0)]
-    {
+    for (parameters, hot, share) in [
+        ("hotspot=10", 10, 0.8),
+        ("hotspot=25,share=50", 25, 0.5),
+        ("hotspot=10,share=0", 10, 0.0),
+        ("hotspot=10,share=100", 10, 1.0),
+    ] {
         let found = frequencies(parameters, 100);
         let (inside, outside) = found.split_at(hot);
         let sum: f64 = inside.iter().sum();

@@ -254,7 +254,10 @@ fn a_wrong_name_gets_a_list_of_the_right_ones() {
         ("bank:accounts=9223372036854775808", "isn't a whole number"),
         ("registers:zipfian=nan", "zipfian=nan isn't a number from 0 to 1000"),
         ("registers:keys=2", "operations=4 must not be greater than keys=2"),
-        ("ycsb+c:reads=0", "at least one of the weights reads, updates, inserts, scans, modifications must be"),
+        (
+            "ycsb+c:reads=0",
+            "at least one of the weights reads, updates, inserts, scans, modifications must be",
+        ),
         ("bank:transfers=0,totals=0", "at least one of the weights transfers, totals must be above 0"),
     ] {
         let error = find(spec).unwrap_err().to_string();
