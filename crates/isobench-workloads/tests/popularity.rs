@@ -106,6 +106,22 @@ fn popularity_is_zipfian_for_every_constant() {
     }
 }
 
+/// At the ends of the interval, where differences cancel out.
+#[test]
+fn every_number_has_a_rank() {
+    for constant in ["0", "0.99", "0.9999999", "1", "1.0000001", "2", "10"] {
+        for records in [1, 7, 10_000_000] {
+            let spec = format!("ycsb+c:operations=1,records={records},zipfian={constant}");
+            let mut client = Client::new(&spec, Some(":grid"));
+            for drawn in [0.0, 1e-15, 0.5, 1.0 - 1e-15, 1.0] {
+                client.set("grid", Value::Double(drawn));
+                let number = client.transaction(1)[0];
+                assert!((1..=records).contains(&number), "{spec}: {drawn}: {number}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_hot_spot_receives_its_share() {
     for (parameters, hot, share) in [

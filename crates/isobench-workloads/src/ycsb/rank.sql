@@ -10,7 +10,7 @@
 \else
 \set theta CASE WHEN :zipfian = 1 THEN 0.999999 ELSE :zipfian END
 \set from pow(1.5, 1 - :theta)
-\set mass :u * (1 + (pow(:records + 0.5, 1 - :theta) - :from) / (1 - :theta))
+\set mass least(:u, 0.999999999999) * (1 + (pow(:records + 0.5, 1 - :theta) - :from) / (1 - :theta))
 \set rank CASE WHEN :mass <= 1 THEN 1 ELSE int(pow((:mass - 1) * (1 - :theta) + :from, 1.0 / (1 - :theta))) END
 \endif
 \set rank greatest(1, least(:rank, :records))
