@@ -267,6 +267,9 @@ impl Client {
         if let Some(slot) = ctx.job.attempt {
             self.variables.set(slot, Value::Int(i64::from(self.tries)));
         }
+        if let Some(slot) = ctx.job.transaction {
+            self.variables.set(slot, Value::Int(self.done.cast_signed()));
+        }
         if let Some(operations) = &mut self.operations {
             operations.reset(ctx.job.program.assertions[self.script].len());
         }

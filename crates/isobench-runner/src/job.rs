@@ -27,6 +27,9 @@ pub struct Job {
     pub(crate) attempt_id: Option<Slot>,
     /// The variable that counts the attempts of each transaction, from 1, if a script uses it.
     pub(crate) attempt: Option<Slot>,
+    /// The variable that counts the transactions of each client in a run, from 1, if a script uses
+    /// it.
+    pub(crate) transaction: Option<Slot>,
     /// A client may block its worker, by running a program.
     pub(crate) blocks: bool,
     /// The clients that run only some of the scripts.
@@ -61,7 +64,7 @@ impl Job {
             let slot = workload.symbols.lookup(name);
             slot.filter(|slot| spec.rules.numbers_attempts() && !workload.variables.is_set(*slot))
         };
-        let (attempt_id, attempt) = (ours("attempt_id"), ours("attempt"));
+        let (attempt_id, attempt, transaction) = (ours("attempt_id"), ours("attempt"), ours("transaction"));
         let commands = workload.mix.scripts().iter().flat_map(|weighted| &weighted.script.commands);
         let runs_program =
             |kind: &CommandKind| matches!(kind, CommandKind::Shell { .. } | CommandKind::SetShell { .. });
@@ -76,6 +79,7 @@ impl Job {
             level_question: None,
             attempt_id,
             attempt,
+            transaction,
             blocks,
             readers: None,
         }

@@ -19,8 +19,9 @@ impl Rules {
         self == Rules::Isobench
     }
 
-    /// The variable `attempt_id` holds a unique number for each attempt, and `attempt` its number
-    /// in the transaction. In pgbench they are variables like any other.
+    /// The variable `attempt_id` holds a unique number for each attempt, `attempt` its number in the
+    /// transaction, and `transaction` the transaction's among those of the client. In pgbench they
+    /// are variables like any other.
     pub(crate) fn numbers_attempts(self) -> bool {
         self == Rules::Isobench
     }

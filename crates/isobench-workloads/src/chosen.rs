@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use isobench_database::{Database, OwnNames};
 use isobench_script::{ParseError, Value};
 
-use crate::pieces::{fill, select, statements};
+use crate::pieces::{fill, repeat, select, statements};
 use crate::unknown::{UnknownWorkload, list};
 use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
 
@@ -15,8 +15,8 @@ use crate::workload::{Invariant, Parameter, ScriptFile, Variant, Weight, Workloa
 pub struct Chosen {
     workload: &'static Workload,
     variant: Option<&'static Variant>,
-    /// The values, in the order of the workload's parameters.
-    values: Vec<Value>,
+    /// The values that were given, in the order of the workload's parameters.
+    given: Vec<Option<Value>>,
 }
 
 /// A runnable script.
@@ -43,8 +43,8 @@ pub fn find(spec: &str) -> Result<Chosen, UnknownWorkload> {
     let workload = crate::all().iter().copied().find(|workload| workload.name == name);
     let workload = workload.ok_or_else(|| UnknownWorkload::Name { name: name.to_owned() })?;
     let variant = variant.map(|variant| find_variant(workload, variant)).transpose()?;
-    let values = read_values(workload, parameters)?;
-    let chosen = Chosen { workload, variant, values };
+    let given = read_values(workload, parameters)?;
+    let chosen = Chosen { workload, variant, given };
     chosen.consistent()?;
     Ok(chosen)
 }
@@ -66,7 +66,7 @@ fn find_variant(workload: &'static Workload, name: &str) -> Result<&'static Vari
     })
 }
 
-fn read_values(workload: &'static Workload, text: &str) -> Result<Vec<Value>, UnknownWorkload> {
+fn read_values(workload: &'static Workload, text: &str) -> Result<Vec<Option<Value>>, UnknownWorkload> {
     let known = || list(workload.parameters.iter().map(|parameter| parameter.name));
     let mut values: Vec<Option<Value>> = vec![None; workload.parameters.len()];
     for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -84,8 +84,7 @@ fn read_values(workload: &'static Workload, text: &str) -> Result<Vec<Value>, Un
         }
         values[index] = Some(read_value(workload, parameter, value)?);
     }
-    let with_defaults = values.into_iter().zip(workload.parameters);
-    Ok(with_defaults.map(|(value, parameter)| value.unwrap_or(parameter.default)).collect())
+    Ok(values)
 }
 
 fn read_value(
@@ -129,12 +128,9 @@ impl Chosen {
     ) -> Result<Chosen, UnknownWorkload> {
         let variant = variant.map(|name| find_variant(self.workload, name)).transpose()?;
         let text: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let given = read_values(self.workload, &text.join(","))?;
-        let named = |parameter: &Parameter| parameters.contains_key(parameter.name);
-        let values = self.workload.parameters.iter().zip(given).zip(&self.values);
-        let values =
-            values.map(|((parameter, given), own)| if named(parameter) { given } else { *own }).collect();
-        let chosen = Chosen { workload: self.workload, variant: variant.or(self.variant), values };
+        let varied = read_values(self.workload, &text.join(","))?;
+        let given = varied.into_iter().zip(&self.given).map(|(varied, own)| varied.or(*own)).collect();
+        let chosen = Chosen { workload: self.workload, variant: variant.or(self.variant), given };
         chosen.consistent()?;
         Ok(chosen)
     }
@@ -142,9 +138,10 @@ impl Chosen {
     /// The text that selects this workload, with the parameters that differ from their defaults.
     pub fn name(&self) -> String {
         let variant = self.variant.map(|variant| format!("+{}", variant.name)).unwrap_or_default();
-        let parameters = self.workload.parameters.iter().zip(&self.values);
-        let set: Vec<String> = parameters
-            .filter(|(parameter, value)| **value != parameter.default)
+        let parameters = self.workload.parameters.iter().zip(&self.given);
+        let given = parameters.filter_map(|(parameter, given)| Some((parameter, (*given)?)));
+        let set: Vec<String> = given
+            .filter(|(parameter, value)| *value != self.default_of(parameter))
             .map(|(parameter, value)| format!("{}={value}", parameter.name))
             .collect();
         let separator = if set.is_empty() { "" } else { ":" };
@@ -154,13 +151,16 @@ impl Chosen {
     /// The variables that the scripts need, with their values: the parameters. The caller sets
     /// `attempt_id`.
     pub fn variables(&self) -> Vec<(String, Value)> {
-        let names = self.workload.parameters.iter().map(|parameter| parameter.name.to_owned());
-        names.zip(self.values.iter().copied()).collect()
+        let parameters = self.workload.parameters.iter().zip(&self.given);
+        let value = |(parameter, given): (&Parameter, &Option<Value>)| {
+            (parameter.name.to_owned(), given.unwrap_or_else(|| self.default_of(parameter)))
+        };
+        parameters.map(value).collect()
     }
 
     /// The scripts whose weight isn't 0.
     pub fn scripts(&self) -> Vec<Script> {
-        let wanted: Vec<&str> = self.variant.iter().map(|variant| variant.name).collect();
+        let wanted = self.pieces();
         let scripts = self.script_files();
         let name = |script: &str| match scripts {
             [_] => self.workload.name.to_owned(),
@@ -168,7 +168,7 @@ impl Chosen {
         };
         let script = |file: &ScriptFile| Script {
             name: name(file.name),
-            text: select(file.text, &wanted),
+            text: repeat(&select(file.text, &wanted), |name| self.number(name)),
             weight: self.weight(file.weight),
         };
         scripts.iter().map(script).filter(|script| script.weight > 0).collect()
@@ -205,12 +205,22 @@ impl Chosen {
     }
 
     fn setup_text(&self, database: &Database) -> String {
-        let mut wanted: Vec<&str> = self.variant.iter().map(|variant| variant.name).collect();
+        let mut wanted = self.pieces();
         if database.product.dialect.fillfactor {
             wanted.push("fillfactor");
         }
         let functions = self.variant.map_or("", |variant| variant.setup);
-        self.filled(&(select(self.workload.setup, &wanted) + functions))
+        let selected = select(self.workload.setup, &wanted) + functions;
+        self.filled(&repeat(&selected, |name| self.number(name)))
+    }
+
+    /// The pieces of files that are wanted: those of the variant, and of parameters above 0.
+    fn pieces(&self) -> Vec<&'static str> {
+        let parameters = self.workload.parameters.iter().map(|parameter| parameter.name);
+        let above = parameters.filter(|name| {
+            self.value(name).and_then(|value| value.as_double().ok()).is_some_and(|value| value > 0.0)
+        });
+        self.variant.iter().map(|variant| variant.name).chain(above).collect()
     }
 
     /// The scripts' files: the variant's own, or the workload's.
@@ -250,7 +260,15 @@ impl Chosen {
     /// A parameter's value.
     pub fn value(&self, name: &str) -> Option<Value> {
         let index = self.workload.parameters.iter().position(|parameter| parameter.name == name)?;
-        self.values.get(index).copied()
+        let given = self.given.get(index).copied()?;
+        Some(given.unwrap_or_else(|| self.default_of(&self.workload.parameters[index])))
+    }
+
+    /// A parameter's value if none is given: the variant's, or the workload's.
+    fn default_of(&self, parameter: &Parameter) -> Value {
+        let defaults = self.variant.map_or(&[][..], |variant| variant.defaults);
+        let own = defaults.iter().find(|(name, _)| *name == parameter.name);
+        own.map_or(parameter.default, |(_, value)| *value)
     }
 
     fn weight(&self, weight: Weight) -> u64 {
@@ -258,6 +276,7 @@ impl Chosen {
             Weight::Fixed(weight) => weight,
             Weight::Parameter(name) => self.number(name),
             Weight::Unless(name) => u64::from(self.number(name) == 0),
+            Weight::Any(names) => u64::from(names.iter().any(|name| self.number(name) > 0)),
         }
     }
 
@@ -281,10 +300,12 @@ impl Chosen {
             }
         }
         if self.script_files().iter().all(|script| self.weight(script.weight) == 0) {
-            let weights = self.script_files().iter().filter_map(|script| match script.weight {
-                Weight::Parameter(name) => Some(name),
-                Weight::Fixed(_) | Weight::Unless(_) => None,
+            let weights = self.script_files().iter().flat_map(|script| match &script.weight {
+                Weight::Parameter(name) => std::slice::from_ref(name),
+                Weight::Any(names) => *names,
+                Weight::Fixed(_) | Weight::Unless(_) => &[],
             });
+            let weights = weights.copied();
             return Err(UnknownWorkload::NoWeight { workload: self.workload.name, weights: list(weights) });
         }
         Ok(())

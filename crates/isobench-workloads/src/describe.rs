@@ -34,7 +34,15 @@ impl Workload {
         let named = |(name, meaning): (&str, &str)| (name.to_owned(), meaning.to_owned());
         section(&mut text, "tables", &[(String::new(), self.tables.join(", "))]);
         section(&mut text, "parameters", &self.parameters.iter().map(parameter).collect::<Vec<_>>());
-        let variants = self.variants.iter().map(|variant| named((variant.name, variant.summary)));
+        let variants = self.variants.iter().map(|variant| {
+            let defaults = variant.defaults.iter().map(|(name, value)| format!("{name}={value}"));
+            let defaults = defaults.collect::<Vec<_>>().join(", ");
+            let meaning = match (variant.summary, defaults.as_str()) {
+                (summary, "") => summary.to_owned(),
+                (summary, defaults) => format!("{summary}: {defaults}"),
+            };
+            (variant.name.to_owned(), meaning)
+        });
         section(&mut text, "variants", &variants.collect::<Vec<_>>());
         let own = self.invariants.iter().map(|invariant| named((invariant.name, invariant.meaning)));
         let of_variants = self.variants.iter().flat_map(|variant| {

@@ -37,6 +37,7 @@ mod pgbench;
 mod pieces;
 mod receipts;
 mod registers;
+mod reporting;
 mod scan;
 mod sibench;
 mod smallbank;
@@ -45,6 +46,8 @@ mod tables;
 mod unknown;
 mod workload;
 mod write_skew;
+mod ycsb;
+mod ycsb_t;
 
 pub use chosen::{Chosen, Script, find};
 pub use describe::list;
@@ -60,7 +63,7 @@ pub fn all() -> &'static [&'static Workload] {
     &WORKLOADS
 }
 
-static WORKLOADS: [&Workload; 11] = [
+static WORKLOADS: [&Workload; 14] = [
     &registers::REGISTERS,
     &list_append::LIST_APPEND,
     &bank::BANK,
@@ -71,5 +74,8 @@ static WORKLOADS: [&Workload; 11] = [
     &smallbank::SMALLBANK,
     &sibench::SIBENCH,
     &receipts::RECEIPTS,
+    &reporting::REPORTING,
     &scan::SCAN,
+    &ycsb::YCSB,
+    &ycsb_t::YCSB_T,
 ];

@@ -1,27 +1,55 @@
-//! The files of workloads: optional lines, and parameters.
+//! The files of workloads: optional lines, repeated lines, and parameters.
 //!
 //! A line `--+NAME rest` stands for `rest` if the piece NAME is wanted (a variant, or a capability
-//! of the product), and is left out otherwise. So one file holds a script and its variants side by
-//! side.
+//! of the product, or a parameter above 0), and is left out otherwise. So one file holds a script
+//! and its variants side by side. The rest may be such a line again.
+//!
+//! The lines from `--*NAME` to the next `--*` are there as often as the parameter NAME says, each
+//! time with its number, from 1, in place of `:nth`: the language has no loops.
 
 use isobench_script::{ParseError, Sql, Symbols, parse};
 
 /// The text with the wanted pieces.
 pub fn select(text: &str, wanted: &[&str]) -> String {
     let mut selected = String::with_capacity(text.len());
-    for line in text.lines() {
-        let line = match line.strip_prefix("--+") {
-            None => Some(line),
-            Some(marked) => {
-                marked.split_once(' ').and_then(|(name, rest)| wanted.contains(&name).then_some(rest))
-            }
-        };
-        if let Some(line) = line {
+    for mut line in text.lines() {
+        let mut is_wanted = true;
+        while let Some((name, rest)) = line.strip_prefix("--+").and_then(|marked| marked.split_once(' ')) {
+            is_wanted &= wanted.contains(&name);
+            line = rest;
+        }
+        if is_wanted {
             selected.push_str(line);
             selected.push('\n');
         }
     }
     selected
+}
+
+/// The text with the lines between `--*NAME` and `--*` as often as `times` says.
+pub fn repeat(text: &str, times: impl Fn(&str) -> u64) -> String {
+    let mut repeated = String::with_capacity(text.len());
+    let mut block: Option<(u64, String)> = None;
+    for line in text.lines() {
+        match (line.strip_prefix("--*"), &mut block) {
+            (Some(_), Some((count, lines))) => {
+                for nth in 1..=*count {
+                    repeated.push_str(&fill(lines, |name| (name == "nth").then(|| nth.to_string())));
+                }
+                block = None;
+            }
+            (Some(name), None) => block = Some((times(name), String::new())),
+            (None, Some((_, lines))) => {
+                lines.push_str(line);
+                lines.push('\n');
+            }
+            (None, None) => {
+                repeated.push_str(line);
+                repeated.push('\n');
+            }
+        }
+    }
+    repeated
 }
 
 /// The names of the pieces in a text, in order, possibly repeated.
@@ -68,6 +96,20 @@ mod tests {
         assert_eq!(select(text, &[]), "SELECT 1\n--@ read t key=1\n;\n");
         assert_eq!(select(text, &["locked"]), "SELECT 1\nFOR UPDATE\n--@ read t key=1\n;\n");
         assert_eq!(names(text).collect::<Vec<_>>(), ["locked", "other"]);
+        let both = "--+other --+locked FOR UPDATE\n";
+        assert_eq!(select(both, &["locked"]) + &select(both, &["other"]), "");
+        assert_eq!(select(both, &["locked", "other"]), "FOR UPDATE\n");
+    }
+
+    #[test]
+    fn lines_are_repeated_with_their_number() {
+        let text = "BEGIN;\n--*rows\nSELECT :nth, :nth2;\n\\set n :n\n--*\nCOMMIT;\n--*none\nx\n--*\n";
+        let times = |name: &str| if name == "rows" { 2 } else { 0 };
+        assert_eq!(
+            repeat(text, times),
+            "BEGIN;\nSELECT 1, :nth2;\n\\set n :n\nSELECT 2, :nth2;\n\\set n :n\nCOMMIT;\n"
+        );
+        assert_eq!(repeat("--@ read t key=1\n", times), "--@ read t key=1\n");
     }
 
     #[test]

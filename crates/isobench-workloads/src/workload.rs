@@ -53,6 +53,9 @@ pub enum Weight {
     Parameter(&'static str),
     /// 1 if this parameter is 0, else 0: the script of a switch that is off.
     Unless(&'static str),
+    /// 1 if one of these parameters is above 0, else 0: the script that chooses among operations
+    /// with these weights.
+    Any(&'static [&'static str]),
 }
 
 /// A parameter.
@@ -84,6 +87,8 @@ pub struct Variant {
     pub scripts: &'static [ScriptFile],
     /// Additional invariants.
     pub invariants: &'static [Invariant],
+    /// The parameters whose defaults aren't the workload's, with those that they have here.
+    pub defaults: &'static [(&'static str, Value)],
 }
 
 /// A condition that must hold in the tables.
@@ -111,8 +116,15 @@ pub struct Assertion {
 
 impl Variant {
     /// A variant that consists only of the lines `--+NAME` in the workload's own files.
-    pub(crate) const LINES: Variant =
-        Variant { name: "", summary: "", tables: &[], setup: "", scripts: &[], invariants: &[] };
+    pub(crate) const LINES: Variant = Variant {
+        name: "",
+        summary: "",
+        tables: &[],
+        setup: "",
+        scripts: &[],
+        invariants: &[],
+        defaults: &[],
+    };
 }
 
 impl Parameter {

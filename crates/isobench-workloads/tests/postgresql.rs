@@ -106,6 +106,10 @@ fn pgbench_with(
         protocol,
         "-c",
         "4",
+        // pgbench prepares statements while everything else in the thread waits, and a DEFERRABLE
+        // transaction waits for the others.
+        "-j",
+        "4",
         "-t",
         "10",
         "--max-tries",
@@ -116,6 +120,8 @@ fn pgbench_with(
         &format!("attempt_id={ATTEMPT}"),
         "-D",
         "attempt=1",
+        "-D",
+        "transaction=1",
     ]);
     for (index, script) in chosen.scripts().iter().enumerate() {
         let path = folder.join(format!("{index}.sql"));
@@ -146,7 +152,7 @@ struct Violation {
 /// Interleavings that are possible in no serial execution. The statements are copies of the
 /// scripts'.
 #[rustfmt::skip]
-const VIOLATIONS: [Violation; 10] = [
+const VIOLATIONS: [Violation; 14] = [
     Violation {
         workload: "registers",
         level: "read committed",
@@ -294,6 +300,56 @@ const VIOLATIONS: [Violation; 10] = [
             ('a', "COMMIT"),
         ],
         found: &[("reports-final", 1)],
+    },
+    // Half of a sale.
+    Violation {
+        workload: "reporting:departments=2,items=4",
+        level: "read committed",
+        steps: &[
+            ('a', "UPDATE items SET revenue = revenue + 70, version = version + 1 WHERE id = 3"),
+            ('a', "COMMIT"),
+        ],
+        found: &[("totals-agree", 70)],
+    },
+    Violation {
+        workload: "ycsb+f:records=10",
+        level: "read committed",
+        steps: &[
+            ('a', "SELECT val FROM usertable WHERE number = 3"),
+            ('b', "SELECT val FROM usertable WHERE number = 3"),
+            ('a', "UPDATE usertable SET val = 1, modified = modified + 1 WHERE number = 3"),
+            ('a', "COMMIT"),
+            ('b', "UPDATE usertable SET val = 1, modified = modified + 1 WHERE number = 3"),
+            ('b', "COMMIT"),
+        ],
+        found: &[("modifications-counted", 1), ("records-present", 0)],
+    },
+    // The first insertion was acknowledged, since the client built on it, and then lost.
+    Violation {
+        workload: "ycsb+d:records=10",
+        level: "read committed",
+        steps: &[
+            ('a', "INSERT INTO usertable (id, version, number, previous) VALUES (1, 1, 11, 10)"),
+            ('a', "DELETE FROM usertable WHERE number = 11"),
+            ('a', "INSERT INTO usertable (id, version, number, previous) VALUES (2, 1, 12, 11)"),
+            ('a', "COMMIT"),
+        ],
+        found: &[("modifications-counted", 0), ("records-present", 1)],
+    },
+    Violation {
+        workload: "ycsb-t:records=2",
+        level: "read committed",
+        steps: &[
+            ('a', "SELECT min(balance) FROM economy"),
+            ('b', "SELECT min(balance) FROM economy"),
+            ('a', "UPDATE economy SET balance = 0, open = 0 WHERE id = (SELECT min(id) FROM economy)"),
+            ('a', "UPDATE pots SET amount = 1000 WHERE id = 1"),
+            ('a', "COMMIT"),
+            ('b', "UPDATE economy SET balance = 999 WHERE id = (SELECT min(id) FROM economy)"),
+            ('b', "UPDATE economy SET balance = 1001 WHERE id = (SELECT max(id) FROM economy)"),
+            ('b', "COMMIT"),
+        ],
+        found: &[("economy-closed", 1000)],
     },
 ];
 

@@ -84,17 +84,21 @@ fn every_script_is_one_transaction() {
     }
 }
 
-/// A variant with its own scripts has no lines in the workload's.
+/// A variant with its own scripts has no lines in the workload's; one with other defaults may have
+/// some. Lines that don't belong to a variant belong to a product, or to a parameter above 0.
 #[test]
 fn every_variant_has_lines_and_every_line_a_variant() {
     for workload in all() {
+        let is_parameter = |name: &str| workload.parameters.iter().any(|parameter| parameter.name == name);
         let files = workload.scripts.iter().map(|script| script.text).chain([workload.setup]);
         let marked = files.flat_map(str::lines).filter_map(|line| line.strip_prefix("--+"));
         let used: BTreeSet<&str> = marked
             .filter_map(|line| line.split(' ').next())
-            .filter(|name| !OF_PRODUCTS.contains(name))
+            .filter(|name| !OF_PRODUCTS.contains(name) && !is_parameter(name))
             .collect();
-        let by_lines = workload.variants.iter().filter(|variant| variant.scripts.is_empty());
+        let by_lines = workload.variants.iter().filter(|variant| {
+            variant.scripts.is_empty() && (variant.defaults.is_empty() || used.contains(variant.name))
+        });
         let variants: BTreeSet<&str> = by_lines.map(|variant| variant.name).collect();
         assert_eq!(used, variants, "{}", workload.name);
     }
@@ -182,6 +186,38 @@ fn a_switch_chooses_one_of_two_scripts() {
     assert_eq!(names("scan:index=0"), ["scan/sequential"]);
 }
 
+/// A variant's defaults are the values of parameters that exist, as are the ones that a user gives.
+#[test]
+fn a_variant_can_have_other_defaults() {
+    for workload in all() {
+        for variant in workload.variants {
+            for (name, value) in variant.defaults {
+                let chosen = find(&format!("{}+{}:{name}={value}", workload.name, variant.name)).unwrap();
+                assert_eq!(chosen.name(), format!("{}+{}", workload.name, variant.name));
+                let plain = find(&format!("{}+{}", workload.name, variant.name)).unwrap();
+                assert_eq!(plain.value(name), Some(*value));
+            }
+        }
+    }
+    let chosen = find("ycsb+b:updates=7,moves=5").unwrap();
+    assert_eq!(chosen.name(), "ycsb+b:updates=7,moves=5");
+    let varied = [("reads".to_owned(), "0".to_owned())].into();
+    assert_eq!(chosen.varied(None, &varied).unwrap().name(), "ycsb+b:reads=0,updates=7,moves=5");
+    let never = find("ycsb:reads=0").unwrap().varied(Some("c"), &[].into()).unwrap_err().to_string();
+    assert!(never.contains("at least one of the weights reads, updates"), "{never}");
+}
+
+/// The operations that have no weight aren't in the script.
+#[test]
+fn what_is_never_done_is_not_in_the_script() {
+    let text = |spec: &str| find(spec).unwrap().scripts().remove(0).text;
+    assert!(!text("ycsb+c").contains("UPDATE") && !text("ycsb+c").contains("INSERT"));
+    assert_eq!(text("ycsb+c").matches("SELECT * FROM usertable").count(), 4);
+    assert_eq!(text("ycsb+c:operations=9").matches("SELECT * FROM usertable").count(), 9);
+    assert_eq!(text("ycsb+for-update").matches("FOR UPDATE").count(), 4);
+    assert!(!text("ycsb+for-update:modifications=0").contains("FOR UPDATE"));
+}
+
 #[test]
 fn names_of_workloads_and_parameters_can_be_written_and_chosen() {
     for workload in all() {
@@ -218,6 +254,10 @@ fn a_wrong_name_gets_a_list_of_the_right_ones() {
         ("bank:accounts=9223372036854775808", "isn't a whole number"),
         ("registers:zipfian=nan", "zipfian=nan isn't a number from 0 to 1000"),
         ("registers:keys=2", "operations=4 must not be greater than keys=2"),
+        (
+            "ycsb+c:reads=0",
+            "at least one of the weights reads, updates, inserts, scans, modifications must be",
+        ),
         ("bank:transfers=0,totals=0", "at least one of the weights transfers, totals must be above 0"),
     ] {
         let error = find(spec).unwrap_err().to_string();

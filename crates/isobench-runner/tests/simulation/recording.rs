@@ -166,6 +166,25 @@ fn attempts_of_a_transaction_are_counted_but_not_by_pgbench_s_rules() {
     assert_eq!(texts(own), unset.replace(":attempt", "5"));
 }
 
+/// A retry has the number of its transaction; each run of the fleet starts at 1.
+#[test]
+fn transactions_of_a_client_are_counted_but_not_by_pgbench_s_rules() {
+    let script = "\\set n :transaction + 0\nUPDATE t SET v = :n;\n";
+    let conflict = Fault::Error(SqlState::SERIALIZATION_FAILURE);
+    let faults = Faults::none().and(On::Update, When::First(2), conflict);
+    let mut stage = Case::new(script).clients(2).faults(faults).stage();
+    stage.run(StopCondition::Transactions(2));
+    let both = stage.run(StopCondition::Transactions(1));
+    let counted = [1, 1, 1, 2, 1].map(|number| format!("UPDATE t SET v = {number}"));
+    assert_eq!(both.truth.texts(0), counted);
+    let plain = "UPDATE t SET v = :transaction;\n";
+    let texts = |case: Case| case.transactions(1).run().truth.texts(0).join("; ");
+    assert_eq!(texts(Case::new(plain).rules(Rules::Pgbench)), plain.trim_end_matches(";\n"));
+    let mut own = Case::new(plain);
+    own.variables.push(("transaction", 5));
+    assert_eq!(texts(own), "UPDATE t SET v = 5");
+}
+
 /// The end of one client's attempt under this fault.
 fn struck(on: On, fault: Fault) -> (RunResult, History) {
     Case::new(REGISTER).retry(tries(1)).faults(Faults::none().and(on, When::Nth(0, 0), fault)).run_recorded()

@@ -12,7 +12,7 @@ use crate::support::scene::Scene;
 
 /// The workloads, with parameters so small that transactions meet, and the anomaly that each is made
 /// for, with the level that permits it.
-const WORKLOADS: [(&str, &str, &str); 10] = [
+const WORKLOADS: [(&str, &str, &str); 15] = [
     ("registers:keys=8", "read committed", "P4"),
     ("registers:keys=8", "repeatable read", "G2-item"),
     ("list-append:lists=4", "read committed", "G-single"),
@@ -23,10 +23,15 @@ const WORKLOADS: [(&str, &str, &str); 10] = [
     ("orders:products=5", "read committed", "P4"),
     ("smallbank:customers=10,hotspot=5", "read committed", "P4"),
     ("receipts:tills=1", "repeatable read", "G2"),
+    ("reporting:departments=3,items=10,reports=20", "read committed", "G-single"),
+    ("reporting:departments=3,items=10,reports=20", "repeatable read", "G2-item"),
+    ("ycsb+f:records=10", "read committed", "P4"),
+    ("ycsb+a:records=10", "repeatable read", "G2-item"),
+    ("ycsb-t+all:records=10", "read committed", "P4"),
 ];
 
 /// Workloads in which nothing goes wrong at any level.
-const HARMLESS: [&str; 2] = ["sibench", "scan:rows=10"];
+const HARMLESS: [&str; 3] = ["sibench", "scan:rows=10", "ycsb+c:records=10"];
 
 /// How often all are run until each anomaly was met. Once is nearly always enough: they are met
 /// dozens of times in a run.
@@ -106,6 +111,29 @@ fn workloads_are_judged_by_annotations() {
     each_is_found(&scene, "annotations");
     let document = document::read(&scene, "out.json");
     assert!(document.get("observations").is_none_or(|seen| *seen == serde_json::json!([])));
+}
+
+/// Ranges are searched: what they missed is seen, too.
+#[test]
+fn ranges_have_phantoms() {
+    let Some(scene) = Scene::with_server("ranges_have_phantoms") else { return };
+    let line = "audit -w ycsb+e:records=20,inserts=20,longest=5 --levels rr --clients 8 --transactions 60 \
+                --server-setting fsync=off --json out.json";
+    scene.run(&words(line)).expect(0);
+    let document = document::read(&scene, "out.json");
+    assert!(anomalies(&cells(&document)[0]).contains(&"G2".to_owned()), "{document:#}");
+}
+
+/// A session for each transaction; the verdict is the same, and a hot spot moves on.
+#[test]
+fn every_transaction_can_have_a_session_of_its_own() {
+    let test = "every_transaction_can_have_a_session_of_its_own";
+    let Some(scene) = Scene::with_server(test) else { return };
+    let line = "compare -w ycsb+f:operations=2,hotspot=1 --vary moves=0,5 --connect --levels ser --clients 2 \
+                --transactions 20 --warmup 0 --rounds 1 --json out.json";
+    scene.run(&words(line)).expect(0).prints(&["a connection for each", "Moves 5"]);
+    let document = document::read(&scene, "out.json");
+    cells(&document).iter().for_each(assert_kept);
 }
 
 /// Every workload has statements that show rows.

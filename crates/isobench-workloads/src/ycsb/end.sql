@@ -1,0 +1,3 @@
+COMMIT;
+-- Only now is the record one that has to be there.
+\set newest :inserted
