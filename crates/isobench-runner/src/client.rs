@@ -274,6 +274,7 @@ impl Client {
             rows.start();
             self.rows_began = ctx.now;
         }
+        self.block_ends = BlockEnds::None;
         if let Some(inside) = &mut self.inside {
             inside.reset();
         }

@@ -42,25 +42,26 @@ mod sibench;
 mod smallbank;
 mod strategy;
 mod tables;
+mod tpcc;
 mod unknown;
 mod workload;
 mod write_skew;
 
-pub use chosen::{Chosen, Script, find};
+pub use chosen::{Chosen, Script, Stages, find};
 pub use describe::list;
 pub use invariants::{Violations, check};
 pub use pgbench::{PgbenchStrategy, pgbench_strategies, pgbench_strategy};
 pub use strategy::{OnConflict, Strategy, strategies, strategy};
 pub use tables::{make, make_among_others, require_tables};
 pub use unknown::UnknownWorkload;
-pub use workload::{Assertion, Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
+pub use workload::{Assertion, Invariant, Load, Parameter, ScriptFile, Variant, Weight, Workload};
 
 /// All workloads, in the order of lists.
 pub fn all() -> &'static [&'static Workload] {
     &WORKLOADS
 }
 
-static WORKLOADS: [&Workload; 11] = [
+static WORKLOADS: [&Workload; 12] = [
     &registers::REGISTERS,
     &list_append::LIST_APPEND,
     &bank::BANK,
@@ -72,4 +73,5 @@ static WORKLOADS: [&Workload; 11] = [
     &sibench::SIBENCH,
     &receipts::RECEIPTS,
     &scan::SCAN,
+    &tpcc::TPCC,
 ];

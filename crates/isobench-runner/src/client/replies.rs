@@ -382,6 +382,14 @@ impl Client {
         if let Some(command) = current {
             self.follow_savepoint(ctx, command);
         }
+        if body.starts_with(b"COMMIT\0") {
+            self.block_ends = BlockEnds::Committed;
+        } else if body.starts_with(b"ROLLBACK\0") && self.block_ends == BlockEnds::None {
+            let request = current.and_then(|command| ctx.job.program.request(self.script, command));
+            if request.is_some_and(|request| request.rolls_back) {
+                self.block_ends = BlockEnds::RolledBack;
+            }
+        }
         // A server that has rolled back a failed block answers COMMIT with the tag ROLLBACK,
         // without an error (PostgreSQL: COMMIT, Outputs). Counted as committed, lost work would be
         // throughput.
