@@ -101,7 +101,8 @@ impl OwnWork {
         let failed = ledger.conflicts + ledger.further_errors;
         let conflicts = failed.saturating_sub(attempts.retried + attempts.given_up + attempts.swallowed);
         let conflicts = conflicts.min(attempts.cut_off);
-        self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.rolled_back + attempts.errored + conflicts;
+        self.counts.rolled_back +=
+            attempts.retried + attempts.given_up + attempts.rolled_back + attempts.errored + conflicts;
         self.counts.uncertain += attempts.ambiguous + attempts.cut_off - conflicts;
         // Each of them is a transaction that the server rolled back, and is in the bucket
         // "retried".

@@ -17,7 +17,7 @@ pub fn titles(count: usize) -> String {
 /// A column: its title and its value.
 type CsvColumn = (&'static str, fn(&Document, &Cell, &Round) -> String);
 
-static COLUMNS: [CsvColumn; 68] = [
+static COLUMNS: [CsvColumn; 70] = [
     ("product", |document, _, _| document.server.product.clone()),
     ("server_version", |document, cell, _| document.server_of(cell).version.clone()),
     ("measurement_version", |document, _, _| document.measurement_version.to_string()),

@@ -251,7 +251,17 @@ impl Attempts {
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         add_fields!(
-            self, other, started, committed, retried, given_up, swallowed, rolled_back, ambiguous, cut_off, errored
+            self,
+            other,
+            started,
+            committed,
+            retried,
+            given_up,
+            swallowed,
+            rolled_back,
+            ambiguous,
+            cut_off,
+            errored
         );
     }
 }
@@ -277,7 +287,19 @@ impl Transactions {
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        add_fields!(self, other, total, committed, given_up, swallowed, rolled_back, ambiguous, cut_off, errored, skipped);
+        add_fields!(
+            self,
+            other,
+            total,
+            committed,
+            given_up,
+            swallowed,
+            rolled_back,
+            ambiguous,
+            cut_off,
+            errored,
+            skipped
+        );
     }
 }
 
@@ -322,7 +344,12 @@ impl Ledger {
             ("committed attempts", attempts.committed, "committed transactions", transactions.committed),
             ("attempts given up", attempts.given_up, "transactions given up", transactions.given_up),
             ("swallowed attempts", attempts.swallowed, "swallowed transactions", transactions.swallowed),
-            ("attempts rolled back", attempts.rolled_back, "transactions rolled back", transactions.rolled_back),
+            (
+                "attempts rolled back",
+                attempts.rolled_back,
+                "transactions rolled back",
+                transactions.rolled_back,
+            ),
             ("ambiguous attempts", attempts.ambiguous, "ambiguous transactions", transactions.ambiguous),
             ("errored attempts", attempts.errored, "errored transactions", transactions.errored),
         ] {

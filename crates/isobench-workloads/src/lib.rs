@@ -54,7 +54,7 @@ pub use pgbench::{PgbenchStrategy, pgbench_strategies, pgbench_strategy};
 pub use strategy::{OnConflict, Strategy, strategies, strategy};
 pub use tables::{make, make_among_others, require_tables};
 pub use unknown::UnknownWorkload;
-pub use workload::{Assertion, Invariant, Load, Parameter, ScriptFile, Variant, Weight, Workload};
+pub use workload::{Assertion, Invariant, Load, Parameter, RateOf, ScriptFile, Variant, Weight, Workload};
 
 /// All workloads, in the order of lists.
 pub fn all() -> &'static [&'static Workload] {

@@ -3,7 +3,7 @@
 //! Facts (constants, cardinalities, conditions): TPC Benchmark C, Standard Specification, Revision
 //! 5.11, 2010. What deviates is in decision 0055.
 
-use crate::workload::{Invariant, Load, Parameter, ScriptFile, Variant, Weight, Workload};
+use crate::workload::{Invariant, Load, Parameter, RateOf, ScriptFile, Variant, Weight, Workload};
 
 /// A line of a new order.
 macro_rules! line {
@@ -101,7 +101,7 @@ pub static TPCC: Workload = Workload {
             weight: Weight::Parameter("stock_levels"),
         },
     ],
-    rate_of: Some("new-order"),
+    rate_of: Some(RateOf { script: "new-order", note: "TPC-C-like, not a TPC result" }),
     parameters: &[
         Parameter::int("warehouses", 1, (1, 10_000), "warehouses; each client is a terminal of one"),
         Parameter::int(

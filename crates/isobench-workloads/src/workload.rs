@@ -19,8 +19,8 @@ pub struct Workload {
     pub load: Option<Load>,
     /// The scripts; one is drawn for each transaction.
     pub scripts: &'static [ScriptFile],
-    /// The name of the script whose committed transactions per minute are reported, as its field does.
-    pub rate_of: Option<&'static str>,
+    /// The script whose committed transactions per minute are reported, if its field does that.
+    pub rate_of: Option<RateOf>,
     /// The parameters, in listing order. Each is a variable of the same name in scripts and set-up.
     pub parameters: &'static [Parameter],
     /// Pairs of parameters of which the first must not be greater than the second.
@@ -46,6 +46,15 @@ pub struct Load {
     pub count: &'static str,
     /// SQL that creates keys and indexes, after all rows are inserted.
     pub keys: &'static str,
+}
+
+/// A script whose committed transactions per minute are reported.
+#[derive(Debug)]
+pub struct RateOf {
+    /// Its name, without the workload's.
+    pub script: &'static str,
+    /// What the number isn't; shown wherever it is.
+    pub note: &'static str,
 }
 
 /// A script of a workload.

@@ -10,7 +10,7 @@ use isobench_pgwire::backend::{self, Message, tag};
 use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend};
 use isobench_script::CommandKind;
 
-use super::state::{AttemptError, Client, ClientAction, ClientState, Context, CopyDirection};
+use super::state::{AttemptError, BlockEnds, Client, ClientAction, ClientState, Context, CopyDirection};
 use crate::annotated::{AnnotatedCommand, InsideColumns};
 use crate::event::{AbortCause, ClientEvent, ClientStep, FailedStatement};
 use crate::program::{ErrorClass, SqlRequest};

@@ -1,5 +1,5 @@
 -- The tables of TPC-C, clause 1.3, with the items, which belong to no warehouse. `version` and
--- `writer` are isobench's.
+-- `writer` are isobench's, and `filler`, which gives each row of two small tables a page of its own.
 DROP TABLE IF EXISTS history;
 DROP TABLE IF EXISTS new_order;
 DROP TABLE IF EXISTS order_line;
@@ -20,7 +20,8 @@ CREATE TABLE warehouse (
     w_tax numeric(4, 4) NOT NULL,
     w_ytd numeric(12, 2) NOT NULL,
     version bigint NOT NULL,
-    writer bigint
+    writer bigint,
+    filler char(800) DEFAULT ''
 )
 --+fillfactor WITH (fillfactor = 10)
 ;
@@ -38,6 +39,7 @@ CREATE TABLE district (
     d_next_o_id integer NOT NULL,
     version bigint NOT NULL,
     writer bigint,
+    filler char(800) DEFAULT '',
     PRIMARY KEY (d_w_id, d_id)
 )
 --+fillfactor WITH (fillfactor = 10)
