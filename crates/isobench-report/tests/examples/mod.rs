@@ -184,10 +184,10 @@ fn base() -> Document {
     };
     let mut document = Document::new(server, client, plan);
     document.workload.scripts = vec![PlannedScript {
-        workload: String::new(),
         name: "tpcb-like".to_owned(),
         weight: 1,
         text: TPCB_LIKE.to_owned(),
+        ..PlannedScript::default()
     }];
     document.started_at = Some("2025-01-01T12:00:00Z".to_owned());
     document.complete = true;
