@@ -10,7 +10,7 @@ use crate::support::document::{self, cells, count, number, rounds};
 use crate::support::scene::Scene;
 
 /// A small warehouse, so that two Deliveries meet, and a second one for remote customers and stocks.
-const SMALL: &str = "tpcc:warehouses=2,customers=30,items=100";
+const SMALL: &str = "tpcc:warehouses=2,customers=30,items=1000";
 
 fn held(round: &Value) -> Vec<&Value> {
     let invariants = round["invariants"].as_array().expect("invariants");
@@ -21,7 +21,7 @@ fn held(round: &Value) -> Vec<&Value> {
 fn three_levels_have_a_verdict_and_twelve_conditions() {
     let Some(scene) = Scene::with_server("three_levels_have_a_verdict_and_twelve_conditions") else { return };
     let options = format!(
-        "compare --workload {SMALL} --levels rc,rr,ser --clients 6 --rounds 2 --transactions 30 --warmup 0.1 \
+        "compare --workload {SMALL} --levels rc,rr,ser --clients 4 --rounds 2 --transactions 15 --warmup 0.1 \
          --max-warmup 0.1 --server-setting fsync=off --server-setting deadlock_timeout=10ms --json out.json"
     );
     let finished = scene.run(&words(&options)).expect(0);
