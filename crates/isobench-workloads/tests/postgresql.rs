@@ -456,7 +456,7 @@ fn several_sessions_load_what_one_does() {
     assert_eq!(chosen.stages(&database, 9).unwrap().loads.len(), 5, "no more than warehouses");
     let contents = |conn: &mut Connection| {
         let tables = chosen.tables().into_iter().map(|table| {
-            let rows = format!("regexp_replace(CAST(t AS text), '[-0-9]+ [0-9:.]+', 'then')");
+            let rows = "regexp_replace(CAST(t AS text), '[-0-9]+ [0-9:.]+', 'then')";
             let sql = format!("SELECT count(*) || md5(string_agg(row, ';' ORDER BY row)) FROM (SELECT {rows} AS row FROM {table} t) r");
             (table, conn.value(&sql).unwrap())
         });
