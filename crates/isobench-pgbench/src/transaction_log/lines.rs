@@ -31,7 +31,7 @@ pub(super) fn transaction(line: &mut Vec<u8>, ended: &EndedTransaction, at: u64,
     let detailed = columns.failures_detailed;
     match ended.end {
         TransactionEnd::Committed | TransactionEnd::Swallowed | TransactionEnd::RolledBack => {
-            number(line, ended.latency / 1000, b' ')
+            number(line, ended.latency / 1000, b' ');
         }
         TransactionEnd::Skipped => line.extend_from_slice(b"skipped "),
         TransactionEnd::Serialization if detailed => line.extend_from_slice(b"serialization "),
