@@ -53,7 +53,7 @@ impl Account<'_> {
         let own = |swallowed: u64, rolled_back: u64| {
             let parts = [(swallowed, "swallowed"), (rolled_back, "rolled back")];
             let parts = parts.iter().filter(|(count, _)| *count > 0);
-            parts.map(|(count, name)| format!(" + {count} {name}")).collect::<String>()
+            parts.fold(String::new(), |text, (count, name)| format!("{text} + {count} {name}"))
         };
         writeln!(
             out,
