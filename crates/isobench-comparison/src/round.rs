@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
-use isobench_report::{ClientLoad, Conflict, Round, Series, UsedEventLoop};
-use isobench_runner::{ConflictCount, Job, RunOutcome};
+use isobench_report::{ClientLoad, Conflict, Latency, Round, ScriptRound, Series, UsedEventLoop};
+use isobench_runner::{ConflictCount, Job, RunOutcome, ScriptRecord};
+use isobench_script::Weighted;
 use isobench_stats::LatencyHistogram;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -33,6 +34,7 @@ pub fn round(
     let ledger = run.ledger();
     let mut round =
         Round::from_ledger(number, &ledger, &run.latency(), run.elapsed, itemised(&run.conflicts));
+    round.scripts = scripts(job, run);
     round.further_errors = itemised(&run.further_errors);
     round.complete = run.is_complete();
     round.late = job.spec().latency_limit.map(|_| ledger.late);
@@ -51,6 +53,21 @@ pub fn round(
         round.errors.insert(0, error.to_string());
     }
     round
+}
+
+/// The counts of each script, if there are several.
+fn scripts(job: &Job, run: &RunOutcome) -> Vec<ScriptRound> {
+    let scripts = job.workload().mix.scripts();
+    if scripts.len() < 2 {
+        return Vec::new();
+    }
+    let counts = |(weighted, record): (&Weighted, &ScriptRecord)| ScriptRound {
+        name: weighted.script.name.clone(),
+        transactions: record.ledger.transactions,
+        conflicts: record.ledger.conflicts,
+        latency_ms: Latency::figures(&record.latency),
+    };
+    scripts.iter().zip(&run.scripts).map(counts).collect()
 }
 
 fn series(series: &isobench_runner::Series) -> Series {

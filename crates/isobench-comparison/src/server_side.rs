@@ -101,14 +101,15 @@ impl OwnWork {
         let failed = ledger.conflicts + ledger.further_errors;
         let conflicts = failed.saturating_sub(attempts.retried + attempts.given_up + attempts.swallowed);
         let conflicts = conflicts.min(attempts.cut_off);
-        self.counts.rolled_back += attempts.retried + attempts.given_up + attempts.errored + conflicts;
+        self.counts.rolled_back +=
+            attempts.retried + attempts.given_up + attempts.rolled_back + attempts.errored + conflicts;
         self.counts.uncertain += attempts.ambiguous + attempts.cut_off - conflicts;
         // Each of them is a transaction that the server rolled back, and is in the bucket
         // "retried".
         let inside = run.conflicts.iter().filter(|conflict| conflict.reason == RETRIED_INSIDE);
         let inside = inside.map(|conflict| conflict.count).sum::<u64>();
         self.counts.inside += inside;
-        let ended = attempts.started - attempts.committed - attempts.swallowed;
+        let ended = attempts.started - attempts.committed - attempts.swallowed - attempts.rolled_back;
         self.unknown |= self.inside && ended > inside;
         let deadlocks = run.conflicts.iter().filter(|conflict| conflict.sqlstate.as_str() == "40P01");
         self.counts.deadlocks += deadlocks.map(|conflict| conflict.count).sum::<u64>();

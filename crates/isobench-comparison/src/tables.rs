@@ -119,7 +119,7 @@ impl Tables {
                     Ok(done.notes)
                 })
             }
-            Tables::Checked(chosen) => isobench_workloads::make(&mut connection, &site.database, chosen),
+            Tables::Checked(chosen) => make_checked(&mut connection, site, chosen),
             Tables::Own(sql) | Tables::Kept(Some(sql)) => {
                 sql.run(&mut connection)?;
                 Ok(Vec::new())
@@ -152,6 +152,19 @@ impl Tables {
         );
         Ok(Some((Loaded { options: options.clone(), took: loaded.took }, told)))
     }
+}
+
+/// Creates the tables of a checked workload, by as many sessions as help.
+fn make_checked(
+    connection: &mut Connection,
+    site: &Site,
+    chosen: &Chosen,
+) -> Result<Vec<String>, isobench_database::Error> {
+    let helpers: Result<Vec<Connection>, _> = (1..chosen.sessions()).map(|_| site.open()).collect();
+    let mut helpers = helpers?;
+    let notes = isobench_workloads::make(connection, &mut helpers, &site.database, chosen);
+    helpers.into_iter().for_each(Connection::close);
+    notes
 }
 
 /// Creates the functions that scripts call, in the schema of the tables.

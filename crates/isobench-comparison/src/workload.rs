@@ -529,9 +529,17 @@ impl Sources {
             workload: workload.to_owned(),
             name: source.name.clone(),
             weight: u32::try_from(source.weight).unwrap_or(u32::MAX),
+            per_minute: self.note_of_rate(&source.name),
             text: source.text.clone(),
         };
         self.scripts.iter().map(planned).collect()
+    }
+
+    /// Returns what the rate per minute of a script isn't, if its workload has it reported.
+    fn note_of_rate(&self, name: &str) -> Option<String> {
+        let workload = self.checked.as_ref()?.workload();
+        let rate = workload.rate_of.as_ref()?;
+        (name == format!("{}/{}", workload.name, rate.script)).then(|| rate.note.to_owned())
     }
 
     /// Returns warnings about the scripts that bear on the figures.

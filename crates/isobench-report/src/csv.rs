@@ -17,7 +17,7 @@ pub fn titles(count: usize) -> String {
 /// A column: its title and its value.
 type CsvColumn = (&'static str, fn(&Document, &Cell, &Round) -> String);
 
-static COLUMNS: [CsvColumn; 68] = [
+static COLUMNS: [CsvColumn; 70] = [
     ("product", |document, _, _| document.server.product.clone()),
     ("server_version", |document, cell, _| document.server_of(cell).version.clone()),
     ("measurement_version", |document, _, _| document.measurement_version.to_string()),
@@ -43,6 +43,7 @@ static COLUMNS: [CsvColumn; 68] = [
     ("attempts_retried", |_, _, round| round.attempts.retried.to_string()),
     ("attempts_given_up", |_, _, round| round.attempts.given_up.to_string()),
     ("attempts_swallowed", |_, _, round| round.attempts.swallowed.to_string()),
+    ("attempts_rolled_back", |_, _, round| round.attempts.rolled_back.to_string()),
     ("attempts_ambiguous", |_, _, round| round.attempts.ambiguous.to_string()),
     ("attempts_cut_off", |_, _, round| round.attempts.cut_off.to_string()),
     ("attempts_errored", |_, _, round| round.attempts.errored.to_string()),
@@ -50,6 +51,7 @@ static COLUMNS: [CsvColumn; 68] = [
     ("transactions_committed", |_, _, round| round.transactions.committed.to_string()),
     ("transactions_given_up", |_, _, round| round.transactions.given_up.to_string()),
     ("transactions_swallowed", |_, _, round| round.transactions.swallowed.to_string()),
+    ("transactions_rolled_back", |_, _, round| round.transactions.rolled_back.to_string()),
     ("transactions_ambiguous", |_, _, round| round.transactions.ambiguous.to_string()),
     ("transactions_cut_off", |_, _, round| round.transactions.cut_off.to_string()),
     ("transactions_errored", |_, _, round| round.transactions.errored.to_string()),

@@ -36,7 +36,7 @@ pub use journal::Journal;
 pub use latency::{Distribution, Latency};
 pub use observation::{Observation, ObservedRows, ObservedStatement};
 pub use requirement::{RequiredCell, RequirementResult};
-pub use round::{Conflict, Invariant, Round, RoundError, StartingState, Warmup};
+pub use round::{Conflict, Invariant, Round, RoundError, ScriptRound, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
 pub use series::{ClientLoad, MachineRound, Series, Turns, UsedEventLoop};
 pub use server_side::{
@@ -60,7 +60,7 @@ pub const FORMAT: &str = "isobench/result";
 pub const FORMAT_VERSION: u32 = 1;
 
 /// The version of what the numbers mean. Rises when the same field measures something else.
-pub const MEASUREMENT_VERSION: u32 = 2;
+pub const MEASUREMENT_VERSION: u32 = 3;
 
 /// The result of a comparison or a run, complete or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -18,8 +18,8 @@ use isobench_plan::{BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STAN
 use isobench_stats::{LatencyHistogram, Ledger, RoundLatencies, mean_interval};
 
 use crate::document::{
-    Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, Resolution, Round, Summary,
-    VerdictSummary,
+    Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, PlannedScript, Resolution, Round,
+    Summary, VerdictSummary,
 };
 use crate::factors::strategies_vary;
 use crate::numbers::finite;
@@ -239,6 +239,7 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
         strategy_ratio: None,
         setting_ratio: None,
         acknowledged_tps: acknowledged(&rounds),
+        per_minute: reported_script(document, cell).and_then(|script| per_minute(&rounds, &script.name)),
         conflict_ratio: ledger.conflict_ratio(),
         attempts_per_s: mean_interval(&attempts).map(|estimate| estimate.mean),
         retries_per_transaction: ledger.retries_per_transaction(),
@@ -268,7 +269,31 @@ fn acknowledged(rounds: &[&Round]) -> Option<Interval> {
     rounds.iter().find(|round| round.transactions.swallowed > 0)?;
     let all = |round: &&&Round| round.transactions.committed.saturating_add(round.transactions.swallowed);
     let samples: Vec<f64> = rounds.iter().filter_map(|round| rate(round, all(&round))).collect();
-    let estimate = mean_interval(&samples)?;
+    over_rounds(&samples)
+}
+
+/// The script of a cell's workload whose committed transactions per minute are reported.
+pub fn reported_script<'d>(document: &'d Document, cell: &Cell) -> Option<&'d PlannedScript> {
+    let workload = &document.workload;
+    let of_strategies = workload.strategies.iter().flat_map(|strategy| &strategy.scripts);
+    let mut all = workload.scripts.iter().chain(of_strategies);
+    let its = |script: &&PlannedScript| script.workload.is_empty() || script.workload == cell.workload;
+    all.find(|script| script.per_minute.is_some() && its(script))
+}
+
+/// The committed transactions of a script per minute over the rounds; `None` if no round counts it.
+fn per_minute(rounds: &[&Round], name: &str) -> Option<Interval> {
+    let committed = |round: &Round| {
+        let script = round.scripts.iter().find(|script| script.name == name)?;
+        Some(rate(round, script.transactions.committed)? * 60.0)
+    };
+    let samples: Vec<f64> = rounds.iter().filter_map(|round| committed(round)).collect();
+    over_rounds(&samples)
+}
+
+/// The mean of a rate over the rounds, with its interval.
+fn over_rounds(samples: &[f64]) -> Option<Interval> {
+    let estimate = mean_interval(samples)?;
     Some(Interval {
         mean: Some(estimate.mean),
         low: estimate.low.map(|low| low.max(0.0)),

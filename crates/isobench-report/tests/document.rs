@@ -488,19 +488,19 @@ fn infinite_numbers_become_null() {
 
 fn stories() -> impl Strategy<Value = Story> {
     let count = || prop_oneof![Just(0_u64), 0_u64..2000];
-    (count(), count(), count(), count(), count(), count(), count(), 0_u64..10_000_000, count()).prop_map(
-        |counts| Story {
+    (count(), count(), count(), count(), count(), count(), count(), 0_u64..10_000_000, count(), count())
+        .prop_map(|counts| Story {
             committed: counts.0,
             retried: counts.1,
             given_up: counts.2,
             ambiguous: counts.3,
             cut_off: counts.4,
             swallowed: counts.8,
+            rolled_back: counts.9,
             errored: counts.5,
             skipped: counts.6,
             latency_us: counts.7,
-        },
-    )
+        })
 }
 
 proptest! {

@@ -37,7 +37,7 @@ use crate::observer::{EndedTransaction, TransactionEnd};
 use crate::spec::{Pacing, StopCondition};
 use crate::time::nanos;
 pub use inside::RETRIED_INSIDE;
-use state::{AttemptError, CopyDirection};
+use state::{AttemptError, BlockEnds, CopyDirection};
 pub(crate) use state::{CLOSED, Client, ClientAction, ClientState, Context};
 
 impl Client {
@@ -277,6 +277,7 @@ impl Client {
             rows.start();
             self.rows_began = ctx.now;
         }
+        self.block_ends = BlockEnds::None;
         if let Some(inside) = &mut self.inside {
             inside.reset();
         }

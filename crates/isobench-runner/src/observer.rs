@@ -40,6 +40,8 @@ pub enum TransactionEnd {
     /// It committed, but its work was lost in an error that the script's own SQL caught. pgbench
     /// counts it as processed.
     Swallowed,
+    /// Its own script rolled it back. pgbench counts it as processed.
+    RolledBack,
     /// It was given up after a deadlock.
     Deadlock,
     /// It was given up after another conflict.

@@ -21,8 +21,8 @@ pub struct ScriptRecord {
     /// Latency of the committed transactions, from the scheduled start (unpaced: the start of the
     /// first attempt) to the last reply, including all attempts and backoff.
     pub latency: LatencyHistogram,
-    /// Transactions that took more than one attempt and were committed, swallowed, given up or
-    /// abandoned (pgbench: "transactions retried").
+    /// Transactions that took more than one attempt and were committed, swallowed, rolled back,
+    /// given up or abandoned (pgbench: "transactions retried").
     pub retried_transactions: u64,
     /// Their attempts after the first (pgbench: "total number of retries"). Unlike
     /// [`Ledger::retries`] this excludes transactions that were cut off, and retries inside the

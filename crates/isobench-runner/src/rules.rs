@@ -56,6 +56,11 @@ impl Rules {
         self == Rules::Pgbench
     }
 
+    /// An attempt whose own script rolls it back isn't committed. pgbench doesn't tell the two apart.
+    pub(crate) fn heeds_own_rollback(self) -> bool {
+        self == Rules::Isobench
+    }
+
     /// A connection that is lost while nothing is outstanding is noticed at once. pgbench notices
     /// when it needs the connection next, if it ever does.
     pub(crate) fn notices_loss_at_once(self) -> bool {

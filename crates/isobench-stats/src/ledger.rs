@@ -32,6 +32,11 @@ pub struct Attempts {
     /// processed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub swallowed: u64,
+    /// Attempts that ran to the end of a script that rolled back its last block by itself (ROLLBACK)
+    /// and committed none. Statements outside of blocks aside, they changed nothing, as was asked for.
+    /// pgbench counts them as processed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rolled_back: u64,
     /// Attempts with an unknown outcome: SQLSTATE 40003, or the connection was lost between sending
     /// COMMIT and its reply. pgbench has no such bucket.
     pub ambiguous: u64,
@@ -61,6 +66,10 @@ pub struct Transactions {
     /// script's own SQL caught. pgbench: part of "number of transactions actually processed".
     #[serde(default, skip_serializing_if = "is_zero")]
     pub swallowed: u64,
+    /// Transactions that their own script rolled back, as the attempts. pgbench: part of "number of
+    /// transactions actually processed".
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rolled_back: u64,
     /// Transactions with an unknown outcome.
     pub ambiguous: u64,
     /// Transactions that the end of the run interrupted, during an attempt or during the backoff
@@ -84,8 +93,8 @@ fn is_zero(count: &u64) -> bool {
 /// Unit: seconds in JSON, nanoseconds in memory. Merged by addition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeLedger {
-    /// Time of the attempts that committed, from the start of the attempt to the reply to its
-    /// COMMIT, without what failed attempts inside the server took of it (`--@ inside`, `wasted`).
+    /// Time of the attempts that committed, or that their own script rolled back, from the start of the
+    /// attempt to the last reply, without what failed attempts inside the server took of it (`--@ inside`, `wasted`).
     #[serde(with = "in_seconds")]
     #[schemars(with = "f64")]
     pub useful: u64,
@@ -231,6 +240,7 @@ impl Attempts {
             self.retried,
             self.given_up,
             self.swallowed,
+            self.rolled_back,
             self.ambiguous,
             self.cut_off,
             self.errored,
@@ -241,7 +251,17 @@ impl Attempts {
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         add_fields!(
-            self, other, started, committed, retried, given_up, swallowed, ambiguous, cut_off, errored
+            self,
+            other,
+            started,
+            committed,
+            retried,
+            given_up,
+            swallowed,
+            rolled_back,
+            ambiguous,
+            cut_off,
+            errored
         );
     }
 }
@@ -256,6 +276,7 @@ impl Transactions {
             self.committed,
             self.given_up,
             self.swallowed,
+            self.rolled_back,
             self.ambiguous,
             self.cut_off,
             self.errored,
@@ -266,7 +287,19 @@ impl Transactions {
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        add_fields!(self, other, total, committed, given_up, swallowed, ambiguous, cut_off, errored, skipped);
+        add_fields!(
+            self,
+            other,
+            total,
+            committed,
+            given_up,
+            swallowed,
+            rolled_back,
+            ambiguous,
+            cut_off,
+            errored,
+            skipped
+        );
     }
 }
 
@@ -291,7 +324,7 @@ impl Ledger {
     /// |---|---|
     /// | attempts started = sum of their buckets | an attempt ends in one way |
     /// | transactions = sum of their buckets | a transaction ends in one way |
-    /// | committed, given up, swallowed, ambiguous, errored: as many attempts as transactions | these end the transaction with the attempt |
+    /// | committed, given up, swallowed, rolled back, ambiguous, errored: as many attempts as transactions | these end the transaction with the attempt |
     /// | attempts cut off ≤ transactions cut off | a transaction may also be cut off during its backoff |
     /// | attempts started = transactions − skipped + retries | a first attempt each, and the further ones |
     /// | conflicts ≤ attempts retried, given up, swallowed, cut off or errored | a committed attempt met no conflict |
@@ -311,6 +344,12 @@ impl Ledger {
             ("committed attempts", attempts.committed, "committed transactions", transactions.committed),
             ("attempts given up", attempts.given_up, "transactions given up", transactions.given_up),
             ("swallowed attempts", attempts.swallowed, "swallowed transactions", transactions.swallowed),
+            (
+                "attempts rolled back",
+                attempts.rolled_back,
+                "transactions rolled back",
+                transactions.rolled_back,
+            ),
             ("ambiguous attempts", attempts.ambiguous, "ambiguous transactions", transactions.ambiguous),
             ("errored attempts", attempts.errored, "errored transactions", transactions.errored),
         ] {
@@ -400,6 +439,7 @@ mod tests {
         Committed,
         GivenUp,
         Swallowed,
+        RolledBack,
         Ambiguous,
         CutOff,
         CutOffInBackoff,
@@ -414,6 +454,7 @@ mod tests {
             End::Committed => (&mut attempts.committed, &mut transactions.committed),
             End::GivenUp => (&mut attempts.given_up, &mut transactions.given_up),
             End::Swallowed => (&mut attempts.swallowed, &mut transactions.swallowed),
+            End::RolledBack => (&mut attempts.rolled_back, &mut transactions.rolled_back),
             End::Ambiguous => (&mut attempts.ambiguous, &mut transactions.ambiguous),
             End::CutOff => (&mut attempts.cut_off, &mut transactions.cut_off),
             End::CutOffInBackoff => (&mut nowhere, &mut transactions.cut_off),
@@ -440,6 +481,7 @@ mod tests {
             Just(End::Committed),
             Just(End::GivenUp),
             Just(End::Swallowed),
+            Just(End::RolledBack),
             Just(End::Ambiguous),
             Just(End::CutOff),
             Just(End::CutOffInBackoff),

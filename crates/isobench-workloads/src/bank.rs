@@ -11,6 +11,7 @@ pub static BANK: Workload = Workload {
              where pgbench's TPC-B-like script adds in SQL",
     tables: &["accounts"],
     setup: include_str!("bank/tables.sql"),
+    load: None,
     scripts: &[
         ScriptFile {
             name: "transfer",
@@ -23,6 +24,7 @@ pub static BANK: Workload = Workload {
             weight: Weight::Parameter("totals"),
         },
     ],
+    rate_of: None,
     parameters: &[
         Parameter::int("accounts", 100, (2, 1_000_000), "accounts"),
         Parameter::int("balance", 1000, (0, 1_000_000_000), "initial balance of each account"),

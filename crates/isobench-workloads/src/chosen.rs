@@ -19,6 +19,20 @@ pub struct Chosen {
     given: Vec<Option<Value>>,
 }
 
+/// The statements that create a workload's tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stages {
+    /// Statements to be executed first, in order.
+    pub before: Vec<String>,
+    /// Statements of one session each, in order; the sessions need not wait for each other.
+    pub loads: Vec<Vec<String>>,
+    /// Statements to be executed last, in order.
+    pub after: Vec<String>,
+}
+
+/// The most sessions that load tables. More hardly help: they extend the same files.
+const MOST_SESSIONS: usize = 8;
+
 /// A runnable script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
@@ -174,12 +188,30 @@ impl Chosen {
         scripts.iter().map(script).filter(|script| script.weight > 0).collect()
     }
 
-    /// The statements that drop and create the tables, in the product's SQL.
+    /// The statements that drop and create the tables, in the product's SQL, for one session.
     ///
     /// # Errors
     /// If the workload's file isn't valid SQL, which is a defect of isobench.
     pub fn setup(&self, database: &Database) -> Result<Vec<String>, ParseError> {
         statements(&self.setup_text(database))
+    }
+
+    /// The same statements for several sessions, of which only the parts of the load are executed at
+    /// the same time.
+    ///
+    /// # Errors
+    /// As [`Chosen::setup`].
+    pub fn stages(&self, database: &Database, sessions: usize) -> Result<Stages, ParseError> {
+        let loads = self.loads(sessions).iter().map(|load| statements(load)).collect::<Result<_, _>>()?;
+        let before = statements(&self.tables_text(database))?;
+        Ok(Stages { before, loads, after: statements(&self.keys_text())? })
+    }
+
+    /// The number of sessions that create the tables soonest, at least 1: one without a load, and
+    /// never more than this machine has processors.
+    pub fn sessions(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_SESSIONS);
+        self.loads(cores).len().max(1)
     }
 
     /// The names of the tables, sequences and functions that the set-up creates.
@@ -205,13 +237,38 @@ impl Chosen {
     }
 
     fn setup_text(&self, database: &Database) -> String {
+        [self.tables_text(database), self.loads(1).concat(), self.keys_text()].concat()
+    }
+
+    /// The SQL of the load in at most so many parts of about the same size.
+    fn loads(&self, most: usize) -> Vec<String> {
+        let Some(load) = &self.workload.load else { return Vec::new() };
+        let count = self.number(load.count);
+        let parts = count.min(most as u64).max(1);
+        let part = |part: u64| {
+            let (first, last) = (count * part / parts + 1, count * (part + 1) / parts);
+            let text = fill(load.sql, |name| match name {
+                "first" => Some(first.to_string()),
+                "last" => Some(last.to_string()),
+                _ => None,
+            });
+            self.filled(&text)
+        };
+        (0..parts).map(part).collect()
+    }
+
+    fn keys_text(&self) -> String {
+        let keys = self.workload.load.as_ref().map_or("", |load| load.keys);
+        let functions = self.variant.map_or("", |variant| variant.setup);
+        self.filled(&[keys, functions].concat())
+    }
+
+    fn tables_text(&self, database: &Database) -> String {
         let mut wanted = self.pieces();
         if database.product.dialect.fillfactor {
             wanted.push("fillfactor");
         }
-        let functions = self.variant.map_or("", |variant| variant.setup);
-        let selected = select(self.workload.setup, &wanted) + functions;
-        self.filled(&repeat(&selected, |name| self.number(name)))
+        self.filled(&repeat(&select(self.workload.setup, &wanted), |name| self.number(name)))
     }
 
     /// The pieces of files that are wanted: those of the variant, and of parameters above 0.

@@ -43,27 +43,28 @@ mod sibench;
 mod smallbank;
 mod strategy;
 mod tables;
+mod tpcc;
 mod unknown;
 mod workload;
 mod write_skew;
 mod ycsb;
 mod ycsb_t;
 
-pub use chosen::{Chosen, Script, find};
+pub use chosen::{Chosen, Script, Stages, find};
 pub use describe::list;
 pub use invariants::{Violations, check};
 pub use pgbench::{PgbenchStrategy, pgbench_strategies, pgbench_strategy};
 pub use strategy::{OnConflict, Strategy, strategies, strategy};
 pub use tables::{make, make_among_others, require_tables};
 pub use unknown::UnknownWorkload;
-pub use workload::{Assertion, Invariant, Parameter, ScriptFile, Variant, Weight, Workload};
+pub use workload::{Assertion, Invariant, Load, Parameter, RateOf, ScriptFile, Variant, Weight, Workload};
 
 /// All workloads, in the order of lists.
 pub fn all() -> &'static [&'static Workload] {
     &WORKLOADS
 }
 
-static WORKLOADS: [&Workload; 14] = [
+static WORKLOADS: [&Workload; 15] = [
     &registers::REGISTERS,
     &list_append::LIST_APPEND,
     &bank::BANK,
@@ -76,6 +77,7 @@ static WORKLOADS: [&Workload; 14] = [
     &receipts::RECEIPTS,
     &reporting::REPORTING,
     &scan::SCAN,
+    &tpcc::TPCC,
     &ycsb::YCSB,
     &ycsb_t::YCSB_T,
 ];

@@ -11,11 +11,13 @@ pub static LIST_APPEND: Workload = Workload {
              Observations, PVLDB 14(3), 2020",
     tables: &["lists"],
     setup: include_str!("list_append/tables.sql"),
+    load: None,
     scripts: &[ScriptFile {
         name: "append",
         text: include_str!("list_append/append.sql"),
         weight: Weight::Fixed(1),
     }],
+    rate_of: None,
     parameters: &[
         Parameter::int("lists", 100, (1, 10_000), "lists in use at a time"),
         Parameter::int(

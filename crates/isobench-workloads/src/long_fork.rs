@@ -12,6 +12,7 @@ pub static LONG_FORK: Workload = Workload {
              repeatedly, because their counters show the order",
     tables: &["forks"],
     setup: include_str!("long_fork/tables.sql"),
+    load: None,
     scripts: &[
         ScriptFile {
             name: "write",
@@ -24,6 +25,7 @@ pub static LONG_FORK: Workload = Workload {
             weight: Weight::Parameter("reads"),
         },
     ],
+    rate_of: None,
     parameters: &[
         Parameter::int("groups", 16, (1, 1_000_000), "groups"),
         Parameter::int("rows", 8, (2, 8), "rows of each group"),

@@ -10,11 +10,13 @@ pub static MYTAB: Workload = Workload {
              rows replaces their sum, because it gives an invariant)",
     tables: &["mytab"],
     setup: include_str!("mytab/tables.sql"),
+    load: None,
     scripts: &[ScriptFile {
         name: "insert",
         text: include_str!("mytab/insert.sql"),
         weight: Weight::Fixed(1),
     }],
+    rate_of: None,
     parameters: &[
         Parameter::int("pairs", 32, (1, 10_000), "pairs of classes in use at a time"),
         Parameter::int("uses", 8, (1, 1000), "transactions that use a pair, on average"),

@@ -19,7 +19,9 @@ pub static ORDERS: Workload = Workload {
              contended; the strategies are those of the published experiments, plans/",
     tables: &["shops", "products"],
     setup: include_str!("orders/tables.sql"),
+    load: None,
     scripts: script!("orders/order.sql"),
+    rate_of: None,
     parameters: &[
         Parameter::int("shops", 4, (1, 1_000_000), "shops; the fewer, the higher the contention"),
         Parameter::int("products", 100, (1, 100_000), "products of each shop"),

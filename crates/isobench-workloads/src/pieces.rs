@@ -77,11 +77,14 @@ pub fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     filled + rest
 }
 
-/// The SQL statements of a text.
+/// The SQL statements of a text, which may be empty.
 ///
 /// # Errors
 /// If the text isn't a script.
 pub fn statements(text: &str) -> Result<Vec<String>, ParseError> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
     let script = parse("tables.sql", text, &mut Symbols::new())?;
     Ok(script.sql().map(Sql::as_written).collect())
 }

@@ -10,6 +10,7 @@ pub static RECEIPTS: Workload = Workload {
     source: "Ports and Grittner, Serializable Snapshot Isolation in PostgreSQL, PVLDB 5(12), 2012, §2.1.2",
     tables: &["control", "receipts"],
     setup: include_str!("receipts/tables.sql"),
+    load: None,
     scripts: &[
         ScriptFile {
             name: "new-receipt",
@@ -27,6 +28,7 @@ pub static RECEIPTS: Workload = Workload {
             weight: Weight::Parameter("reports"),
         },
     ],
+    rate_of: None,
     parameters: &[
         Parameter::int(
             "tills",

@@ -11,11 +11,13 @@ pub static REGISTERS: Workload = Workload {
              in each row so that the order of versions is observed",
     tables: &["registers"],
     setup: include_str!("registers/tables.sql"),
+    load: None,
     scripts: &[ScriptFile {
         name: "registers",
         text: include_str!("registers/registers.sql"),
         weight: Weight::Fixed(1),
     }],
+    rate_of: None,
     parameters: &[
         Parameter::int("keys", 100, (1, 10_000_000), "registers"),
         Parameter::int(

@@ -17,6 +17,7 @@ pub static SCAN: Workload = Workload {
              (plans/e5-heikki.toml)",
     tables: &["scanned"],
     setup: include_str!("scan/tables.sql"),
+    load: None,
     scripts: &[
         ScriptFile {
             name: "by-index",
@@ -29,6 +30,7 @@ pub static SCAN: Workload = Workload {
             weight: Weight::Unless("index"),
         },
     ],
+    rate_of: None,
     parameters: &[
         Parameter::int("rows", 1000, (1, MOST_ROWS), "rows that a query reads"),
         Parameter::int(

@@ -11,6 +11,7 @@ pub static SIBENCH: Workload = Workload {
              (query-mostly: queries=10,updates=1); 10, 100 or 1000 items",
     tables: &["sibench"],
     setup: include_str!("sibench/tables.sql"),
+    load: None,
     scripts: &[
         ScriptFile {
             name: "query",
@@ -23,6 +24,7 @@ pub static SIBENCH: Workload = Workload {
             weight: Weight::Parameter("updates"),
         },
     ],
+    rate_of: None,
     parameters: &[
         Parameter::int("items", 100, (1, 10_000_000), "rows"),
         Parameter::int("queries", 1, (0, 1_000_000), "weight of queries"),

@@ -13,6 +13,7 @@ pub static SMALLBANK: Workload = Workload {
              1,000, each kind of transaction equally often. For more contention: hotspot=10",
     tables: &["account", "saving", "checking"],
     setup: include_str!("smallbank/tables.sql"),
+    load: None,
     scripts: &[
         ScriptFile {
             name: "balance",
@@ -40,6 +41,7 @@ pub static SMALLBANK: Workload = Workload {
             weight: Weight::Parameter("checks"),
         },
     ],
+    rate_of: None,
     parameters: &[
         Parameter::int("customers", 18_000, (2, 10_000_000), "customers"),
         Parameter::int("hotspot", 1000, (1, 10_000_000), "customers of the hot spot"),

@@ -12,12 +12,13 @@ use crate::chosen::Chosen;
 /// As [`make`]; and if a table, sequence or routine of their names is somebody else's.
 pub fn make_among_others(
     conn: &mut Connection,
+    helpers: &mut [Connection],
     database: &Database,
     chosen: &Chosen,
 ) -> Result<Vec<String>, Error> {
     let names = chosen.names(database);
     require_ours(conn, &names)?;
-    let mut notes = make(conn, database, chosen)?;
+    let mut notes = make(conn, helpers, database, chosen)?;
     notes.extend(mark(conn, database, &names)?);
     Ok(notes)
 }
@@ -34,22 +35,38 @@ pub fn require_tables(conn: &mut Connection, database: &Database, chosen: &Chose
     }
 }
 
-/// Drops and recreates the tables of a workload in a place of isobench's own, with vacuum, analyze and checkpoint where the
-/// product supports them. Returns notes for the user, for example that a checkpoint wasn't
-/// permitted; usually none.
+/// Drops and recreates the tables of a workload in a place of isobench's own, with vacuum, analyze
+/// and checkpoint where the product supports them. `helpers` are further sessions there, which load a
+/// share each if the workload can be loaded by several ([`Chosen::sessions`]). Returns notes for the
+/// user, for example that a checkpoint wasn't permitted; usually none.
 ///
 /// # Errors
-/// If the server refuses a command other than the checkpoint or the statistics, or the connection
-/// is lost.
-pub fn make(conn: &mut Connection, database: &Database, chosen: &Chosen) -> Result<Vec<String>, Error> {
-    let setup = chosen.setup(database).map_err(|error| Error::Answer {
+/// If the server refuses a command other than the checkpoint or the statistics, or a connection is
+/// lost.
+pub fn make(
+    conn: &mut Connection,
+    helpers: &mut [Connection],
+    database: &Database,
+    chosen: &Chosen,
+) -> Result<Vec<String>, Error> {
+    let stages = chosen.stages(database, 1 + helpers.len()).map_err(|error| Error::Answer {
         statement: format!("set-up of {}", chosen.name()),
         got: error.to_string(),
     })?;
     let names = chosen.names(database);
-    for statement in setup {
-        execute(conn, database, &database.place(&statement, &names))?;
-    }
+    let run = |conn: &mut Connection, statements: &[String]| -> Result<(), Error> {
+        statements.iter().try_for_each(|sql| execute(conn, database, &database.place(sql, &names)).map(drop))
+    };
+    run(conn, &stages.before)?;
+    std::thread::scope(|scope| {
+        let sessions = std::iter::once(&mut *conn).chain(helpers);
+        let shares = sessions.zip(&stages.loads).map(|(session, share)| scope.spawn(|| run(session, share)));
+        let shares: Vec<_> = shares.collect();
+        shares
+            .into_iter()
+            .try_for_each(|share| share.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })?;
+    run(conn, &stages.after)?;
     let mut notes = Vec::new();
     tidy(conn, database, &chosen.tables(), &mut notes)?;
     Ok(notes)

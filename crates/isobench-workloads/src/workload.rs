@@ -15,8 +15,12 @@ pub struct Workload {
     pub tables: &'static [&'static str],
     /// SQL that drops and creates the tables; may contain `:parameter` and the lines of `pieces`.
     pub setup: &'static str,
+    /// The rest of the set-up, if it is made by several sessions.
+    pub load: Option<Load>,
     /// The scripts; one is drawn for each transaction.
     pub scripts: &'static [ScriptFile],
+    /// The script whose committed transactions per minute are reported, if its field does that.
+    pub rate_of: Option<RateOf>,
     /// The parameters, in listing order. Each is a variable of the same name in scripts and set-up.
     pub parameters: &'static [Parameter],
     /// Pairs of parameters of which the first must not be greater than the second.
@@ -31,6 +35,26 @@ pub struct Workload {
     pub proves: &'static str,
     /// The anomalies that they can't show.
     pub blind: &'static str,
+}
+
+/// Rows that several sessions insert at the same time, after the tables are created.
+#[derive(Debug)]
+pub struct Load {
+    /// SQL that inserts the rows of the numbers from `:first` to `:last`.
+    pub sql: &'static str,
+    /// The parameter that is the last of the numbers, which start at 1.
+    pub count: &'static str,
+    /// SQL that creates keys and indexes, after all rows are inserted.
+    pub keys: &'static str,
+}
+
+/// A script whose committed transactions per minute are reported.
+#[derive(Debug)]
+pub struct RateOf {
+    /// Its name, without the workload's.
+    pub script: &'static str,
+    /// What the number isn't; shown wherever it is.
+    pub note: &'static str,
 }
 
 /// A script of a workload.

@@ -11,11 +11,13 @@ pub static WRITE_SKEW: Workload = Workload {
              the remedies: Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30(2), 2005",
     tables: &["doctors"],
     setup: include_str!("write_skew/tables.sql"),
+    load: None,
     scripts: &[ScriptFile {
         name: "toggle",
         text: include_str!("write_skew/toggle.sql"),
         weight: Weight::Fixed(1),
     }],
+    rate_of: None,
     parameters: &[
         Parameter::int("shifts", 50, (1, 1_000_000), "shifts"),
         Parameter::int("doctors", 2, (2, 100), "doctors of each shift"),

@@ -24,7 +24,7 @@ fn tables_are_made_and_invariants_hold() {
     let different = |chosen: &Chosen| chosen.variant().is_none_or(|variant| !variant.tables.is_empty());
     for chosen in support::every().iter().map(support::smaller).filter(different) {
         // Variants drop the tables of the preceding workload.
-        let notes = isobench_workloads::make(&mut conn, &database, &chosen).unwrap();
+        let notes = isobench_workloads::make(&mut conn, &mut [], &database, &chosen).unwrap();
         assert!(notes.is_empty(), "{}: {notes:?}", chosen.name());
         for violations in isobench_workloads::check(&mut conn, &database, &chosen).unwrap() {
             assert_eq!(violations.found, 0, "{violations:?}");

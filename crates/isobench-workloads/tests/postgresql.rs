@@ -31,7 +31,7 @@ fn scripts_run_under_the_real_pgbench() {
     let folder = tempfile::tempdir().unwrap();
     for chosen in every().iter().map(smaller) {
         // Variants drop the tables of the preceding workload.
-        assert!(make(&mut conn, &database, &chosen).unwrap().is_empty());
+        assert!(make(&mut conn, &mut [], &database, &chosen).unwrap().is_empty());
         assert!(found(&mut conn, &chosen).values().all(|found| *found == 0), "{}", chosen.name());
         for protocol in ["simple", "prepared"] {
             pgbench(&bin, &server, folder.path(), &chosen, protocol);
@@ -53,7 +53,7 @@ fn every_statement_names_the_schema() {
     database.schema = Some("isobench".to_owned());
     let folder = tempfile::tempdir().unwrap();
     for chosen in every().iter().map(smaller) {
-        assert!(make(&mut conn, &database, &chosen).unwrap().is_empty());
+        assert!(make(&mut conn, &mut [], &database, &chosen).unwrap().is_empty());
         let names = chosen.names(&database);
         let placed = |text: &str| database.place(text, &names).into_owned();
         pgbench_with(&bin, &server, folder.path(), &chosen, "simple", &placed, "pg_catalog");
@@ -72,6 +72,9 @@ fn everything_was_written(conn: &mut Connection, chosen: &Chosen) {
         for annotation in parsed.annotations() {
             let written = match &annotation.what {
                 Annotated::Write { table, .. } => format!("{table} WHERE writer = {ATTEMPT}"),
+                Annotated::Insert { table, .. } if table == "order_line" => {
+                    format!("{table} WHERE ol_o_id > {}", chosen.value("customers").unwrap())
+                }
                 Annotated::Insert { table, .. } => format!("{table} WHERE id > 0"),
                 Annotated::Append { table, .. } => format!("{table} WHERE elements <> ''"),
                 _ => continue,
@@ -152,7 +155,7 @@ struct Violation {
 /// Interleavings that are possible in no serial execution. The statements are copies of the
 /// scripts'.
 #[rustfmt::skip]
-const VIOLATIONS: [Violation; 14] = [
+const VIOLATIONS: [Violation; 15] = [
     Violation {
         workload: "registers",
         level: "read committed",
@@ -351,6 +354,43 @@ const VIOLATIONS: [Violation; 14] = [
         ],
         found: &[("economy-closed", 1000)],
     },
+    // Two Deliveries of the same order, the second of which deletes nothing.
+    Violation {
+        workload: "tpcc:customers=30,items=100",
+        level: "read committed",
+        steps: &[
+            ('a', "SELECT no_o_id FROM new_order WHERE no_w_id = 1 AND no_d_id = 4 ORDER BY no_o_id LIMIT 1"),
+            ('b', "SELECT no_o_id FROM new_order WHERE no_w_id = 1 AND no_d_id = 4 ORDER BY no_o_id LIMIT 1"),
+            ('a', "DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 4 AND no_o_id = 22"),
+            ('a', "UPDATE orders SET o_carrier_id = 1 WHERE o_w_id = 1 AND o_d_id = 4 AND o_id = 22"),
+            ('a', "UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP WHERE ol_w_id = 1 AND ol_d_id = 4 AND ol_o_id = 22"),
+            ('a', "UPDATE customer SET c_balance = c_balance + (SELECT sum(ol_amount) FROM order_line WHERE ol_d_id = 4 AND \
+                   ol_o_id = 22), c_delivery_cnt = c_delivery_cnt + 1 WHERE c_d_id = 4 AND c_id = \
+                   (SELECT o_c_id FROM orders WHERE o_d_id = 4 AND o_id = 22)"),
+            ('a', "COMMIT"),
+            ('b', "DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 4 AND no_o_id = 22"),
+            ('b', "UPDATE orders SET o_carrier_id = 1 WHERE o_w_id = 1 AND o_d_id = 4 AND o_id = 22"),
+            ('b', "UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP WHERE ol_w_id = 1 AND ol_d_id = 4 AND ol_o_id = 22"),
+            ('b', "UPDATE customer SET c_balance = c_balance + (SELECT sum(ol_amount) FROM order_line WHERE ol_d_id = 4 AND \
+                   ol_o_id = 22), c_delivery_cnt = c_delivery_cnt + 1 WHERE c_d_id = 4 AND c_id = \
+                   (SELECT o_c_id FROM orders WHERE o_d_id = 4 AND o_id = 22)"),
+            ('b', "COMMIT"),
+        ],
+        found: &[
+            ("1-warehouse-ytd", 0),
+            ("2-next-order", 0),
+            ("3-new-orders-dense", 0),
+            ("4-lines-of-districts", 0),
+            ("5-carriers", 0),
+            ("6-lines-of-orders", 0),
+            ("7-delivery-dates", 0),
+            ("8-warehouse-payments", 0),
+            ("9-district-payments", 0),
+            ("10-balances", 1),
+            ("11-undelivered", 1),
+            ("12-balances-and-payments", 1),
+        ],
+    },
 ];
 
 #[test]
@@ -360,7 +400,7 @@ fn invariants_see_what_no_serial_execution_does() {
     let database = detect(&mut conn).unwrap();
     for violation in &VIOLATIONS {
         let chosen = find(violation.workload).unwrap();
-        make(&mut conn, &database, &chosen).unwrap();
+        make(&mut conn, &mut [], &database, &chosen).unwrap();
         // All invariants of the workload are checked, and no other one is violated.
         let expected: BTreeMap<&str, u64> = violation.found.iter().copied().collect();
         let names = |counts: &BTreeMap<&str, u64>| counts.keys().map(ToString::to_string).collect::<Vec<_>>();
@@ -402,7 +442,84 @@ fn an_ordinary_user_can_make_the_tables() {
     conn.execute("SET search_path = own; SET ROLE somebody").unwrap();
     let database: Database = detect(&mut conn).unwrap();
     let chosen = find("write-skew+materialized-conflict").unwrap();
-    let notes = make(&mut conn, &database, &chosen).unwrap();
+    let notes = make(&mut conn, &mut [], &database, &chosen).unwrap();
     assert!(notes.len() == 1 && notes[0].contains("CHECKPOINT"), "{notes:?}");
     assert!(found(&mut conn, &chosen).values().all(|found| *found == 0));
+}
+
+/// For each consistency condition of TPC-C a change that breaks it, with the numbers of all that it
+/// breaks.
+const BROKEN: [(&str, &[u32]); 12] = [
+    ("UPDATE district SET d_ytd = d_ytd + 1 WHERE d_w_id = 1 AND d_id = 1", &[1, 9]),
+    ("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = 1 AND d_id = 1", &[2]),
+    ("DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 1 AND no_o_id = 25", &[3, 5, 11]),
+    ("DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 5", &[4, 6]),
+    ("UPDATE orders SET o_carrier_id = 1 WHERE o_w_id = 1 AND o_d_id = 1 AND o_id = 22", &[5, 7]),
+    ("UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_w_id = 1 AND o_d_id = 1 AND o_id = 1", &[4, 6]),
+    (
+        "UPDATE order_line SET ol_delivery_d = NULL \
+         WHERE ol_w_id = 1 AND ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 5",
+        &[7],
+    ),
+    ("UPDATE history SET h_amount = 11 WHERE h_c_w_id = 1 AND h_c_d_id = 1 AND h_c_id = 1", &[8, 9, 10]),
+    ("UPDATE history SET h_d_id = 2 WHERE h_c_w_id = 1 AND h_c_d_id = 1 AND h_c_id = 1", &[9]),
+    (
+        "UPDATE customer SET c_balance = c_balance + 1, c_ytd_payment = c_ytd_payment - 1 \
+         WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1",
+        &[10],
+    ),
+    ("UPDATE customer SET c_delivery_cnt = 1 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1", &[11]),
+    (
+        "UPDATE customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1",
+        &[12],
+    ),
+];
+
+#[test]
+fn each_condition_of_tpcc_is_caught_when_broken() {
+    let Some((server, _)) = postgresql("each_condition_of_tpcc_is_caught_when_broken") else { return };
+    let mut conn = session(&server);
+    let database = detect(&mut conn).unwrap();
+    let chosen = find("tpcc:warehouses=2,customers=30,items=100").unwrap();
+    make(&mut conn, &mut [], &database, &chosen).unwrap();
+    let number = |name: &str| name.split('-').next().unwrap().parse::<u32>().unwrap();
+    let broken = |conn: &mut Connection| {
+        let all = check(conn, &database, &chosen).unwrap();
+        let mut broken: Vec<u32> =
+            all.iter().filter(|row| row.found > 0).map(|row| number(row.name)).collect();
+        broken.sort_unstable();
+        broken
+    };
+    assert!(broken(&mut conn).is_empty(), "after the load");
+    for (condition, (sql, expected)) in (1..).zip(BROKEN) {
+        assert!(expected.contains(&condition));
+        conn.execute(&format!("BEGIN; {sql}")).unwrap();
+        assert_eq!(broken(&mut conn), expected, "{sql}");
+        conn.execute("ROLLBACK").unwrap();
+    }
+}
+
+/// The load of several sessions has the rows of one session's, but for the time of day.
+#[test]
+fn several_sessions_load_what_one_does() {
+    let Some((server, _)) = postgresql("several_sessions_load_what_one_does") else { return };
+    let mut conn = session(&server);
+    let database = detect(&mut conn).unwrap();
+    let chosen = find("tpcc:warehouses=5,customers=30,items=100").unwrap();
+    assert!(chosen.sessions() >= 1 && find("bank").unwrap().sessions() == 1);
+    let stages = chosen.stages(&database, 3).unwrap();
+    assert_eq!(stages.loads.len(), 3);
+    assert_eq!(chosen.stages(&database, 9).unwrap().loads.len(), 5, "no more than warehouses");
+    let contents = |conn: &mut Connection| {
+        let tables = chosen.tables().into_iter().map(|table| {
+            let rows = "regexp_replace(CAST(t AS text), '[-0-9]+ [0-9:.]+', 'then')";
+            let sql = format!("SELECT count(*) || md5(string_agg(row, ';' ORDER BY row)) FROM (SELECT {rows} AS row FROM {table} t) r");
+            (table, conn.value(&sql).unwrap())
+        });
+        tables.collect::<Vec<_>>()
+    };
+    make(&mut conn, &mut [], &database, &chosen).unwrap();
+    let by_one = contents(&mut conn);
+    make(&mut conn, &mut [session(&server), session(&server)], &database, &chosen).unwrap();
+    assert_eq!(contents(&mut conn), by_one);
 }

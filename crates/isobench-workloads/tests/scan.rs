@@ -36,7 +36,7 @@ fn plans_are_those_that_the_name_says() {
         ("scan:rows=300000,table_rows=300000,index=0", "Seq Scan on scanned"),
     ] {
         let chosen = find(spec).unwrap();
-        assert!(make(&mut conn, &database, &chosen).unwrap().is_empty());
+        assert!(make(&mut conn, &mut [], &database, &chosen).unwrap().is_empty());
         let sql = query(&chosen);
         let plan = plan(&mut conn, &sql);
         assert!(plan.contains(node), "{spec}: {plan}");
@@ -53,7 +53,7 @@ fn the_plan_stays_when_it_becomes_generic() {
     let mut conn = session(&server);
     let database = detect(&mut conn).unwrap();
     let chosen = find("scan:rows=100000").unwrap();
-    make(&mut conn, &database, &chosen).unwrap();
+    make(&mut conn, &mut [], &database, &chosen).unwrap();
     let sql = query(&chosen).replace("100000", "$1");
     conn.execute(&format!("PREPARE scan (bigint) AS {sql}; SET plan_cache_mode = force_generic_plan"))
         .unwrap();
@@ -80,7 +80,7 @@ fn serializable_takes_predicate_locks() {
         ("scan:rows=1000,index=0", "repeatable read", ""),
     ] {
         let chosen = find(spec).unwrap();
-        make(&mut conn, &database, &chosen).unwrap();
+        make(&mut conn, &mut [], &database, &chosen).unwrap();
         conn.execute(&format!("BEGIN ISOLATION LEVEL {level}")).unwrap();
         conn.execute(&query(&chosen)).unwrap();
         let held = "SELECT coalesce(string_agg(DISTINCT locktype, ','), '') FROM pg_locks \

@@ -237,13 +237,13 @@ fn the_functions_of_orders_tell_what_they_saw() {
         ("read committed", "0  0  1 2"),
         ("repeatable read", "0  1 77 1 2"),
     ] {
-        make(&mut conn, &database, &find("orders+procedure").unwrap()).unwrap();
+        make(&mut conn, &mut [], &database, &find("orders+procedure").unwrap()).unwrap();
         let call = "CALL orders_retry(1, 1, 3, 5, 10, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)";
         let row = against_a_writer(&server, level, write, call);
         assert_eq!(row[0].as_deref(), Some(if level == "read committed" { "0" } else { "1" }));
         assert_eq!(text(&row[2..]), seen, "{level}");
     }
-    make(&mut conn, &database, &find("orders+swallow").unwrap()).unwrap();
+    make(&mut conn, &mut [], &database, &find("orders+swallow").unwrap()).unwrap();
     let call = "SELECT * FROM orders_swallow(1, 1, 3, 5)";
     assert_eq!(text(&against_a_writer(&server, "serializable", write, call)[..1]), "40001");
     assert_eq!(text(&conn.query(call).unwrap().rows.remove(0)), " 0  1 77 1 2");

@@ -49,8 +49,12 @@ impl Account<'_> {
             write!(out, "; average {mean:.3}, stddev {stddev:.3}")?;
         }
         writeln!(out)?;
-        // Only scripts that catch errors by themselves have such attempts.
-        let swallowed = |count: u64| if count > 0 { format!(" + {count} swallowed") } else { String::new() };
+        // Only scripts that catch errors or roll back by themselves have such attempts.
+        let own = |swallowed: u64, rolled_back: u64| {
+            let parts = [(swallowed, "swallowed"), (rolled_back, "rolled back")];
+            let parts = parts.iter().filter(|(count, _)| *count > 0);
+            parts.fold(String::new(), |text, (count, name)| format!("{text} + {count} {name}"))
+        };
         writeln!(
             out,
             "attempts: {} started = {} committed + {} retried + {} given up{} + {} ambiguous + {} cut off + {} errored",
@@ -58,7 +62,7 @@ impl Account<'_> {
             attempts.committed,
             attempts.retried,
             attempts.given_up,
-            swallowed(attempts.swallowed),
+            own(attempts.swallowed, attempts.rolled_back),
             attempts.ambiguous,
             attempts.cut_off,
             attempts.errored
@@ -69,7 +73,7 @@ impl Account<'_> {
             transactions.total,
             transactions.committed,
             transactions.given_up,
-            swallowed(transactions.swallowed),
+            own(transactions.swallowed, transactions.rolled_back),
             transactions.ambiguous,
             transactions.cut_off,
             transactions.errored,

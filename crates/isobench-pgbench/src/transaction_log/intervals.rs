@@ -115,7 +115,7 @@ impl Sums {
         // pgbench counts failures here only if they are reported by kind.
         let failure = u64::from(columns.failures_detailed);
         match ended.end {
-            TransactionEnd::Committed | TransactionEnd::Swallowed => {
+            TransactionEnd::Committed | TransactionEnd::Swallowed | TransactionEnd::RolledBack => {
                 self.latency.add(ended.latency / 1000);
                 if columns.lag {
                     self.lag.add(ended.lag / 1000);

@@ -30,7 +30,9 @@ pub(super) fn transaction(line: &mut Vec<u8>, ended: &EndedTransaction, at: u64,
     number(line, ended.number, b' ');
     let detailed = columns.failures_detailed;
     match ended.end {
-        TransactionEnd::Committed | TransactionEnd::Swallowed => number(line, ended.latency / 1000, b' '),
+        TransactionEnd::Committed | TransactionEnd::Swallowed | TransactionEnd::RolledBack => {
+            number(line, ended.latency / 1000, b' ');
+        }
         TransactionEnd::Skipped => line.extend_from_slice(b"skipped "),
         TransactionEnd::Serialization if detailed => line.extend_from_slice(b"serialization "),
         TransactionEnd::Deadlock if detailed => line.extend_from_slice(b"deadlock "),
@@ -44,7 +46,10 @@ pub(super) fn transaction(line: &mut Vec<u8>, ended: &EndedTransaction, at: u64,
     number(line, at % 1_000_000, b' ');
     if columns.lag {
         // In pgbench only committed transactions have a lag.
-        let committed = matches!(ended.end, TransactionEnd::Committed | TransactionEnd::Swallowed);
+        let committed = matches!(
+            ended.end,
+            TransactionEnd::Committed | TransactionEnd::Swallowed | TransactionEnd::RolledBack
+        );
         number(line, if committed { ended.lag / 1000 } else { 0 }, b' ');
     }
     if columns.retries {

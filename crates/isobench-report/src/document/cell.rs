@@ -128,6 +128,11 @@ impl Cell {
         self.strategy.as_deref().unwrap_or(RETRY)
     }
 
+    /// Transactions of all rounds that their own script rolled back.
+    pub fn rolled_back(&self) -> u64 {
+        self.rounds.iter().fold(0, |sum, round| sum.saturating_add(round.transactions.rolled_back))
+    }
+
     /// Transactions of all rounds whose work was lost in an error that their own SQL caught.
     pub fn swallowed(&self) -> u64 {
         self.rounds.iter().fold(0, |sum, round| sum.saturating_add(round.transactions.swallowed))

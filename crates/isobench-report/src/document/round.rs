@@ -121,6 +121,19 @@ impl StartingState {
     }
 }
 
+/// The counts of one of several scripts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScriptRound {
+    /// The script's name, as in `workload.scripts`.
+    pub name: String,
+    /// Its transactions by how they ended. The scripts' add up to the round's.
+    pub transactions: Transactions,
+    /// Its attempts that ended with a conflict.
+    pub conflicts: u64,
+    /// The latency of those that committed, without the distribution.
+    pub latency_ms: Latency,
+}
+
 /// One measurement of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
@@ -143,6 +156,9 @@ pub struct Round {
     pub attempts: Attempts,
     /// The transactions by how they ended.
     pub transactions: Transactions,
+    /// The same by script, in the order of the mix; empty if there is only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptRound>,
     /// Attempts ended by a conflict, by error code, command and reason.
     #[serde(default)]
     pub conflicts: Vec<Conflict>,
@@ -267,6 +283,7 @@ impl Round {
             seconds,
             attempts: ledger.attempts,
             transactions: ledger.transactions,
+            scripts: Vec::new(),
             conflicts,
             further_errors: Vec::new(),
             time_s: ledger.time,

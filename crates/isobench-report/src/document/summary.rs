@@ -121,6 +121,10 @@ pub struct Summary {
     /// was none of these; then it is `tps`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledged_tps: Option<Interval>,
+    /// Committed transactions per minute of the script that the workload names (`per_minute` of
+    /// `workload.scripts`): mean over the rounds, with its interval; null if it names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_minute: Option<Interval>,
     /// Attempts ended by a conflict ÷ attempts started, over all rounds, 0 to 1.
     pub conflict_ratio: f64,
     /// Attempts started per second: mean over the rounds; null when there is no round.

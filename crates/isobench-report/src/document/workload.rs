@@ -27,6 +27,9 @@ pub struct PlannedScript {
     /// The workload that it belongs to, as its cells name it; empty if the plan has only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workload: String,
+    /// Present if the script's committed transactions per minute are reported: what that number isn't.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_minute: Option<String>,
     /// The script's text, so that the run can be repeated.
     #[serde(default)]
     pub text: String,

@@ -8,9 +8,10 @@ use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
 use super::room;
-use crate::document::{Cell, Document, Round};
+use crate::document::{Cell, Document, Round, ScriptRound};
 use crate::numbers::{count, percent, short};
 use crate::summarise::{counted_ledger, counted_rounds};
+use crate::text::sentences::per_minute;
 use crate::view::{Entry, Heading, Table};
 
 /// The section's body.
@@ -25,9 +26,13 @@ pub fn body(document: &Document) -> Option<Markup> {
                     " Swallowed are those that the server acknowledged, and whose work was lost in \
                      an error that their own SQL caught."
                 }
+                @if cells.iter().any(|cell| cell.rolled_back() > 0) {
+                    " Rolled back are those that their own script ended with ROLLBACK."
+                }
             }
             (attempts(document, &cells))
             (transactions(document, &cells))
+            (scripts(document, &cells))
             (time(document, &cells))
             (client(document, &cells))
             (rounds(document, &cells))
@@ -65,6 +70,7 @@ fn attempts(document: &Document, cells: &[&Cell]) -> Markup {
         ("retried", true),
         ("given up", true),
         ("swallowed", true),
+        ("rolled back", true),
         ("ambiguous", true),
         ("cut off", true),
         ("errored", true),
@@ -77,6 +83,7 @@ fn attempts(document: &Document, cells: &[&Cell]) -> Markup {
             all.retried,
             all.given_up,
             all.swallowed,
+            all.rolled_back,
             all.ambiguous,
             all.cut_off,
             all.errored,
@@ -92,6 +99,7 @@ fn transactions(document: &Document, cells: &[&Cell]) -> Markup {
         ("committed", true),
         ("given up", true),
         ("swallowed", true),
+        ("rolled back", true),
         ("ambiguous", true),
         ("cut off", true),
         ("errored", true),
@@ -104,6 +112,7 @@ fn transactions(document: &Document, cells: &[&Cell]) -> Markup {
             all.committed,
             all.given_up,
             all.swallowed,
+            all.rolled_back,
             all.ambiguous,
             all.cut_off,
             all.errored,
@@ -111,6 +120,50 @@ fn transactions(document: &Document, cells: &[&Cell]) -> Markup {
         ];
         (all.total, parts.to_vec())
     })
+}
+
+/// The scripts of cells that have several, over all counted rounds.
+fn scripts(document: &Document, cells: &[&Cell]) -> Markup {
+    let mut rows: Vec<Vec<Entry>> = Vec::new();
+    for cell in cells {
+        let counted = counted_rounds(cell);
+        let scripts = counted.first().map_or(&[][..], |round| &round.scripts);
+        for (place, script) in scripts.iter().enumerate() {
+            let of_rounds = || counted.iter().filter_map(|round| round.scripts.get(place));
+            let sum = |get: fn(&ScriptRound) -> u64| {
+                Entry::from(of_rounds().fold(0_u64, |sum, one| sum.saturating_add(get(one))))
+            };
+            let latencies: Vec<f64> = of_rounds().filter_map(|one| one.latency_ms.p95).collect();
+            let p95 = (!latencies.is_empty()).then(|| latencies.iter().sum::<f64>() / latencies.len() as f64);
+            rows.push(vec![
+                cell_name(document, cell).into(),
+                script.name.clone().into(),
+                sum(|one| one.transactions.committed),
+                sum(|one| one.transactions.rolled_back),
+                sum(|one| one.transactions.given_up),
+                sum(|one| one.transactions.errored),
+                sum(|one| one.conflicts),
+                Entry::Number(p95),
+            ]);
+        }
+    }
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let columns = Heading::all(&[
+        ("level", false),
+        ("script", false),
+        ("committed", true),
+        ("rolled back", true),
+        ("given up", true),
+        ("errored", true),
+        ("conflicts", true),
+        ("p95 ms, mean of the rounds", true),
+    ]);
+    html! {
+        (table("Transactions by script", &Table::new(columns, rows)))
+        @for sentence in per_minute(document) { p { (sentence) } }
+    }
 }
 
 fn time(document: &Document, cells: &[&Cell]) -> Markup {

@@ -128,10 +128,10 @@ END;
     fn document() -> (Document, Cell) {
         let mut document = Document::new(Server::default(), Client::default(), Plan::default());
         document.workload.scripts = vec![PlannedScript {
-            workload: String::new(),
             name: "mine.sql".to_owned(),
             weight: 1,
             text: TEXT.to_owned(),
+            ..PlannedScript::default()
         }];
         let level = CellLevel::new(None, isobench_isolation::EffectiveLevel::Unknown);
         (document, Cell::new("mine.sql", level))

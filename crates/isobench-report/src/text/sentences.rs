@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use super::layout::wrap;
 use super::{judgement, precision, seen};
 use crate::answer::times;
-use crate::document::{Cell, CellLevel, Document, PlannedStrategy, RatioToFirst, Round};
+use crate::document::{Cell, CellLevel, Document, PlannedScript, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{count, counted, of_unit, percent, short};
-use crate::summarise::{counted_ledger, counted_rounds, grouped, kept_share};
+use crate::summarise::{counted_ledger, counted_rounds, grouped, kept_share, reported_script};
 use crate::view::{errored, is_incomplete};
 use crate::words::{capital, certainty, enumerated};
 use isobench_isolation::EffectiveLevel;
@@ -54,11 +54,43 @@ fn of_all(document: &Document, seen: Vec<String>) -> Vec<String> {
         }
         paragraphs.push(paragraph);
     }
+    paragraphs.extend(per_minute(document));
     paragraphs.extend(round_trips(document));
     paragraphs.extend(precision::paragraphs(document));
     paragraphs.extend(seen);
     paragraphs.extend(judgement::unproved(document).map(|why| format!("Unproved: {why}")));
     paragraphs
+}
+
+/// The committed transactions per minute of the script that a workload names, at each level, and what
+/// that number isn't; a sentence for each workload.
+pub fn per_minute(document: &Document) -> Vec<String> {
+    let mut sentences: Vec<(&PlannedScript, Vec<String>)> = Vec::new();
+    for cell in document.cells.iter().filter(|cell| !cell.calibration) {
+        let Some(script) = reported_script(document, cell) else { continue };
+        let Some(rate) = cell.summary.per_minute.as_ref() else { continue };
+        let Some(mean) = rate.mean else { continue };
+        let interval = rate.low.zip(rate.high);
+        let interval =
+            interval.map(|(low, high)| format!(" ({} to {})", short(low), short(high))).unwrap_or_default();
+        let said = format!("{} {}{interval}", cell_place(document, cell), short(mean));
+        match sentences.iter_mut().find(|(known, _)| known.name == script.name) {
+            Some((_, rates)) => rates.push(said),
+            None => sentences.push((script, vec![said])),
+        }
+    }
+    let sentence = |(script, rates): (&PlannedScript, Vec<String>)| {
+        let note = script.per_minute.as_deref().unwrap_or_default();
+        format!("Committed transactions of {} per minute ({note}): {}.", script.name, rates.join(", "))
+    };
+    sentences.into_iter().map(sentence).collect()
+}
+
+/// The level of a cell with the values of the other factors.
+fn cell_place(document: &Document, cell: &Cell) -> String {
+    let factors: Vec<String> = varying(document).iter().map(|factor| factor.said(cell)).collect();
+    let with = if factors.is_empty() { String::new() } else { format!(" with {}", factors.join(", ")) };
+    format!("{}{with}", cell.level.name())
 }
 
 /// The round trips of each strategy, without which the strategies' latencies can't be compared.

@@ -42,6 +42,7 @@ pub struct Story {
     pub ambiguous: u64,
     pub cut_off: u64,
     pub swallowed: u64,
+    pub rolled_back: u64,
     pub errored: u64,
     pub skipped: u64,
     /// Mean latency in microseconds.
@@ -57,11 +58,12 @@ impl Story {
             ambiguous,
             cut_off,
             swallowed,
+            rolled_back,
             errored,
             skipped,
             latency_us,
         } = self;
-        let ran = committed + given_up + swallowed + ambiguous + cut_off + errored;
+        let ran = committed + given_up + swallowed + rolled_back + ambiguous + cut_off + errored;
         let ms = latency_us * 1000;
         Ledger {
             attempts: Attempts {
@@ -70,6 +72,7 @@ impl Story {
                 retried,
                 given_up,
                 swallowed,
+                rolled_back,
                 ambiguous,
                 cut_off,
                 errored,
@@ -79,6 +82,7 @@ impl Story {
                 committed,
                 given_up,
                 swallowed,
+                rolled_back,
                 ambiguous,
                 cut_off,
                 errored,
@@ -184,10 +188,10 @@ fn base() -> Document {
     };
     let mut document = Document::new(server, client, plan);
     document.workload.scripts = vec![PlannedScript {
-        workload: String::new(),
         name: "tpcb-like".to_owned(),
         weight: 1,
         text: TPCB_LIKE.to_owned(),
+        ..PlannedScript::default()
     }];
     document.started_at = Some("2025-01-01T12:00:00Z".to_owned());
     document.complete = true;

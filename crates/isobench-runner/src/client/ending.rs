@@ -7,7 +7,7 @@ use std::time::Duration;
 use isobench_isolation::history::{Transaction, TransactionOutcome};
 use isobench_pgwire::{ServerError, SqlState, TransactionStatus};
 
-use super::state::{AttemptError, Client, ClientAction, ClientState, Context};
+use super::state::{AttemptError, BlockEnds, Client, ClientAction, ClientState, Context};
 use super::store::StoreError;
 use crate::event::{AbortCause, ClientEvent};
 use crate::observer::TransactionEnd;
@@ -51,7 +51,8 @@ impl Retryable {
 }
 
 impl Client {
-    /// Counts the attempt and the transaction as committed: the script has run to its end.
+    /// Counts the attempt and the transaction as committed, unless the script has rolled them back by
+    /// itself or lost their work: it has run to its end.
     pub(super) fn count_committed(&mut self, ctx: &mut Context<'_>) {
         let mut wasted = 0;
         if let Some(inside) = &self.inside {
@@ -61,6 +62,9 @@ impl Client {
             // The server measured the wasted time by its own clock, so it may exceed ours. The two
             // parts must add up to the attempt's time.
             wasted = inside.wasted.min(ctx.now.since(self.attempt_began));
+        }
+        if self.block_ends == BlockEnds::RolledBack && ctx.job.spec.rules.heeds_own_rollback() {
+            return self.count_rolled_back(ctx, wasted);
         }
         let (now, began, since, tries) = (ctx.now, self.attempt_began, self.since, self.tries);
         let late = self.exceeds_limit(ctx.job.spec.latency_limit, now);
@@ -98,6 +102,21 @@ impl Client {
         self.record_completed(ctx);
         self.keep(ctx, self.completed());
         self.observe(ctx, TransactionEnd::Swallowed);
+    }
+
+    /// Counts a transaction that its own script rolled back. That was its purpose, so no time of the
+    /// client's is wasted.
+    fn count_rolled_back(&mut self, ctx: &mut Context<'_>, wasted: u64) {
+        let (now, began, tries) = (ctx.now, self.attempt_began, self.tries);
+        let record = self.record(ctx);
+        record.ledger.attempts.rolled_back += 1;
+        record.ledger.transactions.rolled_back += 1;
+        record.ledger.time.useful += now.since(began) - wasted;
+        record.ledger.time.wasted += wasted;
+        record.count_tries(tries);
+        self.record_completed(ctx);
+        self.keep(ctx, AttemptEnd::Failed);
+        self.observe(ctx, TransactionEnd::RolledBack);
     }
 
     /// The outcome of an attempt whose script has run to its end.

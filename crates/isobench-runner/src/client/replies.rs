@@ -10,7 +10,7 @@ use isobench_pgwire::backend::{self, Message, tag};
 use isobench_pgwire::{Frame, ServerError, SqlState, TransactionStatus, frontend};
 use isobench_script::CommandKind;
 
-use super::state::{AttemptError, Client, ClientAction, ClientState, Context, CopyDirection};
+use super::state::{AttemptError, BlockEnds, Client, ClientAction, ClientState, Context, CopyDirection};
 use crate::annotated::{AnnotatedCommand, InsideColumns};
 use crate::event::{AbortCause, ClientEvent, ClientStep, FailedStatement};
 use crate::program::{ErrorClass, SqlRequest};
@@ -381,6 +381,14 @@ impl Client {
         }
         if let Some(command) = current {
             self.follow_savepoint(ctx, command);
+        }
+        if body.starts_with(b"COMMIT\0") {
+            self.block_ends = BlockEnds::Committed;
+        } else if body.starts_with(b"ROLLBACK\0") && self.block_ends == BlockEnds::None {
+            let request = current.and_then(|command| ctx.job.program.request(self.script, command));
+            if request.is_some_and(|request| request.rolls_back) {
+                self.block_ends = BlockEnds::RolledBack;
+            }
         }
         // A server that has rolled back a failed block answers COMMIT with the tag ROLLBACK,
         // without an error (PostgreSQL: COMMIT, Outputs). Counted as committed, lost work would be

@@ -200,6 +200,18 @@ impl RetryPoint {
     }
 }
 
+/// How the script itself has ended blocks in one attempt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum BlockEnds {
+    /// It has ended none.
+    #[default]
+    None,
+    /// By ROLLBACK, all of them.
+    RolledBack,
+    /// At least one by COMMIT.
+    Committed,
+}
+
 /// Errors caught and retries made inside the server during one attempt, as its rows report them.
 #[derive(Debug, Default)]
 pub(super) struct InsideReport {
@@ -295,6 +307,8 @@ pub(crate) struct Client {
     pub(super) rows: Option<Box<ShownRows>>,
     /// When that transaction started; a script may have several.
     pub(super) rows_began: Nanos,
+    /// How the attempt's blocks have ended so far.
+    pub(super) block_ends: BlockEnds,
     /// Present if a script has commands that report what happened inside the server.
     pub(super) inside: Option<Box<InsideReport>>,
 
@@ -355,6 +369,7 @@ impl Client {
             operations: recorded.is_some().then(Box::default),
             rows: recorded.is_some_and(|recording| recording.observed().is_some()).then(Box::default),
             rows_began: Nanos(0),
+            block_ends: BlockEnds::None,
             inside: program.reports_inside.then(Box::default),
             choices,
             backoffs,

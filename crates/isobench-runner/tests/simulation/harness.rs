@@ -433,6 +433,7 @@ impl RunResult {
         assert_eq!(self.count(TransactionEnd::Committed), transactions.committed);
         assert_eq!(given_up, transactions.given_up);
         assert_eq!(self.count(TransactionEnd::Swallowed), transactions.swallowed);
+        assert_eq!(self.count(TransactionEnd::RolledBack), transactions.rolled_back);
         assert_eq!(self.count(TransactionEnd::Skipped), transactions.skipped);
         let deadlocks: u64 = self.outcome.scripts.iter().map(|script| script.deadlock_failures).sum();
         assert_eq!(self.count(TransactionEnd::Deadlock), deadlocks);

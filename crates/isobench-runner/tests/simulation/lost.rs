@@ -37,6 +37,7 @@ const ERRORED: Attempts = Attempts {
     retried: 0,
     given_up: 0,
     swallowed: 0,
+    rolled_back: 0,
     ambiguous: 0,
     cut_off: 0,
 };

@@ -14,6 +14,7 @@ mod load;
 mod lost;
 mod machines;
 mod observers;
+mod own_rollback;
 mod pacing;
 mod phases;
 mod pipelines;

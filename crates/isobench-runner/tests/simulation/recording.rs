@@ -277,10 +277,11 @@ fn a_pipeline_notes_its_variables_when_they_are_sent() {
 #[test]
 fn what_a_script_rolls_back_is_aborted() {
     let (ran, history) = Case::new(ROLLBACK).transactions(40).run_recorded();
-    assert_eq!(ran.ledger.transactions.committed, 40);
+    let transactions = ran.ledger.transactions;
     let aborted =
         outcomes(&history).iter().filter(|outcome| **outcome == TransactionOutcome::Aborted).count();
     assert!((5..35).contains(&aborted));
+    assert_eq!((transactions.total, transactions.rolled_back), (40, aborted as u64));
     check_writes(&ran.truth, &history);
 }
 

@@ -174,12 +174,6 @@ fn an_unset_variable_stays_as_written_or_is_null() {
 }
 
 #[test]
-fn a_script_that_rolls_back_by_itself_has_done_its_work() {
-    let ran = Case::new("BEGIN;\nUPDATE t SET v = 1;\nROLLBACK;\n").transactions(2).run();
-    assert_eq!(ran.ledger.attempts.committed, 2);
-}
-
-#[test]
 fn clients_know_their_number() {
     let ran = Case::new("SELECT :client_id;\n").clients(3).run();
     let texts: Vec<&str> = (0..3).map(|client| ran.truth.texts(client)[0]).collect();

@@ -22,7 +22,11 @@ pub fn every() -> Vec<Chosen> {
 /// The same workload with smaller tables.
 pub fn smaller(chosen: &Chosen) -> Chosen {
     let name = chosen.name();
-    let sizes = if name.starts_with("smallbank") { ":customers=100,hotspot=10" } else { "" };
+    let sizes = match chosen.workload().name {
+        "smallbank" => ":customers=100,hotspot=10",
+        "tpcc" => ":warehouses=2,customers=30,items=100",
+        _ => "",
+    };
     find(&format!("{name}{sizes}")).unwrap()
 }
 

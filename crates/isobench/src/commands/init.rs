@@ -32,8 +32,11 @@ pub fn init(arguments: &InitArguments) -> Outcome {
         return Err(refusal(&server.describe(), "tables can't be made there"));
     }
     if let Some(chosen) = workload {
-        let notes = isobench_workloads::make_among_others(&mut connection, &database, &chosen);
+        let helpers: Result<Vec<_>, _> = (1..chosen.sessions()).map(|_| Connection::open(&server)).collect();
+        let mut helpers = helpers.map_err(Failure::setup)?;
+        let notes = isobench_workloads::make_among_others(&mut connection, &mut helpers, &database, &chosen);
         let notes = notes.map_err(Failure::setup)?;
+        helpers.into_iter().for_each(Connection::close);
         for note in notes {
             eprintln!("note: {note}");
         }

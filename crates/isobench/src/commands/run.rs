@@ -384,6 +384,7 @@ fn nothing_committed(outcome: &RunOutcome) -> Option<String> {
         (transactions.cut_off, "were cut off by the end of the run"),
         (transactions.ambiguous, "ended with an unknown outcome"),
         (transactions.swallowed, "were acknowledged with their work undone"),
+        (transactions.rolled_back, "were rolled back by their own script"),
     ];
     let also = also.iter().filter(|(count, _)| *count > 0);
     let also = also.fold(String::new(), |text, (count, what)| format!("{text}, {count} {what}"));

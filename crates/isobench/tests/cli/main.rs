@@ -47,5 +47,6 @@ mod shell;
 mod standby;
 mod strategies;
 mod support;
+mod tpcc;
 mod usage;
 mod workloads_command;

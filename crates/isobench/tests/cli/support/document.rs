@@ -56,14 +56,17 @@ fn check_books(round: &Value) {
         names.iter().map(|name| count(round, &format!("/{group}/{name}"))).sum()
     };
     // Omitted if there are none.
-    let swallowed = round["attempts"]["swallowed"].as_u64().unwrap_or(0);
-    assert_eq!(swallowed, round["transactions"]["swallowed"].as_u64().unwrap_or(0));
+    let own = ["swallowed", "rolled_back"].map(|name| {
+        let of = |group: &str| round[group][name].as_u64().unwrap_or(0);
+        assert_eq!(of("attempts"), of("transactions"), "{name}");
+        of("attempts")
+    });
+    let own: u64 = own.iter().sum();
     let attempts =
-        sum("attempts", &["committed", "retried", "given_up", "ambiguous", "cut_off", "errored"]) + swallowed;
+        sum("attempts", &["committed", "retried", "given_up", "ambiguous", "cut_off", "errored"]) + own;
     assert_eq!(count(round, "/attempts/started"), attempts, "attempts don't balance: {}", round["attempts"]);
     let transactions =
-        sum("transactions", &["committed", "given_up", "ambiguous", "cut_off", "errored", "skipped"])
-            + swallowed;
+        sum("transactions", &["committed", "given_up", "ambiguous", "cut_off", "errored", "skipped"]) + own;
     let total = count(round, "/transactions/total");
     assert_eq!(total, transactions, "transactions don't balance: {}", round["transactions"]);
     assert_eq!(count(round, "/attempts/committed"), count(round, "/transactions/committed"));
