@@ -12,6 +12,7 @@ mod latency;
 mod layout;
 mod observation;
 mod requirement;
+mod recorded;
 mod round;
 mod search;
 mod series;
@@ -35,6 +36,7 @@ pub use isobench_plan::{
 pub use journal::Journal;
 pub use latency::{Distribution, Latency};
 pub use observation::{Observation, ObservedRows, ObservedStatement};
+pub use recorded::RecordedHistory;
 pub use requirement::{RequiredCell, RequirementResult};
 pub use round::{Conflict, Invariant, Round, RoundError, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
