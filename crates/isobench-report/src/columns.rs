@@ -132,10 +132,16 @@ static FIGURES: [Column; 52] = [
     maybe("late", Count(|place| place.round.late)),
     maybe("invariants_held", Flag(|place| invariants_held(place.round))),
     always("violations", Count(|place| Some(place.round.violations()))),
-    maybe("violations_unit", Text(|place| place.round.violated().and_then(|invariant| invariant.unit.clone()))),
+    maybe(
+        "violations_unit",
+        Text(|place| place.round.violated().and_then(|invariant| invariant.unit.clone())),
+    ),
     maybe("promised", Text(|place| verdict(place, |verdict| verdict.promised.clone()))),
     maybe("promise_kept", Flag(|place| verdict(place, |verdict| verdict.kept))),
-    maybe("not_contradicted", Text(|place| verdict(place, |verdict| Some(verdict.not_contradicted.join("; "))))),
+    maybe(
+        "not_contradicted",
+        Text(|place| verdict(place, |verdict| Some(verdict.not_contradicted.join("; ")))),
+    ),
     maybe("anomalies", Count(|place| verdict(place, |verdict| Some(verdict.anomalous())))),
     always("errors", Count(|place| Some(place.round.errors.len() as u64))),
     maybe("client_cpu_s", Number(|place| place.round.client_cpu_s)),
@@ -143,8 +149,16 @@ static FIGURES: [Column; 52] = [
     maybe("client_busiest", Number(|place| place.round.client.map(|client| client.busiest))),
     maybe("client_share_of_cores", Number(|place| place.round.client.map(|client| client.share_of_cores))),
     maybe("client_lag_p99_ms", Number(|place| place.round.client.and_then(|client| client.lag_p99_ms))),
-    maybe("server_cpu_s", Number(|place| place.round.server.as_ref().and_then(|server| server.processes).map(|processes| processes.cpu_s))),
-    maybe("predicate_locks", Count(|place| place.round.server.as_ref().and_then(ServerSide::most_predicate_locks))),
+    maybe(
+        "server_cpu_s",
+        Number(|place| {
+            place.round.server.as_ref().and_then(|server| server.processes).map(|processes| processes.cpu_s)
+        }),
+    ),
+    maybe(
+        "predicate_locks",
+        Count(|place| place.round.server.as_ref().and_then(ServerSide::most_predicate_locks)),
+    ),
     maybe("warmup_s", Number(|place| place.round.warmup.map(|warmup| warmup.seconds))),
     maybe("warmup_steady", Flag(|place| place.round.warmup.and_then(|warmup| warmup.steady))),
 ];

@@ -73,9 +73,7 @@ mod view;
 mod words;
 
 pub use answer::{Answer, answer, answer_rules, recommended};
-pub use columns::{
-    Column, Place, Values, bins, place_columns, round_columns, rounds, series_columns,
-};
+pub use columns::{Column, Place, Values, bins, place_columns, round_columns, rounds, series_columns};
 pub use csv::{titles as csv_titles, to_csv};
 pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 pub use document::{

@@ -255,6 +255,24 @@ mod tests {
     }
 
     #[test]
+    fn tables_are_recognised_by_their_end() {
+        let document = Document::new(Server::default(), Client::default(), Plan::default());
+        let mut table = Vec::new();
+        isobench_parquet::write_rounds(&document, &mut table).expect("a table");
+        let scene = tempfile::tempdir().expect("a folder");
+        let path = scene.path().join("rounds.parquet");
+        fs::write(&path, &table).expect("a file");
+        check_file("--parquet", &path, Kind::Parquet).expect("of ours");
+        // Somebody else's, and one that is cut short.
+        let mine = String::from_utf8_lossy(&table).replace("isobench", "homemade");
+        for other in [mine.as_bytes(), &table[..table.len() - 1], b"PAR1 isobench/parquet/rounds"] {
+            fs::write(&path, other).expect("a file");
+            let error = check_file("--parquet", &path, Kind::Parquet).expect_err("it would be lost");
+            assert!(error.to_string().contains("isn't a table of isobench"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_folder_is_tried_and_not_made() {
         let scene = tempfile::tempdir().expect("a folder");
         let wanted = scene.path().join("a/b/c");

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BackgroundWork, ClientLoad, FaultRound, Latency, MachineRound, RecordedHistory, Series, ServerSide, StandbyLag, Turns,
-    UsedEventLoop, Verdict,
+    BackgroundWork, ClientLoad, FaultRound, Latency, MachineRound, RecordedHistory, Series, ServerSide,
+    StandbyLag, Turns, UsedEventLoop, Verdict,
 };
 use crate::numbers::finite;
 

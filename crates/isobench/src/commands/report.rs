@@ -14,8 +14,8 @@ use isobench_report::{
     summarise, to_csv, to_html, to_markdown,
 };
 
-use super::compare::requirements;
 use self::tables::Tables;
+use super::compare::requirements;
 use crate::destination::{Kind, check_file, one_stream};
 use crate::latest;
 use crate::options::{ReportFormat, ReportOptions};

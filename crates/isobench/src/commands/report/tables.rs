@@ -108,8 +108,9 @@ fn transactions(recordings: &[Recorded<'_>], output: &File) -> Outcome<u64> {
     for Recorded { place, path } in recordings {
         let shown = path.display();
         let file = refuse_foreign_links(path).and_then(|()| File::open(path));
-        let file = file
-            .map_err(|error| Failure::setup(format!("--transactions: could not read \"{shown}\": {error}")))?;
+        let file = file.map_err(|error| {
+            Failure::setup(format!("--transactions: could not read \"{shown}\": {error}"))
+        })?;
         table.add(place, BufReader::new(file)).map_err(|error| match error {
             ExportError::Unreadable(_) | ExportError::Foreign { .. } => {
                 Failure::setup(format!("--transactions: \"{shown}\": {error}"))
