@@ -27,6 +27,7 @@ mod orders;
 mod ordinary_user;
 mod own_tables;
 mod page_plan;
+mod pages;
 mod parquet;
 mod passwords;
 mod peers;
