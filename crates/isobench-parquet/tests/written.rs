@@ -76,7 +76,7 @@ fn the_series_adds_up_to_the_rounds() {
         let (rows, _) = read(file);
         for place in rounds(&document).filter(|place| place.round.series.is_some()) {
             let is_here = |row: &&Row| {
-                value(row, "cell") == place.number as i64
+                u64::try_from(value(row, "cell")) == Ok(place.number as u64)
                     && value(row, "round") == i64::from(place.round.round)
             };
             let sum: i64 = rows.iter().filter(is_here).map(|row| value(row, "committed")).sum();

@@ -16,7 +16,11 @@ use crate::support::scene::Scene;
 
 /// What a page has, in its order.
 enum Part {
-    File { name: String, text: String },
+    File {
+        name: String,
+        text: String,
+    },
+    /// The words after `isobench`.
     Command(Vec<String>),
 }
 
@@ -27,7 +31,7 @@ fn parts(page: &str) -> Vec<Part> {
     for line in text.lines() {
         match (line.strip_prefix("```"), &mut block) {
             (Some(language), None) => block = Some((language.to_owned(), String::new())),
-            (None, Some((_, content))) => *content += &format!("{line}\n"),
+            (None, Some((_, content))) => content.extend([line, "\n"]),
             (Some(_), Some(_)) => match block.take().expect("a block is open") {
                 (language, text) if language == "sql" => {
                     let name = name.take().expect("a block of SQL follows the name of its file");
@@ -40,7 +44,11 @@ fn parts(page: &str) -> Vec<Part> {
                 }
             },
             (None, None) => {
-                let named = line.split('`').skip(1).step_by(2).find(|word| word.ends_with(".sql"));
+                let named = line
+                    .split('`')
+                    .skip(1)
+                    .step_by(2)
+                    .find(|word| word.rsplit_once('.').is_some_and(|(_, kind)| kind == "sql"));
                 name = name.filter(|_| !line.starts_with('#')).or(named.map(str::to_owned));
             }
         }
@@ -62,7 +70,9 @@ fn run(page: &str, database: &Database) -> (Scene, Vec<String>, Vec<(String, Str
                 let line = words.join(" ");
                 if words.last().is_some_and(|word| word == "test") {
                     words.pop();
-                    words.extend(database.server_options().into_iter().chain(["-d".to_owned(), database.name.clone()]));
+                    words.extend(
+                        database.server_options().into_iter().chain(["-d".to_owned(), database.name.clone()]),
+                    );
                 }
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 let finished = Running::start(&mut scene.isobench(&words)).finish_as(&line);
@@ -106,4 +116,25 @@ fn pgbenchs_examples_work() {
         pgbench.args(database.server_options()).arg(&database.name);
         Running::start(&mut pgbench).finish_as(script).expect(0).prints(&["processed: 5/5"]);
     }
+}
+
+#[test]
+fn stored_procedures_are_measured_and_judged_as_the_page_says() {
+    let Some(database) = Database::new("pages::stored_procedures_are_measured_and_judged_as_the_page_says")
+    else {
+        return;
+    };
+    let (_, scripts, printed) = run("stored-procedures.md", &database);
+    assert_eq!(scripts.len(), 6, "{scripts:?}");
+    assert!(output(&printed, "observe").contains("not seen  what function payment reads and writes"));
+    let judged = output(&printed, "compare -f annotated.sql");
+    let row = |text: &str, start: &str| {
+        let found = text.lines().find(|line| line.starts_with(start)).map(str::to_owned);
+        found.unwrap_or_else(|| panic!("no row {start}:\n{text}"))
+    };
+    // Every other transaction or so meets one of ten warehouses that another is about to write.
+    assert!(row(judged, "read committed").contains(" read committed "), "updates are lost:\n{judged}");
+    assert!(row(judged, "repeatable read").contains(" serializable "), "{judged}");
+    assert!(output(&printed, "--workload steps.sql").contains("steps.sql     repeatable read"));
+    assert!(output(&printed, "batch.sql").contains("violated"));
 }

@@ -145,7 +145,7 @@ fn recordings<'a>(document: &'a Document, given: &[PathBuf]) -> Outcome<Vec<Reco
     }
     let mut found = Vec::new();
     for (place, history) in named {
-        let file = files.iter().find(|file| is_named(file, history)).map(|file| file.to_path_buf());
+        let file = files.iter().find(|file| is_named(file, history)).map(|file| (*file).clone());
         // The name comes from the result, which may be somebody else's.
         let name = Path::new(&history.file).file_name().unwrap_or_default();
         let inside = || folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
