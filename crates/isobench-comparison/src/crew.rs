@@ -139,6 +139,11 @@ impl Crew<'_> {
         self.fleet.connecting().max(others.unwrap_or_default())
     }
 
+    /// What the clients' clock showed when the last run began.
+    pub fn began(&self) -> Nanos {
+        self.fleet.began()
+    }
+
     /// Runs all clients from a common start until `stop`, or until one of the machines is asked to
     /// end.
     ///

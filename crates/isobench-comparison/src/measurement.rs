@@ -6,7 +6,7 @@
 
 mod warmup;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,8 +16,8 @@ use isobench_observer::{Observer, Part};
 use isobench_pgbench::load::Loaded;
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_plan::{self as plan, Fault};
-use isobench_report::{BackgroundWork, FaultRound, MachineRound, Round, StandbyLag};
-use isobench_runner::{ClientEvent, Control, Job, NoThreads, RunOutcome, StopCondition, Watch};
+use isobench_report::{BackgroundWork, FaultRound, MachineRound, RecordedHistory, Round, StandbyLag};
+use isobench_runner::{ClientEvent, Control, Job, Nanos, NoThreads, RunOutcome, StopCondition, Watch};
 
 use crate::background::Background;
 use crate::conditions::Conditions;
@@ -129,6 +129,8 @@ pub struct Measured {
     pub connecting: Duration,
     /// A client lost its connection, so the server may have lost all unsaved state.
     pub lost: bool,
+    /// What the clients' clock showed when the measured part began, if it did.
+    pub began: Option<Nanos>,
     /// Notes for the user that came up since.
     pub notes: Vec<String>,
     /// An error if the log files are incomplete.
@@ -228,6 +230,7 @@ impl Measurement<'_> {
             warmup,
             check,
             run: None,
+            began: None,
             struck: Vec::new(),
             lag: None,
             background: None,
@@ -260,6 +263,8 @@ impl Measurement<'_> {
         let Judged { verdict, text, unwritten } =
             judging.judge(recording, self.history.as_deref(), promised, self.sources, self.fresh_tables);
         measured.round.verdict = Some(verdict);
+        let file = self.history.as_deref().filter(|_| unwritten.is_none());
+        measured.round.history = file.zip(measured.began).map(|(file, began)| recorded_history(file, began));
         measured.notes.extend(unwritten);
         Some(text)
     }
@@ -341,6 +346,8 @@ pub struct Started<'m> {
     check: Option<InvariantCheck>,
     /// The sum of the measured parts so far.
     run: Option<RunOutcome>,
+    /// What the clients' clock showed when the first of them began.
+    began: Option<Nanos>,
     /// What has happened to the server.
     struck: Vec<Struck>,
     /// How far the standby was behind, if clients read there.
@@ -397,6 +404,7 @@ impl Started<'_> {
         (self.background, self.lag) = (background, lag);
         self.struck.extend(struck);
         let Loaded { outcome, logged } = loaded?;
+        self.began.get_or_insert(self.crew.began());
         self.cpu += cpu_seconds() - cpu;
         // The next turn is another measurement's.
         let turn = matches!(stop, StopCondition::Turn(_));
@@ -490,9 +498,15 @@ impl Started<'_> {
         round.invariants.extend(conditions);
         let lost = messages.has_lost_connections();
         let broken = job.recorded().and_then(|recording| recording.broken().map(str::to_owned));
-        let (notes, logged) = (Vec::new(), self.logged);
-        Ok(Measured { round, run, effective, connecting, lost, notes, logged, broken })
+        let (notes, logged, began) = (Vec::new(), self.logged, self.began);
+        Ok(Measured { round, run, effective, connecting, lost, began, notes, logged, broken })
     }
+}
+
+/// How a round's recording is found, and where in it the measured part is.
+fn recorded_history(file: &Path, began: Nanos) -> RecordedHistory {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    RecordedHistory { file: name, measured_from_s: began.0 as f64 / 1e9 }
 }
 
 /// Does work while another thread does something, until its channel is closed.

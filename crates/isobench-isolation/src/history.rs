@@ -627,7 +627,7 @@ impl History {
     }
 
     /// Removes the transactions, and keeps the tables.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.transactions.clear();
         self.ends.clear();
         self.records.clear();

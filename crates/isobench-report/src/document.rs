@@ -11,6 +11,7 @@ mod journal;
 mod latency;
 mod layout;
 mod observation;
+mod recorded;
 mod requirement;
 mod round;
 mod search;
@@ -35,6 +36,7 @@ pub use isobench_plan::{
 pub use journal::Journal;
 pub use latency::{Distribution, Latency};
 pub use observation::{Observation, ObservedRows, ObservedStatement};
+pub use recorded::RecordedHistory;
 pub use requirement::{RequiredCell, RequirementResult};
 pub use round::{Conflict, Invariant, Round, RoundError, ScriptRound, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};

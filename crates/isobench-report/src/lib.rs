@@ -14,6 +14,7 @@
 //! | `overhead` | what each level costs, by the parameters that vary |
 //! | `view` | tables whose entries say what they are: between the summary and every rendering that people read |
 //! | `text` | the table of `isobench compare` and the sentences below it |
+//! | `columns` | the columns of a line per round, and per bin of its time series |
 //! | `csv` | one line per round |
 //! | `markdown` | the answer and the table for a comment on a pull request |
 //! | `pair` | two results side by side, and what counts as a regression |
@@ -50,6 +51,7 @@
 //! ```
 
 mod answer;
+mod columns;
 mod csv;
 mod diagnosis;
 mod document;
@@ -71,6 +73,7 @@ mod view;
 mod words;
 
 pub use answer::{Answer, answer, answer_rules, recommended};
+pub use columns::{Column, Place, Values, bins, place_columns, round_columns, rounds, series_columns};
 pub use csv::{titles as csv_titles, to_csv};
 pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 pub use document::{
@@ -79,11 +82,11 @@ pub use document::{
     FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind, Interval, IntervalSource, Invariant,
     Journal, Latency, LockWait, LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, Metric,
     Observation, ObservedRows, ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
-    PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst, RelationSize, RequiredCell,
-    RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server,
-    ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult,
-    SweepStep, TableUse, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld,
-    WitnessArrow, WitnessTransaction, Workload, json_schema,
+    PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
+    RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server, ServerProcesses,
+    ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult, SweepStep, TableUse,
+    Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
+    WitnessTransaction, Workload, json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

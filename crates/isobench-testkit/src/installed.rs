@@ -125,6 +125,19 @@ pub fn isolation_tester() -> Result<PathBuf, String> {
     })
 }
 
+/// A Python with a module: the one in the environment variable `ISOBENCH_PYTHON`, or `python3`.
+///
+/// # Errors
+/// The reason that there is none.
+pub fn python_with(module: &str) -> Result<PathBuf, String> {
+    let python = std::env::var_os("ISOBENCH_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
+    let told = Command::new(&python).args(["-c", &format!("import {module}")]).output();
+    if told.is_ok_and(|told| told.status.success()) {
+        return Ok(python);
+    }
+    Err(format!("{} has no module {module} (ISOBENCH_PYTHON can name one that has)", python.display()))
+}
+
 /// A browser and its driver, both of the same version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Browser {

@@ -6,11 +6,12 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use isobench_isolation::history::binary::MAGIC;
+use isobench_parquet::FORMAT as PARQUET_FORMAT;
 use isobench_report::{FORMAT, PAIR_FORMAT, TREND_FORMAT, csv_titles};
 
 use isobench_comparison::{Failure, Outcome};
@@ -37,9 +38,11 @@ pub enum Kind {
     Preview,
     /// A recorded history, binary.
     History,
+    /// A table, Parquet.
+    Parquet,
 }
 
-/// Maximum number of bytes read from an existing file.
+/// Maximum number of bytes read from an existing file: its start, or of Parquet its end.
 const HEAD: u64 = 4096;
 
 /// Checks that a file can be written, and that it doesn't exist yet, is empty, or was written by
@@ -166,9 +169,14 @@ fn try_in(folder: &Path) -> io::Result<()> {
 
 /// Returns whether an existing file is empty or of this kind.
 fn is_ours(path: &Path, kind: Kind) -> io::Result<bool> {
-    let mut head = Vec::new();
-    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
-    Ok(head.is_empty() || kind.recognises(&head))
+    let mut file = File::open(path)?;
+    if kind == Kind::Parquet {
+        let end = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(end.saturating_sub(HEAD)))?;
+    }
+    let mut part = Vec::new();
+    file.take(HEAD).read_to_end(&mut part)?;
+    Ok(part.is_empty() || kind.recognises(&part))
 }
 
 impl Kind {
@@ -176,14 +184,14 @@ impl Kind {
         match self {
             Kind::Result => "result",
             Kind::Page => "report",
-            Kind::Lines | Kind::PairLines | Kind::TrendLines => "table",
+            Kind::Lines | Kind::PairLines | Kind::TrendLines | Kind::Parquet => "table",
             Kind::Comparison => "comparison",
             Kind::Preview => "preview",
             Kind::History => "history",
         }
     }
 
-    /// Returns whether a file with this start is of this kind.
+    /// Returns whether a file with this start (of Parquet, this end) is of this kind.
     fn recognises(self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {
@@ -195,6 +203,7 @@ impl Kind {
             Kind::PairLines => first_line(&text).contains(",a_tps,"),
             Kind::TrendLines => text.starts_with("result,name,started_at,"),
             Kind::History => head.starts_with(&MAGIC),
+            Kind::Parquet => head.ends_with(b"PAR1") && text.contains(PARQUET_FORMAT),
         }
     }
 }
@@ -242,6 +251,24 @@ mod tests {
             }
             assert!(!kind.recognises(b"<!DOCTYPE html><title>my thesis</title>"), "{kind:?}");
             assert!(!kind.recognises(b"{\"format\": \"other\"}"), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn tables_are_recognised_by_their_end() {
+        let document = Document::new(Server::default(), Client::default(), Plan::default());
+        let mut table = Vec::new();
+        isobench_parquet::write_rounds(&document, &mut table).expect("a table");
+        let scene = tempfile::tempdir().expect("a folder");
+        let path = scene.path().join("rounds.parquet");
+        fs::write(&path, &table).expect("a file");
+        check_file("--parquet", &path, Kind::Parquet).expect("of ours");
+        // Somebody else's, and one that is cut short.
+        let mine = String::from_utf8_lossy(&table).replace("isobench", "homemade");
+        for other in [mine.as_bytes(), &table[..table.len() - 1], b"PAR1 isobench/parquet/rounds"] {
+            fs::write(&path, other).expect("a file");
+            let error = check_file("--parquet", &path, Kind::Parquet).expect_err("it would be lost");
+            assert!(error.to_string().contains("isn't a table of isobench"), "{error}");
         }
     }
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use isobench_pgbench::fit;
 use isobench_report::{Emphasis, Text};
-use tempfile::Builder;
+use tempfile::{Builder, NamedTempFile};
 
 use isobench_comparison::{Failure, Outcome};
 
@@ -161,12 +161,17 @@ pub fn save(path: &Path, text: &str) -> Outcome {
 /// Puts a new file in the place of a path, and returns it. Its name until then can't be foreseen, so nobody else
 /// can have put a link there.
 pub fn replace(path: &Path, text: &str) -> io::Result<File> {
+    let mut file = begin(path)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path).map_err(|error| error.error)
+}
+
+/// Makes a file beside a path, to be persisted there when it is whole.
+pub fn begin(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The user's mask takes away what others mustn't have.
     let permissions = Permissions::from_mode(0o666);
-    let mut file = Builder::new().prefix(".isobench-").permissions(permissions).tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path).map_err(|error| error.error)
+    Builder::new().prefix(".isobench-").permissions(permissions).tempfile_in(folder)
 }
 
 /// Returns whether the path means standard input or output.

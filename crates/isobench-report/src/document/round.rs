@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BackgroundWork, ClientLoad, FaultRound, Latency, MachineRound, Series, ServerSide, StandbyLag, Turns,
-    UsedEventLoop, Verdict,
+    BackgroundWork, ClientLoad, FaultRound, Latency, MachineRound, RecordedHistory, Series, ServerSide,
+    StandbyLag, Turns, UsedEventLoop, Verdict,
 };
 use crate::numbers::finite;
 
@@ -178,6 +178,9 @@ pub struct Round {
     /// and write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// The file with the history; null unless it was written (`--history`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<RecordedHistory>,
     /// Committed transactions ÷ seconds; null if no time passed.
     pub tps: Option<f64>,
     /// Transactions above the latency limit; null without one. pgbench: "number of transactions
@@ -290,6 +293,7 @@ impl Round {
             latency_ms: Latency::measured(latency),
             invariants: Vec::new(),
             verdict: None,
+            history: None,
             tps: finite(ledger.transactions.committed as f64 / seconds),
             late: None,
             levels_named: BTreeMap::new(),

@@ -3,7 +3,8 @@
 //! What is also in the lines of a single result has the same title there.
 
 use super::{Factors, Figures, Pair, PairRatio, PairedCell};
-use crate::csv::{assignments, line, number};
+use crate::columns::assignments;
+use crate::csv::{line, number};
 
 /// A figure of each side: its title (of a pair after "a_" or "b_"), and its value.
 type FigureColumn = (&'static str, fn(&Figures) -> String);

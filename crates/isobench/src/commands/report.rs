@@ -3,6 +3,8 @@
 //!
 //! Not here: the renderings, and the definition of a regression (`isobench_report`).
 
+mod tables;
+
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use isobench_report::{
     summarise, to_csv, to_html, to_markdown,
 };
 
+use self::tables::Tables;
 use super::compare::requirements;
 use crate::destination::{Kind, check_file, one_stream};
 use crate::latest;
@@ -34,7 +37,11 @@ pub fn report(options: &ReportOptions) -> Outcome {
     match results.as_slice() {
         [one] => {
             let kinds = (Kind::Result, Kind::Lines);
+            let tables = options.parquet.as_deref();
+            let tables = tables.map(|folder| Tables::new(folder, &options.transactions, &one.document));
+            let tables = tables.transpose()?;
             deliver(&one.document, options, kinds, || one.default_page(options))?;
+            tables.map_or(Ok(()), Tables::write)?;
             // Those that the result was measured with decided the status then.
             let own = if options.require.is_empty() { &[][..] } else { &one.document.requirements };
             if options.format != Some(ReportFormat::Text) {
@@ -61,7 +68,7 @@ pub fn report(options: &ReportOptions) -> Outcome {
 fn refuse(options: &ReportOptions, paths: &[PathBuf]) -> Outcome {
     let named = [("--html", &options.html), ("--json", &options.json), ("--csv", &options.csv)];
     let takes_stdout = one_stream(&named)?;
-    let writes = named.iter().any(|(_, path)| path.is_some());
+    let writes = options.parquet.is_some() || named.iter().any(|(_, path)| path.is_some());
     let from_stdin = paths.iter().filter(|path| is_stream(path)).count();
     let problem = match options {
         ReportOptions { legend: true, format, .. }
@@ -72,6 +79,9 @@ fn refuse(options: &ReportOptions, paths: &[PathBuf]) -> Outcome {
         _ if from_stdin > 1 => "standard input can be read only once; name files for the other results",
         ReportOptions { fail_on_regression: Some(_), .. } if paths.len() != 2 => {
             "--fail-on-regression needs two results: isobench report OLD.json NEW.json"
+        }
+        ReportOptions { parquet: Some(_), .. } if paths.len() != 1 => {
+            "--parquet is of one result; run isobench report once for each, with a folder of its own"
         }
         ReportOptions { require, .. } if paths.len() != 1 && !require.is_empty() => {
             "--require is about one result; run isobench report once for each"
@@ -240,14 +250,14 @@ fn deliver(
         ("--json", &options.json, json),
         ("--csv", &options.csv, csv),
     ];
-    let any = files.iter().any(|(_, path, _)| path.is_some());
+    let any = options.parquet.is_some() || files.iter().any(|(_, path, _)| path.is_some());
     let page = if any { None } else { default_page()? };
     let all = files.into_iter().filter_map(|(option, path, kind)| Some((option, path.as_deref()?, kind)));
     let all: Vec<_> = all.chain(page.as_deref().map(|page| ("--html", page, Kind::Page))).collect();
     for (option, path, kind) in &all {
         check_file(option, path, *kind)?;
     }
-    let format = options.format.or_else(|| all.is_empty().then_some(ReportFormat::Text));
+    let format = options.format.or_else(|| (all.is_empty() && !any).then_some(ReportFormat::Text));
     match format {
         None => {}
         Some(ReportFormat::Text) => what.print(options)?,

@@ -50,7 +50,10 @@ const EXAMPLES: [(&str, [Example; 3]); 14] = [
         [
             ("the last result again", "report isobench-results/latest"),
             ("before and after a change", "report before.json after.json --fail-on-regression 5%"),
-            ("as a page to send", "report result.json --html report.html"),
+            (
+                "tables for DuckDB, with every recorded transaction",
+                "report --parquet tables --transactions recordings",
+            ),
         ],
     ),
     (

@@ -25,6 +25,14 @@ pub struct ReportOptions {
     /// standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write tables for databases into this folder as Parquet: rounds.parquet, series.parquet and,
+    /// with --transactions, transactions.parquet
+    #[arg(long, value_name = "FOLDER")]
+    pub parquet: Option<PathBuf>,
+    /// With --parquet: also a row for every recorded transaction, from this recording, or those in
+    /// this folder, of compare's --history (repeatable)
+    #[arg(long, value_name = "FILE|FOLDER", requires = "parquet")]
+    pub transactions: Vec<PathBuf>,
     /// Print in this format to standard output [default with several results, unless files are
     /// named: text]
     #[arg(long, value_name = "FORMAT")]

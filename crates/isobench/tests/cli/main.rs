@@ -27,6 +27,8 @@ mod orders;
 mod ordinary_user;
 mod own_tables;
 mod page_plan;
+mod pages;
+mod parquet;
 mod passwords;
 mod peers;
 mod plan_file;

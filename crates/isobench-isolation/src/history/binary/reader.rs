@@ -40,7 +40,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// A history without transactions, with the tables and the provenance of this one.
-    pub(crate) fn blank(&self) -> History {
+    pub fn blank(&self) -> History {
         self.blank.blank()
     }
 

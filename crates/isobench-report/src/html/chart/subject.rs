@@ -69,7 +69,7 @@ impl<'a> Subject<'a> {
             cell.backoff.clone(),
             crate::csv::number(cell.rate),
             cell.strategy.clone().unwrap_or_default(),
-            crate::csv::varied(cell),
+            crate::columns::varied(cell),
             cell.level.name(),
             cell.calibration.to_string(),
         ]
