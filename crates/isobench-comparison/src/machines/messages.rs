@@ -32,6 +32,8 @@ pub enum Order {
         at: Duration,
         /// What the clients' clock shows then, in nanoseconds.
         clock: u64,
+        /// Progress is to have latencies.
+        latencies: bool,
     },
     /// End the run that goes on.
     Stop(Urge),
