@@ -29,7 +29,7 @@ pub enum BlockStep<'s> {
     /// The tables are ready.
     Prepared(&'s Ready),
     /// This cell works: what it has done in all its slices.
-    Working(usize, SoFar),
+    Working(usize, &'s SoFar),
 }
 
 /// The cells of a block, in which all have a place each.
@@ -146,7 +146,7 @@ impl CellMeasurer<'_> {
         for (place, ready) in ready.iter().enumerate() {
             let ready = ready.as_ref().filter(|_| !self.is_stopped());
             started.push(ready.and_then(|ReadyCell { measurement, job, messages }| {
-                let show = &mut |so_far| follow(BlockStep::Working(place, so_far));
+                let show = &mut |so_far: &SoFar| follow(BlockStep::Working(place, so_far));
                 let mut onlooker = Onlooker { every: WATCH_EVERY, latencies: block.latencies, show };
                 let started = measurement.start(job, messages, &mut onlooker);
                 failures.keep(place, started.inspect(Started::rest))
@@ -162,7 +162,7 @@ impl CellMeasurer<'_> {
                 let started = started.filter(|started| started.so_far().is_some())?;
                 started.wake();
                 let measured = failures.keep(place, started.end(block.number))?;
-                follow(BlockStep::Working(place, measured.so_far()));
+                follow(BlockStep::Working(place, &measured.so_far()));
                 Some(measured)
             })
             .collect();
@@ -200,7 +200,7 @@ impl CellMeasurer<'_> {
                 let failed = |cell: &&mut Started<'_>| cell.so_far().is_some_and(|run| run.aborted > 0);
                 let cell = started[place].as_mut().filter(|cell| !self.is_stopped() && !failed(cell));
                 let Some(cell) = cell else { continue };
-                let show = &mut |so_far| follow(BlockStep::Working(place, so_far));
+                let show = &mut |so_far: &SoFar| follow(BlockStep::Working(place, so_far));
                 let mut onlooker = Onlooker { every: WATCH_EVERY, latencies: block.latencies, show };
                 let worked = cell.work(StopCondition::Turn(turns.length), &mut onlooker);
                 if failures.keep(place, worked).is_none() {

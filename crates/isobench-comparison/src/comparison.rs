@@ -439,10 +439,10 @@ impl<'a> Comparison<'a> {
             BlockStep::Preparing(place) => listener.preparing(design, &cells[place], number),
             BlockStep::Prepared(ready) => listener.prepared(ready.took, ready.again),
             BlockStep::Working(place, so_far) if so_far.phase == Phase::WarmUp => {
-                listener.running(design, &cells[place], number, &so_far, &[]);
+                listener.running(design, &cells[place], number, so_far, &[]);
             }
             BlockStep::Working(place, so_far) => {
-                all[place] = so_far;
+                all[place] = *so_far;
                 let observer = observers.get(cells[place].server).filter(|_| listener.shows_waits());
                 let waits = observer.map(crate::server_side::waits_now).unwrap_or_default();
                 listener.in_turns(design, &cells, number, &all, &waits);
@@ -473,9 +473,9 @@ impl<'a> Comparison<'a> {
         let ready = self.measurer.prepare(cell, 0)?;
         self.listener.prepared(ready.ready.took, ready.ready.again);
         let (listener, observer) = (&*self.listener, self.measurer.observer(cell));
-        let show = &mut |so_far| {
+        let show = &mut |so_far: &SoFar| {
             let waits = observer.filter(|_| listener.shows_waits()).map(crate::server_side::waits_now);
-            listener.running(design, cell, number, &so_far, &waits.unwrap_or_default());
+            listener.running(design, cell, number, so_far, &waits.unwrap_or_default());
         };
         let mut onlooker = Onlooker { every: WATCH_EVERY, latencies: listener.shows_latencies(), show };
         self.measurer.measure(cell, number, ready, &mut onlooker)

@@ -376,7 +376,7 @@ impl Collector<'_> {
             let Some((rank, bytes)) = peers.poll(LOOK).map_err(|error| self.lost(&error))? else { continue };
             match unpack::<Reply>(&bytes) {
                 Some((Reply::Progress(now), _)) => {
-                    self.progress.lock().unwrap_or_else(PoisonError::into_inner)[rank] = now;
+                    self.progress.lock().unwrap_or_else(PoisonError::into_inner)[rank] = *now;
                 }
                 Some((Reply::Stopping(urge), _)) if urge.user => self.control.request(urge.urgency()),
                 Some((Reply::Stopping(urge), _)) => self.local.request(urge.urgency()),

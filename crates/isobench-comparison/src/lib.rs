@@ -57,6 +57,7 @@ mod target;
 mod trial;
 mod workload;
 
+pub use cell::WATCH_EVERY;
 pub use comparison::{Followers, Judgements, Listener, Save, Surroundings, compare, take_part};
 pub use conditions::{Condition, Conditions};
 pub use design::{

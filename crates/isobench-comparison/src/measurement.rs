@@ -189,7 +189,7 @@ impl Measurement<'_> {
         let mut started = self.start(job, messages, onlooker)?;
         started.work(self.stop, onlooker)?;
         let measured = started.end(number)?;
-        (onlooker.show)(measured.so_far());
+        (onlooker.show)(&measured.so_far());
         Ok(measured)
     }
 
@@ -372,7 +372,7 @@ impl Started<'_> {
         let report = |event: ClientEvent| messages.take(&event, job);
         let so_far = SoFar::measured(self.run.as_ref());
         let Onlooker { every, latencies, show } = onlooker;
-        let show = &mut |elapsed, progress| show(so_far.and(elapsed, progress));
+        let show = &mut |elapsed, progress| show(&so_far.and(elapsed, &progress));
         let level = self.measurement.level.unwrap_or(Level::RepeatableRead);
         let background = Background::open(self.measurement.background, level, self.measurement.site)?;
         self.measurement.observe(Observer::begin);

@@ -34,18 +34,18 @@ pub struct Onlooker<'a> {
     /// Wants latencies ([`isobench_runner::Watch::latencies`]).
     pub latencies: bool,
     /// Called with what was done so far, and at the end of each phase with all of it.
-    pub show: &'a mut dyn FnMut(SoFar),
+    pub show: &'a mut dyn FnMut(&SoFar),
 }
 
 impl SoFar {
     /// The same after a further run in this phase.
-    pub(crate) fn and(self, elapsed: Duration, progress: RunProgress) -> SoFar {
-        SoFar { elapsed: self.elapsed + elapsed, progress: self.progress + progress, ..self }
+    pub(crate) fn and(self, elapsed: Duration, progress: &RunProgress) -> SoFar {
+        SoFar { elapsed: self.elapsed + elapsed, progress: self.progress + *progress, ..self }
     }
 
     /// What was measured.
     pub(crate) fn measured(run: Option<&RunOutcome>) -> SoFar {
         let none = SoFar { phase: Phase::Measurement, ..SoFar::default() };
-        run.map_or(none, |run| none.and(run.elapsed, run.progress()))
+        run.map_or(none, |run| none.and(run.elapsed, &run.progress()))
     }
 }

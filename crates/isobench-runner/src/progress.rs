@@ -23,7 +23,9 @@ use crate::recorder::{ConflictCount, ScriptRecord};
 pub struct RunProgress {
     /// Attempts and transactions by how they have ended, and the clients' time.
     pub ledger: Ledger,
-    /// Attempts that ended in a deadlock; the ledger's other conflicts are serialization failures.
+    /// Attempts that ended in a conflict other than a deadlock.
+    pub serialization_failures: u64,
+    /// Attempts that ended in a deadlock.
     pub deadlocks: u64,
     /// Transactions abandoned after an error that is never retried, whose clients continued.
     pub abandoned: u64,
@@ -43,7 +45,7 @@ pub struct RunProgress {
 }
 
 /// Number of counts besides those of latencies.
-const COUNTS: usize = 28;
+const COUNTS: usize = 29;
 
 /// Number of sums.
 const SUMS: usize = 3;
@@ -117,8 +119,13 @@ impl RunProgress {
             sum.latency_squares_ms += (stddev * stddev + mean * mean) * count;
             sum.lag_sum_ms += script.lag.mean_ms().unwrap_or(0.0) * script.lag.count() as f64;
         }
-        let deadlocks = conflicts.iter().filter(|conflict| conflict.sqlstate == SqlState::DEADLOCK_DETECTED);
-        sum.deadlocks = deadlocks.map(|conflict| conflict.count).sum();
+        for conflict in conflicts {
+            if conflict.sqlstate == SqlState::DEADLOCK_DETECTED {
+                sum.deadlocks += conflict.count;
+            } else {
+                sum.serialization_failures += conflict.count;
+            }
+        }
         sum
     }
 
@@ -129,7 +136,7 @@ impl RunProgress {
 
     /// Every count besides those of latencies. Names all fields, so that none is forgotten.
     fn counts(&mut self) -> [&mut u64; COUNTS] {
-        let RunProgress { ledger, deadlocks, abandoned, retried, retries, .. } = self;
+        let RunProgress { ledger, serialization_failures, deadlocks, abandoned, retried, retries, .. } = self;
         let Ledger { attempts, transactions, time, conflicts, further_errors, retries: further, late } =
             ledger;
         let Attempts { started, committed, retried: tried, given_up, swallowed, ambiguous, cut_off, errored } =
@@ -170,6 +177,7 @@ impl RunProgress {
             further_errors,
             further,
             late,
+            serialization_failures,
             deadlocks,
             abandoned,
             retried,
@@ -186,7 +194,9 @@ impl RunProgress {
 /// The latencies of all scripts.
 pub(crate) fn latencies(scripts: &[ScriptRecord]) -> LatencyCounts {
     let mut sum = LatencyCounts::default();
-    scripts.iter().for_each(|script| sum.merge(&LatencyCounts::of(&script.latency)));
+    for script in scripts {
+        sum.merge(&LatencyCounts::of(&script.latency));
+    }
     sum
 }
 
@@ -232,9 +242,9 @@ mod tests {
         }
         let mut sum = RunProgress::read(&workers);
         assert_eq!(sum, different(0) + different(1000));
-        assert_eq!((sum.ledger.attempts.started, sum.retries), (1002, 28 + 1028));
-        assert_eq!(sum.sums().map(|sum| *sum), [1058.0, 1060.0, 1062.0]);
-        assert_eq!((sum.latencies.counts[0], sum.latencies.sum_ns), (32 + 1032, 52 + 1052));
+        assert_eq!((sum.ledger.attempts.started, sum.retries), (1002, 29 + 1029));
+        assert_eq!(sum.sums().map(|sum| *sum), [1060.0, 1062.0, 1064.0]);
+        assert_eq!((sum.latencies.counts[0], sum.latencies.sum_ns), (33 + 1033, 53 + 1053));
     }
 
     #[test]

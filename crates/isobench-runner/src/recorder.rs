@@ -281,7 +281,7 @@ mod tests {
         let counts: Vec<u64> = recorder.conflicts.iter().map(|conflict| conflict.count).collect();
         assert_eq!(counts, [2, 1, 1, 1]);
         let progress = recorder.progress();
-        assert_eq!((progress.ledger.conflicts, progress.deadlocks), (5, 1));
+        assert_eq!((progress.serialization_failures, progress.deadlocks), (4, 1));
     }
 
     #[test]

@@ -128,7 +128,7 @@ pub enum Reply {
     /// The clients are connected.
     Opened(Opened),
     /// The clients are at work.
-    Progress(RunProgress),
+    Progress(Box<RunProgress>),
     /// A run is to end.
     Stopping(Urge),
     /// A run is over. The outcome follows as bytes.

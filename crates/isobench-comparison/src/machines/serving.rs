@@ -324,7 +324,7 @@ fn attended(
             if told_at.elapsed() >= TELL {
                 told_at = Instant::now();
                 let now = *progress.lock().unwrap_or_else(PoisonError::into_inner);
-                peers.send(0, Reply::Progress(now).pack(&[]));
+                peers.send(0, Reply::Progress(Box::new(now)).pack(&[]));
             }
             if kept.is_err() {
                 thread::sleep(LOOK / 10);

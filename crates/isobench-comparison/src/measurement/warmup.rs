@@ -66,12 +66,12 @@ impl Measurement<'_> {
             let watch = Watch {
                 every: *every,
                 latencies: *latencies,
-                show: &mut |elapsed, progress| show(so_far.and(elapsed, progress)),
+                show: &mut |elapsed, progress| show(&so_far.and(elapsed, &progress)),
             };
             let stop = StopCondition::Time(step);
             let run = crew.run(job, stop, self.control, report, watch, None, Purpose::WarmUp)?.outcome;
-            so_far = so_far.and(run.elapsed, run.progress());
-            (onlooker.show)(so_far);
+            so_far = so_far.and(run.elapsed, &run.progress());
+            (onlooker.show)(&so_far);
             own.clients(&run);
             planned += step;
             let whole = whole_bins(&run, step);
