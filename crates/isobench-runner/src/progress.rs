@@ -243,7 +243,7 @@ mod tests {
         let mut sum = RunProgress::read(&workers);
         assert_eq!(sum, different(0) + different(1000));
         assert_eq!((sum.ledger.attempts.started, sum.retries), (1002, 29 + 1029));
-        assert_eq!(sum.sums().map(|sum| *sum), [1060.0, 1062.0, 1064.0]);
+        assert_eq!(sum.sums().map(|sum| sum.to_bits()), [1060_f64, 1062.0, 1064.0].map(f64::to_bits));
         assert_eq!((sum.latencies.counts[0], sum.latencies.sum_ns), (33 + 1033, 53 + 1053));
     }
 
