@@ -100,7 +100,7 @@ pub fn line(plan: &ObservingPlan, case: &ObservedCase) -> Result<String, Failure
             observer.begin(Part(0));
         }
         let begin = (processes.cpu().unwrap_or_default(), cpu_of(&own));
-        let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+        let watch = Watch { every: Duration::MAX, latencies: false, show: &mut |_, _| {} };
         let report = |event| eprintln!("{event:?}");
         let outcome =
             fleet.run(&job, StopCondition::Time(plan.time), &Control::new(), &report, watch, &mut [])?;

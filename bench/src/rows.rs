@@ -125,7 +125,7 @@ pub fn line(plan: &RowsPlan, case: &ObservedCase) -> Result<String, Failure> {
     let mut slice = |with: bool| -> Result<Slice, Failure> {
         let which = usize::from(with);
         let begin = (client_cpu(), processes.cpu().unwrap_or_default());
-        let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+        let watch = Watch { every: Duration::MAX, latencies: false, show: &mut |_, _| {} };
         let report = |event| eprintln!("{event:?}");
         let stop = StopCondition::Time(plan.time);
         let outcome = fleets[which].run(&jobs[which], stop, &Control::new(), &report, watch, &mut [])?;

@@ -8,13 +8,14 @@
 use std::time::Duration;
 
 use isobench_report::Turns;
-use isobench_runner::{Job, RunProgress, RunWorkload, StopCondition, Urgency, Watch};
+use isobench_runner::{Job, RunWorkload, StopCondition, Urgency};
 
 use crate::cell::{CellMeasurer, Entrant, MeasuredCell, WATCH_EVERY};
 use crate::design::CellPlan;
 use crate::failure::{Failure, Outcome};
 use crate::measurement::{Measured, Measurement, Started};
 use crate::messages::Messages;
+use crate::onlooker::{Onlooker, SoFar};
 use crate::tables::{Ready, Tables};
 
 /// A slice lasts at least this many times as long as clients wait for the last one at its end, so
@@ -27,10 +28,8 @@ pub enum BlockStep<'s> {
     Preparing(usize),
     /// The tables are ready.
     Prepared(&'s Ready),
-    /// This cell warms up.
-    WarmingUp(usize, Duration, RunProgress),
-    /// This cell works: the progress of all its slices.
-    Working(usize, Duration, RunProgress),
+    /// This cell works: what it has done in all its slices.
+    Working(usize, &'s SoFar),
 }
 
 /// The cells of a block, in which all have a place each.
@@ -43,6 +42,8 @@ pub struct Block<'b> {
     pub time: Duration,
     /// The shortest slice.
     pub slice: Duration,
+    /// Whoever looks on wants latencies.
+    pub latencies: bool,
     /// The orders of the cells in the turns, repeated as often as needed.
     pub orders: &'b [Vec<usize>],
 }
@@ -145,8 +146,9 @@ impl CellMeasurer<'_> {
         for (place, ready) in ready.iter().enumerate() {
             let ready = ready.as_ref().filter(|_| !self.is_stopped());
             started.push(ready.and_then(|ReadyCell { measurement, job, messages }| {
-                let show = &mut |elapsed, progress| follow(BlockStep::WarmingUp(place, elapsed, progress));
-                let started = measurement.start(job, messages, &mut Watch { every: WATCH_EVERY, show });
+                let show = &mut |so_far: &SoFar| follow(BlockStep::Working(place, so_far));
+                let mut onlooker = Onlooker { every: WATCH_EVERY, latencies: block.latencies, show };
+                let started = measurement.start(job, messages, &mut onlooker);
                 failures.keep(place, started.inspect(Started::rest))
             }));
         }
@@ -159,7 +161,9 @@ impl CellMeasurer<'_> {
                 // One that never worked has nothing to report.
                 let started = started.filter(|started| started.so_far().is_some())?;
                 started.wake();
-                failures.keep(place, started.end(block.number))
+                let measured = failures.keep(place, started.end(block.number))?;
+                follow(BlockStep::Working(place, &measured.so_far()));
+                Some(measured)
             })
             .collect();
         let judged: Vec<Option<(Measured, Option<String>)>> = ready
@@ -196,9 +200,9 @@ impl CellMeasurer<'_> {
                 let failed = |cell: &&mut Started<'_>| cell.so_far().is_some_and(|run| run.aborted > 0);
                 let cell = started[place].as_mut().filter(|cell| !self.is_stopped() && !failed(cell));
                 let Some(cell) = cell else { continue };
-                let show = &mut |elapsed, progress| follow(BlockStep::Working(place, elapsed, progress));
-                let mut watch = Watch { every: WATCH_EVERY, show };
-                let worked = cell.work(StopCondition::Turn(turns.length), &mut watch);
+                let show = &mut |so_far: &SoFar| follow(BlockStep::Working(place, so_far));
+                let mut onlooker = Onlooker { every: WATCH_EVERY, latencies: block.latencies, show };
+                let worked = cell.work(StopCondition::Turn(turns.length), &mut onlooker);
                 if failures.keep(place, worked).is_none() {
                     started[place] = None;
                 }

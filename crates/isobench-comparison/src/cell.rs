@@ -13,7 +13,7 @@ use isobench_observation::Catalog;
 use isobench_observer::{Observer, Part};
 use isobench_plan::Observe;
 use isobench_report::{Observation, RelationSize, Round};
-use isobench_runner::{ClientShare, Control, Job, RunProgress, RunSpec, RunWorkload, Watch};
+use isobench_runner::{ClientShare, Control, Job, RunSpec, RunWorkload};
 
 use crate::conditions::Conditions;
 use crate::design::{CellPlan, Design};
@@ -25,6 +25,7 @@ use crate::machines::{Entered, Machines, Open, RecordedAs};
 use crate::measurement::{Faults, Invariants, Measured, Measurement, Others};
 use crate::messages::Messages;
 use crate::observed::{Recorded, catalog, recorded};
+use crate::onlooker::Onlooker;
 use crate::sessions;
 use crate::settlement::{Attested, leave_rows};
 use crate::site::Site;
@@ -259,7 +260,7 @@ impl<'a> CellMeasurer<'a> {
         self.kept = Some(prepared);
     }
 
-    /// Measures one cell in one piece. `watch` receives the progress of warm-up and measurement.
+    /// Measures one cell in one piece.
     ///
     /// # Errors
     /// Nothing could be measured: a client couldn't connect, the level was refused.
@@ -268,15 +269,14 @@ impl<'a> CellMeasurer<'a> {
         cell: &CellPlan,
         number: u32,
         prepared: Prepared,
-        watch: &mut dyn FnMut(Duration, RunProgress),
+        onlooker: &mut Onlooker<'_>,
     ) -> Outcome<MeasuredCell> {
         let (entrant, workload) = self.enter(cell, number, prepared)?;
         let measurement = self.measurement(&entrant, 0)?;
         let job = self.measured_job(&measurement, cell, workload)?;
         let messages = Messages::kept(self.say);
-        let mut watch = Watch { every: WATCH_EVERY, show: watch };
         let second = entrant.recorded.second_source(self.design.plan.observe(), &entrant.site)?;
-        let mut measured = measurement.run(&job, number, &messages, &mut watch)?;
+        let mut measured = measurement.run(&job, number, &messages, onlooker)?;
         let judgement = measurement.judge(job, second, &mut measured);
         drop(measurement);
         Ok(self.conclude(entrant, measured, judgement))

@@ -20,19 +20,20 @@ use isobench_report::{Cell, CellLevel, Document, Observation, Round, resolution,
 use isobench_runner::{Control, Urgency};
 
 use crate::block::{Block, BlockStep, Played};
-use crate::cell::{CellMeasurer, MeasuredCell};
+use crate::cell::{CellMeasurer, MeasuredCell, WATCH_EVERY};
 use crate::design::{CellPlan, Design, count};
 use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
 use crate::machines::{Machines, serve};
 use crate::measurement::refusal;
+use crate::onlooker::{Onlooker, Phase, SoFar};
 use crate::server_side::observer;
 use crate::sessions;
 use crate::target::Target;
 use fair::Capacity;
 
-pub use self::listener::Listener;
+pub use self::listener::{Followers, Listener};
 
 /// For each cell, the report on its last history.
 pub type Judgements = Vec<Option<String>>;
@@ -429,21 +430,22 @@ impl<'a> Comparison<'a> {
             number,
             time: design.time().unwrap_or_default(),
             slice: design.slice,
+            latencies: self.listener.shows_latencies(),
             orders: &orders,
         };
-        let (listener, mut so_far) = (&mut *self.listener, vec![Default::default(); cells.len()]);
+        let (listener, mut all) = (&mut *self.listener, vec![SoFar::default(); cells.len()]);
         let observers = self.measurer.observers;
         let Played { measured, in_one_piece } = self.measurer.measure_block(&block, &mut |step| match step {
             BlockStep::Preparing(place) => listener.preparing(design, &cells[place], number),
             BlockStep::Prepared(ready) => listener.prepared(ready.took, ready.again),
-            BlockStep::WarmingUp(place, elapsed, progress) => {
-                listener.running(design, &cells[place], number, elapsed, &progress, &[]);
+            BlockStep::Working(place, so_far) if so_far.phase == Phase::WarmUp => {
+                listener.running(design, &cells[place], number, so_far, &[]);
             }
-            BlockStep::Working(place, elapsed, progress) => {
-                so_far[place] = (elapsed, progress);
+            BlockStep::Working(place, so_far) => {
+                all[place] = *so_far;
                 let observer = observers.get(cells[place].server).filter(|_| listener.shows_waits());
                 let waits = observer.map(crate::server_side::waits_now).unwrap_or_default();
-                listener.in_turns(design, &cells, number, &so_far, &waits);
+                listener.in_turns(design, &cells, number, &all, &waits);
             }
         });
         if let Some(why) = in_one_piece {
@@ -471,10 +473,12 @@ impl<'a> Comparison<'a> {
         let ready = self.measurer.prepare(cell, 0)?;
         self.listener.prepared(ready.ready.took, ready.ready.again);
         let (listener, observer) = (&*self.listener, self.measurer.observer(cell));
-        self.measurer.measure(cell, number, ready, &mut |elapsed, progress| {
+        let show = &mut |so_far: &SoFar| {
             let waits = observer.filter(|_| listener.shows_waits()).map(crate::server_side::waits_now);
-            listener.running(design, cell, number, elapsed, &progress, &waits.unwrap_or_default());
-        })
+            listener.running(design, cell, number, so_far, &waits.unwrap_or_default());
+        };
+        let mut onlooker = Onlooker { every: WATCH_EVERY, latencies: listener.shows_latencies(), show };
+        self.measurer.measure(cell, number, ready, &mut onlooker)
     }
 
     /// Notes that a broken promise has ended the comparison.

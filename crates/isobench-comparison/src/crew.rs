@@ -170,7 +170,8 @@ impl Crew<'_> {
         let clock = others.clock.max(fleet.clock_after(at.saturating_sub(peers.now())).0);
         fleet.begin_at(CommonStart { at: peers.instant(at), clock: Nanos(clock) });
         let measurement = others.measurement;
-        peers.send_all(&Order::Run { measurement, stop, at, clock }.pack(&[]));
+        let Watch { every, latencies, show } = watch;
+        peers.send_all(&Order::Run { measurement, stop, at, clock, latencies }.pack(&[]));
         let collector = Collector {
             machines,
             control,
@@ -178,13 +179,13 @@ impl Crew<'_> {
             progress: Mutex::new(vec![RunProgress::default(); machines.number()]),
         };
         let cpu = cpu_seconds();
-        let Watch { every, show } = watch;
         let show = &mut |elapsed, progress| show(elapsed, progress + collector.progress());
         let (loaded, ran) = thread::scope(|scope| {
             let peers: &mut Peers = &mut peers;
             let collector = &collector;
             let thread = scope.spawn(move || collector.collect(peers));
-            let loaded = load(fleet, job, stop, &collector.local, report, Watch { every, show }, log);
+            let watch = Watch { every, latencies, show };
+            let loaded = load(fleet, job, stop, &collector.local, report, watch, log);
             if loaded.is_err() {
                 collector.local.request(Urgency::Now);
             }
@@ -380,7 +381,7 @@ impl Collector<'_> {
             let Some((rank, bytes)) = peers.poll(LOOK).map_err(|error| self.lost(&error))? else { continue };
             match unpack::<Reply>(&bytes) {
                 Some((Reply::Progress(now), _)) => {
-                    self.progress.lock().unwrap_or_else(PoisonError::into_inner)[rank] = now;
+                    self.progress.lock().unwrap_or_else(PoisonError::into_inner)[rank] = *now;
                 }
                 Some((Reply::Stopping(urge), _)) if urge.user => self.control.request(urge.urgency()),
                 Some((Reply::Stopping(urge), _)) => self.local.request(urge.urgency()),

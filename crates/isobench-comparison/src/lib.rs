@@ -15,6 +15,7 @@
 //! | `crew` | the clients of a measurement, on all machines |
 //! | `sessions` | clients connected at a level that is read back |
 //! | `measurement` | one measurement from connecting to the round of the result |
+//! | `onlooker` | what clients have done so far, for whoever looks on |
 //! | `observed` | how transactions are observed: by the rows that statements show, or by annotations |
 //! | `cell` | a cell of a comparison in one round |
 //! | `block` | cells that take turns in a round |
@@ -43,6 +44,7 @@ mod machines;
 mod measurement;
 mod messages;
 mod observed;
+mod onlooker;
 mod round;
 mod round_trips;
 mod server_side;
@@ -55,7 +57,8 @@ mod target;
 mod trial;
 mod workload;
 
-pub use comparison::{Judgements, Listener, Save, Surroundings, compare, take_part};
+pub use cell::WATCH_EVERY;
+pub use comparison::{Followers, Judgements, Listener, Save, Surroundings, compare, take_part};
 pub use conditions::{Condition, Conditions};
 pub use design::{
     CellPlan, Design, GRACE, ServerPlan, Work, cell_entry, count, event_loop, milliseconds, no_serializable,
@@ -70,6 +73,7 @@ pub use messages::Messages;
 pub use observed::{
     NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded, statement,
 };
+pub use onlooker::{Onlooker, Phase, SoFar};
 pub use sessions::job;
 pub use site::Site;
 pub use tables::Tables;

@@ -31,6 +31,7 @@ use crate::lag;
 use crate::machines::{Machines, Open, RecordedAs};
 use crate::messages::Messages;
 use crate::observed::{Recorded, SecondSource};
+use crate::onlooker::{Onlooker, SoFar};
 use crate::round::{cpu_seconds, round};
 use crate::server_side::{OwnWork, server_side};
 use crate::sessions::{self, Places};
@@ -140,6 +141,13 @@ pub struct Measured {
     pub broken: Option<String>,
 }
 
+impl Measured {
+    /// All that the clients have done in the measured part.
+    pub(crate) fn so_far(&self) -> SoFar {
+        SoFar::measured(Some(&self.run))
+    }
+}
+
 impl Measurement<'_> {
     /// Returns a job that asks for its level, reconnects and records as this measurement requires.
     ///
@@ -167,8 +175,8 @@ impl Measurement<'_> {
         }
     }
 
-    /// Connects the clients, warms up, measures in one piece, and checks the tables. `watch`
-    /// receives the progress of warm-up and measurement; `number` is that of the round.
+    /// Connects the clients, warms up, measures in one piece, and checks the tables, while `onlooker`
+    /// looks on; `number` is that of the round.
     ///
     /// # Errors
     /// Nothing could be measured: a client couldn't connect, a log file couldn't be opened, the
@@ -178,15 +186,16 @@ impl Measurement<'_> {
         job: &Job,
         number: u32,
         messages: &Messages<'_>,
-        watch: &mut Watch<'_>,
+        onlooker: &mut Onlooker<'_>,
     ) -> Outcome<Measured> {
-        let mut started = self.start(job, messages, watch)?;
-        started.work(self.stop, watch)?;
-        started.end(number)
+        let mut started = self.start(job, messages, onlooker)?;
+        started.work(self.stop, onlooker)?;
+        let measured = started.end(number)?;
+        (onlooker.show)(&measured.so_far());
+        Ok(measured)
     }
 
-    /// Connects the clients, warms up, and reads what the tables' check needs. `watch` receives the
-    /// progress of the warm-up.
+    /// Connects the clients, warms up, and reads what the tables' check needs.
     ///
     /// # Errors
     /// A client couldn't connect, or the level was refused.
@@ -194,7 +203,7 @@ impl Measurement<'_> {
         &'m self,
         job: &'m Job,
         messages: &'m Messages<'m>,
-        watch: &mut Watch<'_>,
+        onlooker: &mut Onlooker<'_>,
     ) -> Outcome<Started<'m>> {
         let elsewhere = self.others.as_ref().map(|others| self.prepare(others, job)).transpose()?;
         self.observe(Observer::before_sessions);
@@ -212,7 +221,7 @@ impl Measurement<'_> {
             own.beside();
         }
         let report = |event: ClientEvent| messages.take(&event, job);
-        let warmup = self.warm_up(&mut crew, job, &report, watch, &mut own)?;
+        let warmup = self.warm_up(&mut crew, job, &report, onlooker, &mut own)?;
         if let Some(faults) = &self.faults {
             faults.attested.empty()?;
         }
@@ -360,23 +369,23 @@ pub struct Started<'m> {
 }
 
 impl Started<'_> {
-    /// Measures: everything, or the next turn. `watch` receives the progress of all turns together.
+    /// Measures: everything, or the next turn. The onlooker is told of all turns together.
     ///
     /// # Errors
     /// A log file couldn't be opened, or there are no threads for the workers.
-    pub fn work(&mut self, stop: StopCondition, watch: &mut Watch<'_>) -> Outcome {
+    pub fn work(&mut self, stop: StopCondition, onlooker: &mut Onlooker<'_>) -> Outcome {
         let Measurement { control, log, .. } = *self.measurement;
         let (job, messages) = (self.job, self.messages);
         let report = |event: ClientEvent| messages.take(&event, job);
-        let before = self.run.as_ref().map_or(Duration::ZERO, |run| run.elapsed);
-        let counted = self.run.as_ref().map(RunOutcome::progress).unwrap_or_default();
-        let show = &mut |elapsed, progress| (watch.show)(before + elapsed, counted + progress);
+        let so_far = SoFar::measured(self.run.as_ref());
+        let Onlooker { every, latencies, show } = onlooker;
+        let show = &mut |elapsed, progress| show(&so_far.and(elapsed, &progress));
         let level = self.measurement.level.unwrap_or(Level::RepeatableRead);
         let background = Background::open(self.measurement.background, level, self.measurement.site)?;
         self.measurement.observe(Observer::begin);
         control.patience().set_limited(true);
         let cpu = cpu_seconds();
-        let watch = Watch { every: watch.every, show };
+        let watch = Watch { every: *every, latencies: *latencies, show };
         let crew = &mut self.crew;
         let work = || crew.run(job, stop, control, &report, watch, log, Purpose::Measurement);
         let work = || match background {
@@ -451,7 +460,7 @@ impl Started<'_> {
         if run.turns > 0 {
             // Retries that wait for a turn that isn't to come are cut off.
             let report = |event: ClientEvent| messages.take(&event, job);
-            let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+            let watch = Watch { every: Duration::MAX, latencies: false, show: &mut |_, _| {} };
             let stop = StopCondition::Time(Duration::ZERO);
             let rest = crew.run(job, stop, measurement.control, &report, watch, None, Purpose::Rest)?.outcome;
             own.clients(&rest);

@@ -258,6 +258,11 @@ impl Target {
         self.embedded.is_some()
     }
 
+    /// The name of the database that sessions are opened in.
+    pub fn database_name(&self) -> &str {
+        &self.options.dbname
+    }
+
     /// Returns a way to find the server's processes on this machine; `None` if the server is
     /// elsewhere. A Unix socket or a loopback address may lead out of a container or through a
     /// tunnel, which is detected later.

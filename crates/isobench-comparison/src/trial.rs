@@ -139,6 +139,7 @@ impl CellMeasurer<'_> {
         let control = Control::new();
         let watch = Watch {
             every: LOOK_EVERY,
+            latencies: false,
             show: &mut |elapsed, _| {
                 if elapsed > LONGEST || self.control.urgency() > Urgency::None {
                     control.request(Urgency::Now);

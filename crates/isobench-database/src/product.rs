@@ -20,6 +20,8 @@ use crate::facts::waiting::WaitView;
 pub struct Product {
     /// The name for users and result documents.
     pub name: &'static str,
+    /// The name in OpenTelemetry's attribute `db.system.name`; `other_sql` for one that isn't known.
+    pub system_name: &'static str,
     /// Its marks in the answer to `SELECT version()`.
     pub recognition: Recognition,
     /// The statement that sets a session's level.

@@ -93,6 +93,7 @@ impl Prepared {
         let report = |event: ClientEvent| self.tell(&event);
         let watch = Watch {
             every: options.progress.unwrap_or(Duration::MAX),
+            latencies: false,
             show: &mut |elapsed, progress| {
                 self.console.say(&Message::plain(lines.line(elapsed, &progress)));
             },

@@ -49,8 +49,9 @@ impl ProgressLines {
     fn write_figures(&self, line: &mut String, elapsed: Duration, now: &RunProgress) -> fmt::Result {
         let (before, last) = &self.last;
         let seconds = elapsed.saturating_sub(*before).as_secs_f64();
-        let committed = now.committed.saturating_sub(last.committed);
-        let failed = (now.given_up + now.abandoned).saturating_sub(last.given_up + last.abandoned);
+        let (ended, ended_before) = (&now.ledger.transactions, &last.ledger.transactions);
+        let committed = ended.committed.saturating_sub(ended_before.committed);
+        let failed = (ended.given_up + now.abandoned).saturating_sub(ended_before.given_up + last.abandoned);
         // All figures of an interval without a commit are 0, as in pgbench.
         let mean = |sum: f64| if committed == 0 { 0.0 } else { sum / committed as f64 };
         let latency = mean(now.latency_sum_ms - last.latency_sum_ms);
@@ -64,7 +65,7 @@ impl ProgressLines {
         if self.paced {
             write!(line, ", lag {:.3} ms", mean(now.lag_sum_ms - last.lag_sum_ms))?;
             if self.skips {
-                write!(line, ", {} skipped", now.skipped - last.skipped)?;
+                write!(line, ", {} skipped", ended.skipped - ended_before.skipped)?;
             }
         }
         if self.retries {
@@ -98,24 +99,17 @@ mod tests {
     #[test]
     fn a_line_covers_the_time_since_the_last_one() {
         let mut lines = ProgressLines::new(&RunSpec::default(), false);
-        let first = RunProgress {
-            committed: 2,
-            latency_sum_ms: 6.0,
-            latency_squares_ms: 20.0,
-            ..RunProgress::default()
-        };
+        let mut first =
+            RunProgress { latency_sum_ms: 6.0, latency_squares_ms: 20.0, ..RunProgress::default() };
+        first.ledger.transactions.committed = 2;
         assert_eq!(
             lines.line(Duration::from_secs(1), &first),
             "progress: 1.0 s, 2.0 tps, lat 3.000 ms stddev 1.000, 0 failed"
         );
-        let second = RunProgress {
-            committed: 3,
-            given_up: 2,
-            abandoned: 1,
-            latency_sum_ms: 10.0,
-            latency_squares_ms: 36.0,
-            ..first
-        };
+        let mut second =
+            RunProgress { abandoned: 1, latency_sum_ms: 10.0, latency_squares_ms: 36.0, ..first };
+        second.ledger.transactions.committed = 3;
+        second.ledger.transactions.given_up = 2;
         assert_eq!(
             lines.line(Duration::from_millis(1500), &second),
             "progress: 1.5 s, 2.0 tps, lat 4.000 ms stddev 0.000, 3 failed"
@@ -124,14 +118,9 @@ mod tests {
 
     #[test]
     fn options_add_columns() {
-        let now = RunProgress {
-            committed: 2,
-            lag_sum_ms: 1.0,
-            skipped: 4,
-            retried: 5,
-            retries: 6,
-            ..RunProgress::default()
-        };
+        let mut now = RunProgress { lag_sum_ms: 1.0, retried: 5, retries: 6, ..RunProgress::default() };
+        now.ledger.transactions.committed = 2;
+        now.ledger.transactions.skipped = 4;
         let line = |spec: &RunSpec| ProgressLines::new(spec, false).line(Duration::from_secs(2), &now);
         let head = "progress: 2.0 s, 1.0 tps, lat 0.000 ms stddev 0.000, 0 failed";
         assert_eq!(line(&paced()), format!("{head}, lag 0.500 ms, 4 skipped, 5 retried, 6 retries"));
@@ -144,8 +133,8 @@ mod tests {
 
     #[test]
     fn an_interval_without_a_commit_is_all_zeros() {
-        let now =
-            RunProgress { given_up: 3, retried: 3, retries: 6, lag_sum_ms: 4.0, ..RunProgress::default() };
+        let mut now = RunProgress { retried: 3, retries: 6, lag_sum_ms: 4.0, ..RunProgress::default() };
+        now.ledger.transactions.given_up = 3;
         assert_eq!(
             ProgressLines::new(&paced(), false).line(Duration::from_secs(1), &now),
             "progress: 1.0 s, 0.0 tps, lat 0.000 ms stddev 0.000, 3 failed, lag 0.000 ms, 0 \

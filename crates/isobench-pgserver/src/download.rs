@@ -1,19 +1,14 @@
 //! Downloads a file into memory, within limits of time and size, through the proxy specified by the
 //! environment.
 //!
-//! Servers are verified as in the rest of the system: by `SSL_CERT_FILE` and `SSL_CERT_DIR`, or the
-//! system's certificates.
+//! Not here: how servers are verified (`isobench_http`).
 
-use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use isobench_http::secure_agent;
 use ureq::http::Response;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body, Error, Proxy, Timeout};
-
-use crate::resolver::SystemResolver;
 
 /// The limits of a download.
 pub(crate) struct Limits {
@@ -33,7 +28,7 @@ pub(crate) struct Limits {
 /// # Errors
 /// A sentence.
 pub(crate) fn get(url: &str, limits: &Limits, proxy: Option<Proxy>) -> Result<Vec<u8>, String> {
-    let agent = agent(limits, proxy)?;
+    let agent = secure_agent(limits.whole, proxy).map_err(|error| error.to_string())?;
     let file = answer(&agent, url, limits)
         .and_then(|mut response| response.body_mut().with_config().limit(limits.size).read_to_vec());
     file.map_err(|error| match error {
@@ -69,25 +64,6 @@ pub(crate) fn proxy(variable: impl Fn(&str) -> Option<String>) -> Option<Proxy> 
         };
     }
     proxy.build().ok()
-}
-
-fn agent(limits: &Limits, proxy: Option<Proxy>) -> Result<Agent, String> {
-    let found = rustls_native_certs::load_native_certs();
-    if found.certs.is_empty() {
-        return Err(
-            "the system has no certificates to check a server by (install ca-certificates)".to_owned()
-        );
-    }
-    let roots = found.certs.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::Specific(Arc::new(roots)))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()));
-    let config = Agent::config_builder()
-        .tls_config(tls.build())
-        .proxy(proxy)
-        .user_agent(concat!("isobench/", env!("CARGO_PKG_VERSION")))
-        .timeout_global(Some(limits.whole));
-    Ok(Agent::with_parts(config.build(), DefaultConnector::default(), SystemResolver))
 }
 
 /// Repeats the request until there is an answer, or a failure that isn't temporary.

@@ -52,7 +52,6 @@ mod pidfile;
 mod postmaster;
 mod process;
 mod relay;
-mod resolver;
 mod server;
 mod settings;
 mod sweep;

@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let connect = |_| Connection::open(&options).map(|connection| (connection, ()));
     let (mut fleet, _) = Fleet::open(&job, &connect)?;
     let report = |event| eprintln!("{event:?}");
-    let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+    let watch = Watch { every: Duration::MAX, latencies: false, show: &mut |_, _| {} };
     let stop = StopCondition::Time(Duration::from_secs(seconds.parse()?));
     let outcome = fleet.run(&job, stop, &Control::new(), &report, watch, &mut [])?;
     let committed = outcome.ledger().transactions.committed;

@@ -1,10 +1,8 @@
-//! Influence from outside while a run goes on: requests to stop it, and the progress it publishes.
+//! Influence from outside while a run goes on: requests to stop it.
 
-use std::ops::Add;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use isobench_pgwire::Patience;
-use serde::{Deserialize, Serialize};
 
 /// A request to end the run early, shared with signal handling.
 #[derive(Debug, Default)]
@@ -61,121 +59,6 @@ impl Control {
     }
 }
 
-/// One worker's figures since the start of the run, published every few milliseconds for displays.
-///
-/// Each worker writes its own; the alignment keeps two workers off the same cache line.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub struct PublishedProgress {
-    attempts: AtomicU64,
-    committed: AtomicU64,
-    given_up: AtomicU64,
-    abandoned: AtomicU64,
-    skipped: AtomicU64,
-    retried: AtomicU64,
-    retries: AtomicU64,
-    conflicts: AtomicU64,
-    latency_sum: AtomicU64,
-    latency_squares: AtomicU64,
-    lag_sum: AtomicU64,
-}
-
-/// Progress of all workers since the start of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct RunProgress {
-    /// Attempts started.
-    pub attempts: u64,
-    /// Committed transactions.
-    pub committed: u64,
-    /// Transactions given up after conflicts.
-    pub given_up: u64,
-    /// Transactions abandoned after another error, whose clients continued.
-    pub abandoned: u64,
-    /// Transactions skipped because they were already too late.
-    pub skipped: u64,
-    /// Transactions that have ended and took more than one attempt.
-    pub retried: u64,
-    /// Attempts after the first, of transactions that have ended.
-    pub retries: u64,
-    /// Attempts that ended in a conflict.
-    pub conflicts: u64,
-    /// Sum of the latencies of committed transactions, ms.
-    pub latency_sum_ms: f64,
-    /// Sum of the squared latencies of committed transactions, ms².
-    pub latency_squares_ms: f64,
-    /// Sum of the lags behind the schedule of transactions that started, ms.
-    pub lag_sum_ms: f64,
-}
-
-impl PublishedProgress {
-    /// Replaces the figures. Readers may see some fields a moment before others.
-    pub(crate) fn store(&self, now: &RunProgress) {
-        let pairs = [
-            (&self.attempts, now.attempts),
-            (&self.committed, now.committed),
-            (&self.given_up, now.given_up),
-            (&self.abandoned, now.abandoned),
-            (&self.skipped, now.skipped),
-            (&self.retried, now.retried),
-            (&self.retries, now.retries),
-            (&self.conflicts, now.conflicts),
-            (&self.latency_sum, now.latency_sum_ms.to_bits()),
-            (&self.latency_squares, now.latency_squares_ms.to_bits()),
-            (&self.lag_sum, now.lag_sum_ms.to_bits()),
-        ];
-        for (cell, value) in pairs {
-            cell.store(value, Ordering::Relaxed);
-        }
-    }
-
-    fn add_to(&self, sum: &mut RunProgress) {
-        let count = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
-        let real = |cell: &AtomicU64| f64::from_bits(cell.load(Ordering::Relaxed));
-        sum.attempts += count(&self.attempts);
-        sum.committed += count(&self.committed);
-        sum.given_up += count(&self.given_up);
-        sum.abandoned += count(&self.abandoned);
-        sum.skipped += count(&self.skipped);
-        sum.retried += count(&self.retried);
-        sum.retries += count(&self.retries);
-        sum.conflicts += count(&self.conflicts);
-        sum.latency_sum_ms += real(&self.latency_sum);
-        sum.latency_squares_ms += real(&self.latency_squares);
-        sum.lag_sum_ms += real(&self.lag_sum);
-    }
-}
-
-impl Add for RunProgress {
-    type Output = RunProgress;
-
-    fn add(self, other: RunProgress) -> RunProgress {
-        RunProgress {
-            attempts: self.attempts + other.attempts,
-            committed: self.committed + other.committed,
-            given_up: self.given_up + other.given_up,
-            abandoned: self.abandoned + other.abandoned,
-            skipped: self.skipped + other.skipped,
-            retried: self.retried + other.retried,
-            retries: self.retries + other.retries,
-            conflicts: self.conflicts + other.conflicts,
-            latency_sum_ms: self.latency_sum_ms + other.latency_sum_ms,
-            latency_squares_ms: self.latency_squares_ms + other.latency_squares_ms,
-            lag_sum_ms: self.lag_sum_ms + other.lag_sum_ms,
-        }
-    }
-}
-
-impl RunProgress {
-    /// Adds up the figures of all workers.
-    pub fn read(workers: &[PublishedProgress]) -> RunProgress {
-        let mut sum = RunProgress::default();
-        for worker in workers {
-            worker.add_to(&mut sum);
-        }
-        sum
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,24 +82,5 @@ mod tests {
         assert_eq!((control.interrupt(), control.urgency()), (Urgency::Soon, Urgency::Soon));
         assert_eq!((control.interrupt(), control.urgency()), (Urgency::Now, Urgency::Now));
         assert_eq!(control.patience().requests(), 2);
-    }
-
-    #[test]
-    fn progress_adds_up_over_workers() {
-        let workers = [PublishedProgress::default(), PublishedProgress::default()];
-        workers[0].store(&RunProgress {
-            attempts: 5,
-            committed: 3,
-            latency_sum_ms: 1.5,
-            ..RunProgress::default()
-        });
-        workers[1].store(&RunProgress {
-            attempts: 6,
-            committed: 4,
-            latency_sum_ms: 0.5,
-            ..RunProgress::default()
-        });
-        let sum = RunProgress::read(&workers);
-        assert_eq!((sum.attempts, sum.committed, sum.latency_sum_ms), (11, 7, 2.0));
     }
 }

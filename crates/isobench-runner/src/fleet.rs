@@ -13,12 +13,13 @@ use isobench_stats::{LatencyHistogram, Ledger, LedgerError};
 
 use crate::client::{Client, RETRIED_INSIDE};
 use crate::clients::{WorkerStreams, clients};
-use crate::control::{Control, PublishedProgress, RunProgress};
+use crate::control::Control;
 use crate::event::EventHandler;
 use crate::event_loop::{self, ChosenLoop, Circumstances, NoRing};
 use crate::job::Job;
 use crate::load::WorkerLoad;
 use crate::observer::TransactionObserver;
+use crate::progress::{self, PublishedProgress, RunProgress};
 use crate::recorder::{ConflictCount, EndedAttempt, Recorder, ScriptRecord};
 use crate::series::{Bin, Series};
 use crate::sockets::Sockets;
@@ -30,6 +31,8 @@ use crate::worker::{Worker, WorkerOutcome, WorkerTask};
 pub struct Watch<'a> {
     /// Time between two calls; [`Duration::MAX`]: none are made.
     pub every: Duration,
+    /// Latencies are shown, too. That costs each worker some microseconds, four times a second.
+    pub latencies: bool,
     /// Called with the time and the progress since the start of the run.
     pub show: &'a mut dyn FnMut(Duration, RunProgress),
 }
@@ -248,6 +251,7 @@ impl Fleet {
         watch: Watch<'_>,
         observers: &mut [Box<dyn TransactionObserver>],
     ) -> Result<RunOutcome, NoThreads> {
+        let latencies = watch.latencies;
         let published: Vec<PublishedProgress> =
             self.workers.iter().map(|_| PublishedProgress::default()).collect();
         if let Some(at) = self.stopped.take() {
@@ -265,8 +269,17 @@ impl Fleet {
             let done = done.clone();
             let observer = observers.next();
             move |began| {
-                let task =
-                    WorkerTask { job, stop, clock: &clock, began, control, published, report, streams };
+                let task = WorkerTask {
+                    job,
+                    stop,
+                    clock: &clock,
+                    began,
+                    control,
+                    published,
+                    latencies,
+                    report,
+                    streams,
+                };
                 let outcome = worker.run(&task, observer.map(|observer| &mut **observer));
                 drop(done);
                 outcome
@@ -317,7 +330,7 @@ fn show_progress(
     published: &[PublishedProgress],
     all_done: &Receiver<()>,
 ) {
-    let Watch { every, show } = watch;
+    let Watch { every, show, .. } = watch;
     let mut next = every;
     let since = |now: Nanos| now.duration_since(began);
     while all_done.recv_timeout(next.saturating_sub(since(clock.now()))) == Err(RecvTimeoutError::Timeout) {
@@ -495,9 +508,10 @@ impl RunOutcome {
         }
     }
 
-    /// The figures shown while a run goes on.
+    /// The figures shown while a run goes on, as they were at its end.
     pub fn progress(&self) -> RunProgress {
-        RunProgress::of(&self.scripts)
+        let latencies = progress::latencies(&self.scripts);
+        RunProgress { latencies, ..RunProgress::of(&self.scripts, &self.conflicts) }
     }
 
     /// The same outcome as the first of several turns, whose series has a bin of the length `bin`

@@ -22,7 +22,8 @@
 //! | `series` | counts over time |
 //! | `load` | how busy a worker was |
 //! | `recording`, `recording/file` | reads and writes of transactions, for the isolation checker |
-//! | `control` | stopping a run and watching it |
+//! | `control` | stopping a run |
+//! | `progress` | watching it |
 //! | `simulation` | a run on another transport and clock |
 
 mod annotated;
@@ -37,6 +38,7 @@ mod load;
 mod observer;
 mod poller;
 mod program;
+mod progress;
 mod recorder;
 mod recording;
 mod retry;
@@ -54,7 +56,7 @@ mod wire;
 mod worker;
 
 pub use client::RETRIED_INSIDE;
-pub use control::{Control, RunProgress, Urgency};
+pub use control::{Control, Urgency};
 pub use event::{
     AbortCause, ClientEvent, ClientStep, CommandPlace, Detail, EventHandler, FailedStatement, Unfinished,
 };
@@ -66,6 +68,7 @@ pub use job::{Job, Reconnect};
 pub use load::WorkerLoad;
 pub use observer::{EndedTransaction, TransactionEnd, TransactionObserver};
 pub use program::{Classify, ErrorClass, RunWorkload, commit_points};
+pub use progress::RunProgress;
 pub use recorder::{AssertionRecord, AttemptEnd, CommandRecord, ConflictCount, EndedAttempt, ScriptRecord};
 pub use recording::{Adoption, AdoptionError, Recording, RecordingError, RecordingHead, Storage};
 pub use retry::{Backoff, BackoffError, Jitter, Restart, RetryPolicy};

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use isobench_pgwire::SqlState;
-use isobench_stats::{LatencyHistogram, Ledger, Moments};
+use isobench_stats::{LatencyCounts, LatencyHistogram, Ledger, Moments};
 
-use crate::control::RunProgress;
+use crate::progress::{self, RunProgress};
 use crate::series::SeriesCounter;
 use crate::time::Nanos;
 
@@ -170,32 +170,6 @@ impl ScriptRecord {
     }
 }
 
-impl RunProgress {
-    /// The sum over scripts.
-    pub(crate) fn of(scripts: &[ScriptRecord]) -> RunProgress {
-        let mut sum = RunProgress::default();
-        for script in scripts {
-            let transactions = &script.ledger.transactions;
-            sum.attempts += script.ledger.attempts.started;
-            sum.committed += transactions.committed;
-            sum.given_up += transactions.given_up;
-            sum.abandoned += script.abandoned;
-            sum.skipped += transactions.skipped;
-            sum.retried += script.retried_transactions;
-            sum.retries += script.retries;
-            sum.conflicts += script.ledger.conflicts;
-            // Sums can be subtracted, so a display can show an interval of its own; means can't.
-            let count = script.latency.len() as f64;
-            let (mean, stddev) =
-                (script.latency.mean_ms().unwrap_or(0.0), script.latency.stddev_ms().unwrap_or(0.0));
-            sum.latency_sum_ms += mean * count;
-            sum.latency_squares_ms += (stddev * stddev + mean * mean) * count;
-            sum.lag_sum_ms += script.lag.mean_ms().unwrap_or(0.0) * script.lag.count() as f64;
-        }
-        sum
-    }
-}
-
 impl Recorder {
     /// An empty recorder for scripts with these numbers of commands; `per_command` turns on the
     /// commands' records.
@@ -272,7 +246,12 @@ impl Recorder {
 
     /// The figures shown while the run goes on.
     pub(crate) fn progress(&self) -> RunProgress {
-        RunProgress::of(&self.scripts)
+        RunProgress::of(&self.scripts, &self.conflicts)
+    }
+
+    /// The latencies shown while the run goes on.
+    pub(crate) fn latencies(&self) -> LatencyCounts {
+        progress::latencies(&self.scripts)
     }
 }
 
@@ -301,7 +280,8 @@ mod tests {
         recorder.merge(&other);
         let counts: Vec<u64> = recorder.conflicts.iter().map(|conflict| conflict.count).collect();
         assert_eq!(counts, [2, 1, 1, 1]);
-        assert_eq!(recorder.progress().conflicts, 5);
+        let progress = recorder.progress();
+        assert_eq!((progress.serialization_failures, progress.deadlocks), (4, 1));
     }
 
     #[test]

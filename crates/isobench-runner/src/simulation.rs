@@ -2,11 +2,12 @@
 //! server nor on time.
 
 use crate::clients::{WorkerStreams, clients};
-use crate::control::{Control, PublishedProgress};
+use crate::control::Control;
 use crate::event::EventHandler;
 use crate::fleet::RunOutcome;
 use crate::job::Job;
 use crate::observer::TransactionObserver;
+use crate::progress::PublishedProgress;
 use crate::spec::StopCondition;
 use crate::time::Clock;
 use crate::transport::Transport;
@@ -50,6 +51,7 @@ impl<T: Transport> Simulation<T> {
             began,
             control,
             published: &published,
+            latencies: false,
             report,
             streams: &self.streams,
         };

@@ -12,11 +12,12 @@ use isobench_script::Prng;
 
 use crate::client::{CLOSED, Client, ClientAction, Context};
 use crate::clients::WorkerStreams;
-use crate::control::{Control, PublishedProgress, Urgency};
+use crate::control::{Control, Urgency};
 use crate::event::{AbortCause, ClientEvent, CommandPlace, EventHandler};
 use crate::job::Job;
 use crate::load::{LoadMeter, WorkerLoad};
 use crate::observer::TransactionObserver;
+use crate::progress::PublishedProgress;
 use crate::recorder::Recorder;
 use crate::recording::{ChunkWriter, Recording};
 use crate::schedule::Schedule;
@@ -35,6 +36,9 @@ const MOST_DELAY: u64 = 100_000;
 
 /// Time between two publications of progress.
 const PUBLISH_EVERY: Duration = Duration::from_millis(10);
+
+/// The same of latencies, if they are published: adding them up takes some microseconds.
+const PUBLISH_LATENCIES_EVERY: Duration = Duration::from_millis(250);
 
 /// The longest time for which a client that has lost its session blocks its worker to get another one.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -146,6 +150,7 @@ impl<T: Transport> Worker<T> {
             phase: RunPhase::Running,
             interrupted: false,
             published: Nanos(0),
+            published_latencies: Nanos(0),
             deadline: match task.stop {
                 StopCondition::Time(time) | StopCondition::Turn(time) => began.after(time),
                 StopCondition::Transactions(_) => Nanos::NEVER,
@@ -194,6 +199,8 @@ pub(crate) struct WorkerTask<'a> {
     pub(crate) began: Nanos,
     pub(crate) control: &'a Control,
     pub(crate) published: &'a PublishedProgress,
+    /// Latencies are published, too.
+    pub(crate) latencies: bool,
     pub(crate) report: &'a EventHandler<'a>,
     pub(crate) streams: &'a WorkerStreams,
 }
@@ -243,6 +250,7 @@ struct WorkerRun<'a, T> {
     phase: RunPhase,
     interrupted: bool,
     published: Nanos,
+    published_latencies: Nanos,
     /// No transaction and no attempt starts from this instant on.
     deadline: Nanos,
 }
@@ -648,7 +656,13 @@ impl<T: Transport> WorkerRun<'_, T> {
     fn publish(&mut self, last: bool) {
         if last || self.now >= self.published.after(PUBLISH_EVERY) {
             self.published = self.now;
-            self.task.published.store(&self.recorder.progress());
+            self.task.published.store(self.recorder.progress());
+            if self.task.latencies
+                && (last || self.now >= self.published_latencies.after(PUBLISH_LATENCIES_EVERY))
+            {
+                self.published_latencies = self.now;
+                self.task.published.store_latencies(self.recorder.latencies());
+            }
         }
     }
 }

@@ -183,7 +183,7 @@ impl Case {
                 }
             });
             let report = |event| events.lock().expect("no panic").push(event);
-            let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+            let watch = Watch { every: Duration::MAX, latencies: false, show: &mut |_, _| {} };
             let outcome = fleet.run(&job, self.stop, control, &report, watch, &mut observers);
             drop(done);
             outcome.expect("threads")
@@ -385,7 +385,7 @@ fn sessions_are_plain_connections_again() {
         let (mut fleet, _) = Fleet::open(&job, &connect).expect("sessions");
         // A second run continues with the same sessions.
         for _ in 0..2 {
-            let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+            let watch = Watch { every: Duration::MAX, latencies: false, show: &mut |_, _| {} };
             let stop = StopCondition::Transactions(10);
             let outcome = fleet.run(&job, stop, &Control::new(), &|_| {}, watch, &mut []).expect("threads");
             assert_eq!(outcome.ledger().transactions.committed, 60);

@@ -101,7 +101,7 @@ fn run(options: &ConnectOptions, protocol: Protocol, round: i64) -> RunOutcome {
     };
     let (mut fleet, _) = Fleet::open(&job, &connect).expect("sessions");
     let report = |event| eprintln!("{event:?}");
-    let watch = Watch { every: Duration::MAX, show: &mut |_, _| {} };
+    let watch = Watch { every: Duration::MAX, latencies: false, show: &mut |_, _| {} };
     fleet
         .run(&job, StopCondition::Transactions(TRANSACTIONS), &Control::new(), &report, watch, &mut [])
         .expect("threads")

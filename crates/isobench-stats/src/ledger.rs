@@ -145,7 +145,7 @@ mod in_seconds {
 /// The whole account of a run, a round, a script or a client.
 ///
 /// Merged by addition, so the ledgers of workers add up to the ledger of the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// The attempts by how they ended.
     pub attempts: Attempts,

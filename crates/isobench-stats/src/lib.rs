@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `ledger` | every attempt and every transaction in exactly one bucket, and the identities between them |
 //! | `histogram` | a distribution of latencies that merges without loss |
+//! | `counted` | latencies counted between fixed bounds, for whoever watches a run |
 //! | `moments` | exact count, mean, standard deviation and maximum |
 //! | `encoding` | the histogram as text that other HdrHistogram libraries read |
 //! | `percentile` | percentiles over rounds with intervals |
@@ -46,6 +47,7 @@
 //! ```
 
 mod batches;
+mod counted;
 mod encoding;
 mod estimate;
 mod histogram;
@@ -58,6 +60,7 @@ mod steady;
 mod sweep;
 
 pub use batches::{SeriesEstimate, series_interval};
+pub use counted::{LATENCY_BOUNDS_US, LatencyCounts};
 pub use encoding::{EncodedHistogram, HistogramError};
 pub use estimate::{CONFIDENCE, Estimate, mean_interval};
 pub use histogram::LatencyHistogram;

@@ -84,10 +84,18 @@ fn command() -> String {
 /// If the page lacks a mark.
 #[track_caller]
 pub fn fill(page: &mut String, name: &str, text: &str) {
+    fill_with(page, name, &format!("```text\n{text}```\n"));
+}
+
+/// The same with a part in Markdown, such as a table.
+///
+/// # Panics
+/// If the page has no such part.
+pub fn fill_with(page: &mut String, name: &str, text: &str) {
     let (begin, end) = (format!("<!-- begin: {name} -->\n"), format!("<!-- end: {name} -->"));
     let from = page.find(&begin).unwrap_or_else(|| panic!("the page has no {begin}")) + begin.len();
     let to = from + page[from..].find(&end).unwrap_or_else(|| panic!("the page has no {end}"));
-    page.replace_range(from..to, &format!("```text\n{text}```\n"));
+    page.replace_range(from..to, text);
 }
 
 #[cfg(test)]

@@ -15,13 +15,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use isobench_pgbench::fit;
-use isobench_runner::RunProgress;
 use terminal_size::terminal_size_of;
 
 use self::estimate::{Estimate, Left, spell};
 use self::live::{Live, Turning};
 use self::painter::{Painter, room};
-use isobench_comparison::{CellPlan, Design, Listener};
+use isobench_comparison::{CellPlan, Design, Listener, SoFar};
 
 /// Interval at which the time is updated.
 const TICK: Duration = Duration::from_millis(250);
@@ -172,18 +171,10 @@ impl Listener for Display {
         self.count();
     }
 
-    fn running(
-        &self,
-        design: &Design,
-        cell: &CellPlan,
-        round: u32,
-        elapsed: Duration,
-        progress: &RunProgress,
-        waits: &[(String, u32)],
-    ) {
+    fn running(&self, design: &Design, cell: &CellPlan, round: u32, so_far: &SoFar, waits: &[(String, u32)]) {
         self.renew(|state| {
             state.title = self.title(design, cell, round);
-            state.speed.get_or_insert_default().see(elapsed, progress);
+            state.speed.get_or_insert_default().see(so_far.elapsed, &so_far.progress);
             state.waits = waits.to_vec();
         });
     }
@@ -193,7 +184,7 @@ impl Listener for Display {
         design: &Design,
         cells: &[CellPlan],
         round: u32,
-        so_far: &[(Duration, RunProgress)],
+        so_far: &[SoFar],
         waits: &[(String, u32)],
     ) {
         self.renew(|state| {
@@ -203,10 +194,10 @@ impl Listener for Display {
             state.turns = cells
                 .iter()
                 .zip(so_far)
-                .map(|(cell, (elapsed, progress))| Turning {
+                .map(|(cell, SoFar { elapsed, progress, .. })| Turning {
                     name: cell.name(design),
-                    tps: progress.committed as f64 / elapsed.as_secs_f64().max(1e-3),
-                    conflict_ratio: progress.conflicts as f64 / progress.attempts.max(1) as f64,
+                    tps: progress.ledger.transactions.committed as f64 / elapsed.as_secs_f64().max(1e-3),
+                    conflict_ratio: progress.ledger.conflict_ratio(),
                 })
                 .collect();
             state.waits = waits.to_vec();

@@ -11,6 +11,7 @@ mod display;
 mod interrupt;
 mod latest;
 mod machines;
+mod monitor;
 mod options;
 mod servers;
 mod summary;

@@ -32,6 +32,8 @@ pub enum Order {
         at: Duration,
         /// What the clients' clock shows then, in nanoseconds.
         clock: u64,
+        /// Progress is to have latencies.
+        latencies: bool,
     },
     /// End the run that goes on.
     Stop(Urge),
@@ -126,7 +128,7 @@ pub enum Reply {
     /// The clients are connected.
     Opened(Opened),
     /// The clients are at work.
-    Progress(RunProgress),
+    Progress(Box<RunProgress>),
     /// A run is to end.
     Stopping(Urge),
     /// A run is over. The outcome follows as bytes.

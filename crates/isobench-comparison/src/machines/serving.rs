@@ -179,9 +179,9 @@ fn serve_all(
                 let own = compare_clocks(&mut machines.peers());
                 servant.offset = own.map_err(|error| machines.failed(&error))?.0[0];
             }
-            Order::Run { measurement, stop, at, clock } => {
+            Order::Run { measurement, stop, at, clock, latencies } => {
                 runs += 1;
-                servant.run(measurement, stop, at, clock)?;
+                servant.run(measurement, stop, (at, clock), latencies)?;
             }
             // The run is over already.
             Order::Stop(_) => {}
@@ -237,7 +237,13 @@ impl<'s> Servant<'s> {
 
     /// # Errors
     /// A machine is gone.
-    fn run(&mut self, number: u64, stop: StopCondition, at: Duration, clock: u64) -> Outcome {
+    fn run(
+        &mut self,
+        number: u64,
+        stop: StopCondition,
+        (at, clock): (Duration, u64),
+        latencies: bool,
+    ) -> Outcome {
         let (machines, control) = (self.machines, self.control);
         let Some(Serving { entered, fleet, messages }) = self.measurements.get_mut(&number) else {
             self.answer(&Reply::Failed(NO_SUCH.to_owned()), &[]);
@@ -252,7 +258,7 @@ impl<'s> Servant<'s> {
         let (ran, kept) = attended(machines, control, &local, |progress| {
             let report = |event: ClientEvent| messages.take(&event, job);
             let show = &mut |_, now| *progress.lock().unwrap_or_else(PoisonError::into_inner) = now;
-            fleet.run(job, stop, &local, &report, Watch { every: TELL, show }, &mut [])
+            fleet.run(job, stop, &local, &report, Watch { every: TELL, latencies, show }, &mut [])
         });
         kept.map_err(|error| machines.failed(&error))?;
         let cpu_s = cpu_seconds() - cpu;
@@ -318,7 +324,7 @@ fn attended(
             if told_at.elapsed() >= TELL {
                 told_at = Instant::now();
                 let now = *progress.lock().unwrap_or_else(PoisonError::into_inner);
-                peers.send(0, Reply::Progress(now).pack(&[]));
+                peers.send(0, Reply::Progress(Box::new(now)).pack(&[]));
             }
             if kept.is_err() {
                 thread::sleep(LOOK / 10);

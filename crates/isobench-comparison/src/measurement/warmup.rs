@@ -13,6 +13,7 @@ use super::Measurement;
 use crate::crew::{Crew, Purpose};
 use crate::evidence;
 use crate::failure::Outcome;
+use crate::onlooker::{Onlooker, Phase, SoFar};
 use crate::server_side::OwnWork;
 
 /// Minimum number of bins for a test of steadiness.
@@ -44,7 +45,7 @@ impl Measurement<'_> {
         crew: &mut Crew<'_>,
         job: &Job,
         report: &EventHandler<'_>,
-        watch: &mut Watch<'_>,
+        onlooker: &mut Onlooker<'_>,
         own: &mut OwnWork,
     ) -> Outcome<Option<Warmed>> {
         let (step, longest) = self.warmup;
@@ -59,10 +60,18 @@ impl Measurement<'_> {
         };
         let mut bins: Vec<f64> = Vec::new();
         let mut planned = Duration::ZERO;
+        let mut so_far = SoFar { phase: Phase::WarmUp, ..SoFar::default() };
         loop {
-            let seen = Watch { every: watch.every, show: &mut *watch.show };
+            let Onlooker { every, latencies, show } = &mut *onlooker;
+            let watch = Watch {
+                every: *every,
+                latencies: *latencies,
+                show: &mut |elapsed, progress| show(&so_far.and(elapsed, &progress)),
+            };
             let stop = StopCondition::Time(step);
-            let run = crew.run(job, stop, self.control, report, seen, None, Purpose::WarmUp)?.outcome;
+            let run = crew.run(job, stop, self.control, report, watch, None, Purpose::WarmUp)?.outcome;
+            so_far = so_far.and(run.elapsed, &run.progress());
+            (onlooker.show)(&so_far);
             own.clients(&run);
             planned += step;
             let whole = whole_bins(&run, step);

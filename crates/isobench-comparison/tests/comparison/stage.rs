@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use clap::{Args as _, Command, FromArgMatches as _};
 use isobench_comparison::{
-    CellPlan, Design, Failure, Judging, Listener, Outcome, Surroundings, Target, compare,
+    CellPlan, Design, Failure, Judging, Listener, Outcome, SoFar, Surroundings, Target, compare,
 };
 use isobench_database::InitOptions;
 use isobench_pgwire::SqlState;
 use isobench_plan::{Observe, Plan};
 use isobench_report::{Cell, Document};
-use isobench_runner::{Control, RunProgress, Urgency};
+use isobench_runner::{Control, Urgency};
 use isobench_testkit::simulated::{Answer, Asked, Fault, ListeningServer, Truth, postgresql};
 use tempfile::TempDir;
 
@@ -255,16 +255,9 @@ impl Listener for Heard<'_> {
         self.step(format!("prepared{}", if again { ", as before every cell" } else { "" }));
     }
 
-    fn running(&self, _: &Design, _: &CellPlan, _: u32, _: Duration, _: &RunProgress, _: &[(String, u32)]) {}
+    fn running(&self, _: &Design, _: &CellPlan, _: u32, _: &SoFar, _: &[(String, u32)]) {}
 
-    fn in_turns(
-        &self,
-        _: &Design,
-        cells: &[CellPlan],
-        round: u32,
-        so_far: &[(Duration, RunProgress)],
-        _: &[(String, u32)],
-    ) {
+    fn in_turns(&self, _: &Design, cells: &[CellPlan], round: u32, so_far: &[SoFar], _: &[(String, u32)]) {
         assert_eq!(cells.len(), so_far.len());
         let known = self.steps.borrow().last().is_some_and(|step| step.starts_with("turns"));
         if !known {

@@ -22,6 +22,7 @@ use crate::product::{Product, Recognition};
 /// `ROLLBACK`, and COMMIT itself may fail with 40001.
 pub static COCKROACHDB: Product = Product {
     name: "CockroachDB",
+    system_name: "cockroachdb",
     recognition: Recognition { contains: "CockroachDB", lacks: &[], version_after: "CockroachDB" },
     set_level: SetLevel::DefaultTransactionIsolation,
     effective_level: SHOW,

@@ -19,6 +19,7 @@ use crate::product::{Product, Recognition};
 /// of a referenced table. DDL commits.
 pub static H2: Product = Product {
     name: "H2",
+    system_name: "h2database",
     recognition: Recognition { contains: "using H2 ", lacks: &[], version_after: "using H2 " },
     set_level: SetLevel::SessionCharacteristics,
     effective_level: EffectiveLevelQuery {

@@ -17,6 +17,7 @@ use crate::product::{Product, Recognition};
 /// PostgreSQL.
 pub static POSTGRESQL: Product = Product {
     name: "PostgreSQL",
+    system_name: "postgresql",
     recognition: Recognition {
         contains: "PostgreSQL ",
         // They report PostgreSQL's version text, but have neither its storage nor its transactions.

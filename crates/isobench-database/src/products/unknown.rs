@@ -14,6 +14,7 @@ use crate::product::{Product, Recognition};
 /// Any other product.
 pub static UNKNOWN: Product = Product {
     name: "unknown",
+    system_name: "other_sql",
     recognition: Recognition { contains: "", lacks: &[], version_after: "PostgreSQL " },
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,

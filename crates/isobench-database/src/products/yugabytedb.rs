@@ -23,6 +23,7 @@ use crate::product::{Product, Recognition};
 /// session's default works.
 pub static YUGABYTEDB: Product = Product {
     name: "YugabyteDB",
+    system_name: "yugabytedb",
     recognition: Recognition { contains: "-YB-", lacks: &[], version_after: "-YB-" },
     set_level: SetLevel::DefaultTransactionIsolation,
     effective_level: EffectiveLevelQuery {

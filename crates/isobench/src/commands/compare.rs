@@ -9,8 +9,8 @@ mod files;
 mod saving;
 
 use isobench_comparison::{
-    Design, Failure, Judgements, Judging, Machines, NOT_EMBEDDED, Outcome, Surroundings, Target,
-    compare as measure, now, take_part as part,
+    Design, Failure, Followers, Judgements, Judging, Listener, Machines, NOT_EMBEDDED, Outcome, Surroundings,
+    Target, compare as measure, now, take_part as part,
 };
 use isobench_database::Database;
 use isobench_plan::{Observe, Plan, Setting};
@@ -22,6 +22,7 @@ use crate::destination::check_folder;
 use crate::display::Display;
 use crate::interrupt;
 use crate::machines;
+use crate::monitor::{self, Monitor};
 use crate::options::{CompareOptions, command};
 use crate::output::{self, say};
 use crate::servers::{self, names_server};
@@ -49,6 +50,8 @@ pub struct Results {
     keep: bool,
     /// Explains the columns.
     legend: bool,
+    /// Open until the command ends.
+    _monitor: Monitor,
 }
 
 /// Carries out the comparison. Of several machines that measure together, the first has the
@@ -65,6 +68,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
     design.plan.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
     let machines = meet(options, &design)?;
     if let Some(machines) = machines.as_ref().filter(|machines| machines.rank() > 0) {
+        monitor::leave_to_rank_0(&options.monitor);
         return take_part(options, design, machines).map(|()| None);
     }
     let outcome = lead(options, design, machines.as_ref());
@@ -117,6 +121,7 @@ fn take_part(options: &CompareOptions, mut design: Design, machines: &Machines) 
 /// Nothing could be measured.
 fn lead(options: &CompareOptions, mut design: Design, machines: Option<&Machines>) -> Outcome<Results> {
     let files = Files::new(options, &now())?;
+    let monitor = Monitor::open(&options.monitor)?;
     if names_server(&options.connection) && design.plan.observe() == Observe::Wal {
         return Err(Failure::setup(NOT_EMBEDDED));
     }
@@ -159,10 +164,15 @@ fn lead(options: &CompareOptions, mut design: Design, machines: Option<&Machines
         save: &|document| files.save_result(document),
         command: command(),
     };
-    let outcome = measure(&design, around, &mut Display::new(options.live));
+    let (mut display, mut follower) = (Display::new(options.live), monitor.follower(&targets));
+    let mut followers: Vec<&mut dyn Listener> = vec![&mut display];
+    followers.extend(follower.as_mut().map(|follower| follower as &mut dyn Listener));
+    let outcome = measure(&design, around, &mut Followers(followers));
+    drop(display);
     match interrupt::blame(&control, outcome) {
         Ok((document, judgements)) => {
-            Ok(Results { document, judgements, files, targets, keep: options.keep, legend: options.legend })
+            let (keep, legend) = (options.keep, options.legend);
+            Ok(Results { document, judgements, files, targets, keep, legend, _monitor: monitor })
         }
         Err(failure) => {
             // The reason for the failure matters more than objects left on the server, which the

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use isobench_comparison::{
     Condition, Conditions, Entered, Failure, Invariants, Judging, Machines, Measured, Measurement, Messages,
-    Open, Others, Outcome, Recorded, Tables as WorkloadTables, Target, catalog, cell_entry, client, count,
-    job, no_serializable, now, recorded, refusal, serve,
+    Onlooker, Open, Others, Outcome, Recorded, SoFar, Tables as WorkloadTables, Target, WATCH_EVERY, catalog,
+    cell_entry, client, count, job, no_serializable, now, recorded, refusal, serve,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
@@ -23,7 +23,7 @@ use isobench_report::{
     summarise, to_csv,
 };
 use isobench_runner::{
-    Control, Job, OnError, Pacing, Protocol, RunOutcome, RunSpec, RunWorkload, StopCondition, Watch,
+    Control, Job, OnError, Pacing, Protocol, RunOutcome, RunSpec, RunWorkload, StopCondition,
 };
 use isobench_script::find_builtin;
 
@@ -31,6 +31,7 @@ use super::compare::requirements;
 use crate::destination::{Kind, check_file, one_stream};
 use crate::interrupt;
 use crate::machines;
+use crate::monitor::{self, Follower, Monitor};
 use crate::options::RunOptions;
 use crate::output::{self, is_stream, say};
 use crate::servers;
@@ -59,6 +60,7 @@ pub fn run(options: &RunOptions) -> Outcome {
     asked.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
     let machines = meet(options, &settings)?;
     if let Some(machines) = machines.as_ref().filter(|machines| machines.rank() > 0) {
+        monitor::leave_to_rank_0(&options.monitor);
         return take_part(options, &settings, machines);
     }
     let outcome = lead(options, &settings, machines.as_ref());
@@ -120,13 +122,15 @@ fn take_part(options: &RunOptions, settings: &RunSettings, machines: &Machines) 
 
 /// Carries out the run, as the first of these machines if there are several.
 fn lead(options: &RunOptions, settings: &RunSettings, machines: Option<&Machines>) -> Outcome {
+    let monitor = Monitor::open(&options.monitor)?;
     let embedded = options.embedded.with(options.observe.server_setting().as_slice());
     let (target, control) =
         servers::find(&options.connection, options.database.as_deref(), &embedded, options.client)?;
     if settings.level.is_some() {
         target.require_sessions()?;
     }
-    let outcome = measure(options, settings, &target, machines, &control);
+    let follower = monitor.follower(std::slice::from_ref(&target));
+    let outcome = measure(options, settings, &target, machines, follower.as_ref(), &control);
     let closed = target.close(false);
     interrupt::blame(&control, outcome)?;
     closed
@@ -149,6 +153,7 @@ fn measure(
     settings: &RunSettings,
     target: &Target,
     machines: Option<&Machines>,
+    follower: Option<&Follower>,
     control: &Control,
 ) -> Outcome {
     for warning in settings.sources.warnings() {
@@ -197,12 +202,14 @@ fn measure(
     let retried = &options.retry_sqlstate;
     let job = job(share(settings, machines), workload, retried, &target.database, &target.connector());
     let job = measurement.job(job)?;
-    let mut lines = ProgressLines::new(&settings.spec, options.progress_timestamp);
-    let every = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
-    let mut watch =
-        Watch { every, show: &mut |elapsed, progress| eprintln!("{}", lines.line(elapsed, &progress)) };
+    let mut shown = Shown::new(options, settings, follower);
+    let mut onlooker = Onlooker {
+        every: shown.every(),
+        latencies: follower.is_some(),
+        show: &mut |so_far| shown.show(so_far),
+    };
     let second = recorded.second_source(options.observe, &site)?;
-    let mut measured = measurement.run(&job, 1, &Messages::aloud(&say), &mut watch)?;
+    let mut measured = measurement.run(&job, 1, &Messages::aloud(&say), &mut onlooker)?;
     let mut text = summary(options, settings, &tables, &job, &measured);
     if let Some(report) = measurement.judge(job, second, &mut measured) {
         text.push('\n');
@@ -233,6 +240,41 @@ fn measure(
     let required = document.map_or_else(Vec::new, |document| document.requirements);
     status(incomplete, broken, violated, &required)?;
     withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
+}
+
+/// What is shown while the clients work: the lines of `-P`, and metrics.
+struct Shown<'a> {
+    settings: &'a RunSettings,
+    follower: Option<&'a Follower>,
+    lines: ProgressLines,
+    /// Time between two lines.
+    interval: Duration,
+    /// When the next line is due.
+    due: Duration,
+}
+
+impl<'a> Shown<'a> {
+    fn new(options: &RunOptions, settings: &'a RunSettings, follower: Option<&'a Follower>) -> Shown<'a> {
+        let lines = ProgressLines::new(&settings.spec, options.progress_timestamp);
+        let interval = options.progress.map_or(Duration::MAX, |seconds| Duration::from_secs(seconds.into()));
+        Shown { settings, follower, lines, interval, due: interval }
+    }
+
+    /// How often to look: a whole number of times between two lines.
+    fn every(&self) -> Duration {
+        if self.follower.is_some() { WATCH_EVERY } else { self.interval }
+    }
+
+    fn show(&mut self, so_far: &SoFar) {
+        if so_far.elapsed >= self.due {
+            self.due = self.due.saturating_add(self.interval);
+            eprintln!("{}", self.lines.line(so_far.elapsed, &so_far.progress));
+        }
+        if let Some(follower) = self.follower {
+            let RunSettings { level, sources, spec, .. } = self.settings;
+            follower.see_run(*level, &sources.name(), spec.clients, so_far);
+        }
+    }
 }
 
 /// Returns how the history is recorded, and prepares the scripts for it.

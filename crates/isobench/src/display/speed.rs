@@ -38,22 +38,22 @@ impl Speed {
     /// Takes a snapshot. If the clock or a count is lower than before, another run has started (the
     /// measurement after its warm-up).
     pub fn see(&mut self, elapsed: Duration, progress: &RunProgress) {
-        if elapsed < self.last.0 || progress.committed < self.last.1 {
+        let (ledger, committed) = (&progress.ledger, progress.ledger.transactions.committed);
+        if elapsed < self.last.0 || committed < self.last.1 {
             *self = Speed { recent: std::mem::take(&mut self.recent), ..Speed::default() };
         }
-        self.last = (elapsed, progress.committed);
+        self.last = (elapsed, committed);
         let seconds = elapsed.as_secs_f64().max(1e-3);
-        self.mean = progress.committed as f64 / seconds;
-        self.conflicts = progress.conflicts as f64 / seconds;
-        self.conflict_ratio = progress.conflicts as f64 / progress.attempts.max(1) as f64;
+        self.mean = committed as f64 / seconds;
+        self.conflicts = ledger.conflicts as f64 / seconds;
+        self.conflict_ratio = ledger.conflict_ratio();
         self.retries = progress.retries;
-        self.latency_ms =
-            (progress.committed > 0).then(|| progress.latency_sum_ms / progress.committed as f64);
+        self.latency_ms = (committed > 0).then(|| progress.latency_sum_ms / committed as f64);
         let width = elapsed.saturating_sub(self.bin.0);
         if width < BIN {
             return;
         }
-        let committed = progress.committed.saturating_sub(self.bin.1);
+        let committed = committed.saturating_sub(self.bin.1);
         self.recent.push_back(committed as f64 / width.as_secs_f64());
         self.bin = self.last;
         if self.recent.len() > BINS {
@@ -72,13 +72,10 @@ mod tests {
     use super::*;
 
     fn seen(speed: &mut Speed, millis: u64, committed: u64) {
-        let progress = RunProgress {
-            attempts: committed * 2,
-            committed,
-            conflicts: committed,
-            latency_sum_ms: committed as f64 * 7.0,
-            ..RunProgress::default()
-        };
+        let mut progress = RunProgress { latency_sum_ms: committed as f64 * 7.0, ..RunProgress::default() };
+        progress.ledger.attempts.started = committed * 2;
+        progress.ledger.transactions.committed = committed;
+        progress.ledger.conflicts = committed;
         speed.see(Duration::from_millis(millis), &progress);
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::{ConnectionOptions, EmbeddedOptions, MachineOptions, TableOptions};
+use super::{ConnectionOptions, EmbeddedOptions, MachineOptions, MonitorOptions, TableOptions};
 use isobench_plan::{Plan, Size};
 
 /// The heading of options for the output.
@@ -89,6 +89,9 @@ pub struct CompareOptions {
     /// Print all options
     #[arg(long, action = ArgAction::HelpLong, help_heading = "Help")]
     pub(super) help_all: Option<bool>,
+    /// Live metrics.
+    #[command(flatten)]
+    pub monitor: MonitorOptions,
     /// The machines.
     #[command(flatten)]
     pub machines: MachineOptions,

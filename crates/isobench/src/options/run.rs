@@ -8,7 +8,7 @@ use isobench_plan::{EventLoop, Observe, Requirement};
 
 use isobench_plan::RetriedState;
 
-use super::{ConnectionOptions, EmbeddedOptions, MachineOptions, TableOptions};
+use super::{ConnectionOptions, EmbeddedOptions, MachineOptions, MonitorOptions, TableOptions};
 
 /// Options of `isobench run`.
 #[derive(Debug, Args)]
@@ -225,6 +225,9 @@ pub struct RunOptions {
         help_heading = "pgbench's options"
     )]
     pub random_seed: String,
+    /// Live metrics.
+    #[command(flatten)]
+    pub monitor: MonitorOptions,
     /// The machines.
     #[command(flatten)]
     pub machines: MachineOptions,

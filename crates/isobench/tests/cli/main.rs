@@ -18,6 +18,7 @@ mod interrupted;
 mod levels;
 mod like_pgbench;
 mod live;
+mod live_metrics;
 mod machines;
 mod named_server;
 mod observe;

@@ -7,6 +7,7 @@
 mod commands;
 mod language;
 mod links;
+mod live_metrics;
 mod markdown;
 mod plan_file;
 mod plans;

@@ -36,6 +36,12 @@ fn do_not_ignore_hang_ups() {
     });
 }
 
+/// The first complete line with a text.
+fn whole_line(all: &str, text: &str) -> Option<String> {
+    let whole = &all[..all.rfind('\n')?];
+    whole.lines().find(|line| line.contains(text)).map(str::to_owned)
+}
+
 impl Running {
     pub fn start(command: &mut Command) -> Running {
         Running::start_on(command, Stdio::piped())
@@ -68,13 +74,12 @@ impl Running {
 
     /// Waits until a line with this text appears on standard output, and returns it.
     pub fn wait_for_stdout(&self, text: &str) -> String {
-        let line = || {
-            let printed = said(&self.printed);
-            // Only complete lines are searched.
-            let whole = &printed[..printed.rfind('\n')?];
-            whole.lines().find(|line| line.contains(text)).map(str::to_owned)
-        };
-        wait_for(text, line)
+        wait_for(text, || whole_line(&said(&self.printed), text))
+    }
+
+    /// Waits until a line with this text appears on standard error, and returns it.
+    pub fn wait_for_line_of_stderr(&self, text: &str) -> String {
+        wait_for(text, || whole_line(&said(&self.said), text))
     }
 
     pub fn signal(&self, signal: Signal) {

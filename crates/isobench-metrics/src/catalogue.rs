@@ -1,0 +1,228 @@
+//! Every metric, as a table: names, units, kinds, and what is counted from when to when. Names and
+//! attributes follow OpenTelemetry's semantic conventions where these have one (registry version
+//! 1.37, "Database"); the others begin with `isobench.`.
+//!
+//! The manual's table (`docs/reference/metrics.md`) is generated from this one.
+
+use isobench_runner::RunProgress;
+
+use crate::family::{self, Value};
+use crate::meter::Working;
+
+/// What kind of number a metric is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Never becomes smaller while the command runs.
+    Counter,
+    /// May become smaller, and disappears with what it describes.
+    Gauge,
+    /// Counts between fixed bounds and their sum, none of which ever becomes smaller.
+    Histogram,
+}
+
+/// A metric.
+#[derive(Debug)]
+pub struct Metric {
+    /// The name in OpenTelemetry.
+    pub name: &'static str,
+    /// The kind.
+    pub kind: Kind,
+    /// The unit in OpenTelemetry (UCUM): `s`, or what is counted in braces.
+    pub unit: &'static str,
+    /// What is counted, from when to when.
+    pub help: &'static str,
+    /// The attribute by which it is split, besides those of the cell, and its values.
+    pub split: Option<(&'static str, &'static [&'static str])>,
+    /// Its values, in the order of those of the attribute; none while there is nothing to describe.
+    pub(crate) values: fn(&RunProgress, Option<Working>) -> Vec<Value>,
+}
+
+/// Attribute: the product of the server, by OpenTelemetry's names.
+pub const SYSTEM: &str = "db.system.name";
+/// Attribute: the database named when sessions are opened.
+pub const NAMESPACE: &str = "db.namespace";
+/// Attribute: the cell's name, as in the table of results.
+pub const CELL: &str = "isobench.cell";
+/// Attribute: the isolation level that sessions ask for.
+pub const LEVEL: &str = "isobench.level";
+/// Attribute: the workload's name.
+pub const WORKLOAD: &str = "isobench.workload";
+/// Attribute: the phase.
+pub const PHASE: &str = "isobench.phase";
+
+/// The attributes of every metric, and what they mean.
+pub const ATTRIBUTES: [(&str, &str); 6] = [
+    (
+        SYSTEM,
+        "the product of the server: postgresql, cockroachdb, yugabytedb, h2database, or other_sql for others",
+    ),
+    (NAMESPACE, "the database named when sessions are opened, without a schema"),
+    (CELL, "the cell's name, as in the table of results"),
+    (LEVEL, "the isolation level that its sessions ask for; `default` if they ask for none"),
+    (WORKLOAD, "its workload: the name of a checked one, or of the scripts"),
+    (PHASE, "`warmup`, which no result contains, or `measurement`"),
+];
+
+const OUTCOME: &str = "isobench.outcome";
+
+/// Every metric.
+pub static METRICS: [Metric; 9] = [
+    Metric {
+        name: "db.client.operation.duration",
+        kind: Kind::Histogram,
+        unit: "s",
+        help: "Latency of committed transactions, each from its scheduled start (unpaced: the start of its first \
+               attempt) to the reply to its COMMIT, with all attempts and backoff; counted when that reply comes, and \
+               shown within a quarter of a second.",
+        split: Some(("db.operation.name", &["transaction"])),
+        values: family::latencies,
+    },
+    Metric {
+        name: "isobench.attempts",
+        kind: Kind::Counter,
+        unit: "{attempt}",
+        help: "Attempts that have ended, each in exactly one outcome, counted at its end: committed, retried (failed, \
+               and the transaction is tried again), given_up (failed for the last time), swallowed (acknowledged, its \
+               work undone by an error that the script caught), ambiguous (outcome unknown), cut_off (by the end of \
+               the run), errored (by an error that is never retried).",
+        split: Some((
+            OUTCOME,
+            &["committed", "retried", "given_up", "swallowed", "ambiguous", "cut_off", "errored"],
+        )),
+        values: family::attempts,
+    },
+    Metric {
+        name: "isobench.transactions",
+        kind: Kind::Counter,
+        unit: "{transaction}",
+        help: "Transactions that have ended, however many attempts each took, each in exactly one outcome, counted at \
+               the end of its last attempt: as of attempts, and skipped (never started, because it was already too \
+               late).",
+        split: Some((
+            OUTCOME,
+            &["committed", "given_up", "swallowed", "ambiguous", "cut_off", "errored", "skipped"],
+        )),
+        values: family::transactions,
+    },
+    Metric {
+        name: "isobench.retries",
+        kind: Kind::Counter,
+        unit: "{attempt}",
+        help: "Attempts beyond the first one of their transaction, by the client or reported from inside the server, \
+               counted when they start.",
+        split: None,
+        values: family::retries,
+    },
+    Metric {
+        name: "isobench.conflicts",
+        kind: Kind::Counter,
+        unit: "{attempt}",
+        help: "Attempts that ended in a conflict, counted when the server's error has come and the block is rolled \
+               back: deadlock_detected (SQLSTATE 40P01), or serialization_failure (40001, and what else the server's \
+               product uses).",
+        split: Some(("error.type", &["serialization_failure", "deadlock_detected"])),
+        values: family::conflicts,
+    },
+    Metric {
+        name: "isobench.late",
+        kind: Kind::Counter,
+        unit: "{transaction}",
+        help: "Committed transactions whose latency exceeded the latency limit (--latency-limit), counted when the \
+               reply to their COMMIT comes.",
+        split: None,
+        values: family::late,
+    },
+    Metric {
+        name: "isobench.client.time",
+        kind: Kind::Counter,
+        unit: "s",
+        help: "Time of all clients by use, counted when each piece ends: useful (attempts that committed), wasted \
+               (attempts that ended otherwise), backoff (between attempts), waiting (the next transaction isn't due \
+               yet).",
+        split: Some(("isobench.use", &["useful", "wasted", "backoff", "waiting"])),
+        values: family::client_time,
+    },
+    Metric {
+        name: "isobench.clients",
+        kind: Kind::Gauge,
+        unit: "{client}",
+        help: "Clients of the cell that is under way, from its first sign of work to its end; of cells that take turns, \
+               of each of them. Absent while none is under way.",
+        split: None,
+        values: family::clients,
+    },
+    Metric {
+        name: "isobench.round",
+        kind: Kind::Gauge,
+        unit: "1",
+        help: "Number of the round that the cell is in, from 1; a search for the highest rate goes on counting after \
+               the last round. Present while isobench.clients is.",
+        split: None,
+        values: family::round,
+    },
+];
+
+impl Metric {
+    /// The name in Prometheus, as OpenTelemetry translates it: of a counter with `_total`; of a
+    /// histogram without its suffixes.
+    pub fn prometheus(&self) -> String {
+        let unit = if self.is_seconds() { "_seconds" } else { "" };
+        let total = if self.kind == Kind::Counter { "_total" } else { "" };
+        format!("{}{unit}{total}", prometheus_label(self.name))
+    }
+
+    /// The names of its samples in Prometheus.
+    pub fn samples(&self) -> Vec<String> {
+        let name = self.prometheus();
+        match self.kind {
+            Kind::Histogram => ["bucket", "sum", "count"].map(|suffix| format!("{name}_{suffix}")).to_vec(),
+            Kind::Counter | Kind::Gauge => vec![name],
+        }
+    }
+
+    /// Whether it is a time.
+    pub(crate) fn is_seconds(&self) -> bool {
+        self.unit == "s"
+    }
+}
+
+/// The name of an attribute in Prometheus, where it is a label.
+pub fn prometheus_label(attribute: &str) -> String {
+    attribute.replace('.', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_prometheus() {
+        let names = METRICS.iter().map(Metric::prometheus).collect::<Vec<_>>();
+        assert_eq!(
+            names,
+            [
+                "db_client_operation_duration_seconds",
+                "isobench_attempts_total",
+                "isobench_transactions_total",
+                "isobench_retries_total",
+                "isobench_conflicts_total",
+                "isobench_late_total",
+                "isobench_client_time_seconds_total",
+                "isobench_clients",
+                "isobench_round",
+            ]
+        );
+        assert_eq!(METRICS[0].samples()[1], "db_client_operation_duration_seconds_sum");
+    }
+
+    #[test]
+    fn help_is_a_line() {
+        for metric in &METRICS {
+            assert!(
+                !metric.help.contains(['\n', '\\', '"']) && metric.help.ends_with('.'),
+                "{}",
+                metric.name
+            );
+        }
+    }
+}
