@@ -83,10 +83,10 @@ pub use document::{
     Journal, Latency, LockWait, LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, Metric,
     Observation, ObservedRows, ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
     PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
-    RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server, ServerProcesses,
-    ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult, SweepStep, TableUse,
-    Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
-    WitnessTransaction, Workload, json_schema,
+    RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server,
+    ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult,
+    SweepStep, TableUse, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld,
+    WitnessArrow, WitnessTransaction, Workload, json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

@@ -66,7 +66,9 @@ mod tests {
 
     fn of(values: &[u64]) -> LatencyCounts {
         let mut histogram = LatencyHistogram::new();
-        values.iter().for_each(|value| histogram.record(*value));
+        for value in values {
+            histogram.record(*value);
+        }
         LatencyCounts::of(&histogram)
     }
 

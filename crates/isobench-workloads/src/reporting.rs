@@ -14,6 +14,7 @@ pub static REPORTING: Workload = Workload {
              Snapshot Isolation in PostgreSQL, PVLDB 5(12), 2012, §4",
     tables: &["departments", "prices", "items"],
     setup: include_str!("reporting/tables.sql"),
+    load: None,
     scripts: &[
         ScriptFile {
             name: "sale",
@@ -31,6 +32,7 @@ pub static REPORTING: Workload = Workload {
             weight: Weight::Parameter("reports"),
         },
     ],
+    rate_of: None,
     parameters: &[
         Parameter::int("departments", 100, (1, 100_000), "departments"),
         Parameter::int("items", 500, (1, 1_000_000), "items of all departments"),

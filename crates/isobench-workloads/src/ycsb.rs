@@ -36,6 +36,7 @@ pub static YCSB: Workload = Workload {
              records of 1 KB. There an operation is a transaction of its own: operations=1",
     tables: &["usertable"],
     setup: include_str!("ycsb/tables.sql"),
+    load: None,
     scripts: &[ScriptFile {
         name: "ycsb",
         text: concat!(
@@ -52,6 +53,7 @@ pub static YCSB: Workload = Workload {
         ),
         weight: Weight::Any(&OPERATIONS),
     }],
+    rate_of: None,
     parameters: &[
         Parameter::int("records", 1000, (1, 10_000_000), "records at the beginning"),
         Parameter::int("fields", 10, (1, 100), "fields of a record; an update writes the first"),

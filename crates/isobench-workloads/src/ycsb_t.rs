@@ -34,6 +34,7 @@ pub static YCSB_T: Workload = Workload {
              number of transactions",
     tables: &["economy", "pots"],
     setup: include_str!("ycsb_t/tables.sql"),
+    load: None,
     scripts: &[
         script!("read", "ycsb_t/read.sql", "reads"),
         script!("scan", "ycsb_t/scan.sql", "scans"),
@@ -55,6 +56,7 @@ pub static YCSB_T: Workload = Workload {
             weight: Weight::Parameter("modifications"),
         },
     ],
+    rate_of: None,
     parameters: &[
         Parameter::int("records", 1000, (2, 10_000_000), "accounts"),
         Parameter::int("opening", 1000, (0, 1_000_000_000), "initial balance of each account"),
