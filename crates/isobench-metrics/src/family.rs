@@ -60,15 +60,33 @@ pub(crate) fn latencies(total: &RunProgress, _: Option<Working>) -> Vec<Value> {
 
 pub(crate) fn attempts(total: &RunProgress, _: Option<Working>) -> Vec<Value> {
     // Names all buckets, so that none is forgotten.
-    let Attempts { started: _, committed, retried, given_up, swallowed, ambiguous, cut_off, errored } =
-        total.ledger.attempts;
-    counts([committed, retried, given_up, swallowed, ambiguous, cut_off, errored])
+    let Attempts {
+        started: _,
+        committed,
+        retried,
+        given_up,
+        swallowed,
+        rolled_back,
+        ambiguous,
+        cut_off,
+        errored,
+    } = total.ledger.attempts;
+    counts([committed, retried, given_up, swallowed, rolled_back, ambiguous, cut_off, errored])
 }
 
 pub(crate) fn transactions(all: &RunProgress, _: Option<Working>) -> Vec<Value> {
-    let Transactions { total: _, committed, given_up, swallowed, ambiguous, cut_off, errored, skipped } =
-        all.ledger.transactions;
-    counts([committed, given_up, swallowed, ambiguous, cut_off, errored, skipped])
+    let Transactions {
+        total: _,
+        committed,
+        given_up,
+        swallowed,
+        rolled_back,
+        ambiguous,
+        cut_off,
+        errored,
+        skipped,
+    } = all.ledger.transactions;
+    counts([committed, given_up, swallowed, rolled_back, ambiguous, cut_off, errored, skipped])
 }
 
 pub(crate) fn retries(total: &RunProgress, _: Option<Working>) -> Vec<Value> {
@@ -108,20 +126,22 @@ pub(crate) mod tests {
         let mut progress = RunProgress { serialization_failures: 12, deadlocks: 5, ..RunProgress::default() };
         progress.ledger = Ledger {
             attempts: Attempts {
-                started: 100,
+                started: 111,
                 committed: 51,
                 retried: 12,
                 given_up: 6,
                 swallowed: 3,
+                rolled_back: 11,
                 ambiguous: 2,
                 cut_off: 1,
                 errored: 4,
             },
             transactions: Transactions {
-                total: 80,
+                total: 91,
                 committed: 51,
                 given_up: 6,
                 swallowed: 3,
+                rolled_back: 11,
                 ambiguous: 2,
                 cut_off: 9,
                 errored: 4,

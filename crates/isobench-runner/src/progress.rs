@@ -45,7 +45,7 @@ pub struct RunProgress {
 }
 
 /// Number of counts besides those of latencies.
-const COUNTS: usize = 29;
+const COUNTS: usize = 31;
 
 /// Number of sums.
 const SUMS: usize = 3;
@@ -139,13 +139,23 @@ impl RunProgress {
         let RunProgress { ledger, serialization_failures, deadlocks, abandoned, retried, retries, .. } = self;
         let Ledger { attempts, transactions, time, conflicts, further_errors, retries: further, late } =
             ledger;
-        let Attempts { started, committed, retried: tried, given_up, swallowed, ambiguous, cut_off, errored } =
-            attempts;
+        let Attempts {
+            started,
+            committed,
+            retried: tried,
+            given_up,
+            swallowed,
+            rolled_back,
+            ambiguous,
+            cut_off,
+            errored,
+        } = attempts;
         let Transactions {
             total,
             committed: processed,
             given_up: failed,
             swallowed: undone,
+            rolled_back: reverted,
             ambiguous: unknown,
             cut_off: unfinished,
             errored: refused,
@@ -158,6 +168,7 @@ impl RunProgress {
             tried,
             given_up,
             swallowed,
+            rolled_back,
             ambiguous,
             cut_off,
             errored,
@@ -165,6 +176,7 @@ impl RunProgress {
             processed,
             failed,
             undone,
+            reverted,
             unknown,
             unfinished,
             refused,
@@ -242,9 +254,9 @@ mod tests {
         }
         let mut sum = RunProgress::read(&workers);
         assert_eq!(sum, different(0) + different(1000));
-        assert_eq!((sum.ledger.attempts.started, sum.retries), (1002, 29 + 1029));
-        assert_eq!(sum.sums().map(|sum| sum.to_bits()), [1060_f64, 1062.0, 1064.0].map(f64::to_bits));
-        assert_eq!((sum.latencies.counts[0], sum.latencies.sum_ns), (33 + 1033, 53 + 1053));
+        assert_eq!((sum.ledger.attempts.started, sum.retries), (1002, 31 + 1031));
+        assert_eq!(sum.sums().map(|sum| sum.to_bits()), [1064_f64, 1066.0, 1068.0].map(f64::to_bits));
+        assert_eq!((sum.latencies.counts[0], sum.latencies.sum_ns), (35 + 1035, 55 + 1055));
     }
 
     #[test]
