@@ -83,7 +83,7 @@ pub static METRICS: [Metric; 9] = [
         unit: "{attempt}",
         help: "Attempts that have ended, each in exactly one outcome, counted at its end: committed, retried (failed, \
                and the transaction is tried again), given_up (failed for the last time), swallowed (acknowledged, its \
-               work undone by an error that the script caught), rolled_back (by a ROLLBACK of the script), ambiguous \
+               work undone by an error that the script caught), rolled_back (by the script's own ROLLBACK), ambiguous \
                (outcome unknown), cut_off (by the end of the run), errored (by an error that is never retried).",
         split: Some((
             OUTCOME,
@@ -154,7 +154,7 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.client.time",
         kind: Kind::Counter,
         unit: "s",
-        help: "Time of all clients by use, counted when each piece ends: useful (attempts that committed), wasted \
+        help: "Time of all clients by use, counted when each piece ends: useful (attempts that committed, or were to be rolled back), wasted \
                (attempts that ended otherwise), backoff (between attempts), waiting (the next transaction isn't due \
                yet).",
         split: Some(("isobench.use", &["useful", "wasted", "backoff", "waiting"])),

@@ -126,7 +126,7 @@ pub(crate) mod tests {
         let mut progress = RunProgress { serialization_failures: 12, deadlocks: 5, ..RunProgress::default() };
         progress.ledger = Ledger {
             attempts: Attempts {
-                started: 90,
+                started: 111,
                 committed: 51,
                 retried: 12,
                 given_up: 6,
@@ -137,7 +137,7 @@ pub(crate) mod tests {
                 errored: 4,
             },
             transactions: Transactions {
-                total: 93,
+                total: 91,
                 committed: 51,
                 given_up: 6,
                 swallowed: 3,
