@@ -40,7 +40,7 @@ use crate::numbers::{count, counted};
 use crate::summarise::summarised;
 use crate::words::{capital, distinct, length};
 
-pub use occasions::{pair, trend};
+pub use occasions::{metric, pair, trend};
 
 const STYLE: &str = include_str!("html/page.css");
 /// The figures' own style.

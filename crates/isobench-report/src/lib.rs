@@ -20,6 +20,7 @@
 //! | `pair` | two results side by side, and what counts as a regression |
 //! | `require` | whether a result keeps the thresholds that were set for it |
 //! | `trend` | a series of results: how each cell went |
+//! | `metric_trend` | one figure over many results, by time or something else, with change points |
 //! | `seen` | what was seen of the transactions, and what stayed dark |
 //! | `words` | pieces of sentences that several renderings share |
 //! | `html` | the page: the answer, the pictures, everything behind them |
@@ -60,6 +61,7 @@ mod factors;
 mod html;
 mod machines;
 mod markdown;
+mod metric_trend;
 mod numbers;
 mod overhead;
 mod pair;
@@ -90,6 +92,10 @@ pub use document::{
 };
 pub use html::to_html;
 pub use markdown::to_markdown;
+pub use metric_trend::{
+    Axis, AxisError, METRIC_TREND_FORMAT, METRIC_TREND_FORMAT_VERSION, METRIC_TREND_TITLES, MetricChange,
+    MetricPoint, MetricSeries, MetricTrend, TrendResult, metric_trend,
+};
 pub use pair::{
     Difference, Factors, Figures, LevelRatio, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio,
     PairedCell, Regression, Side, compare_results,

@@ -17,6 +17,7 @@
 //! | `steady` | whether a run's series was steady: transient, drift, two levels |
 //! | `ratio` | a ratio of two series of measurements with its interval; noise, resolution, many comparisons |
 //! | `poisson` | a count of rare events with its interval |
+//! | `changes` | where a series of results goes over to another level |
 //! | `sweep` | the search for the highest rate that keeps a condition |
 //!
 //! How the methods were chosen, what they assume, and how they did in simulation:
@@ -48,6 +49,7 @@
 
 mod batches;
 mod counted;
+mod changes;
 mod encoding;
 mod estimate;
 mod histogram;
@@ -61,6 +63,7 @@ mod sweep;
 
 pub use batches::{SeriesEstimate, series_interval};
 pub use counted::{LATENCY_BOUNDS_US, LatencyCounts};
+pub use changes::{ChangePoint, change_points, fewest};
 pub use encoding::{EncodedHistogram, HistogramError};
 pub use estimate::{CONFIDENCE, Estimate, mean_interval};
 pub use histogram::LatencyHistogram;
