@@ -89,43 +89,69 @@ pub struct FigureFacts {
     pub meaning: &'static str,
     /// True if it has an interval, so that `.low` and `.high` can be named.
     pub has_interval: bool,
+    /// Its unit, in a word or two.
+    pub unit: &'static str,
+    /// True if more of it is better.
+    pub more_is_better: bool,
 }
 
 /// The figures, in the order of the manual.
 pub static FIGURES: [FigureFacts; 14] = [
-    row(Figure::Tps, "tps", "committed transactions per second", true),
-    row(Figure::Ratio, "ratio", "committed transactions per second as a multiple of the first level's", true),
-    row(Figure::Anomalies, "anomalies", "anomalies that the recorded histories show", false),
+    row(Figure::Tps, "tps", "committed transactions per second", true, "per s"),
+    row(
+        Figure::Ratio,
+        "ratio",
+        "committed transactions per second as a multiple of the first level's",
+        true,
+        "of the first level",
+    ),
+    row(Figure::Anomalies, "anomalies", "anomalies that the recorded histories show", false, "anomalies"),
     row(
         Figure::AnomaliesPerMillion,
         "anomalies-per-million",
         "anomalies per million committed attempts",
         false,
+        "per million",
     ),
-    row(Figure::Violations, "violations", "violations of invariants, promised or not", false),
-    row(Figure::P50, "p50", "median latency in milliseconds", true),
-    row(Figure::P95, "p95", "95th percentile of the latency in milliseconds", true),
-    row(Figure::P99, "p99", "99th percentile of the latency in milliseconds", true),
-    row(Figure::P999, "p99.9", "99.9th percentile of the latency in milliseconds", true),
+    row(Figure::Violations, "violations", "violations of invariants, promised or not", false, "violations"),
+    row(Figure::P50, "p50", "median latency in milliseconds", true, "ms"),
+    row(Figure::P95, "p95", "95th percentile of the latency in milliseconds", true, "ms"),
+    row(Figure::P99, "p99", "99th percentile of the latency in milliseconds", true, "ms"),
+    row(Figure::P999, "p99.9", "99.9th percentile of the latency in milliseconds", true, "ms"),
     row(
         Figure::ConflictRatio,
         "conflict-ratio",
         "attempts ended by a conflict as a share of all attempts",
         false,
+        "of attempts",
     ),
-    row(Figure::Retries, "retries", "further attempts per transaction", false),
+    row(Figure::Retries, "retries", "further attempts per transaction", false, "per transaction"),
     row(
         Figure::Wasted,
         "wasted",
         "time of attempts that didn't commit as a share of the time of all attempts",
         false,
+        "of time",
     ),
-    row(Figure::GivenUp, "given-up", "transactions given up", false),
-    row(Figure::Swallowed, "swallowed", "transactions acknowledged with their work undone", false),
+    row(Figure::GivenUp, "given-up", "transactions given up", false, "transactions"),
+    row(
+        Figure::Swallowed,
+        "swallowed",
+        "transactions acknowledged with their work undone",
+        false,
+        "transactions",
+    ),
 ];
 
-const fn row(figure: Figure, name: &'static str, meaning: &'static str, has_interval: bool) -> FigureFacts {
-    FigureFacts { figure, name, meaning, has_interval }
+const fn row(
+    figure: Figure,
+    name: &'static str,
+    meaning: &'static str,
+    has_interval: bool,
+    unit: &'static str,
+) -> FigureFacts {
+    let more_is_better = matches!(figure, Figure::Tps | Figure::Ratio);
+    FigureFacts { figure, name, meaning, has_interval, unit, more_is_better }
 }
 
 /// Which value of a figure is compared.

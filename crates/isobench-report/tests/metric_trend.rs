@@ -154,3 +154,18 @@ fn a_factor_along_the_axis_doesnt_part_a_series() {
     assert_eq!(trend(&results, "ser.tps", "time").series.len(), 2);
     assert_eq!(trend(&results, "ser.tps", "server-version").series.len(), 1);
 }
+
+#[test]
+fn every_figure_of_every_example_can_be_shown() {
+    for (name, document) in examples::all() {
+        for figure in &isobench_plan::FIGURES {
+            let results = [1, 2].map(|place| (format!("{place}.json"), Vec::new(), document.clone()));
+            let trend = trend(&results, figure.name, "server-version");
+            assert!(trend.series.iter().all(|series| series.points.len() == 2), "{name}, {}", figure.name);
+            for text in [trend.to_text(1), trend.to_markdown(), trend.to_csv()] {
+                assert!(!text.contains("NaN"), "{name}, {}", figure.name);
+            }
+            assert!(trend.to_html().contains(figure.meaning), "{name}, {}", figure.name);
+        }
+    }
+}

@@ -48,8 +48,8 @@
 //! ```
 
 mod batches;
-mod counted;
 mod changes;
+mod counted;
 mod encoding;
 mod estimate;
 mod histogram;
@@ -62,8 +62,8 @@ mod steady;
 mod sweep;
 
 pub use batches::{SeriesEstimate, series_interval};
-pub use counted::{LATENCY_BOUNDS_US, LatencyCounts};
 pub use changes::{ChangePoint, change_points, fewest};
+pub use counted::{LATENCY_BOUNDS_US, LatencyCounts};
 pub use encoding::{EncodedHistogram, HistogramError};
 pub use estimate::{CONFIDENCE, Estimate, mean_interval};
 pub use histogram::LatencyHistogram;
