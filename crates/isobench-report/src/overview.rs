@@ -39,8 +39,8 @@ pub struct ResultRow {
     /// Whether a promise is kept: false if a history or an invariant breaks one, null if none was
     /// checked.
     pub promise_kept: Option<bool>,
-    /// The machine that measured: its processor and its processors' number.
-    pub machine: String,
+    /// The machine that measured: its processor, and how many of them.
+    pub machine: Vec<String>,
 }
 
 impl ResultRow {
@@ -69,7 +69,7 @@ impl ResultRow {
             })),
             answer: answer(&document).text(),
             promise_kept: cells().filter_map(checked).reduce(|one, other| one && other),
-            machine: machine.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", "),
+            machine: machine.into_iter().filter(|part| !part.is_empty()).collect(),
         }
     }
 
@@ -87,10 +87,9 @@ impl ResultRow {
             stacked(&self.tags),
             Entry::Stack(std::iter::once(Entry::from(answer)).chain(broken).collect()),
             stacked(&self.servers),
-            stacked(&self.workloads),
-            stacked(&self.levels),
+            stacked(&[self.workloads.as_slice(), self.levels.as_slice()].concat()),
             duration.into(),
-            self.machine.as_str().into(),
+            stacked(&self.machine),
         ]
     }
 }
@@ -102,8 +101,7 @@ pub fn overview(rows: &[ResultRow], width: usize, duration: impl Fn(u64) -> Stri
         ("tags", false),
         ("recommended", false),
         ("server", false),
-        ("workload", false),
-        ("levels", false),
+        ("workload and levels", false),
         ("took", true),
         ("machine", false),
     ]);

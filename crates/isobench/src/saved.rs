@@ -62,6 +62,21 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Outcome<Document> {
     Document::from_json(bytes).map_err(|error| Failure::setup(format!("{}: {error}", shown(path))))
 }
 
+/// What [`Saved::find`] may be given, without reading the results: names, tags, `latest`. None where
+/// the folder can't be read.
+pub fn words(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let mut words = vec![LATEST.to_owned()];
+    for entry in folders.filter(|entry| entry.path().join(RESULT).is_file()) {
+        words.push(entry.file_name().to_string_lossy().into_owned());
+        words.extend(tags::read(&entry.path().join(RESULT)).unwrap_or_default());
+    }
+    words.sort();
+    words.dedup();
+    words
+}
+
 impl SavedResult {
     fn read(name: &str, path: PathBuf) -> Outcome<SavedResult> {
         let document = read(&path)?;

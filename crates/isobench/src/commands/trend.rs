@@ -18,7 +18,7 @@ use crate::saved::{Saved, SavedResult};
 /// A result that can't be read or isn't there; output that can't be written.
 pub fn trend(options: &TrendOptions) -> Outcome {
     one_stream_of(&options.rendering)?;
-    let results = results(&options.folder, &options.results)?;
+    let results = results(&options.folder, &options.named)?;
     let results: Vec<TrendResult> = results
         .iter()
         .map(|result| TrendResult { name: &result.name, tags: &result.tags, document: &result.document })

@@ -19,7 +19,7 @@ pub struct TrendOptions {
     /// The results: names, tags that only one has, latest, latest~N, or paths [default: all in the
     /// folder]
     #[arg(value_name = "RESULT")]
-    pub results: Vec<String>,
+    pub named: Vec<String>,
     /// Order the results by time, tag:KEY (tags KEY=VALUE), server-version or setting:NAME
     #[arg(long, value_name = "AXIS", default_value = "time")]
     pub by: Axis,
