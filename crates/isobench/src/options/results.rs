@@ -52,10 +52,11 @@ pub struct ListOptions {
 #[derive(Debug, Args)]
 pub struct TagOptions {
     /// The result: its name, a tag that only it has, latest, or latest~N
-    #[arg(value_name = "RESULT")]
+    // The place is said because completing changes the argument, which puts it behind the other one.
+    #[arg(value_name = "RESULT", index = 1)]
     pub result: String,
     /// The tags, such as nightly or commit=4f2a; a key has one value
-    #[arg(value_name = "TAG", required = true, value_parser = tag)]
+    #[arg(value_name = "TAG", index = 2, required = true, value_parser = tag)]
     pub tags: Vec<String>,
 }
 

@@ -226,7 +226,9 @@ fn services_get_one_complete_result() {
     };
     let bencher = rendered("bencher");
     assert!(bencher["tpcb-like, serializable, 8 clients"]["tps"]["lower_value"].is_number(), "{bencher}");
-    for (format, figure) in [("github-action-benchmark", "tps"), ("github-action-benchmark-smaller", "p50")] {
+    for (format, figure) in
+        [("github-action-benchmark", "tps"), ("github-action-benchmark-smaller", "violations")]
+    {
         let name = format!("tpcb-like, read committed, 8 clients: {figure}");
         assert_eq!(rendered(format)[0]["name"], Value::from(name));
     }
