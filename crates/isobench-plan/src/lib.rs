@@ -14,7 +14,7 @@
 //! | `file` | plan files: read in one of two sizes, written |
 //! | `published` | the plans that come with isobench |
 //! | `experiment` | the published experiment that a plan repeats |
-//! | `require` | thresholds that a result must keep: how they are written |
+//! | `require` | the figures of a result by name, and thresholds that it must keep: how they are written |
 //!
 //! ```
 //! use isobench_plan::Plan;
@@ -46,7 +46,7 @@ pub use file::{PlanError, Size, keys, read, write};
 pub use observe::Observe;
 pub use plan::Plan;
 pub use published::{PUBLISHED, Published, published};
-pub use require::{CellSelector, Comparison, End, FIGURES, Figure, FigureFacts, Requirement};
+pub use require::{CellFigure, CellSelector, Comparison, End, FIGURES, Figure, FigureFacts, Requirement};
 pub use retried::RetriedState;
 pub use time::{milliseconds, seconds};
 pub use values::{Setting, Share, Vary, WrongValue};

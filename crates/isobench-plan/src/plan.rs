@@ -429,7 +429,7 @@ impl Plan {
     /// each concerns one.
     pub fn unmatched_requirement(&self) -> Option<String> {
         let selectors =
-            self.required().iter().filter_map(|required| Some((required, required.selector.as_ref()?)));
+            self.required().iter().filter_map(|required| Some((required, required.of.selector.as_ref()?)));
         let compares = |level: &Level| self.levels().contains(level);
         let uses = |name: &String| match self.strategies() {
             [] => name == "retry",

@@ -1,7 +1,7 @@
-//! Requirements: named thresholds on the figures of a result, `[LEVEL.]METRIC[.low|.high] OP
-//! NUMBER`.
+//! The figures of a result by name, `[LEVEL.]METRIC[.low|.high]`, and requirements: thresholds on
+//! them, `[LEVEL.]METRIC[.low|.high] OP NUMBER`.
 //!
-//! Here is how they are written. Not here: how a result is judged by them (`isobench-report`).
+//! Here is how both are written. Not here: how a result is judged by them (`isobench-report`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,16 +16,24 @@ use crate::WrongValue;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Requirement {
-    /// The cells that must keep it; `None`: all.
+    /// The figure, and the cells that must keep it.
+    pub of: CellFigure,
+    /// How it must compare with the number.
+    pub comparison: Comparison,
+    /// The number, in the figure's unit; finite.
+    pub number: f64,
+}
+
+/// A figure of some cells, written as `serializable.ratio.low`: what a threshold is set for, and what
+/// a trend shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellFigure {
+    /// The cells; `None`: all.
     pub selector: Option<CellSelector>,
     /// The figure.
     pub figure: Figure,
     /// Which value of the figure.
     pub end: End,
-    /// How it must compare with the number.
-    pub comparison: Comparison,
-    /// The number, in the figure's unit; finite.
-    pub number: f64,
 }
 
 /// A level, with or without a strategy: `serializable+for-update`.
@@ -37,7 +45,7 @@ pub struct CellSelector {
     pub strategy: Option<String>,
 }
 
-/// A figure of a cell that can be required.
+/// A figure of a cell that can be named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Figure {
     /// Committed transactions per second.
@@ -75,49 +83,75 @@ pub enum Figure {
 pub struct FigureFacts {
     /// The figure.
     pub figure: Figure,
-    /// Its name in a requirement.
+    /// Its name.
     pub name: &'static str,
     /// Its meaning and its unit, without a full stop.
     pub meaning: &'static str,
-    /// True if it has an interval, so that `.low` and `.high` can be required.
+    /// True if it has an interval, so that `.low` and `.high` can be named.
     pub has_interval: bool,
+    /// Its unit, in a word or two.
+    pub unit: &'static str,
+    /// True if more of it is better.
+    pub more_is_better: bool,
 }
 
 /// The figures, in the order of the manual.
 pub static FIGURES: [FigureFacts; 14] = [
-    row(Figure::Tps, "tps", "committed transactions per second", true),
-    row(Figure::Ratio, "ratio", "committed transactions per second as a multiple of the first level's", true),
-    row(Figure::Anomalies, "anomalies", "anomalies that the recorded histories show", false),
+    row(Figure::Tps, "tps", "committed transactions per second", true, "per s"),
+    row(
+        Figure::Ratio,
+        "ratio",
+        "committed transactions per second as a multiple of the first level's",
+        true,
+        "of the first level",
+    ),
+    row(Figure::Anomalies, "anomalies", "anomalies that the recorded histories show", false, "anomalies"),
     row(
         Figure::AnomaliesPerMillion,
         "anomalies-per-million",
         "anomalies per million committed attempts",
         false,
+        "per million",
     ),
-    row(Figure::Violations, "violations", "violations of invariants, promised or not", false),
-    row(Figure::P50, "p50", "median latency in milliseconds", true),
-    row(Figure::P95, "p95", "95th percentile of the latency in milliseconds", true),
-    row(Figure::P99, "p99", "99th percentile of the latency in milliseconds", true),
-    row(Figure::P999, "p99.9", "99.9th percentile of the latency in milliseconds", true),
+    row(Figure::Violations, "violations", "violations of invariants, promised or not", false, "violations"),
+    row(Figure::P50, "p50", "median latency in milliseconds", true, "ms"),
+    row(Figure::P95, "p95", "95th percentile of the latency in milliseconds", true, "ms"),
+    row(Figure::P99, "p99", "99th percentile of the latency in milliseconds", true, "ms"),
+    row(Figure::P999, "p99.9", "99.9th percentile of the latency in milliseconds", true, "ms"),
     row(
         Figure::ConflictRatio,
         "conflict-ratio",
         "attempts ended by a conflict as a share of all attempts",
         false,
+        "of attempts",
     ),
-    row(Figure::Retries, "retries", "further attempts per transaction", false),
+    row(Figure::Retries, "retries", "further attempts per transaction", false, "per transaction"),
     row(
         Figure::Wasted,
         "wasted",
         "time of attempts that didn't commit as a share of the time of all attempts",
         false,
+        "of time",
     ),
-    row(Figure::GivenUp, "given-up", "transactions given up", false),
-    row(Figure::Swallowed, "swallowed", "transactions acknowledged with their work undone", false),
+    row(Figure::GivenUp, "given-up", "transactions given up", false, "transactions"),
+    row(
+        Figure::Swallowed,
+        "swallowed",
+        "transactions acknowledged with their work undone",
+        false,
+        "transactions",
+    ),
 ];
 
-const fn row(figure: Figure, name: &'static str, meaning: &'static str, has_interval: bool) -> FigureFacts {
-    FigureFacts { figure, name, meaning, has_interval }
+const fn row(
+    figure: Figure,
+    name: &'static str,
+    meaning: &'static str,
+    has_interval: bool,
+    unit: &'static str,
+) -> FigureFacts {
+    let more_is_better = matches!(figure, Figure::Tps | Figure::Ratio);
+    FigureFacts { figure, name, meaning, has_interval, unit, more_is_better }
 }
 
 /// Which value of a figure is compared.
@@ -199,7 +233,7 @@ impl fmt::Display for CellSelector {
     }
 }
 
-impl fmt::Display for Requirement {
+impl fmt::Display for CellFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(selector) = &self.selector {
             write!(f, "{selector}.")?;
@@ -209,7 +243,21 @@ impl fmt::Display for Requirement {
             End::Low => ".low",
             End::High => ".high",
         };
-        write!(f, "{}{end} {} {}", self.figure, self.comparison.sign(), self.number)
+        write!(f, "{}{end}", self.figure)
+    }
+}
+
+impl FromStr for CellFigure {
+    type Err = WrongValue;
+
+    fn from_str(text: &str) -> Result<CellFigure, WrongValue> {
+        left_side(text.trim()).map_err(|why| WrongValue(format!("\"{text}\": {why}")))
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.of, self.comparison.sign(), self.number)
     }
 }
 
@@ -225,9 +273,9 @@ impl FromStr for Requirement {
                     .to_owned(),
             ));
         };
-        let (selector, figure, end) = left_side(text[..at].trim()).map_err(wrong)?;
+        let of = left_side(text[..at].trim()).map_err(wrong)?;
         let number = number(text[at + sign.len()..].trim()).map_err(wrong)?;
-        Ok(Requirement { selector, figure, end, comparison, number })
+        Ok(Requirement { of, comparison, number })
     }
 }
 
@@ -254,7 +302,7 @@ fn number(text: &str) -> Result<f64, String> {
 }
 
 /// The parts before the sign.
-fn left_side(text: &str) -> Result<(Option<CellSelector>, Figure, End), String> {
+fn left_side(text: &str) -> Result<CellFigure, String> {
     let ends = [(".low", End::Low), (".high", End::High), (".mean", End::Mean)];
     let named = ends.into_iter().find_map(|(suffix, end)| Some((text.strip_suffix(suffix)?.trim(), end)));
     let (name, end) = named.unwrap_or((text, End::Mean));
@@ -269,7 +317,7 @@ fn left_side(text: &str) -> Result<(Option<CellSelector>, Figure, End), String> 
             with.join(", ")
         ));
     }
-    Ok((selector, figure, end))
+    Ok(CellFigure { selector, figure, end })
 }
 
 /// `LEVEL[+STRATEGY].METRIC`. Neither level nor strategy has a dot; a metric may.
@@ -324,9 +372,11 @@ mod tests {
         for row in &FIGURES {
             assert_eq!(row.figure.facts().name, row.name);
             let required = read(&format!("{} >= 1", row.name));
-            assert_eq!((required.figure, required.selector, required.end), (row.figure, None, End::Mean));
+            let of = CellFigure { selector: None, figure: row.figure, end: End::Mean };
+            assert_eq!(required.of, of);
+            assert_eq!(row.name.parse(), Ok(of));
             let required = read(&format!("rc.{}<7", row.name));
-            assert_eq!((required.figure, required.comparison), (row.figure, Comparison::Below));
+            assert_eq!((required.of.figure, required.comparison), (row.figure, Comparison::Below));
             assert_eq!(format!("rr.{}.low == 2", row.name).parse::<Requirement>().is_ok(), row.has_interval);
             assert!(!row.meaning.ends_with('.') && !row.meaning.is_empty());
         }
@@ -375,6 +425,21 @@ mod tests {
     }
 
     #[test]
+    fn a_figure_is_named_without_a_threshold_too() {
+        let figure = "ser+for-update.p99.9.low".parse::<CellFigure>();
+        assert_eq!(
+            figure.map(|figure| figure.to_string()),
+            Ok("serializable+for-update.p99.9.low".to_owned())
+        );
+        for (text, said) in
+            [("tsp", "unknown metric \"tsp\""), ("tps >= 1", "unknown metric"), ("", "unknown metric")]
+        {
+            let message = text.parse::<CellFigure>().expect_err(text).to_string();
+            assert!(message.contains(said) && message.starts_with(&format!("\"{text}\": ")), "{message}");
+        }
+    }
+
+    #[test]
     fn signs_mean_what_they_mean() {
         for (sign, below, equal, above) in [
             (">=", false, true, true),
@@ -399,7 +464,8 @@ mod tests {
             |(selector, row, end, sign, number)| {
                 let ends = [End::Mean, End::Low, End::High];
                 let end = if FIGURES[row].has_interval { ends[end] } else { End::Mean };
-                Requirement { selector, figure: FIGURES[row].figure, end, comparison: SIGNS[sign].1, number }
+                let of = CellFigure { selector, figure: FIGURES[row].figure, end };
+                Requirement { of, comparison: SIGNS[sign].1, number }
             },
         )
     }
@@ -409,7 +475,9 @@ mod tests {
         fn what_is_printed_is_parsed_as_the_same(required in any_requirement()) {
             prop_assume!(required.number.is_finite());
             let text = required.to_string();
-            prop_assert_eq!(read(&text), required);
+            prop_assert_eq!(read(&text), required.clone());
+            let of = required.of;
+            prop_assert_eq!(of.to_string().parse::<CellFigure>(), Ok(of));
         }
 
         #[test]

@@ -40,7 +40,8 @@ use crate::numbers::{count, counted};
 use crate::summarise::summarised;
 use crate::words::{capital, distinct, length};
 
-pub use occasions::{pair, trend};
+pub use occasions::{metric, pair, trend};
+pub use part::server_name;
 
 const STYLE: &str = include_str!("html/page.css");
 /// The figures' own style.
@@ -180,7 +181,7 @@ fn policy() -> String {
 
 /// The subject of the comparison, in a line.
 fn title(document: &Document) -> String {
-    let server = part::server_name(&document.server);
+    let server = server_name(&document.server);
     match distinct(document.cells.iter().map(|cell| cell.level.name())).as_slice() {
         [] => format!("Isolation levels of {server}"),
         [one] => format!("{} on {server}", capital(one)),

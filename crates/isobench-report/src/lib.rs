@@ -18,8 +18,11 @@
 //! | `csv` | one line per round |
 //! | `markdown` | the answer and the table for a comment on a pull request |
 //! | `pair` | two results side by side, and what counts as a regression |
+//! | `overview` | many results, a row for each |
+//! | `trackers` | a result for services that keep benchmarks over time |
 //! | `require` | whether a result keeps the thresholds that were set for it |
 //! | `trend` | a series of results: how each cell went |
+//! | `metric_trend` | one figure over many results, by time or something else, with change points |
 //! | `seen` | what was seen of the transactions, and what stayed dark |
 //! | `words` | pieces of sentences that several renderings share |
 //! | `html` | the page: the answer, the pictures, everything behind them |
@@ -60,14 +63,17 @@ mod factors;
 mod html;
 mod machines;
 mod markdown;
+mod metric_trend;
 mod numbers;
 mod overhead;
+mod overview;
 mod pair;
 mod require;
 mod seen;
 mod shape;
 mod summarise;
 mod text;
+mod trackers;
 mod trend;
 mod view;
 mod words;
@@ -90,6 +96,11 @@ pub use document::{
 };
 pub use html::to_html;
 pub use markdown::to_markdown;
+pub use metric_trend::{
+    Axis, AxisError, METRIC_TREND_FORMAT, METRIC_TREND_FORMAT_VERSION, METRIC_TREND_TITLES, MetricChange,
+    MetricPoint, MetricSeries, MetricTrend, TrendResult, metric_trend,
+};
+pub use overview::{ResultRow, overview};
 pub use pair::{
     Difference, Factors, Figures, LevelRatio, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio,
     PairedCell, Regression, Side, compare_results,
@@ -98,6 +109,7 @@ pub use require::{concerns, judge, requirement_lines};
 pub use summarise::{resolution, summarise};
 pub use text::layout::wrap;
 pub use text::{Terminal, Text, render, statements};
+pub use trackers::{to_bencher, to_github_action_benchmark};
 pub use trend::{
     TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendCell, TrendError, TrendPoint, compare_series,
 };

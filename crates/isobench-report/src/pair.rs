@@ -27,7 +27,7 @@ use crate::summarise::{counted_ledger, counted_rounds, rate, summarise};
 pub use between_levels::LevelRatio;
 pub(crate) use csv::{FACTOR_COLUMNS, FIGURE_COLUMNS, RATIO_COLUMNS, ratio_fields};
 pub use differences::Difference;
-pub(crate) use differences::unequal;
+pub(crate) use differences::{conditions, unequal};
 pub use regression::Regression;
 pub(crate) use table::{ratio_entry, verdict};
 

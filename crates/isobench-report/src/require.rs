@@ -5,7 +5,7 @@
 //! figures mean (`summarise`).
 
 use isobench_isolation::EffectiveLevel;
-use isobench_plan::{CellSelector, Comparison, End, Figure, Requirement};
+use isobench_plan::{CellFigure, CellSelector, Comparison, End, Figure, Requirement};
 
 use crate::document::{Cell, Document, Interval, RequiredCell, RequirementResult, VerdictSummary};
 use crate::factors::varying;
@@ -14,14 +14,14 @@ use crate::summarise::counted_ledger;
 
 /// The value of a figure in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Value {
-    number: f64,
+pub(crate) struct Value {
+    pub number: f64,
     /// True if the true value may be larger.
-    at_least: bool,
+    pub at_least: bool,
 }
 
 /// A value, or the reason why there is none.
-type Measured = Result<Value, String>;
+pub(crate) type Measured = Result<Value, String>;
 
 /// The reason why most figures are missing.
 const UNMEASURED: &str = "wasn't measured";
@@ -33,12 +33,12 @@ pub fn judge(document: &Document, requirements: &[Requirement]) -> Vec<Requireme
 
 /// True if the result has a cell that the threshold concerns.
 pub fn concerns(document: &Document, requirement: &Requirement) -> bool {
-    concerned(document, requirement).next().is_some()
+    concerned(document, &requirement.of).next().is_some()
 }
 
 fn judge_one(document: &Document, requirement: &Requirement) -> RequirementResult {
     let cells: Vec<RequiredCell> =
-        concerned(document, requirement).map(|cell| judge_cell(document, cell, requirement)).collect();
+        concerned(document, &requirement.of).map(|cell| judge_cell(document, cell, requirement)).collect();
     let reason = if !document.complete {
         let why = document.incomplete_reason.as_deref().unwrap_or("it ended early");
         Some(format!("the result is incomplete: {}", why.trim_end_matches('.')))
@@ -51,10 +51,9 @@ fn judge_one(document: &Document, requirement: &Requirement) -> RequirementResul
     RequirementResult { requirement: requirement.clone(), met, reason, cells }
 }
 
-/// The cells that a threshold concerns. A cell that repeats the first level (A/A) is none.
-fn concerned<'a>(document: &'a Document, requirement: &'a Requirement) -> impl Iterator<Item = &'a Cell> {
-    let selected =
-        |cell: &&Cell| requirement.selector.as_ref().is_none_or(|selector| selects(selector, cell));
+/// The cells whose figure is named. A cell that repeats the first level (A/A) is none.
+pub(crate) fn concerned<'a>(document: &'a Document, of: &'a CellFigure) -> impl Iterator<Item = &'a Cell> {
+    let selected = |cell: &&Cell| of.selector.as_ref().is_none_or(|selector| selects(selector, cell));
     document.cells.iter().filter(|cell| !cell.calibration).filter(selected)
 }
 
@@ -67,12 +66,12 @@ fn judge_cell(document: &Document, cell: &Cell, requirement: &Requirement) -> Re
     let named = varying(document);
     let words = named.iter().map(|factor| factor.said(cell));
     let name = std::iter::once(cell.level.name()).chain(words).collect::<Vec<_>>().join(", ");
-    match measured(cell, requirement.figure, requirement.end) {
+    match measured(cell, requirement.of.figure, requirement.of.end) {
         Err(reason) => {
             RequiredCell { cell: name, met: false, reason: Some(reason), ..RequiredCell::default() }
         }
         Ok(value) => {
-            let (met, reason) = match instead(cell).filter(|_| requirement.selector.is_some()) {
+            let (met, reason) = match instead(cell).filter(|_| requirement.of.selector.is_some()) {
                 Some(level) => (false, Some(format!("the server ran {level} in its place"))),
                 None => decide(value, requirement),
             };
@@ -100,7 +99,7 @@ fn decide(value: Value, requirement: &Requirement) -> (bool, Option<String>) {
 }
 
 /// The value of a figure in a cell. A figure that the plan can name must have a row here to compile.
-fn measured(cell: &Cell, figure: Figure, end: End) -> Measured {
+pub(crate) fn measured(cell: &Cell, figure: Figure, end: End) -> Measured {
     let summary = &cell.summary;
     let ran = || if counted_ledger(cell).attempts.started > 0 { Ok(()) } else { unmeasured() };
     let exactly = |number: f64| Ok(Value { number, at_least: false });

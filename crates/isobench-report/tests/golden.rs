@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use examples::example;
 use isobench_report::{
-    Document, Terminal, compare_results, compare_series, json_schema, render, to_csv, to_markdown,
+    Document, ResultRow, Terminal, compare_results, compare_series, json_schema, overview, render,
+    to_bencher, to_csv, to_github_action_benchmark, to_markdown,
 };
 use isobench_testkit::golden::{blessing, expect};
 
@@ -125,6 +126,27 @@ fn a_series_is_shown_as_expected() {
     expect(golden("trend.md"), &trend.to_markdown());
     expect(golden("trend.csv"), &trend.to_csv());
     expect(golden("trend.json"), &trend.to_json());
+}
+
+#[test]
+fn services_get_what_they_expect() {
+    let document = example("checked");
+    expect(golden("checked.bencher.json"), &to_bencher(&document));
+    expect(golden("checked.bigger.json"), &to_github_action_benchmark(&document, true));
+    expect(golden("checked.smaller.json"), &to_github_action_benchmark(&document, false));
+}
+
+#[test]
+fn results_are_listed_as_expected() {
+    let tags = ["nightly".to_owned(), "commit=abc".to_owned()];
+    let mut rows: Vec<ResultRow> = saved()
+        .iter()
+        .filter(|(name, _)| ["checked", "broken-promise", "strategies", "interrupted"].contains(name))
+        .map(|(name, document)| ResultRow::of(name, &[], Some(75), document))
+        .collect();
+    rows[0].tags = tags.to_vec();
+    expect(golden("overview.txt"), &overview(&rows, 160, |seconds| format!("{seconds}s")));
+    expect(golden("overview.narrow.txt"), &overview(&rows[..1], 60, |seconds| format!("{seconds}s")));
 }
 
 #[test]

@@ -17,6 +17,7 @@
 //! | `steady` | whether a run's series was steady: transient, drift, two levels |
 //! | `ratio` | a ratio of two series of measurements with its interval; noise, resolution, many comparisons |
 //! | `poisson` | a count of rare events with its interval |
+//! | `changes` | where a series of results goes over to another level |
 //! | `sweep` | the search for the highest rate that keeps a condition |
 //!
 //! How the methods were chosen, what they assume, and how they did in simulation:
@@ -47,6 +48,7 @@
 //! ```
 
 mod batches;
+mod changes;
 mod counted;
 mod encoding;
 mod estimate;
@@ -60,6 +62,7 @@ mod steady;
 mod sweep;
 
 pub use batches::{SeriesEstimate, series_interval};
+pub use changes::{ChangePoint, change_points, fewest};
 pub use counted::{LATENCY_BOUNDS_US, LatencyCounts};
 pub use encoding::{EncodedHistogram, HistogramError};
 pub use estimate::{CONFIDENCE, Estimate, mean_interval};

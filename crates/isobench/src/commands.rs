@@ -1,4 +1,5 @@
-//! The commands, a file each: from the options to the exit status.
+//! The commands, a file each: from the options to the exit status. `rendered` is shared by those that
+//! show saved results.
 
 pub mod audit;
 pub mod check;
@@ -9,7 +10,10 @@ pub mod observe;
 pub mod peers;
 pub mod plans;
 pub mod probe;
+pub mod rendered;
 pub mod report;
+pub mod results;
 pub mod run;
 pub mod server;
+pub mod trend;
 pub mod workloads;

@@ -12,12 +12,15 @@ use std::path::{Path, PathBuf};
 
 use isobench_isolation::history::binary::MAGIC;
 use isobench_parquet::FORMAT as PARQUET_FORMAT;
-use isobench_report::{FORMAT, PAIR_FORMAT, TREND_FORMAT, csv_titles};
+use isobench_report::{
+    FORMAT, METRIC_TREND_FORMAT, METRIC_TREND_TITLES, PAIR_FORMAT, TREND_FORMAT, csv_titles,
+};
 
 use isobench_comparison::{Failure, Outcome};
 
 use crate::commands::observe::FORMAT as PREVIEW_FORMAT;
 use crate::output::is_stream;
+use crate::saved::tags::FORMAT as TAGS_FORMAT;
 
 /// The kind of a file, by which an earlier one is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +37,10 @@ pub enum Kind {
     PairLines,
     /// A series of results, CSV.
     TrendLines,
+    /// One figure of a series of results, CSV.
+    MetricTrendLines,
+    /// The tags of a result, JSON.
+    Tags,
     /// What would be seen of statements, JSON.
     Preview,
     /// A recorded history, binary.
@@ -43,7 +50,7 @@ pub enum Kind {
 }
 
 /// Maximum number of bytes read from an existing file: its start, or of Parquet its end.
-const HEAD: u64 = 4096;
+pub const HEAD: u64 = 4096;
 
 /// Checks that a file can be written, and that it doesn't exist yet, is empty, or was written by
 /// isobench. Anything other than a regular file (a pipe, a device) is accepted, and so is standard
@@ -184,7 +191,10 @@ impl Kind {
         match self {
             Kind::Result => "result",
             Kind::Page => "report",
-            Kind::Lines | Kind::PairLines | Kind::TrendLines | Kind::Parquet => "table",
+            Kind::Lines | Kind::PairLines | Kind::TrendLines | Kind::MetricTrendLines | Kind::Parquet => {
+                "table"
+            }
+            Kind::Tags => "file of tags",
             Kind::Comparison => "comparison",
             Kind::Preview => "preview",
             Kind::History => "history",
@@ -192,11 +202,15 @@ impl Kind {
     }
 
     /// Returns whether a file with this start (of Parquet, this end) is of this kind.
-    fn recognises(self, head: &[u8]) -> bool {
+    pub fn recognises(self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {
             Kind::Result => is_json(&text, FORMAT),
-            Kind::Comparison => is_json(&text, PAIR_FORMAT) || is_json(&text, TREND_FORMAT),
+            Kind::Comparison => {
+                [PAIR_FORMAT, TREND_FORMAT, METRIC_TREND_FORMAT].iter().any(|format| is_json(&text, format))
+            }
+            Kind::MetricTrendLines => text.starts_with(METRIC_TREND_TITLES),
+            Kind::Tags => is_json(&text, TAGS_FORMAT),
             Kind::Preview => is_json(&text, PREVIEW_FORMAT),
             Kind::Page => text.contains("name=\"generator\" content=\"isobench "),
             Kind::Lines => text.starts_with(&csv_titles(3)),
@@ -220,7 +234,9 @@ fn first_line(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use isobench_report::{Client, Document, Plan, Server, compare_results, compare_series, to_csv, to_html};
+    use isobench_report::{
+        Axis, Client, Document, Plan, Server, compare_results, compare_series, metric_trend, to_csv, to_html,
+    };
 
     use super::*;
 
@@ -230,6 +246,8 @@ mod tests {
         let pair = compare_results(&document, &document).expect("the same version");
         let named = [("a".to_owned(), &document), ("b".to_owned(), &document)];
         let trend = compare_series(&named).expect("the same version");
+        let figure = "tps".parse().expect("a figure");
+        let metric = metric_trend(&[], &figure, &Axis::Time);
         let texts = [
             (Kind::Result, document.to_json()),
             (Kind::Page, to_html(&document)),
@@ -237,9 +255,13 @@ mod tests {
             (Kind::Comparison, pair.to_json()),
             (Kind::PairLines, pair.to_csv()),
             (Kind::TrendLines, trend.to_csv()),
+            (Kind::MetricTrendLines, metric.to_csv()),
+            (Kind::Tags, format!("{{\n  \"format\": \"{TAGS_FORMAT}\",\n}}")),
             (Kind::Preview, format!("{{\n  \"format\": \"{PREVIEW_FORMAT}\",\n}}")),
         ];
-        assert!(Kind::Comparison.recognises(trend.to_json().as_bytes()));
+        for comparison in [trend.to_json(), metric.to_json()] {
+            assert!(Kind::Comparison.recognises(comparison.as_bytes()));
+        }
         assert!(
             Kind::Page.recognises(pair.to_html().as_bytes())
                 && Kind::Page.recognises(trend.to_html().as_bytes())

@@ -13,6 +13,7 @@ mod latest;
 mod machines;
 mod monitor;
 mod options;
+mod saved;
 mod servers;
 mod summary;
 
@@ -47,6 +48,8 @@ fn main() -> ExitCode {
         Command::Observe(options) => commands::observe::observe(&options),
         Command::Check(options) => commands::check::check(&options),
         Command::Report(options) => commands::report::report(&options),
+        Command::Results(options) => commands::results::results(&options),
+        Command::Trend(options) => commands::trend::trend(&options),
         Command::Run(options) => commands::run::run(&options),
         Command::Init(options) => commands::init::init(&options),
         Command::Workloads(options) => commands::workloads::workloads(&options),

@@ -18,7 +18,9 @@ mod peers;
 mod plans;
 mod probe;
 mod report;
+mod results;
 mod run;
+mod trend;
 mod unknown;
 mod workloads;
 mod written;
@@ -35,8 +37,12 @@ pub use observe::ObserveOptions;
 pub use peers::PeersOptions;
 pub use plans::PlansOptions;
 pub use probe::ProbeOptions;
-pub use report::{ReportFormat, ReportOptions};
+pub use report::{RenderingOptions, ReportFormat, ReportOptions};
+pub use results::{
+    CompareResultsOptions, ListOptions, PruneOptions, ResultsCommand, ResultsOptions, TagOptions,
+};
 pub use run::RunOptions;
+pub use trend::TrendOptions;
 pub use unknown::suggest;
 pub use workloads::WorkloadsOptions;
 pub use written::command;
@@ -83,6 +89,10 @@ pub enum Command {
     Check(CheckOptions),
     /// Render a saved result again, compare two of them, or show a series
     Report(ReportOptions),
+    /// List, tag, compare and prune the results that are saved in a folder
+    Results(ResultsOptions),
+    /// Show one figure over many saved results, and where it changed
+    Trend(TrendOptions),
     /// Run one benchmark, with pgbench's options and summary
     #[command(disable_help_flag = true)]
     Run(RunOptions),

@@ -20,6 +20,7 @@
 //! | `wait_kinds` | which hatching stands for which wait event |
 //! | `data` | the numbers of a figure as comma-separated values |
 //! | `occasions` | the figures of several results: ratios of two, a series of many |
+//! | `metric` | one figure of many results, with its changes |
 //! | the others | a figure each |
 
 mod against;
@@ -30,6 +31,7 @@ mod hatching;
 mod latency;
 mod legend;
 pub mod marks;
+mod metric;
 mod occasions;
 mod over_time;
 mod predicate_locks;
@@ -50,6 +52,7 @@ mod waits;
 
 use crate::document::Document;
 
+pub use metric::metric;
 pub use occasions::{ratios, series};
 
 /// A picture of the report with everything that belongs to it.

@@ -1,4 +1,4 @@
-//! The pages of several results: two side by side, and a series. Style, script and parts are those
+//! The pages of several results: two side by side, a series, and one figure of a series. Style, script and parts are those
 //! of the page of one result.
 //!
 //! Not here: what is compared (`pair`, `trend`), the pictures (`chart/occasions`).
@@ -9,6 +9,7 @@ use super::chart::{self, Figure};
 use super::part::{pairs, table};
 use super::pictures::picture;
 use super::{FIGURES_STYLE, SCRIPT, STYLE, policy};
+use crate::metric_trend::{MetricSeries, MetricTrend};
 use crate::pair::{Difference, Pair};
 use crate::trend::Trend;
 use crate::view::{Entry, Heading, Table};
@@ -59,6 +60,26 @@ pub fn trend(trend: &Trend, cells: &Table, legend: &[&str]) -> String {
     parts.push(meaning(legend));
     let title = format!("A series of {} results", trend.results.len());
     page(&title, &trend.described(), &parts)
+}
+
+/// The page of one figure over many results.
+pub fn metric(trend: &MetricTrend, legend: &[String], numbers: fn(&MetricSeries) -> Table) -> String {
+    let figures = chart::metric(trend);
+    let nothing = html! { p { "No result has a value, so there is nothing to show." } };
+    let drawn = html! {
+        (warnings(&trend.left_out))
+        @if trend.series.is_empty() { (nothing) }
+        @for figure in &figures { (picture(figure, false)) }
+    };
+    let cells = html! {
+        @for series in &trend.series {
+            h3 { (series.title()) }
+            (table(&series.said().join(" "), &numbers(series)))
+        }
+    };
+    let legend: Vec<&str> = legend.iter().map(String::as_str).collect();
+    let parts = [("trend", "How it went", drawn), ("cells", "The numbers", cells), meaning(&legend)];
+    page(&trend.heading(), &[], &parts)
 }
 
 fn pictures(figure: Option<Figure>) -> Option<Part> {

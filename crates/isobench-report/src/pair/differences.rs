@@ -112,6 +112,11 @@ static CONDITIONS: [Condition; 11] = [
     ("the version of isobench", |document| Value::from(document.client.version.as_str())),
 ];
 
+/// The conditions with their values in a result.
+pub fn conditions(document: &Document) -> impl Iterator<Item = (&'static str, Value)> {
+    CONDITIONS.iter().map(|(name, get)| (*name, get(document)))
+}
+
 /// The conditions that aren't equal, by name.
 pub fn unequal(a: &Document, b: &Document) -> Vec<&'static str> {
     CONDITIONS.iter().filter(|(_, get)| get(a) != get(b)).map(|(name, _)| *name).collect()

@@ -1,25 +1,26 @@
 //! `isobench report`: renders a saved result again, compares two, or shows a series. Doesn't need a
 //! server.
 //!
-//! Not here: the renderings, and the definition of a regression (`isobench_report`).
+//! Not here: the renderings, and the definition of a regression (`isobench_report`); the files that
+//! they are written to (`rendered`).
 
 mod tables;
 
-use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use isobench_report::{
-    Document, Pair, Terminal, Trend, compare_results, compare_series, concerns, judge, requirement_lines,
-    summarise, to_csv, to_html, to_markdown,
+    Document, Pair, compare_results, compare_series, concerns, judge, requirement_lines, summarise,
 };
 
 use self::tables::Tables;
 use super::compare::requirements;
-use crate::destination::{Kind, check_file, one_stream};
+use super::rendered::{Otherwise, deliver, one_stream_of};
+use crate::destination::Kind;
 use crate::latest;
-use crate::options::{ReportFormat, ReportOptions};
-use crate::output::{self, is_stream, shown};
+use crate::options::{RenderingOptions, ReportFormat, ReportOptions};
+use crate::output::{is_stream, shown};
+use crate::saved;
 use isobench_comparison::{Failure, Outcome};
 
 /// Renders one result, compares two, or shows a series.
@@ -40,40 +41,52 @@ pub fn report(options: &ReportOptions) -> Outcome {
             let tables = options.parquet.as_deref();
             let tables = tables.map(|folder| Tables::new(folder, &options.transactions, &one.document));
             let tables = tables.transpose()?;
-            deliver(&one.document, options, kinds, || one.default_page(options))?;
+            let rendering = (&options.rendering, options.legend);
+            deliver(&one.document, rendering, kinds, || one.otherwise(options))?;
             tables.map_or(Ok(()), Tables::write)?;
             // Those that the result was measured with decided the status then.
             let own = if options.require.is_empty() { &[][..] } else { &one.document.requirements };
-            if options.format != Some(ReportFormat::Text) {
+            if options.rendering.format != Some(ReportFormat::Text) {
                 eprint!("{}", requirement_lines(own));
             }
             requirements(own)
         }
         [a, b] => {
-            let pair = compare_results(&a.document, &b.document).map_err(Failure::setup)?;
-            let pair = pair.named(a.name(), b.name());
-            deliver(&pair, options, (Kind::Comparison, Kind::PairLines), || Ok(None))?;
-            options.fail_on_regression.map_or(Ok(()), |limit| judge_pair(&pair, limit))
+            let named = [a, b].map(|result| (result.name(), &result.document));
+            side_by_side(named, &options.rendering, options.fail_on_regression)
         }
         several => {
             let named: Vec<(String, &Document)> =
                 several.iter().map(|result| (result.name(), &result.document)).collect();
             let trend = compare_series(&named).map_err(Failure::setup)?;
-            deliver(&trend, options, (Kind::Comparison, Kind::TrendLines), || Ok(None))
+            deliver(&trend, (&options.rendering, false), (Kind::Comparison, Kind::TrendLines), || {
+                Ok(Otherwise::Text)
+            })
         }
     }
 }
 
+/// Compares the second of two results, each with its name, with the first.
+///
+/// # Errors
+/// Their numbers don't mean the same; output that can't be written; a regression by more than `limit`.
+pub fn side_by_side(
+    [a, b]: [(String, &Document); 2],
+    rendering: &RenderingOptions,
+    limit: Option<f64>,
+) -> Outcome {
+    let pair = compare_results(a.1, b.1).map_err(Failure::setup)?.named(a.0, b.0);
+    deliver(&pair, (rendering, false), (Kind::Comparison, Kind::PairLines), || Ok(Otherwise::Text))?;
+    limit.map_or(Ok(()), |limit| judge_pair(&pair, limit))
+}
+
 /// Refuses options that contradict one another.
 fn refuse(options: &ReportOptions, paths: &[PathBuf]) -> Outcome {
-    let named = [("--html", &options.html), ("--json", &options.json), ("--csv", &options.csv)];
-    let takes_stdout = one_stream(&named)?;
-    let writes = options.parquet.is_some() || named.iter().any(|(_, path)| path.is_some());
+    let format = options.rendering.format;
+    let writes = one_stream_of(&options.rendering)? || options.parquet.is_some();
     let from_stdin = paths.iter().filter(|path| is_stream(path)).count();
     let problem = match options {
-        ReportOptions { legend: true, format, .. }
-            if paths.len() != 1 || !matches!(format, Some(ReportFormat::Text)) =>
-        {
+        ReportOptions { legend: true, .. } if paths.len() != 1 || format != Some(ReportFormat::Text) => {
             "--legend explains the columns of one result as text; give one FILE, and --format text"
         }
         _ if from_stdin > 1 => "standard input can be read only once; name files for the other results",
@@ -86,11 +99,7 @@ fn refuse(options: &ReportOptions, paths: &[PathBuf]) -> Outcome {
         ReportOptions { require, .. } if paths.len() != 1 && !require.is_empty() => {
             "--require is about one result; run isobench report once for each"
         }
-        ReportOptions { format: Some(_), .. } if takes_stdout => {
-            "--format writes to standard output, and so does an option that is given -; name a file for that, or \
-             leave out --format"
-        }
-        ReportOptions { format: None, .. } if paths.len() == 1 && from_stdin == 1 && !writes => {
+        _ if format.is_none() && paths.len() == 1 && from_stdin == 1 && !writes => {
             "of a result from standard input, say where the report goes: --html FILE, or --format text"
         }
         _ => return Ok(()),
@@ -109,16 +118,14 @@ struct Saved {
 impl Saved {
     fn read(given: &Path, options: &ReportOptions) -> Outcome<Saved> {
         let path = if is_stream(given) { given.to_owned() } else { latest::result_in(given)? };
-        let bytes = if is_stream(&path) {
+        let mut document = if is_stream(&path) {
             let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+            let read = io::stdin().lock().read_to_end(&mut bytes);
+            read.map_err(|error| Failure::setup(format!("could not read standard input: {error}")))?;
+            saved::parse(&path, &bytes)?
         } else {
-            fs::read(&path)
+            saved::read(&path)?
         };
-        let bytes =
-            bytes.map_err(|error| Failure::setup(format!("could not read {}: {error}", shown(&path))))?;
-        let mut document = Document::from_json(&bytes)
-            .map_err(|error| Failure::setup(format!("{}: {error}", shown(&path))))?;
         summarise(&mut document);
         let unmatched = options.require.iter().find(|requirement| !concerns(&document, requirement));
         if let Some(requirement) = unmatched {
@@ -137,10 +144,10 @@ impl Saved {
         self.path.display().to_string()
     }
 
-    /// The page that is written where no output is named.
-    fn default_page(&self, options: &ReportOptions) -> Outcome<Option<PathBuf>> {
-        if options.format.is_some() {
-            return Ok(None);
+    /// What is written where neither a file nor a format is named.
+    fn otherwise(&self, options: &ReportOptions) -> Outcome<Otherwise> {
+        if options.parquet.is_some() {
+            return Ok(Otherwise::Nothing);
         }
         let page = if self.given == self.path {
             self.path.with_extension("html")
@@ -150,7 +157,7 @@ impl Saved {
         if page == self.path {
             return Err(overwritten(&page));
         }
-        Ok(Some(page))
+        Ok(Otherwise::Page(page))
     }
 }
 
@@ -173,110 +180,6 @@ fn overwritten(page: &Path) -> Failure {
         "{} would be overwritten by its report; say where that goes: --html FILE",
         shown(page)
     ))
-}
-
-/// Something that can be rendered in every format.
-trait Rendered {
-    /// Prints it for a terminal.
-    fn print(&self, options: &ReportOptions) -> Outcome;
-    fn markdown(&self) -> String;
-    fn csv(&self) -> String;
-    fn json(&self) -> String;
-    fn html(&self) -> String;
-}
-
-impl Rendered for Document {
-    fn print(&self, options: &ReportOptions) -> Outcome {
-        let terminal = Terminal { width: output::width(), legend: options.legend };
-        output::print_report("", &terminal.render(self), &requirement_lines(&self.requirements), false)
-    }
-
-    fn markdown(&self) -> String {
-        to_markdown(self)
-    }
-
-    fn csv(&self) -> String {
-        to_csv(self)
-    }
-
-    fn json(&self) -> String {
-        self.to_json()
-    }
-
-    fn html(&self) -> String {
-        to_html(self)
-    }
-}
-
-/// The renderings of what compares several results.
-macro_rules! rendered_by_methods {
-    ($($kind:ty),+) => {$(
-        impl Rendered for $kind {
-            fn print(&self, _: &ReportOptions) -> Outcome {
-                output::print(&self.to_text(output::width()))
-            }
-
-            fn markdown(&self) -> String {
-                self.to_markdown()
-            }
-
-            fn csv(&self) -> String {
-                self.to_csv()
-            }
-
-            fn json(&self) -> String {
-                self.to_json()
-            }
-
-            fn html(&self) -> String {
-                self.to_html()
-            }
-        }
-    )+};
-}
-
-rendered_by_methods!(Pair, Trend);
-
-/// Prints in the format asked for, and writes the files that are named; without either the default
-/// page, or if there is none text. `kinds` are those of the JSON and of the CSV.
-fn deliver(
-    what: &dyn Rendered,
-    options: &ReportOptions,
-    (json, csv): (Kind, Kind),
-    default_page: impl FnOnce() -> Outcome<Option<PathBuf>>,
-) -> Outcome {
-    let files = [
-        ("--html", &options.html, Kind::Page),
-        ("--json", &options.json, json),
-        ("--csv", &options.csv, csv),
-    ];
-    let any = options.parquet.is_some() || files.iter().any(|(_, path, _)| path.is_some());
-    let page = if any { None } else { default_page()? };
-    let all = files.into_iter().filter_map(|(option, path, kind)| Some((option, path.as_deref()?, kind)));
-    let all: Vec<_> = all.chain(page.as_deref().map(|page| ("--html", page, Kind::Page))).collect();
-    for (option, path, kind) in &all {
-        check_file(option, path, *kind)?;
-    }
-    let format = options.format.or_else(|| (all.is_empty() && !any).then_some(ReportFormat::Text));
-    match format {
-        None => {}
-        Some(ReportFormat::Text) => what.print(options)?,
-        Some(ReportFormat::Markdown) => output::print(&what.markdown())?,
-        Some(ReportFormat::Csv) => output::print(&what.csv())?,
-        Some(ReportFormat::Json) => output::print(&what.json())?,
-    }
-    for (option, path, _) in all {
-        let text = match option {
-            "--json" => what.json(),
-            "--csv" => what.csv(),
-            _ => what.html(),
-        };
-        output::save(path, &text)?;
-        if option == "--html" && !is_stream(path) {
-            eprintln!("the report is in {}", shown(path));
-        }
-    }
-    Ok(())
 }
 
 /// Fails if B is worse than A.

@@ -4,13 +4,16 @@
 //! Not here: how a shell asks (`clap_complete`), and options, which clap knows by itself.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use clap::Command;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use isobench_isolation::Level;
-use isobench_plan::{Background, PUBLISHED, StandbyMode};
+use isobench_plan::{Background, FIGURES, PUBLISHED, StandbyMode};
 use isobench_script::builtins as built_in;
 use isobench_workloads::{all, strategies};
+
+use crate::{latest, saved};
 
 /// Names, each with an explanation in a few words; files, too, if `or_file`.
 struct Names {
@@ -35,7 +38,7 @@ impl ValueCompleter for Names {
 }
 
 /// The options whose values have names.
-const OPTIONS: [(&str, Names); 12] = [
+const OPTIONS: [(&str, Names); 18] = [
     ("levels", Names { names: levels, or_file: false }),
     ("isolation", Names { names: levels, or_file: false }),
     ("workload", Names { names: workloads, or_file: true }),
@@ -48,11 +51,18 @@ const OPTIONS: [(&str, Names); 12] = [
     ("standby", Names { names: standbys, or_file: false }),
     ("fault", Names { names: faults, or_file: false }),
     ("protocol", Names { names: protocols, or_file: false }),
+    ("metric", Names { names: figures, or_file: false }),
+    ("by", Names { names: axes, or_file: false }),
+    ("result", Names { names: results, or_file: false }),
+    ("a", Names { names: results, or_file: true }),
+    ("b", Names { names: results, or_file: true }),
+    ("named", Names { names: results, or_file: true }),
 ];
 
 /// The command with what a shell may offer.
 pub fn with_values(command: Command) -> Command {
-    command.mut_subcommands(|mut command| {
+    command.mut_subcommands(|command| {
+        let mut command = with_values(command);
         for (id, names) in OPTIONS {
             if command.get_arguments().any(|arg| arg.get_id() == id) {
                 command = command.mut_arg(id, |arg| arg.add(ArgValueCompleter::new(names)));
@@ -132,6 +142,19 @@ fn faults() -> Vec<(String, String)> {
         "command@",
         "none",
     ])
+}
+
+fn figures() -> Vec<(String, String)> {
+    FIGURES.iter().map(|row| (row.name.to_owned(), row.meaning.to_owned())).collect()
+}
+
+fn axes() -> Vec<(String, String)> {
+    plain(["time", "tag:", "server-version", "setting:"])
+}
+
+/// The names and tags of the results in the default folder, without reading the results.
+fn results() -> Vec<(String, String)> {
+    saved::words(Path::new(latest::FOLDER)).into_iter().map(|word| (word, String::new())).collect()
 }
 
 fn protocols() -> Vec<(String, String)> {

@@ -6,7 +6,7 @@ use clap::Command;
 type Example = (&'static str, &'static str);
 
 /// The examples, by command.
-const EXAMPLES: [(&str, [Example; 3]); 14] = [
+const EXAMPLES: [(&str, [Example; 3]); 16] = [
     (
         "compare",
         [
@@ -54,6 +54,22 @@ const EXAMPLES: [(&str, [Example; 3]); 14] = [
                 "tables for DuckDB, with every recorded transaction",
                 "report --parquet tables --transactions recordings",
             ),
+        ],
+    ),
+    (
+        "results",
+        [
+            ("what there is", "results"),
+            ("mark the newest with its commit", "results tag latest nightly commit=4f2a1c"),
+            ("what the last change did", "results compare latest~1 latest --fail-on-regression 5%"),
+        ],
+    ),
+    (
+        "trend",
+        [
+            ("how the rates went, and where they changed", "trend tps"),
+            ("what serializable costs, by commit", "trend serializable.ratio --by tag:commit"),
+            ("as a page to send", "trend p99 --html trend.html"),
         ],
     ),
     (

@@ -13,18 +13,9 @@ pub struct ReportOptions {
     /// [default: the newest, isobench-results/latest]
     #[arg(value_name = "FILE|FOLDER")]
     pub files: Vec<PathBuf>,
-    /// Write the report to this file as HTML; - is standard output [default with one result: FILE
-    /// with .html instead of .json, in a folder report.html]
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Write the result with its summaries computed anew (of several results, their comparison) to
-    /// this file as JSON; - is standard output
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Write a line for each round (of several results, for each cell) to this file as CSV; - is
-    /// standard output
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
+    /// What is written, and where.
+    #[command(flatten)]
+    pub rendering: RenderingOptions,
     /// Write tables for databases into this folder as Parquet: rounds.parquet, series.parquet and,
     /// with --transactions, transactions.parquet
     #[arg(long, value_name = "FOLDER")]
@@ -33,10 +24,6 @@ pub struct ReportOptions {
     /// this folder, of compare's --history (repeatable)
     #[arg(long, value_name = "FILE|FOLDER", requires = "parquet")]
     pub transactions: Vec<PathBuf>,
-    /// Print in this format to standard output [default with several results, unless files are
-    /// named: text]
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<ReportFormat>,
     /// With --format text: explain the columns of the table
     #[arg(long)]
     pub legend: bool,
@@ -55,6 +42,27 @@ pub struct ReportOptions {
     help_as_in_pgbench: Option<bool>,
 }
 
+/// What is written of one result or several, and where.
+#[derive(Debug, Args)]
+pub struct RenderingOptions {
+    /// Write the report to this file as HTML; - is standard output [default of report with
+    /// one result: FILE with .html instead of .json, in a folder report.html]
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write the result with its summaries computed anew (of several results, their comparison) to
+    /// this file as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a line for each round (of several results, for each cell) to this file as CSV; - is
+    /// standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Print in this format to standard output [default, unless files are named or report has
+    /// one result: text]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<ReportFormat>,
+}
+
 /// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
@@ -66,10 +74,17 @@ pub enum ReportFormat {
     Csv,
     /// The result with its summaries computed anew (of several results, their comparison)
     Json,
+    /// Of one result, Bencher Metric Format: all figures that --require knows, as JSON
+    Bencher,
+    /// Of one result, for github-action-benchmark's tool customBiggerIsBetter: the figures of which more
+    /// is better, as JSON
+    GithubActionBenchmark,
+    /// The same for customSmallerIsBetter: the figures of which less is better
+    GithubActionBenchmarkSmaller,
 }
 
 /// Parses "5%" (or "5") as 0.05.
-fn share(text: &str) -> Result<f64, String> {
+pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
     number
         .filter(|percent| (0.0..100.0).contains(percent))

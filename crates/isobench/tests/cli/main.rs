@@ -7,6 +7,7 @@
 mod bad_input;
 mod check;
 mod checked;
+mod ci_templates;
 mod compare;
 mod crashes;
 mod diagnosis;
@@ -40,6 +41,7 @@ mod products;
 mod published;
 mod random_workloads;
 mod report;
+mod results;
 mod retries;
 mod run_options;
 mod saved;

@@ -11,7 +11,7 @@ use crate::support::program::Running;
 use crate::support::scene::Scene;
 
 /// An example result.
-fn example(name: &str) -> String {
+pub fn example(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../isobench-report/tests/golden");
     fs::read_to_string(folder.join(name).with_extension("json")).expect("an example")
 }

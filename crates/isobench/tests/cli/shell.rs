@@ -22,6 +22,12 @@ fn offered(scene: &Scene, line: &[&str]) -> Vec<String> {
 fn names_that_only_isobench_knows_are_offered() {
     let scene = Scene::new();
     scene.write("orders.sql", "SELECT 1;\n");
+    scene.write("isobench-results/one/result.json", "");
+    scene.write(
+        "isobench-results/one/tags.json",
+        "{\"format\": \"isobench/tags\", \"format_version\": 1, \"tags\": [\"nightly\"]}",
+    );
+    scene.write("isobench-results/mine/notes", "");
     for (line, expected, not) in [
         (&["compare", "--levels", ""][..], "rr", "registers"),
         (&["compare", "--levels", "rc,"], "rc,ser", "ser"),
@@ -37,6 +43,11 @@ fn names_that_only_isobench_knows_are_offered() {
         (&["run", "--isolation", "s"], "ser", "rc"),
         (&["run", "-M", "p"], "prepared", "simple"),
         (&["workloads", "reg"], "registers", "orders"),
+        (&["trend", "rat"], "ratio", "tps"),
+        (&["trend", "tps", "--by", "server"], "server-version", "time"),
+        (&["trend", "tps", "n"], "nightly", "one"),
+        (&["results", "tag", ""], "one", "mine"),
+        (&["results", "compare", "latest", "n"], "nightly", "one"),
         (&["comp"], "compare", "audit"),
         (&["compare", "--lev"], "--levels", "--rounds"),
         (&["completions", "f"], "fish", "bash"),

@@ -9,12 +9,14 @@ use isobench_testkit::golden;
 use crate::markdown::{code, files, page, root};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 12] = [
+pub const COMMANDS: [&str; 14] = [
     "compare",
     "peers",
     "plans",
     "audit",
     "report",
+    "results",
+    "trend",
     "run",
     "init",
     "workloads",
@@ -24,11 +26,21 @@ pub const COMMANDS: [&str; 12] = [
     "server",
 ];
 
-/// The full help of a command, at a fixed width.
+/// The commands below `results`.
+const OF_RESULTS: [&str; 5] = ["list", "tag", "untag", "compare", "prune"];
+
+/// The full help of a command, at a fixed width; of one that has commands below it theirs, too.
 pub fn help(command: &str) -> String {
+    let below: &[&str] = if command == "results" { &OF_RESULTS } else { &[] };
+    let of_all = std::iter::once(vec![command]).chain(below.iter().map(|below| vec![command, below]));
+    of_all.map(|words| help_of(command, &words)).collect::<Vec<_>>().join("\n")
+}
+
+fn help_of(command: &str, words: &[&str]) -> String {
     let all = if matches!(command, "compare" | "audit") { "--help-all" } else { "--help" };
     let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
-        .args([command, all])
+        .args(words)
+        .arg(all)
         // Decides the width if no stream is a terminal.
         .env("COLUMNS", "100")
         .stdin(Stdio::null())

@@ -112,7 +112,7 @@ fn class(level: &str) -> String {
 const HEIGHT: f64 = 190.0;
 
 /// The anchors of a series' figures. Further ones are left out; the table has all cells.
-static IDS: [&str; 12] = [
+pub(super) static IDS: [&str; 12] = [
     "trend-1", "trend-2", "trend-3", "trend-4", "trend-5", "trend-6", "trend-7", "trend-8", "trend-9",
     "trend-10", "trend-11", "trend-12",
 ];

@@ -1,0 +1,98 @@
+//! Figures: one figure of many results, a picture for each series, with its changes.
+
+use maud::{Markup, html};
+
+use super::Figure;
+use super::data::Data;
+use super::frame::{ABOVE, BELOW, Plot, WIDTH, left_of, picture};
+use super::marks::{marker, path, series as stop, tipped, u, whisker};
+use super::occasions::IDS;
+use super::scale::{Scale, Tick};
+use crate::csv::number;
+use crate::metric_trend::{MetricPoint, MetricSeries, MetricTrend};
+use crate::numbers::short;
+
+const HEIGHT: f64 = 190.0;
+
+/// Draws a picture for each series; of further ones than there are anchors the page has numbers only.
+pub fn metric(trend: &MetricTrend) -> Vec<Figure> {
+    trend.series.iter().zip(IDS).map(|(series, id)| figure(trend, series, id)).collect()
+}
+
+fn figure(trend: &MetricTrend, series: &MetricSeries, id: &'static str) -> Figure {
+    let values = || series.points.iter().flat_map(|point| [Some(point.value), point.high]).flatten();
+    let upright = |from, to| Scale::from_zero(values(), from, to);
+    let left = left_of(&[(&upright(0.0, HEIGHT), 5)]).max(70.0);
+    let plot = Plot { left, right: WIDTH - 8.0, top: ABOVE, bottom: ABOVE + HEIGHT };
+    let upright = upright(plot.bottom, plot.top);
+    let last = series.points.len().saturating_sub(1).max(1) as f64;
+    let along = Scale::up_to(last, plot.left + 8.0, plot.right - 8.0);
+    let ticks: Vec<Tick> = series.points.iter().enumerate().map(tick).collect();
+    let description = format!("{}: {}", series.title(), words(series));
+    let drawn = html! {
+        (plot.rising(&upright, 5, &trend.metric))
+        (plot.across(&along, &ticks, &format!("result, by {}", trend.by)))
+        @for change in &series.changes {
+            @let x = along.at(change.at as f64 - 1.5);
+            (tipped("point", &change.said(), &html! {
+                line class="limit" x1=(u(x)) x2=(u(x)) y1=(u(plot.top)) y2=(u(plot.bottom)) {}
+            }))
+        }
+        (line(series, &along, &upright, &description))
+    };
+    Figure {
+        id,
+        title: series.title(),
+        caption: format!(
+            "{} in each result, with its 95 % interval where it has one. Dashed: a change.",
+            crate::words::capital(trend.meaning)
+        ),
+        svg: picture(id, &series.title(), plot.bottom + BELOW, &drawn),
+        description,
+        legend: String::new(),
+        csv: data(series),
+    }
+}
+
+/// The place of a result on the axis; of a time the day.
+fn tick((index, point): (usize, &MetricPoint)) -> Tick {
+    let is_time = point.started_at.as_ref() == Some(&point.at);
+    let label = point.at.get(..10).filter(|_| is_time).unwrap_or(&point.at);
+    Tick { value: index as f64, label: label.to_owned() }
+}
+
+fn line(series: &MetricSeries, along: &Scale, upright: &Scale, words: &str) -> Markup {
+    let place = |index: usize, value: f64| (along.at(index as f64), upright.at(value));
+    let places = || series.points.iter().enumerate().map(|(index, point)| place(index, point.value));
+    let marks = html! {
+        path class="line" d=(path(places().map(Some))) {}
+        @for (index, point) in series.points.iter().enumerate() {
+            @if let Some((low, high)) = point.low.zip(point.high) {
+                (whisker(place(index, high), place(index, low)))
+            }
+        }
+        @for (x, y) in places() { (marker(0, x, y)) }
+    };
+    stop("s0", words, &marks)
+}
+
+fn words(series: &MetricSeries) -> String {
+    let points = series.points.iter().map(|point| format!("{} at {}", short(point.value), point.at));
+    format!("{}. {}", points.collect::<Vec<_>>().join(", "), series.said().join(" "))
+}
+
+fn data(series: &MetricSeries) -> String {
+    let mut data = Data::new(&["at", "result", "value", "low", "high", "change"]);
+    for (point, place) in series.points.iter().zip(1..) {
+        let change = series.changes.iter().any(|change| change.at == place);
+        data.row(vec![
+            point.at.clone(),
+            point.result.clone(),
+            number(Some(point.value)),
+            number(point.low),
+            number(point.high),
+            change.to_string(),
+        ]);
+    }
+    data.finish()
+}
