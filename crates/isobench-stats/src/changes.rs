@@ -2,7 +2,7 @@
 //!
 //! The method is E-divisive with means: Matteson and James, "A Nonparametric Approach for Multiple
 //! Change Point Analysis of Multivariate Data", Journal of the American Statistical Association 109
-//! (2014), with the exponent 1, as MongoDB used it for benchmarks: Daly et al., "The Use of Change
+//! (2014), with the exponent 1, as benchmarks are watched with it: Daly et al., "The Use of Change
 //! Point Detection to Identify Software Performance Regressions in a Continuous Integration System",
 //! ICPE (2020). A series is cut where the two sides are farthest apart; whether that is more than
 //! chance is judged by permutations; then each side is cut in the same way.

@@ -29,7 +29,7 @@ const LONGEST: usize = 64;
 
 /// The file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Tags {
+struct TagFile {
     format: String,
     format_version: u32,
     tags: Vec<String>,
@@ -61,7 +61,7 @@ pub fn read(result: &Path) -> Outcome<Vec<String>> {
 /// # Errors
 /// They aren't isobench's, or of a newer one.
 pub fn parse(bytes: &[u8]) -> Result<Vec<String>, String> {
-    let file: Tags = serde_json::from_slice(bytes).map_err(|error| {
+    let file: TagFile = serde_json::from_slice(bytes).map_err(|error| {
         format!("these are not the tags of a result: {error}; remove the file, and tag again")
     })?;
     if file.format != FORMAT || file.format_version != VERSION {
@@ -93,7 +93,7 @@ pub fn write(result: &Path, tags: &[String]) -> Outcome {
             _ => Ok(()),
         };
     }
-    let file = Tags { format: FORMAT.to_owned(), format_version: VERSION, tags: tags.to_vec() };
+    let file = TagFile { format: FORMAT.to_owned(), format_version: VERSION, tags: tags.to_vec() };
     // Plain data can always be written.
     let text = serde_json::to_string_pretty(&file).unwrap_or_default() + "\n";
     output::replace(&path, &text).map(drop).map_err(failure)
