@@ -68,11 +68,11 @@ const BUILDS: [Build; 10] = [
         ),
     ),
     row(
-        "18.4.0",
+        "18.6.0",
         "x86_64",
         concat!(
-            "47270f67010ee26b32776647c6bbcdee890dcced1cc4ac28b84ccce64f2b9f7e",
-            "7c0af38826b56503014f6b2ce05ee349de8d974ef6aca3afcbb60084f6816f34"
+            "5161552dfeb81330df7e37938f92579aac8caa004bc4a7264511627c4a167863",
+            "a6cc64347aeb1934caf0191be3bed291cea8c21e26665efbacb0cf204838e41e"
         ),
     ),
     row(
@@ -108,11 +108,11 @@ const BUILDS: [Build; 10] = [
         ),
     ),
     row(
-        "18.4.0",
+        "18.6.0",
         "aarch64",
         concat!(
-            "8dca4f5a4ba21702fd5fa0eea550e4d7011d3adc53ebff204cfdd3506c9f9e28",
-            "9736ac7a8028c473d7fe3228faa495825b9bf0b043d8b5a843468c35f4a80f56"
+            "9ac44cbc5a69f0908520668688419d43d22e1f5d9ed887a9410dddf4a1087458",
+            "fe70102749fb05d1470a008f18e330bd693c33776ed17c5717f24b02bd5a14a8"
         ),
     ),
 ];

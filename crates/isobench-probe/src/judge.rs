@@ -472,7 +472,7 @@ mod tests {
         let known = summarised(&POSTGRESQL);
         assert_eq!(known.standing, PromiseComparison::KnownLimitation);
         let limitation = known.known_limitation.expect("what is known");
-        assert_eq!(limitation.seen_in, ["15.18", "15.20", "18.4"]);
+        assert_eq!(limitation.seen_in, ["10.4 to 18.6", "19rc1"]);
         assert!(limitation.reproduction.contains("1..610 "), "{}", limitation.reproduction);
         let elsewhere = summarised(&COCKROACHDB);
         assert_eq!((elsewhere.standing, elsewhere.known_limitation), (PromiseComparison::Weaker, None));

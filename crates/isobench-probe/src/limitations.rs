@@ -24,7 +24,7 @@ pub struct Limitation {
 pub static LIMITATIONS: &[Limitation] = &[Limitation {
     product: "PostgreSQL",
     anomaly: "G2-item, summarised",
-    seen_in: &["15.18", "15.20", "18.4"],
+    seen_in: &["10.4 to 18.6", "19rc1"],
     why: "PostgreSQL summarises old transactions if more commit during an open one than it can \
           track individually, and a \
           summary doesn't record which transactions conflicted",

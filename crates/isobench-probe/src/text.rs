@@ -222,7 +222,7 @@ BROKEN: read committed promises read committed, but aborted read (G1a) is permit
     fn a_known_limitation_comes_with_its_reproduction() {
         let probed = probed(&POSTGRESQL, Level::Serializable, "serializable");
         let text = permitted(&probed, "G2-item, summarised");
-        let expected = "KNOWN LIMITATION of PostgreSQL (seen in 15.18, 15.20, 18.4): serializable \
+        let expected = "KNOWN LIMITATION of PostgreSQL (seen in 10.4 to 18.6, 19rc1): serializable \
                         promises serializable, but write \
                         skew after summarisation (G2-item, summarised) is permitted, because PostgreSQL summarises ";
         assert!(text.contains(expected), "{text}");
