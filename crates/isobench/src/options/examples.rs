@@ -61,7 +61,7 @@ const EXAMPLES: [(&str, [Example; 3]); 16] = [
         [
             ("what there is", "results"),
             ("mark the newest with its commit", "results tag latest nightly commit=4f2a1c"),
-            ("what the last change did", "results compare latest~1 latest --fail-on-regression 5%"),
+            ("what the last change did", "results compare latest~1 latest"),
         ],
     ),
     (
