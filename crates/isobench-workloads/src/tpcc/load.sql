@@ -1,11 +1,12 @@
 -- The initial population of the warehouses from :first to :last, TPC-C clause 4.3.3.1. What the
 -- standard draws at random comes from multiplications modulo a prime, so that every load is the same.
 -- Names that scripts pass on are numbers, which need no quotes.
-INSERT INTO warehouse
+INSERT INTO warehouse (w_id, w_name, w_street_1, w_street_2, w_city, w_state, w_zip, w_tax, w_ytd, version, writer)
     SELECT w, CAST(1000000 + w AS varchar(10)), '1 Main Street', '2 Side Street', 'City', 'ST', '123411111',
         mod(w * 16807, 2001) / 10000.0, 100 * :customers, 0, NULL
     FROM generate_series(:first, :last) AS warehouses(w);
-INSERT INTO district
+INSERT INTO district (d_w_id, d_id, d_name, d_street_1, d_street_2, d_city, d_state, d_zip, d_tax, d_ytd, d_next_o_id,
+        version, writer)
     SELECT w, d, CAST(1000000 + d AS varchar(10)), '1 Main Street', '2 Side Street', 'City', 'ST', '123411111',
         mod((w * 10 + d) * 16807, 2001) / 10000.0, 10 * :customers, :customers + 1, 0, NULL
     FROM generate_series(:first, :last) AS warehouses(w) CROSS JOIN generate_series(1, 10) AS districts(d);

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io;
 
 use clap::Command;
 use clap_complete::env::Shells;
@@ -119,34 +120,45 @@ pub fn man(options: &ManOptions) -> Outcome {
     let mut program = program();
     program.build();
     match &options.folder {
-        None => output::print(&page(&program, "isobench")?),
-        Some(folder) => {
-            let failed = |error| {
+        None => {
+            let text = page(&program, "isobench").map_err(|error| Failure::Output(error.to_string()))?;
+            output::print(&text)
+        }
+        Some(folder) => fs::create_dir_all(folder)
+            .and_then(|()| {
+                pages(&program, "isobench")?.iter().try_for_each(|(name, text)| {
+                    output::replace(&folder.join(format!("{name}.1")), text).map(drop)
+                })
+            })
+            .map_err(|error| {
                 Failure::Output(format!(
                     "could not write the manual pages into \"{}\": {error}",
                     folder.display()
                 ))
-            };
-            fs::create_dir_all(folder).map_err(failed)?;
-            output::replace(&folder.join("isobench.1"), &page(&program, "isobench")?).map_err(failed)?;
-            for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
-                let name = format!("isobench-{}", command.get_name());
-                output::replace(&folder.join(format!("{name}.1")), &page(command, &name)?).map_err(failed)?;
-            }
-            Ok(())
-        }
+            }),
     }
 }
 
+/// The manual pages of a command and of those below it, with their names.
+fn pages(command: &Command, name: &str) -> io::Result<Vec<(String, String)>> {
+    let mut all = vec![(name.to_owned(), page(command, name)?)];
+    // clap's own help of the commands below a command has no options, and nothing to tell.
+    let is_clap_s = |below: &Command| below.get_name() == "help" && name != "isobench";
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set() && !is_clap_s(below)) {
+        all.extend(pages(below, &format!("{name}-{}", below.get_name()))?);
+    }
+    Ok(all)
+}
+
 /// The manual page of a command.
-fn page(command: &Command, name: &str) -> Outcome<String> {
-    let usage = name.replacen('-', " ", 1);
+fn page(command: &Command, name: &str) -> io::Result<String> {
+    let usage = name.replace('-', " ");
     let command = command.clone().display_name(name.to_owned()).bin_name(usage);
     let page = clap_mangen::Man::new(command.disable_help_subcommand(true));
     let version = concat!("isobench ", env!("CARGO_PKG_VERSION"));
     let page = page.title(name).date(DATE).source(version).manual("isobench");
     let mut text = Vec::new();
-    page.render(&mut text).map_err(|error| Failure::Output(error.to_string()))?;
+    page.render(&mut text)?;
     Ok(without_idle_breaks(&String::from_utf8_lossy(&text)))
 }
 

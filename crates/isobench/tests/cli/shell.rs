@@ -101,6 +101,7 @@ fn manual_pages_are_well_formed() {
     let pages: Vec<_> =
         fs::read_dir(scene.file("pages")).expect("pages").flatten().map(|entry| entry.path()).collect();
     assert!(pages.len() > 15, "{pages:?}");
+    assert!(scene.read("pages/isobench-results-prune.1").contains("isobench results prune"));
     let page = scene.read("pages/isobench-compare.1");
     for part in [".TH isobench-compare 1", "isobench compare", "\\-\\-levels", "Examples:"] {
         assert!(page.contains(part), "{part}: {page}");
