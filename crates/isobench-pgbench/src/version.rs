@@ -42,12 +42,12 @@ impl Version {
         Version::ALL.into_iter().find(|version| version.number().to_string() == text)
     }
 
-    /// The release that is imitated; all of them are of the same day.
+    /// The release that is imitated: the one that the differential suite compares with.
     pub const fn release(self) -> &'static str {
         match self {
             Version::V15 => "15.18",
             Version::V16 => "16.14",
-            Version::V17 => "17.10",
+            Version::V17 => "17.12",
             Version::V18 => "18.4",
             Version::V19 => "19.0",
         }
@@ -80,16 +80,10 @@ impl Version {
         self >= Version::V19
     }
 
-    /// The name of `-c` in messages: the long name is correct since 18.5. Each version imitates one
-    /// [`release`](Version::release), so 18 will use it once that is 18.5.
+    /// The name of `-c` in messages. The minor releases of 2026 after 15.18, 16.14 and 18.4 correct
+    /// the long name; of those imitated, 17.12 and 19 have that.
     pub fn clients_option(self) -> &'static str {
-        if self.at_least(18, 5) { "-c/--client" } else { "-c/--clients" }
-    }
-
-    /// True if the imitated release is this one or a later one.
-    fn at_least(self, major: u32, minor: u32) -> bool {
-        let minor_of = |release: &str| release.split_once('.').and_then(|(_, minor)| minor.parse().ok());
-        (self.number(), minor_of(self.release()).unwrap_or(0)) >= (major, minor)
+        if matches!(self, Version::V17 | Version::V19) { "-c/--client" } else { "-c/--clients" }
     }
 
     /// With more clients than files may be open, the limit is raised as far as possible. Since 18;
@@ -149,9 +143,6 @@ mod tests {
             assert_eq!(Version::from_number(&number), Some(version));
             assert_eq!(version.release().split('.').next(), Some(number.as_str()));
         }
-        assert!(
-            Version::V18.at_least(18, 4) && !Version::V18.at_least(18, 5) && Version::V19.at_least(18, 5)
-        );
         assert_eq!(Version::from_number("018"), None);
         assert!(Version::default().line().starts_with("pgbench (PostgreSQL) 18.4 (isobench "));
     }

@@ -4,8 +4,8 @@
 //! of the product, or a parameter above 0), and is left out otherwise. So one file holds a script
 //! and its variants side by side. The rest may be such a line again.
 //!
-//! The lines from `--*NAME` to the next `--*` are there as often as the parameter NAME says, each
-//! time with its number, from 1, in place of `:nth`: the language has no loops.
+//! The lines from `--*TIMES` to the next `--*` are there as often as the number or the parameter
+//! TIMES says, each time with its number, from 1, in place of `:nth`: the language has no loops.
 
 use isobench_script::{ParseError, Sql, Symbols, parse};
 
@@ -26,7 +26,8 @@ pub fn select(text: &str, wanted: &[&str]) -> String {
     selected
 }
 
-/// The text with the lines between `--*NAME` and `--*` as often as `times` says.
+/// The text with the lines between `--*TIMES` and `--*` as often as that number says, or `times` of
+/// that parameter.
 pub fn repeat(text: &str, times: impl Fn(&str) -> u64) -> String {
     let mut repeated = String::with_capacity(text.len());
     let mut block: Option<(u64, String)> = None;
@@ -38,7 +39,9 @@ pub fn repeat(text: &str, times: impl Fn(&str) -> u64) -> String {
                 }
                 block = None;
             }
-            (Some(name), None) => block = Some((times(name), String::new())),
+            (Some(name), None) => {
+                block = Some((name.parse().unwrap_or_else(|_| times(name)), String::new()));
+            }
             (None, Some((_, lines))) => {
                 lines.push_str(line);
                 lines.push('\n');
@@ -106,11 +109,11 @@ mod tests {
 
     #[test]
     fn lines_are_repeated_with_their_number() {
-        let text = "BEGIN;\n--*rows\nSELECT :nth, :nth2;\n\\set n :n\n--*\nCOMMIT;\n--*none\nx\n--*\n";
+        let text = "BEGIN;\n--*rows\nSELECT :nth, :nth2;\n\\set n :n\n--*\nCOMMIT;\n--*none\nx\n--*\n--*2\n:nth\n--*\n";
         let times = |name: &str| if name == "rows" { 2 } else { 0 };
         assert_eq!(
             repeat(text, times),
-            "BEGIN;\nSELECT 1, :nth2;\n\\set n :n\nSELECT 2, :nth2;\n\\set n :n\nCOMMIT;\n"
+            "BEGIN;\nSELECT 1, :nth2;\n\\set n :n\nSELECT 2, :nth2;\n\\set n :n\nCOMMIT;\n1\n2\n"
         );
         assert_eq!(repeat("--@ read t key=1\n", times), "--@ read t key=1\n");
     }

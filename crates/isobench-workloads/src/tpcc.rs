@@ -5,57 +5,6 @@
 
 use crate::workload::{Invariant, Load, Parameter, RateOf, ScriptFile, Variant, Weight, Workload};
 
-/// A line of a new order.
-macro_rules! line {
-    () => {
-        include_str!("tpcc/new_order_line.sql")
-    };
-}
-
-/// The delivery in a district.
-macro_rules! district {
-    () => {
-        include_str!("tpcc/delivery_district.sql")
-    };
-}
-
-/// 5 to 15 lines: the language has no loops.
-const NEW_ORDER: &str = concat!(
-    include_str!("tpcc/new_order_begin.sql"),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    line!(),
-    include_str!("tpcc/new_order_end.sql"),
-);
-
-/// Ten districts.
-const DELIVERY: &str = concat!(
-    include_str!("tpcc/delivery_begin.sql"),
-    district!(),
-    district!(),
-    district!(),
-    district!(),
-    district!(),
-    district!(),
-    district!(),
-    district!(),
-    district!(),
-    district!(),
-    include_str!("tpcc/delivery_end.sql"),
-);
-
 /// A workload like TPC-C.
 pub static TPCC: Workload = Workload {
     name: "tpcc",
@@ -83,7 +32,11 @@ pub static TPCC: Workload = Workload {
         keys: include_str!("tpcc/keys.sql"),
     }),
     scripts: &[
-        ScriptFile { name: "new-order", text: NEW_ORDER, weight: Weight::Parameter("new_orders") },
+        ScriptFile {
+            name: "new-order",
+            text: include_str!("tpcc/new_order.sql"),
+            weight: Weight::Parameter("new_orders"),
+        },
         ScriptFile {
             name: "payment",
             text: include_str!("tpcc/payment.sql"),
@@ -94,7 +47,11 @@ pub static TPCC: Workload = Workload {
             text: include_str!("tpcc/order_status.sql"),
             weight: Weight::Parameter("order_statuses"),
         },
-        ScriptFile { name: "delivery", text: DELIVERY, weight: Weight::Parameter("deliveries") },
+        ScriptFile {
+            name: "delivery",
+            text: include_str!("tpcc/delivery.sql"),
+            weight: Weight::Parameter("deliveries"),
+        },
         ScriptFile {
             name: "stock-level",
             text: include_str!("tpcc/stock_level.sql"),

@@ -8,10 +8,8 @@
 //!
 //! | environment variable | does |
 //! |---|---|
-//! | `ISOBENCH_PGBENCH` | a list of paths to real pgbenches, each beside the programs of its server
-//! |
-//! | `ISOBENCH_CASE` | runs the cases whose names contain this, also those skipped for older
-//! versions |
+//! | `ISOBENCH_PGBENCH` | paths to real pgbenches, each beside the programs of its server |
+//! | `ISOBENCH_CASE` | runs the cases whose names contain this, also those skipped for 15 and 16 |
 //! | `ISOBENCH_SHOW` | runs the real program only and prints its results: for writing cases |
 //! | `ISOBENCH_RANDOM_SCRIPTS` | number of random scripts |
 //! | `ISOBENCH_RANDOM_SEED` | the seed of the first one |

@@ -1,3 +1,14 @@
+-- Delivery (TPC-C clause 2.7): the oldest undelivered order of each district, in one transaction, at
+-- once rather than from a queue. A district without such an order is left out.
+\if :think > 0 and :attempt = 1
+\set pause 2000 * :think / 100
+\sleep :pause ms
+\endif
+\set w :client_id % :warehouses + 1
+\set carrier random(1, 10)
+\set d 0
+BEGIN;
+--*10
 \set d :d + 1
 \set number 0
 --@ read new_order key=$1 version=$2 value=$3
@@ -15,4 +26,10 @@ SELECT sum(ol_amount) AS total FROM order_line WHERE ol_w_id = :w AND ol_d_id = 
 \gset
 --@ write customer key=$1 version=$2 value=$3
 UPDATE customer SET c_balance = c_balance + CAST(:total AS numeric(12, 2)), c_delivery_cnt = c_delivery_cnt + 1, version = version + 1, writer = :attempt_id WHERE c_w_id = :w AND c_d_id = :d AND c_id = :c RETURNING (CAST(c_w_id AS bigint) * 10 + c_d_id) * 100000 + c_id, version, writer;
+\endif
+--*
+COMMIT;
+\if :think > 0
+\set pause int(least(50000.0, -5000 * ln(random(1, 1000000) / 1000000.0)) * :think / 100)
+\sleep :pause ms
 \endif
