@@ -4,16 +4,18 @@
 //! call: since a turn's requests are sent together, it saves nothing
 //! (`docs/decisions/0042-event-loops.md`).
 //!
-//! The resolution of waits is the clock's (`epoll_pwait2`); if the kernel lacks that, rustix rounds
-//! to milliseconds.
+//! `epoll_pwait` knows milliseconds. What is left below one is waited for by `ppoll` on the epoll
+//! descriptor, whose resolution is the clock's. `epoll_pwait2`, which would do both, is missing in
+//! kernels before 5.11, and in emulators.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use isobench_pgwire::Socket;
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 /// The most events taken at once.
@@ -52,13 +54,22 @@ impl Poller {
     }
 
     /// Waits at most for `timeout` and appends the connections that are ready. Returns early if
-    /// interrupted by a signal.
+    /// interrupted by a signal, and up to a millisecond early from a wait of more than that.
     ///
     /// # Errors
     /// The operating system refuses.
-    pub(crate) fn wait(&self, timeout: &Timespec, ready: &mut Vec<usize>) -> io::Result<()> {
+    pub(crate) fn wait(&self, timeout: Duration, ready: &mut Vec<usize>) -> io::Result<()> {
+        let timeout = timeout.min(LONGEST);
+        let below = Duration::from_nanos(u64::from(timeout.subsec_nanos() % 1_000_000));
+        let whole = timeout.saturating_sub(below);
+        if whole.is_zero() && !below.is_zero() {
+            match poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&timespec(below))) {
+                Ok(0) | Err(Errno::INTR) => return Ok(()),
+                outcome => outcome?,
+            };
+        }
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
-        let (events, _) = match epoll::wait(&self.epoll, &mut events, Some(timeout)) {
+        let (events, _) = match epoll::wait(&self.epoll, &mut events, Some(&timespec(whole))) {
             Err(Errno::INTR) => return Ok(()),
             outcome => outcome?,
         };
@@ -76,6 +87,16 @@ impl Poller {
     }
 }
 
+/// The longest wait at once; a longer one doesn't fit the call.
+const LONGEST: Duration = Duration::from_hours(24);
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}
+
 /// Edge-triggered: each arrival is reported once.
 const READABLE: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
 
@@ -87,6 +108,7 @@ fn data(connection: usize) -> EventData {
 mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
+    use std::time::Instant;
 
     use super::*;
 
@@ -100,8 +122,32 @@ mod tests {
 
     fn look(poller: &Poller) -> Vec<usize> {
         let mut ready = Vec::new();
-        poller.wait(&Timespec { tv_sec: 0, tv_nsec: 0 }, &mut ready).unwrap();
+        poller.wait(Duration::ZERO, &mut ready).unwrap();
         ready
+    }
+
+    #[test]
+    fn an_arrival_ends_a_wait_of_any_length() {
+        for timeout in [Duration::from_nanos(999_999), Duration::from_millis(1), Duration::MAX] {
+            let (poller, _ours, mut theirs) = watched();
+            theirs.write_all(b"x").unwrap();
+            let mut ready = Vec::new();
+            poller.wait(timeout, &mut ready).unwrap();
+            assert_eq!(ready, [5]);
+        }
+    }
+
+    #[test]
+    fn a_wait_is_shortened_by_less_than_a_millisecond() {
+        for micros in [1, 300, 999, 1000, 2500] {
+            let (poller, _ours, _theirs) = watched();
+            let (timeout, start) = (Duration::from_micros(micros), Instant::now());
+            let mut ready = Vec::new();
+            poller.wait(timeout, &mut ready).unwrap();
+            assert_eq!(ready, [0; 0]);
+            let shortest = if micros < 1000 { timeout } else { Duration::from_millis(micros / 1000) };
+            assert!(start.elapsed() >= shortest, "{micros} µs");
+        }
     }
 
     #[test]

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use isobench_pgwire::{CancelToken, ConnectOptions, Established, Socket, frontend};
 use isobench_ring::{Arrival, Ring};
-use rustix::event::Timespec;
 
 use crate::event_loop::EventLoop;
 use crate::poller::Poller;
@@ -211,13 +210,7 @@ impl Transport for Sockets {
         let left = if self.ready.is_empty() { until.duration_since(now) } else { Duration::ZERO };
         match &mut self.waiter {
             Some(Waiter::Ring(ring)) => ring.wait(Some(left))?,
-            Some(Waiter::Poller(poller)) => {
-                let timeout = Timespec {
-                    tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-                    tv_nsec: left.subsec_nanos().into(),
-                };
-                poller.wait(&timeout, &mut self.ready)?;
-            }
+            Some(Waiter::Poller(poller)) => poller.wait(left, &mut self.ready)?,
             None => return Err(io::ErrorKind::NotConnected.into()),
         }
         self.ready.reverse();

@@ -411,14 +411,20 @@ fn long_requests_and_replies_are_neither_cut_nor_mixed() {
     }
 }
 
-/// Forbids `io_uring` to this thread and those that it starts.
-fn forbid_io_uring() {
-    // The number is the same on all architectures (Linux: `unistd.h`).
-    const IO_URING_SETUP: i64 = 425;
+/// `EPERM`, the answer of a seccomp filter, and `ENOSYS`, that of a kernel without the call.
+const EPERM: u32 = 1;
+const ENOSYS: u32 = 38;
+
+/// The first call of `io_uring`. Numbers from 424 on are the same on all architectures (Linux:
+/// `unistd.h`).
+const IO_URING_SETUP: i64 = 425;
+
+/// Answers calls of the system with an error, for this thread and those that it starts.
+fn forbid(calls: impl IntoIterator<Item = i64>, error: u32) {
     let filter = SeccompFilter::new(
-        [(IO_URING_SETUP, Vec::new())].into(),
+        calls.into_iter().map(|call| (call, Vec::new())).collect(),
         SeccompAction::Allow,
-        SeccompAction::Errno(1),
+        SeccompAction::Errno(error),
         std::env::consts::ARCH.try_into().expect("a known architecture"),
     );
     let program: BpfProgram = filter.expect("a filter").try_into().expect("a program");
@@ -428,7 +434,7 @@ fn forbid_io_uring() {
 #[test]
 fn where_io_uring_is_forbidden_the_choice_says_so() {
     let restricted = thread::spawn(|| {
-        forbid_io_uring();
+        forbid([IO_URING_SETUP], EPERM);
         let mut case = Case::new(EventLoop::Epoll, "SELECT 1;\n", 20, 1);
         case.spec.event_loop = None;
         case.stop = StopCondition::Transactions(10);
@@ -449,6 +455,20 @@ fn where_io_uring_is_forbidden_the_choice_says_so() {
         assert!(refused.to_string().contains("forbids io_uring"), "{refused}");
     });
     restricted.join().expect("no panic");
+}
+
+/// Linux 4.18, which distributions of that age still have, ends before 424.
+#[test]
+fn a_kernel_without_newer_calls_suffices() {
+    let old = thread::spawn(|| {
+        forbid(424..600, ENOSYS);
+        let mut case = Case::new(EventLoop::Epoll, "\\sleep 1500 us\nSELECT 1;\n", 20, 2);
+        case.spec.event_loop = None;
+        case.stop = StopCondition::Transactions(10);
+        let ran = case.run();
+        assert_eq!(ran.outcome.ledger().transactions.committed, 200);
+    });
+    old.join().expect("no panic");
 }
 
 #[test]
