@@ -7,6 +7,9 @@ use crate::document::{AnomalyCount, RatioToFirst};
 use crate::numbers::{count, counted, short, whole_percent};
 use crate::words::{capital, enumerated};
 
+/// A difference is unknown rather than small if its interval spans this factor.
+const UNKNOWN: f64 = 4.0;
+
 /// What one candidate costs or gains against another, as a clause: "costs 8 % (2 to 14 %) against
 /// read committed".
 pub fn cost(ratio: &RatioToFirst, to: &str) -> String {
@@ -17,7 +20,11 @@ pub fn cost(ratio: &RatioToFirst, to: &str) -> String {
     let share = |factor: f64| whole_percent((factor - 1.0).abs());
     match ratio.mean {
         _ if !ratio.significant => {
+            let unknown = high > UNKNOWN * low;
             let (low, high) = (signed(low - 1.0), signed(high - 1.0));
+            if unknown {
+                return format!("can't be told from {to} in these rounds ({low} to {high})");
+            }
             format!("makes no measurable difference to {to} ({low} to {high})")
         }
         0.0 => format!("commits nothing, unlike {to}"),
@@ -153,6 +160,10 @@ mod tests {
             (ratio(1.12, Some((1.03, 1.22)), true), "commits 12 % more (3 to 22 %) than x"),
             (ratio(2.0, Some((1.8, 2.2)), true), "commits 2.00 times as much (1.80 to 2.20) as x"),
             (ratio(0.97, Some((0.9, 1.05)), false), "makes no measurable difference to x (−10 % to +5 %)"),
+            (
+                ratio(0.75, Some((0.0, 701.0)), false),
+                "can't be told from x in these rounds (−100 % to +70,000 %)",
+            ),
             (
                 ratio(0.38, None, false),
                 "commits 0.38 × (−62 %) as much as x, in too few rounds for an interval",

@@ -38,7 +38,8 @@ pub enum FlagKind {
     UnevenMachines,
     /// The rate that was asked for wasn't reached.
     BehindSchedule,
-    /// For a while nothing was committed: the server, the network or this machine stood still.
+    /// For a while nothing was committed: the server, the network or this machine stood still, or
+    /// clients waited in a deadlock.
     StoodStill,
 }
 

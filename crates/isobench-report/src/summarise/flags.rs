@@ -23,6 +23,9 @@ const LATE: f64 = 0.01;
 /// A rate that is reached to this share counts as reached.
 const REACHED: f64 = 0.95;
 
+/// A deadlock's error code (PostgreSQL: appendix Error Codes, class 40).
+const DEADLOCK: &str = "40P01";
+
 /// A standstill takes at least this many seconds.
 const STILL: f64 = 1.0;
 
@@ -278,17 +281,31 @@ fn behind_schedule(cell: &Cell, rounds: &[&Round]) -> Option<Flag> {
 /// A single round that stood still is one too many: chance doesn't do that.
 fn stood_still(document: &Document, rounds: &[&Round]) -> Option<Flag> {
     let undisturbed = rounds.iter().filter(|round| round.faults.is_none());
-    let still: Vec<f64> =
-        undisturbed.filter_map(|round| standstill(document.plan.seconds(), round)).collect();
-    let longest = still.iter().copied().reduce(f64::max)?;
+    let still: Vec<(&Round, f64)> =
+        undisturbed.filter_map(|round| Some((*round, standstill(document.plan.seconds(), round)?))).collect();
+    let longest = still.iter().map(|(_, seconds)| *seconds).reduce(f64::max)?;
+    let conflicts = still.iter().flat_map(|(round, _)| &round.conflicts);
+    let deadlocks: u64 = conflicts.filter(|it| it.sqlstate == DEADLOCK).map(|it| it.count).sum();
     let text = format!(
         "in {} nothing was committed for up to {} s on end, far longer than transactions take or \
-         lie apart: the server, the network or this machine stood still, so the mean isn't a rate \
-         of work",
+         lie apart: {}, so the mean isn't a rate of work",
         of_rounds(still.len(), rounds.len()),
-        short(longest)
+        short(longest),
+        cause_of_standstill(deadlocks)
     );
     Some(flag(FlagKind::StoodStill, text))
+}
+
+/// What a standstill may have been. A deadlock is only looked for when a lock has been waited for
+/// long enough (PostgreSQL: `deadlock_timeout`, a second by default).
+fn cause_of_standstill(deadlocks: u64) -> String {
+    match deadlocks {
+        0 => "the server, the network or this machine stood still".to_owned(),
+        _ => format!(
+            "clients waited in {}, which the server looks for after deadlock_timeout, or something stood still",
+            counted(deadlocks, "deadlock")
+        ),
+    }
 }
 
 /// For how many seconds nothing was committed in a round, or for how long it went on beyond its
@@ -361,6 +378,8 @@ mod tests {
             "one in five seconds"
         );
         assert_eq!(round(30.0, 0, 5.0, &[0; 30]), None, "nothing to compare with");
+        assert!(!cause_of_standstill(0).contains("deadlock"));
+        assert!(cause_of_standstill(2).starts_with("clients waited in 2 deadlocks, "));
     }
 
     #[test]
