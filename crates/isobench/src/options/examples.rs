@@ -5,8 +5,8 @@ use clap::Command;
 /// An example: what it does, and the words after `isobench`.
 type Example = (&'static str, &'static str);
 
-/// The examples, by command.
-const EXAMPLES: [(&str, [Example; 3]); 16] = [
+/// The examples, by command; a command below another one has both names.
+const EXAMPLES: [(&str, [Example; 3]); 21] = [
     (
         "compare",
         [
@@ -62,6 +62,46 @@ const EXAMPLES: [(&str, [Example; 3]); 16] = [
             ("what there is", "results"),
             ("mark the newest with its commit", "results tag latest nightly commit=4f2a1c"),
             ("what the last change did", "results compare latest~1 latest"),
+        ],
+    ),
+    (
+        "results list",
+        [
+            ("what is in isobench-results", "results list"),
+            ("in another folder", "results list --folder nightly"),
+            ("for a program", "results list --json"),
+        ],
+    ),
+    (
+        "results tag",
+        [
+            ("name the newest one", "results tag latest before-upgrade"),
+            ("with its commit", "results tag latest commit=4f2a1c"),
+            ("the one before it, twice", "results tag latest~1 nightly server=16.14"),
+        ],
+    ),
+    (
+        "results untag",
+        [
+            ("take a name away", "results untag latest before-upgrade"),
+            ("by the name itself", "results untag before-upgrade before-upgrade"),
+            ("several tags", "results untag latest nightly commit=4f2a1c"),
+        ],
+    ),
+    (
+        "results compare",
+        [
+            ("what the last change did", "results compare latest~1 latest"),
+            ("two that are tagged", "results compare before-upgrade after-upgrade"),
+            ("for a script: status 3 if it is worse", "results compare main latest --fail-on-regression 5%"),
+        ],
+    ),
+    (
+        "results prune",
+        [
+            ("what could go, if the newest 20 are kept", "results prune --keep 20"),
+            ("what is older than a month", "results prune --older-than 30d"),
+            ("remove it", "results prune --keep 20 --older-than 30d --yes"),
         ],
     ),
     (
@@ -148,21 +188,24 @@ const EXAMPLES: [(&str, [Example; 3]); 16] = [
 
 /// The program with the examples below the help of each command.
 pub fn with_examples(program: Command) -> Command {
-    let mut program = program;
-    for (name, examples) in &EXAMPLES {
-        program = program.mut_subcommand(*name, |command| {
-            let before = command.get_after_help().map(ToString::to_string);
-            let text = text(examples);
-            let all = before
-                .filter(|before| !before.is_empty())
-                .map_or_else(|| text.clone(), |before| format!("{text}\n\n{before}"));
-            // Without anything else, clap takes the text of the short help for the long one.
-            let long = command.get_after_long_help().is_some();
-            let command = command.after_help(all);
-            if long { command.after_long_help(text) } else { command }
-        });
+    EXAMPLES.iter().fold(program, |program, (names, examples)| add(program, names, &text(examples)))
+}
+
+/// Adds the examples to the command with these names below this one.
+fn add(command: Command, names: &str, examples: &str) -> Command {
+    if let Some((name, rest)) = names.split_once(' ') {
+        return command.mut_subcommand(name, |command| add(command, rest, examples));
     }
-    program
+    command.mut_subcommand(names, |command| {
+        let before = command.get_after_help().map(ToString::to_string);
+        let all = before
+            .filter(|before| !before.is_empty())
+            .map_or_else(|| examples.to_owned(), |before| format!("{examples}\n\n{before}"));
+        // Without anything else, clap takes the text of the short help for the long one.
+        let long = command.get_after_long_help().is_some();
+        let command = command.after_help(all);
+        if long { command.after_long_help(examples.to_owned()) } else { command }
+    })
 }
 
 fn text(examples: &[Example]) -> String {
