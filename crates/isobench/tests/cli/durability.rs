@@ -393,6 +393,7 @@ fn a_program_that_fails_is_named() {
     assert!(count(&cells(&document)[0], "acknowledged") > 0, "what was measured is kept");
     let left = scene.read("left").trim().parse().ok().and_then(Pid::from_raw).expect("a process");
     kill_process(left, Signal::KILL).expect("it went on");
+    until("it ends", || scene.processes().first().map_or(Ok(()), |process| Err(process.clone())));
     scene.assert_clean();
 }
 
