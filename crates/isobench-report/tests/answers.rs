@@ -168,6 +168,27 @@ fn is_measurably_faster(cell: &Cell, than: &Cell) -> bool {
         && ratio.is_some_and(|ratio| ratio.to == cell.level.name() && ratio.significant && ratio.mean < 1.0)
 }
 
+/// PostgreSQL's gaps at serializable are named beside what may be one of them, and beside nothing else.
+#[test]
+fn a_known_limitation_is_named_beside_what_may_be_one() {
+    let mut document = example("broken-promise");
+    let named =
+        |document: &Document| answer(document).text().contains("PostgreSQL itself is known to permit");
+    assert!(named(&document));
+    let summary = |document: &mut Document, models: &[&str]| {
+        let verdict = document.cells[2].summary.verdict.as_mut().expect("a verdict");
+        verdict.models = models.iter().map(|&model| model.to_owned()).collect();
+    };
+    summary(&mut document, &["repeatable read (PL-2.99)"]);
+    assert!(!named(&document), "snapshot isolation is contradicted, too");
+    summary(&mut document, &[]);
+    assert!(!named(&document));
+    let mut document = example("broken-promise");
+    document.server.product = "CockroachDB".to_owned();
+    assert!(!named(&document));
+    assert!(!named(&example("violated")), "the tables are wrong, and no history says how");
+}
+
 #[test]
 fn damage_is_given_in_numbers_beside_the_answer() {
     let found = answer(&example("unsafe"));

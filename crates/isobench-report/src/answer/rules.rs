@@ -3,9 +3,11 @@
 //!
 //! Not here: the evidence (`evidence`), and the reasons beside the recommendation (`reasons`).
 
+use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
+
 use super::evidence::{Candidate, Evidence, Safety};
 use super::words::{cost, damage, nothing_found, would_cost};
-use crate::document::Round;
+use crate::document::{Cell, Document, Round, VerdictSummary};
 use crate::numbers::counted;
 use crate::summarise::finer;
 use crate::words::{capital, enumerated};
@@ -14,7 +16,7 @@ use crate::words::{capital, enumerated};
 #[derive(Debug)]
 pub struct Decision<'a> {
     /// The cell that is recommended, if any.
-    pub recommended: Option<&'a crate::document::Cell>,
+    pub recommended: Option<&'a Cell>,
     /// The sentences of the headline.
     pub sentences: Vec<String>,
 }
@@ -72,7 +74,7 @@ fn mislabelled<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let all = names(evidence.with(|safety| *safety == Safety::Mislabelled));
     let ran = &first.cell.level.effective;
     Some(no(&match ran {
-        isobench_isolation::EffectiveLevel::Unknown => {
+        EffectiveLevel::Unknown => {
             format!("the server doesn't say which level it ran for {all}")
         }
         ran => {
@@ -107,7 +109,27 @@ fn broken<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     } else {
         "the tables were WRONG afterwards"
     };
-    Some(no(&format!("{} BROKE a promise: {how}", names(broken.iter().copied()))))
+    let mut decision = no(&format!("{} BROKE a promise: {how}", names(broken.iter().copied())));
+    if by_history && broken.iter().all(|candidate| is_known(evidence.document, candidate.cell)) {
+        decision.sentences.push(KNOWN.to_owned());
+    }
+    Some(decision)
+}
+
+/// Beside a broken promise that [may be](is_known) one of PostgreSQL's known limitations.
+const KNOWN: &str = "PostgreSQL itself is known to permit such cycles at serializable, if rarely: see isobench help \
+                     anomalies.";
+
+/// Whether what broke a promise of a cell may be one of PostgreSQL's known limitations
+/// (`docs/concept/anomalies.md`): a cycle at serializable that snapshot isolation permits.
+fn is_known(document: &Document, cell: &Cell) -> bool {
+    let permits = |verdict: &VerdictSummary| {
+        let mut guarantees = verdict.models.iter().filter_map(|name| name.parse::<Guarantee>().ok());
+        guarantees.any(|guarantee| guarantee.model.implies(Model::SnapshotIsolation))
+    };
+    document.server_of(cell).product == "PostgreSQL"
+        && cell.level.effective == EffectiveLevel::Standard(Level::Serializable)
+        && cell.summary.verdict.as_ref().is_some_and(permits)
 }
 
 fn withheld<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
@@ -181,7 +203,7 @@ fn none_safe<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
         return Some(decision);
     }
     let mut decision = no("none of them was safe here");
-    let serializable = isobench_isolation::Level::Serializable;
+    let serializable = Level::Serializable;
     if !evidence.candidates.iter().any(|candidate| candidate.cell.level.requested == Some(serializable)) {
         decision = no("none of them was safe here; add serializable");
     }
