@@ -37,8 +37,8 @@ const HARMLESS: [&str; 3] = ["sibench", "scan:rows=10", "ycsb+c:records=10"];
 /// dozens of times in a run.
 const TRIALS: usize = 4;
 
-/// The cell in which PostgreSQL itself breaks its promise, once in some 70,000 transactions (versions
-/// 15.18 and 18.4, seen by rows and by lines --@ alike): a receipt enters a batch after its report.
+/// The cell in which PostgreSQL itself breaks its promise, once in some 100,000 transactions: a receipt
+/// enters a batch after its report (`docs/concept/anomalies.md`, "While a transaction commits").
 const RARELY_BROKEN: (&str, &str) = ("receipts:tills=1", "serializable");
 
 /// Compares all workloads at three levels, and returns the anomalies with workload and level; `None`
