@@ -3,11 +3,11 @@
 //!
 //! Not here: the evidence (`evidence`), and the reasons beside the recommendation (`reasons`).
 
-use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
+use isobench_isolation::{EffectiveLevel, Level, Model};
 
 use super::evidence::{Candidate, Evidence, Safety};
 use super::words::{cost, damage, nothing_found, would_cost};
-use crate::document::{Cell, Document, Round, VerdictSummary};
+use crate::document::{Cell, Document, Round};
 use crate::numbers::counted;
 use crate::summarise::finer;
 use crate::words::{capital, enumerated};
@@ -123,13 +123,9 @@ const KNOWN: &str = "PostgreSQL itself is known to permit such cycles at seriali
 /// Whether what broke a promise of a cell may be one of PostgreSQL's known limitations
 /// (`docs/concept/anomalies.md`): a cycle at serializable that snapshot isolation permits.
 fn is_known(document: &Document, cell: &Cell) -> bool {
-    let permits = |verdict: &VerdictSummary| {
-        let mut guarantees = verdict.models.iter().filter_map(|name| name.parse::<Guarantee>().ok());
-        guarantees.any(|guarantee| guarantee.model.implies(Model::SnapshotIsolation))
-    };
     document.server_of(cell).product == "PostgreSQL"
         && cell.level.effective == EffectiveLevel::Standard(Level::Serializable)
-        && cell.summary.verdict.as_ref().is_some_and(permits)
+        && cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.allows(Model::SnapshotIsolation))
 }
 
 fn withheld<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {

@@ -165,10 +165,15 @@ impl Verdict {
 
     /// True if the history doesn't contradict a model, leaving sessions and real time aside.
     pub fn allows(&self, model: Model) -> bool {
-        let plain = Guarantee::of(model);
-        let mut named = self.not_contradicted.iter().filter_map(|name| name.parse::<Guarantee>().ok());
-        named.any(|guarantee| guarantee.implies(plain))
+        one_implies(&self.not_contradicted, model)
     }
+}
+
+/// True if one of the guarantees named implies a model, leaving sessions and real time aside.
+fn one_implies(guarantees: &[String], model: Model) -> bool {
+    let plain = Guarantee::of(model);
+    let mut named = guarantees.iter().filter_map(|name| name.parse::<Guarantee>().ok());
+    named.any(|guarantee| guarantee.implies(plain))
 }
 
 impl AnomalyFound {
@@ -334,6 +339,11 @@ impl VerdictSummary {
                 .then(|| anomalies as f64 * 1e6 / committed as f64),
             kinds,
         })
+    }
+
+    /// True if no round contradicts a model, leaving sessions and real time aside.
+    pub fn allows(&self, model: Model) -> bool {
+        one_implies(&self.models, model)
     }
 }
 

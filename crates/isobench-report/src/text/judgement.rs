@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use isobench_isolation::{Guarantee, Model, Order};
+use isobench_isolation::{Model, Order};
 
 use crate::document::{AnomalyCount, AnomalyFound, Cell, Document, VerdictSummary};
 use crate::numbers::{count, counted};
@@ -57,13 +57,9 @@ pub fn verdict(cells: &[&Cell]) -> Option<String> {
 
 /// The strongest models that no cell contradicts: what one of them shows isn't undone by another.
 fn models(verdicts: &[&VerdictSummary]) -> String {
-    let allows = |verdict: &VerdictSummary, model: Model| {
-        let guarantees = verdict.models.iter().filter_map(|name| name.parse::<Guarantee>().ok());
-        guarantees.into_iter().any(|guarantee| guarantee.model.implies(model))
-    };
     let allowed: Vec<Model> = Model::ALL
         .into_iter()
-        .filter(|model| verdicts.iter().all(|verdict| allows(verdict, *model)))
+        .filter(|model| verdicts.iter().all(|verdict| verdict.allows(*model)))
         .collect();
     Model::strongest(&allowed).into_iter().map(Model::name).collect::<Vec<_>>().join(" or ")
 }
