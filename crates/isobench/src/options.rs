@@ -29,7 +29,7 @@ pub use audit::AuditOptions;
 pub use check::{CheckOptions, Conversion, Found};
 pub use compare::CompareOptions;
 pub use connection::{ConnectionOptions, EmbeddedOptions};
-pub use help::{CompletionsOptions, HelpOptions, ManOptions};
+pub use help::{CompletionsOptions, HelpOptions, ManOptions, Shell};
 pub use init::{InitArguments, TableOptions};
 pub use machines::MachineOptions;
 pub use monitor::MonitorOptions;

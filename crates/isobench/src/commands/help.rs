@@ -11,11 +11,14 @@ use clap_complete::env::Shells;
 use isobench_comparison::{Failure, Outcome};
 use isobench_suggest::did_you_mean;
 
-use crate::options::{COMPLETE, CompletionsOptions, HelpOptions, ManOptions, program};
+use crate::options::{COMPLETE, CompletionsOptions, HelpOptions, ManOptions, Shell, program};
 use crate::output;
 
 /// The date of the manual pages, that of the version.
 const DATE: &str = "2026-11-23";
+
+/// What clap's script for bash lacks: words with the characters at which bash takes words apart.
+const BASH_WORDS: &str = include_str!("words.bash");
 
 /// A page of the manual.
 struct Page {
@@ -56,10 +59,14 @@ const PAGES: [Page; 12] = pages! {
 /// There is no such topic, or the output can't be written.
 pub fn help(options: &HelpOptions) -> Outcome {
     let mut program = program();
-    let Some(topic) = &options.topic else { return output::print(&overview(&mut program)) };
-    if let Some(command) = program.find_subcommand_mut(topic) {
-        let name = format!("isobench {}", command.get_name());
-        return output::print(&command.clone().bin_name(name).render_long_help().to_string());
+    if options.topic.is_empty() {
+        return output::print(&overview(&mut program));
+    }
+    let topic = &options.topic.join(" ");
+    let below = |command: Option<Command>, name: &String| command?.find_subcommand(name).cloned();
+    if let Some(command) = options.topic.iter().fold(Some(program.clone()), below) {
+        let help = command.bin_name(format!("isobench {topic}")).render_long_help();
+        return output::print(&help.to_string());
     }
     if let Some(page) = PAGES.iter().find(|page| page.name == topic) {
         return output::print(&plain(page.text));
@@ -109,7 +116,11 @@ pub fn completions(options: &CompletionsOptions) -> Outcome {
     shell
         .write_registration(COMPLETE, "isobench", "isobench", "isobench", &mut script)
         .map_err(|error| Failure::Output(error.to_string()))?;
-    output::print(&String::from_utf8_lossy(&script))
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if options.shell == Shell::Bash {
+        script = script.replace(" -F _clap_complete_isobench ", " -F _isobench ") + BASH_WORDS;
+    }
+    output::print(&script)
 }
 
 /// Prints the manual page of isobench, or writes those of all commands.

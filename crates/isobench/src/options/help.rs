@@ -7,10 +7,10 @@ use clap::{ArgAction, Args, ValueEnum};
 /// Options of `isobench help`.
 #[derive(Debug, Args)]
 pub struct HelpOptions {
-    /// A command, or a page of the manual, such as levels, anomalies or verdict [default: a list of
-    /// both]
+    /// A command (one below another in two words), or a page of the manual, such as levels, anomalies
+    /// or verdict [default: a list of both]
     #[arg(value_name = "TOPIC")]
-    pub topic: Option<String>,
+    pub topic: Vec<String>,
     /// Print help
     #[arg(short = '?', action = ArgAction::Help, hide = true)]
     help_as_in_pgbench: Option<bool>,

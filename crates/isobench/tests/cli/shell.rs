@@ -38,6 +38,10 @@ fn names_that_only_isobench_knows_are_offered() {
         (&["plans", "dur"], "durability", "orders"),
         (&["compare", "--strategies", "for"], "for-update", "reorder"),
         (&["compare", "--vary", "setting:sync"], "setting:synchronous_commit=off,on", "scale="),
+        (&["compare", "-w", "bank+"], "bank+for-update", "bank"),
+        (&["compare", "-w", "ycsb+a:op"], "ycsb+a:operations=", "ycsb+a:latest="),
+        (&["compare", "-w", "bank:accounts=10,t"], "bank:accounts=10,totals=", "bank:accounts=10,accounts="),
+        (&["compare", "--server-setting", "max_pred"], "max_pred_locks_per_page=", "fsync="),
         (&["compare", "--fault", "cr"], "crash@", "none"),
         (&["compare", "--background", "vac"], "vacuum", "dump"),
         (&["run", "--isolation", "s"], "ser", "rc"),
@@ -77,8 +81,9 @@ fn in_shell(test: &str, scene: &Scene, shell: &[&str], line: &str) -> Option<Str
 fn shells_complete_words() {
     let test = "shells_complete_words";
     let scene = Scene::new();
-    let bash = "source <(isobench completions bash); COMP_WORDS=(isobench compare --levels r); COMP_CWORD=3; \
-        COMP_TYPE=9; _clap_complete_isobench isobench r --levels; echo ${COMPREPLY[*]}";
+    let bash = "source <(isobench completions bash); COMP_LINE='isobench compare --levels r'; \
+        COMP_WORDS=($COMP_LINE); COMP_CWORD=3; COMP_POINT=${#COMP_LINE}; COMP_TYPE=9; \
+        complete -p isobench; _isobench isobench r --levels; echo ${COMPREPLY[*]}";
     let fish = "isobench completions fish | source; complete -C 'isobench compare --levels r'";
     // Zsh completes on a terminal alone: what it would be given, and that it can read the file.
     let zsh = "autoload -U compinit; compinit -u; source <(isobench completions zsh); print $_comps[isobench]; \
@@ -91,6 +96,46 @@ fn shells_complete_words() {
         }
         assert!(!printed.contains("ser"), "{}: {printed}", shell[0]);
         assert!(shell[0] != "zsh" || printed.contains("_clap_dynamic_completer_isobench"), "{printed}");
+        assert!(shell[0] != "bash" || printed.contains("-F _isobench isobench"), "{printed}");
+    }
+}
+
+/// Bash takes a line apart at more characters than spaces, and replaces only the last part.
+#[test]
+fn bash_completes_words_that_it_takes_apart() {
+    let test = "bash_completes_words_that_it_takes_apart";
+    let scene = Scene::new();
+    // The line up to the cursor, its words for bash, and what bash replaces.
+    for (line, apart, replaced, expected) in [
+        (
+            "isobench compare --vary setting:sync",
+            "isobench compare --vary setting : sync",
+            "sync",
+            "synchronous_commit=off,on",
+        ),
+        (
+            "isobench compare -w bank:",
+            "isobench compare -w bank :",
+            "",
+            "accounts= balance= transfers= totals=",
+        ),
+        (
+            "isobench compare -w ycsb+a:moves=2,sh",
+            "isobench compare -w ycsb+a : moves = 2,sh",
+            "2,sh",
+            "2,share=",
+        ),
+        ("isobench compare --levels=rc,s", "isobench compare --levels = rc,s", "rc,s", "rc,ser"),
+        ("isobench compare -f a@2 --fault cr", "isobench compare -f a @ 2 --fault cr", "cr", "crash@"),
+        ("isobench  compare   --fault stop:f", "isobench compare --fault stop : f", "f", "fast@"),
+    ] {
+        let bash = format!(
+            "source <(isobench completions bash); COMP_LINE='{line}'; COMP_WORDS=({apart}); COMP_TYPE=9; \
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_POINT=${{#COMP_LINE}}; \
+             _isobench isobench '{replaced}' ''; echo \"${{COMPREPLY[*]}}\""
+        );
+        let Some(printed) = in_shell(test, &scene, &["bash", "-c"], &bash) else { return };
+        assert_eq!(printed.trim(), expected, "{line}");
     }
 }
 
@@ -123,6 +168,8 @@ fn help_is_there_without_a_network() {
     let scene = Scene::new();
     scene.run(&["help"]).expect(0).prints(&["Commands:", "anomalies", "isobench help NAME"]);
     scene.run(&["help", "compare"]).expect(0).prints(&["Usage: isobench compare", "--levels", "Examples:"]);
+    scene.run(&["help", "results", "prune"]).expect(0).prints(&["Usage: isobench results prune", "--yes"]);
+    scene.run(&["help", "results", "prun"]).expect(1).says(&["there is no help on \"results prun\""]);
     scene.run(&["help", "anomalies"]).expect(0).prints(&["# Anomalies", "lost update"]);
     scene.run(&["help", "anomalys"]).expect(1).says(&["there is no help on \"anomalys\"", "anomalies"]);
     scene.run(&["--version", "--verbose"]).expect(0).prints(&["isobench ", "built for:", "fetches:"]);
