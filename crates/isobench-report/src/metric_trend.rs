@@ -30,6 +30,9 @@ pub const METRIC_TREND_FORMAT: &str = "isobench/metric-trend";
 /// The version of that JSON's shape.
 pub const METRIC_TREND_FORMAT_VERSION: u32 = 1;
 
+/// The form of the names that isobench gives to results, with 0 for any digit.
+const TIME: &str = "0000-00-00T00-00-00Z";
+
 /// A result with what isn't in its document.
 #[derive(Debug, Clone, Copy)]
 pub struct TrendResult<'a> {
@@ -258,7 +261,44 @@ impl MetricTrend {
     }
 }
 
+impl MetricPoint {
+    /// Its place on the axis. A time as it is in the result's name, if that is one that isobench gave,
+    /// so that it can be copied from there.
+    pub(crate) fn place(&self) -> &str {
+        let is_time = self.result.len() >= TIME.len()
+            && self.result.bytes().zip(TIME.bytes()).all(|(byte, model)| match model {
+                b'0' => byte.is_ascii_digit(),
+                _ => byte == model,
+            });
+        if is_time && self.started_at.as_ref() == Some(&self.at) { &self.result } else { &self.at }
+    }
+
+    /// The place with the result's name.
+    pub(crate) fn label(&self) -> String {
+        let place = self.place();
+        if place == self.result { place.to_owned() } else { format!("{place}  {}", self.result) }
+    }
+}
+
 impl MetricSeries {
+    /// The values that a picture has room for: those of all results, and of their intervals what isn't
+    /// farther from them than they are from each other, or than an interval is wide (the median). A
+    /// single wide interval would leave the others no room.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        let values = || self.points.iter().map(|point| point.value).filter(|value| value.is_finite());
+        let (least, most) =
+            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        let ends = |point: &MetricPoint| point.low.zip(point.high);
+        let ends = || self.points.iter().filter_map(ends).filter(|(low, high)| (high - low).is_finite());
+        let mut widths: Vec<f64> = ends().map(|(low, high)| high - low).collect();
+        widths.sort_by(f64::total_cmp);
+        let usual = widths.get(widths.len() / 2).copied().unwrap_or_default();
+        let far = usual.max(most - least);
+        let low = ends().map(|(low, _)| low).fold(least, f64::min);
+        let high = ends().map(|(_, high)| high).fold(most, f64::max);
+        (low.max(least - far), high.min(most + far))
+    }
+
     /// The name, with what differs from the one above of the same name.
     pub(crate) fn title(&self) -> String {
         match self.differs_in.as_slice() {
@@ -280,7 +320,7 @@ impl MetricSeries {
     }
 
     fn sentence(&self, change: &MetricChange) -> String {
-        let place = |number: usize| self.points.get(number - 1).map_or("", |point| point.at.as_str());
+        let place = |number: usize| self.points.get(number - 1).map_or("", MetricPoint::place);
         format!("Between {} and {}: {}.", place(change.at - 1), place(change.at), change.said())
     }
 }

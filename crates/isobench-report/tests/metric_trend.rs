@@ -48,6 +48,22 @@ fn the_trend_of_ten_results_is_shown_as_expected() {
 }
 
 #[test]
+fn a_wide_interval_leaves_the_others_room() {
+    let mut trend = trend(&ten(), "tps", "time");
+    let whole = trend.to_text(100);
+    assert!(!whole.contains('▸'), "{whole}");
+    let first = &mut trend.series[0].points[0];
+    (first.low, first.high) = (Some(0.0), Some(first.value * 100.0));
+    let text = trend.to_text(100);
+    let line = text.lines().find(|line| line.starts_with("2026-01-01T10-00-00Z")).expect("its line");
+    assert!(line.contains('◂') && line.ends_with('▸'), "{line}");
+    assert!(text.contains("◂ ▸: an interval that goes on beyond the scale."), "{text}");
+    // The others' intervals still have a width.
+    assert!(text.contains("├─●─┤"), "{text}");
+    assert!(trend.to_html().contains("<figure "), "it is drawn");
+}
+
+#[test]
 fn a_step_is_a_change_of_every_level_and_of_the_ratio_none() {
     let rates = trend(&ten(), "tps", "time");
     assert_eq!(rates.series.len(), 3);

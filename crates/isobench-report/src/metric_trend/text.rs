@@ -29,6 +29,9 @@ pub fn render(trend: &MetricTrend, width: usize) -> String {
     for sentence in &trend.left_out {
         lines.extend(wrap(&format!("Left out: {sentence}"), width, 2));
     }
+    if trend.series.iter().any(is_cut) {
+        lines.extend(wrap("◂ ▸: an interval that goes on beyond the scale.", width, 2));
+    }
     for sentence in legend(trend) {
         lines.extend(wrap(&sentence, width, 2));
     }
@@ -36,13 +39,20 @@ pub fn render(trend: &MetricTrend, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
+/// True if the scale doesn't hold all intervals.
+fn is_cut(series: &MetricSeries) -> bool {
+    let (least, most) = series.range();
+    let ends = |point: &MetricPoint| point.low.zip(point.high);
+    series.points.iter().filter_map(ends).any(|(low, high)| low < least || high > most)
+}
+
 fn plot(series: &MetricSeries, width: usize) -> Vec<String> {
-    let labels: Vec<String> = series.points.iter().map(label).collect();
+    let labels: Vec<String> = series.points.iter().map(MetricPoint::label).collect();
     let values: Vec<String> = series.points.iter().map(shown).collect();
     let widest = |texts: &[String]| texts.iter().map(|text| text.width()).max().unwrap_or(0);
     let (of_labels, of_values) = (widest(&labels), widest(&values));
     let before = of_labels + 2 + of_values + 2;
-    let scale = Scale::of(&series.points, width.saturating_sub(before + 2).clamp(NARROWEST, WIDEST));
+    let scale = Scale::of(series, width.saturating_sub(before + 2).clamp(NARROWEST, WIDEST));
     let mut lines = vec![" ".repeat(before) + &scale.ends()];
     for (index, point) in series.points.iter().enumerate() {
         if let Some(change) = series.changes.iter().find(|change| change.at == index + 1) {
@@ -60,16 +70,6 @@ fn plot(series: &MetricSeries, width: usize) -> Vec<String> {
     lines
 }
 
-/// The place on the axis, and the result's name unless that is the same (folders are named after the
-/// time).
-fn label(point: &MetricPoint) -> String {
-    if point.at.replace(':', "-") == point.result {
-        point.at.clone()
-    } else {
-        format!("{}  {}", point.at, point.result)
-    }
-}
-
 /// A range of values over a number of columns.
 struct Scale {
     low: f64,
@@ -78,11 +78,8 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(points: &[MetricPoint], columns: usize) -> Scale {
-        let values = points.iter().flat_map(|point| [Some(point.value), point.low, point.high]);
-        let values = || values.clone().flatten().filter(|value| value.is_finite());
-        let low = values().fold(f64::INFINITY, f64::min);
-        let high = values().fold(f64::NEG_INFINITY, f64::max);
+    fn of(series: &MetricSeries, columns: usize) -> Scale {
+        let (low, high) = series.range();
         Scale { low, high, columns }
     }
 
@@ -108,14 +105,16 @@ impl Scale {
         column.min(self.columns - 1)
     }
 
-    /// The value as a disc on the line of its interval.
+    /// The value as a disc on the line of its interval, which has an arrow where it goes on beyond the
+    /// scale.
     fn drawn(&self, point: &MetricPoint) -> String {
         let mut letters = vec![' '; self.columns];
         if let Some((low, high)) = point.low.zip(point.high) {
+            let ends = (if low < self.low { '◂' } else { '├' }, if high > self.high { '▸' } else { '┤' });
             let (low, high) = (self.column(low), self.column(high));
             letters[low..=high.max(low)].fill('─');
-            letters[low] = '├';
-            letters[high.max(low)] = '┤';
+            letters[low] = ends.0;
+            letters[high.max(low)] = ends.1;
         }
         letters[self.column(point.value)] = '●';
         letters.into_iter().collect()

@@ -103,20 +103,31 @@ pub fn whisker(low: (f64, f64), high: (f64, f64)) -> Markup {
     html! { path class="whisker" d={ (path([Some(low), Some(high)])) (end(low)) (end(high)) } {} }
 }
 
-/// A line of an interval along a scale. Where the interval goes on beyond the scale there is an
-/// arrow in place of the stroke across.
-pub fn interval(scale: &Scale, (low, high): (f64, f64), y: f64) -> Markup {
+/// A line of an interval along a level scale. Where the interval goes on beyond the scale there is
+/// an arrow in place of the stroke across.
+pub fn interval(scale: &Scale, ends: (f64, f64), y: f64) -> Markup {
+    along(scale, ends, |place, across| (place, y + across))
+}
+
+/// The same along an upright scale.
+pub fn upright_interval(scale: &Scale, ends: (f64, f64), x: f64) -> Markup {
+    along(scale, ends, |place, across| (x + across, place))
+}
+
+fn along(scale: &Scale, (low, high): (f64, f64), point: impl Fn(f64, f64) -> (f64, f64)) -> Markup {
     const REACH: f64 = 4.0;
     let end = |value: f64, outwards: f64| {
-        let x = scale.nearest(value);
+        let place = scale.nearest(value);
+        let back = if scale.holds(value) { place } else { place - outwards * scale.direction() * REACH };
+        let ((left, above), (x, y), (right, below)) =
+            (point(back, -REACH), point(place, 0.0), point(back, REACH));
         if scale.holds(value) {
-            format!("M{} {}L{} {}", u(x), u(y - REACH), u(x), u(y + REACH))
+            format!("M{} {}L{} {}", u(left), u(above), u(right), u(below))
         } else {
-            let back = x - outwards * REACH;
-            format!("M{} {}L{} {}L{} {}", u(back), u(y - REACH), u(x), u(y), u(back), u(y + REACH))
+            format!("M{} {}L{} {}L{} {}", u(left), u(above), u(x), u(y), u(right), u(below))
         }
     };
-    let line = path([Some((scale.nearest(low), y)), Some((scale.nearest(high), y))]);
+    let line = path([low, high].map(|value| Some(point(scale.nearest(value), 0.0))));
     html! { path class="whisker" d={ (line) (end(low, -1.0)) (end(high, 1.0)) } {} }
 }
 
@@ -153,6 +164,10 @@ mod tests {
         let drawn = |low, high| interval(&scale, (low, high), 50.0).into_string();
         assert!(drawn(2.0, 6.0).contains("\"M20 50L60 50M20 46L20 54M60 46L60 54\""), "{}", drawn(2.0, 6.0));
         assert!(drawn(2.0, 60.0).contains("M20 46L20 54M96 46L100 50L96 54\""), "{}", drawn(2.0, 60.0));
+        let upright = Scale::up_to(10.0, 100.0, 0.0);
+        let drawn = |low, high| upright_interval(&upright, (low, high), 50.0).into_string();
+        assert!(drawn(2.0, 6.0).contains("\"M50 80L50 40M46 80L54 80M46 40L54 40\""), "{}", drawn(2.0, 6.0));
+        assert!(drawn(2.0, 60.0).contains("M46 80L54 80M46 4L50 0L54 4\""), "{}", drawn(2.0, 60.0));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::Figure;
 use super::data::Data;
 use super::frame::{ABOVE, BELOW, Plot, WIDTH, left_of, picture};
-use super::marks::{marker, path, series as stop, tipped, u, whisker};
+use super::marks::{marker, path, series as stop, tipped, u, upright_interval};
 use super::occasions::IDS;
 use super::scale::{Scale, Tick};
 use crate::csv::number;
@@ -20,8 +20,7 @@ pub fn metric(trend: &MetricTrend) -> Vec<Figure> {
 }
 
 fn figure(trend: &MetricTrend, series: &MetricSeries, id: &'static str) -> Figure {
-    let values = || series.points.iter().flat_map(|point| [Some(point.value), point.high]).flatten();
-    let upright = |from, to| Scale::from_zero(values(), from, to);
+    let upright = |from, to| Scale::from_zero([series.range().1], from, to);
     let left = left_of(&[(&upright(0.0, HEIGHT), 5)]).max(70.0);
     let plot = Plot { left, right: WIDTH - 8.0, top: ABOVE, bottom: ABOVE + HEIGHT };
     let upright = upright(plot.bottom, plot.top);
@@ -67,8 +66,8 @@ fn line(series: &MetricSeries, along: &Scale, upright: &Scale, words: &str) -> M
     let marks = html! {
         path class="line" d=(path(places().map(Some))) {}
         @for (index, point) in series.points.iter().enumerate() {
-            @if let Some((low, high)) = point.low.zip(point.high) {
-                (whisker(place(index, high), place(index, low)))
+            @if let Some(ends) = point.low.zip(point.high) {
+                (upright_interval(upright, ends, along.at(index as f64)))
             }
         }
         @for (x, y) in places() { (marker(0, x, y)) }

@@ -141,6 +141,11 @@ impl Scale {
         if share.is_finite() { self.from + share * (self.to - self.from) } else { self.from }
     }
 
+    /// 1 if places rise with values, −1 if they fall, as upwards on a page.
+    pub fn direction(&self) -> f64 {
+        (self.to - self.from).signum()
+    }
+
     /// The highest value of the scale.
     pub fn high(&self) -> f64 {
         self.high
