@@ -13,6 +13,7 @@
 //! | `ISOBENCH_SHOW` | runs the real program only and prints its results: for writing cases |
 //! | `ISOBENCH_RANDOM_SCRIPTS` | number of random scripts |
 //! | `ISOBENCH_RANDOM_SEED` | the seed of the first one |
+//! | `ISOBENCH_PGBENCH_TESTS` | paths of PostgreSQL's source trees, whose tests of pgbench are run |
 
 mod case;
 mod compare;
@@ -22,6 +23,7 @@ mod program;
 mod random;
 mod server;
 mod state;
+mod upstream;
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -76,6 +78,17 @@ fn is_like_other_pgbenches_that_are_named() {
     for version in [17, 19].into_iter().filter(|version| pgbench_of(*version).is_ok()) {
         check("is_like_other_pgbenches_that_are_named", version);
         check_random("is_like_other_pgbenches_that_are_named", version, 200);
+    }
+}
+
+#[test]
+fn postgresqls_own_tests_pass() {
+    match upstream::trees() {
+        Ok(trees) => {
+            let failed: Vec<String> = trees.iter().filter_map(|tree| upstream::run(tree).err()).collect();
+            assert!(failed.is_empty(), "{}", failed.join("\n"));
+        }
+        Err(why) => skip("postgresqls_own_tests_pass", &why),
     }
 }
 
