@@ -97,8 +97,9 @@ fn verbose_version(words: &[OsString]) -> Option<String> {
     if !wanted(one, other) && !wanted(other, one) {
         return None;
     }
+    let libc = if cfg!(target_env = "musl") { "musl" } else { "glibc" };
     let facts = [
-        ("built for", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
+        ("built for", format!("{}-{}, {libc}", std::env::consts::ARCH, std::env::consts::OS)),
         ("build", if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned()),
         ("event loops", "epoll, io_uring where the kernel permits it".to_owned()),
         ("fetches", format!("PostgreSQL {}", isobench_pgserver::MajorVersion::FETCHED)),
