@@ -18,7 +18,7 @@ use crate::document::{Cell, Document};
 use crate::markdown;
 use crate::numbers::{counted, short};
 use crate::require::{concerned, measured};
-use crate::summarise::summarised;
+use crate::summarise::{median, summarised};
 use matching::Line;
 
 pub use axis::{Axis, AxisError};
@@ -290,10 +290,8 @@ impl MetricSeries {
             (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
         let ends = |point: &MetricPoint| point.low.zip(point.high);
         let ends = || self.points.iter().filter_map(ends).filter(|(low, high)| (high - low).is_finite());
-        let mut widths: Vec<f64> = ends().map(|(low, high)| high - low).collect();
-        widths.sort_by(f64::total_cmp);
-        let usual = widths.get(widths.len() / 2).copied().unwrap_or_default();
-        let far = usual.max(most - least);
+        let usual = median(ends().map(|(low, high)| high - low).collect());
+        let far = usual.unwrap_or_default().max(most - least);
         let low = ends().map(|(low, _)| low).fold(least, f64::min);
         let high = ends().map(|(_, high)| high).fold(most, f64::max);
         (low.max(least - far), high.min(most + far))

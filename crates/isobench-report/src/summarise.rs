@@ -26,6 +26,7 @@ use crate::numbers::finite;
 
 pub use compared::{between, pairs_of, ratio_of, resolution};
 pub use finer::finer;
+pub use flags::median;
 
 /// Fewer cells than this aren't worth a thread.
 const FEWEST_CELLS: usize = 8;

@@ -12,3 +12,4 @@ pub mod schema;
 pub mod scripted;
 pub mod simulated;
 pub mod standby;
+pub mod user;

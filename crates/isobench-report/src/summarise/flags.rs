@@ -183,8 +183,8 @@ fn two_speeds(bins: &[Vec<f64>]) -> Option<Flag> {
     })
 }
 
-/// The middle of the rounds' figures.
-fn median(mut figures: Vec<f64>) -> Option<f64> {
+/// The middle of some figures.
+pub fn median(mut figures: Vec<f64>) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied()
 }

@@ -2,18 +2,14 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-use rustix::process::geteuid;
+use isobench_testkit::user::as_ordinary_user;
 
 use crate::compare::words;
 use crate::support::document::{self, assert_invariants_held};
 use crate::support::program::Running;
 use crate::support::scene::Scene;
-
-/// The number of the user `nobody`, which may have another name.
-const ORDINARY_USER: u32 = 65534;
 
 #[test]
 fn compare_works_with_a_read_only_home() {
@@ -28,9 +24,7 @@ fn compare_works_with_a_read_only_home() {
         "compare -w tpcb-like --levels rc,rr --transactions 10 --warmup 0 --rounds 1 -c 2 --json out.json";
     let mut command = scene.program(Path::new(&program), &words(options));
     command.env("HOME", &home).env_remove("XDG_CACHE_HOME").env_remove("USER").env_remove("LOGNAME");
-    if geteuid().is_root() {
-        command.uid(ORDINARY_USER).gid(ORDINARY_USER);
-    }
+    as_ordinary_user(&mut command);
     Running::start(&mut command).finish().expect(0).prints(&["\nrepeatable read "]);
     assert_invariants_held(&document::read(&scene, "out.json"));
     assert_eq!(fs::read_dir(&home).expect("the home").count(), 0);

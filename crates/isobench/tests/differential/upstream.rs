@@ -5,15 +5,11 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use isobench_testkit::installed::pgbench_of;
-use rustix::process::geteuid;
-
-/// The number of the user `nobody`: a server refuses to be started by root.
-const ORDINARY_USER: u32 = 65534;
+use isobench_testkit::user::as_ordinary_user;
 
 /// The fewest tests that a source tree has.
 const FEWEST: u32 = 600;
@@ -77,9 +73,8 @@ pub fn run(tree: &Path) -> Result<(), String> {
         .env("TESTLOGDIR", work.join("log"))
         // It would set up authentication on Windows.
         .env("PG_REGRESS", "true");
-    if geteuid().is_root() {
-        command.uid(ORDINARY_USER).gid(ORDINARY_USER);
-    }
+    // A server refuses to be started by root.
+    as_ordinary_user(&mut command);
     let output = command.output().map_err(|error| format!("prove: {error}"))?;
     let told = String::from_utf8_lossy(&output.stdout);
     let count = told.lines().find_map(|line| line.split_once(" Tests=")?.1.split(',').next()?.parse().ok());
