@@ -6,6 +6,7 @@
 pub mod tags;
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -105,7 +106,12 @@ impl Saved {
     /// The folder can't be read, or a link on the way to it isn't to be trusted; the message names it.
     pub fn in_folder(folder: &Path) -> Outcome<Saved> {
         let failure = |error: std::io::Error| {
-            Failure::setup(format!("could not read the folder of results {}: {error}", shown(folder)))
+            let hint = if error.kind() == ErrorKind::NotFound {
+                "; isobench compare and audit make it, --folder names another one"
+            } else {
+                ""
+            };
+            Failure::setup(format!("could not read the folder of results {}: {error}{hint}", shown(folder)))
         };
         refuse_foreign_links(folder).map_err(failure)?;
         let mut saved = Saved::default();

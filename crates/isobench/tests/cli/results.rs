@@ -99,6 +99,7 @@ fn two_results_are_found_by_name_tag_and_age() {
         (&["tag", "latest", "a/b"], "without blanks, quotes and slashes"),
         (&["untag", "latest~1", "x"], "has no tag \"x\"; it has none"),
         (&["list", "--folder", "nosuch"], "could not read the folder of results \"nosuch\""),
+        (&["list", "--folder", "nosuch"], "isobench compare and audit make it, --folder names another one"),
         (&["prune"], "--keep"),
         (&["prune", "--older-than", "soon"], "use a time such as 30d"),
     ] {
