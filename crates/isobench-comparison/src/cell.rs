@@ -469,7 +469,13 @@ impl<'a> CellMeasurer<'a> {
         }
         let told = !statements.is_empty() || prevented.is_some();
         let strategy = work.strategy.clone();
-        told.then(|| Observation { workload: work.sources.name(), strategy, statements, prevented })
+        told.then(|| Observation {
+            workload: work.sources.name(),
+            strategy,
+            statements,
+            prevented,
+            ..Observation::default()
+        })
     }
 
     /// The server of a cell.

@@ -250,6 +250,7 @@ pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcom
             strategy: work.strategy.clone(),
             statements: observed.statements.iter().map(statement).collect(),
             prevented: None,
+            carried: Vec::new(),
         },
         sent: sent(&mix),
         recorded: match by {
@@ -282,6 +283,7 @@ pub fn statement(seen: &SeenStatement) -> report::ObservedStatement {
         sent_differently: seen.rewritten,
         tables: seen.tables.iter().map(rows).collect(),
         dark: seen.dark.iter().map(ToString::to_string).collect(),
+        matters: None,
     }
 }
 

@@ -35,7 +35,7 @@ pub use isobench_plan::{
 };
 pub use journal::Journal;
 pub use latency::{Distribution, Latency};
-pub use observation::{Observation, ObservedRows, ObservedStatement};
+pub use observation::{CarriedValue, Observation, ObservedRows, ObservedStatement};
 pub use recorded::RecordedHistory;
 pub use requirement::{RequiredCell, RequirementResult};
 pub use round::{Conflict, Invariant, Round, RoundError, ScriptRound, StartingState, Warmup};

@@ -87,7 +87,7 @@ pub use document::{
     CountComparison, Counter, Distribution, Document, DocumentError, Durability, ExaminedHistory, Experiment,
     FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind, Interval, IntervalSource, Invariant,
     Journal, Latency, LockWait, LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, Metric,
-    Observation, ObservedRows, ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
+    CarriedValue, Observation, ObservedRows, ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
     PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
     RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server,
     ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult,

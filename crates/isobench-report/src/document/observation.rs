@@ -17,6 +17,20 @@ pub struct Observation {
     /// The reason why rows weren't observed although they could have been; missing if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prevented: Option<String>,
+    /// Values that are read in one transaction and written in another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<CarriedValue>,
+}
+
+/// A value that a statement reads in one transaction, and another one writes in a later transaction of
+/// the same script, so that no level protects it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CarriedValue {
+    /// The place of the statement that reads it, for example "edit.sql:3".
+    pub read: String,
+    /// The place of the statement that writes it.
+    pub written: String,
 }
 
 /// What was seen of a statement.
@@ -35,6 +49,10 @@ pub struct ObservedStatement {
     pub tables: Vec<ObservedRows>,
     /// What wasn't seen, a sentence each.
     pub dark: Vec<String>,
+    /// How what wasn't seen of it can matter, for example "decides an INSERT"; missing if everything
+    /// was seen, or nothing else can matter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matters: Option<String>,
 }
 
 /// The rows of a table that a statement showed.

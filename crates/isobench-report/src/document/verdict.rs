@@ -29,6 +29,10 @@ pub struct Verdict {
     /// Committed attempts that show an anomaly by the data alone; a lower bound if the counting of
     /// one was ended. See the reference of metrics for which those are.
     pub anomalous: u64,
+    /// Committed attempts that show an anomaly by the data alone only through rows that they read
+    /// and didn't use: neither in what they wrote nor in what they decided. The levels that prevent it
+    /// buy nothing.
+    pub harmless: u64,
     /// The extent of the check.
     pub examined: ExaminedHistory,
     /// The limits of the check, a sentence each.
@@ -140,6 +144,7 @@ impl Verdict {
                 .map(|found| AnomalyFound::new(history, found, accused))
                 .collect(),
             anomalous: report.anomalous,
+            harmless: 0,
             examined: report.examined.into(),
             blind: report.blind.iter().map(ToString::to_string).collect(),
             check_s: took.as_secs_f64(),
@@ -268,8 +273,20 @@ pub struct VerdictSummary {
     pub at_least: bool,
     /// The same per million committed attempts; null if there was none.
     pub anomalies_per_million: Option<f64>,
-    /// The kinds with their own counts, the most frequent first; an attempt may show several.
+    /// The kinds with their own counts, the gravest first; an attempt may show several.
     pub kinds: Vec<AnomalyCount>,
+    /// Committed attempts of all rounds that show an anomaly only through rows that they read and
+    /// didn't use.
+    pub harmless: u64,
+    /// What could matter and wasn't seen, a clause for each statement: "reserve.sql:4 decides an
+    /// INSERT". If there is any, that nothing was found says little.
+    pub unseen: Vec<String>,
+    /// Values that were read in one transaction and written in another, which no level protects, a
+    /// clause each: "edit.sql:4 writes what edit.sql:3 read in another transaction".
+    pub carried: Vec<String>,
+    /// True if no transaction of any round was seen to read or overwrite what another one wrote, so
+    /// that no anomaly could show.
+    pub nothing_shared: bool,
 }
 
 /// The number of anomalies of one kind.
@@ -338,6 +355,10 @@ impl VerdictSummary {
             anomalies_per_million: (committed > 0 && judged)
                 .then(|| anomalies as f64 * 1e6 / committed as f64),
             kinds,
+            harmless: verdicts.iter().map(|verdict| verdict.harmless).fold(0, u64::saturating_add),
+            unseen: Vec::new(),
+            carried: Vec::new(),
+            nothing_shared: false,
         })
     }
 
