@@ -31,6 +31,7 @@ fn statement(line: u32, text: &str, tables: Vec<ObservedRows>, dark: &[&str]) ->
         text: text.to_owned(),
         sent_differently: !tables.is_empty(),
         tables,
+        matters: None,
         dark: dark.iter().map(|&sentence| sentence.to_owned()).collect(),
     }
 }
