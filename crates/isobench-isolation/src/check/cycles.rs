@@ -24,7 +24,9 @@ const WRITES: Labels = Labels::of(&[Label::WriteWrite, Label::Through]);
 const READS: Labels = WRITES.and(Labels::of(&[Label::WriteRead]));
 const ROW_ANTI: Labels = Labels::of(&[Label::ReadWrite, Label::Lost]);
 const ANTI: Labels = ROW_ANTI.and(Labels::of(&[Label::PredicateReadWrite]));
-/// The anti-dependencies that are counted here; those of lost updates are counted as lost updates.
+/// The anti-dependencies in cycles that are counted here. Those of lost updates are counted as lost
+/// updates: a further cycle through one of them is its echo. No proof needs them, since a lost update
+/// contradicts every model that a cycle with an anti-dependency contradicts.
 const COUNTED: Labels = Labels::of(&[Label::ReadWrite, Label::PredicateReadWrite]);
 
 /// The labels of orders other than the data.
@@ -156,10 +158,11 @@ impl CycleSearch<'_> {
         let nonadjacent = [Anomaly::GNonadjacent, Anomaly::GNonadjacentPredicate];
         let single = [Anomaly::GSingle, Anomaly::GSinglePredicate];
         if nonadjacent.into_iter().chain(single).any(|anomaly| self.wanted(anomaly)) {
-            self.without_adjacent(READS.and(ANTI).and(outside));
+            self.without_adjacent(READS.and(COUNTED).and(outside));
         }
         if self.wanted(Anomaly::G2Item) || self.wanted(Anomaly::G2) {
-            self.count(&Pass { view: self.everything, components: Some(self.components), through: COUNTED });
+            let view = View::plain(self.graph, READS.and(COUNTED).and(outside));
+            self.count(&Pass { view, components: Some(self.components), through: COUNTED });
         }
         let rows = View::plain(self.graph, rows_only(self.order));
         if self.open(Model::RepeatableRead) {
