@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::observed::StatementUse;
+
 /// The maximum number of tables in a history.
 const MOST_TABLES: usize = 1 << 16;
 
@@ -259,17 +261,33 @@ impl Draft {
     pub fn fill(&mut self, history: &History, transaction: usize) {
         self.clear();
         for record in &history.records[history.range(transaction)] {
-            let operation = record.operation(&history.numbers);
-            match record.statement() {
-                Some(statement) => self.push_by(operation, statement),
-                None => self.push(operation),
-            }
+            self.push_again(record.operation(&history.numbers), record.statement());
         }
     }
 
     /// The operations in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Operation<'_>> {
         self.records.iter().map(|record| record.operation(&self.numbers))
+    }
+
+    /// The operations in order, each with the number of its statement, if that is known.
+    pub(crate) fn with_statements(&self) -> impl Iterator<Item = (Operation<'_>, Option<u16>)> {
+        self.records.iter().map(|record| (record.operation(&self.numbers), record.statement()))
+    }
+
+    /// Appends an operation of a statement that may be unknown.
+    pub(crate) fn push_again(&mut self, operation: Operation<'_>, statement: Option<u16>) {
+        match statement {
+            Some(statement) => self.push_by(operation, statement),
+            None => self.push(operation),
+        }
+    }
+
+    /// Appends the operations of another one.
+    pub(crate) fn append(&mut self, other: &Draft) {
+        for (operation, statement) in other.with_statements() {
+            self.push_again(operation, statement);
+        }
     }
 }
 
@@ -398,6 +416,12 @@ pub struct Provenance {
     /// The number of rows whose version order two sources tell differently. Nothing is claimed of
     /// them.
     pub orders_differ: u64,
+    /// What the scripts do with what each statement reads, by number; empty if that isn't known.
+    /// Files don't have it.
+    pub usage: Vec<StatementUse>,
+    /// True if the history has only what its transactions used ([`History::used`]): then a lost update
+    /// is one whose written value depends on the version read.
+    pub by_use: bool,
 }
 
 impl Provenance {

@@ -16,6 +16,7 @@ mod order;
 mod predicate;
 mod resolve;
 mod search;
+mod usage;
 
 use crate::History;
 use crate::history::FormatError;
@@ -23,6 +24,7 @@ use crate::history::FormatError;
 pub use committed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
 pub use predicate::{Comparison, NULL, Predicate};
+pub use usage::{Dependence, Flow, StatementUse};
 
 /// What a log's attempts refer to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,6 +46,12 @@ pub struct ObservedDescription {
     pub dropped: u64,
     /// All committed writes, from a second source, if there is one.
     pub committed: Option<CommittedWrites>,
+    /// True if every statement sees what was committed before its transaction began, as all
+    /// statements on one server do. Those on a standby may not.
+    pub fresh: bool,
+    /// What the scripts do with what each statement reads, in the order of the statements' numbers;
+    /// empty if that isn't known.
+    pub usage: Vec<StatementUse>,
 }
 
 impl ObservedDescription {

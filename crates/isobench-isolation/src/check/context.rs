@@ -11,6 +11,7 @@ use super::dependencies::{Label, Node, OperationRef};
 use super::report::{Dependency, WitnessStep};
 use super::status::CommitStatus;
 use crate::history::{History, Key, Operation, TransactionOutcome, Version};
+use crate::observed::{Dependence, Flow};
 
 /// A history with the commit status of its transactions.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +43,21 @@ impl<'h> Context<'h> {
     /// the order of their versions is unknown.
     pub(super) fn observed(&self) -> bool {
         self.history.provenance().is_some()
+    }
+
+    /// True if what a transaction wrote depends on what it read, as far as is known: as a lost update
+    /// requires (Berenson et al. 1995, P4: the update is based on the earlier read).
+    pub(super) fn depends(&self, write: OperationRef, read: OperationRef) -> bool {
+        let by_use = self.history.provenance().filter(|provenance| provenance.by_use);
+        let statement = |place: OperationRef| self.history.statement_number(place.record as usize);
+        let Some((provenance, read, write)) =
+            by_use.and_then(|by_use| Some((by_use, statement(read)?, statement(write)?)))
+        else {
+            return true;
+        };
+        let Some(known) = provenance.usage.get(usize::from(read)) else { return true };
+        let value = |flow: &Flow| flow.statement == write && flow.how == Dependence::Value;
+        known.into.iter().chain(&known.carried).any(value)
     }
 
     pub(super) fn operation(&self, place: OperationRef) -> Operation<'h> {

@@ -414,6 +414,7 @@ impl<S: Sink> Examination<'_, '_, S> {
         if let (Some((write, Version { counter: Some(counter), .. })), Some(first)) =
             (first_write, group.first())
             && first.counter() < counter
+            && context.depends(write, place)
             && self.versions.same_object(next..self.versions.at_or_after(counter) + 1)
         {
             label = Label::Lost;

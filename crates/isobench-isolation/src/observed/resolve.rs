@@ -14,14 +14,18 @@ use super::ObservedDescription;
 use super::committed::CommitOrder;
 use super::log::{Chunk, ObservedOperation, Replaced};
 use super::search::Searches;
-use crate::history::{FormatError, History, Key, TransactionOutcome, Version};
+use crate::history::{FormatError, History, Key, Transaction, TransactionOutcome, Version};
 
-pub(super) use emit::OwnWrites;
+pub(super) use emit::{OwnWrites, ReadVersions};
 
 /// An attempt, by its position in the log.
 #[derive(Debug, Clone, Copy)]
 struct Attempt {
     outcome: TransactionOutcome,
+    /// An instant before it sent its first statement.
+    begin: u64,
+    /// An instant after the reply to its last statement.
+    end: u64,
     /// An instant at which its COMMIT hadn't been sent.
     sent: u64,
 }
@@ -247,7 +251,8 @@ impl Resolution {
                     self.rows[row as usize].doubtful = true;
                 }
             }
-            self.attempts.push(Attempt { outcome: transaction.outcome, sent });
+            let Transaction { outcome, begin, end, .. } = transaction;
+            self.attempts.push(Attempt { outcome, begin, end, sent });
         }
         Ok(())
     }
@@ -343,6 +348,23 @@ impl Resolution {
     /// modulo 2^32; those below 3 are permanent (PostgreSQL manual, "Transactions and Identifiers").
     fn is_initial(&self, writer: u32) -> bool {
         writer < 3 || (writer.wrapping_sub(self.description.horizon)).cast_signed() < 0
+    }
+
+    /// True if every snapshot of one attempt has what another one committed, because that was
+    /// acknowledged before the former sent anything. Not where snapshots may lag behind.
+    pub(super) fn precedes(&self, writer: u32, reader: u32) -> bool {
+        let (writer, reader) = (&self.attempts[writer as usize], &self.attempts[reader as usize]);
+        self.description.fresh
+            && writer.outcome == TransactionOutcome::Committed
+            && reader.begin > 0
+            && writer.end < reader.begin
+    }
+
+    /// True if no snapshot of one attempt can have what another one committed, because its COMMIT was
+    /// sent after the former's last reply.
+    pub(super) fn succeeds(&self, writer: u32, reader: u32) -> bool {
+        let (writer, reader) = (&self.attempts[writer as usize], &self.attempts[reader as usize]);
+        reader.end < writer.sent
     }
 
     /// The values of a version's columns.

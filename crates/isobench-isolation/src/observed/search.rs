@@ -7,11 +7,16 @@
 //! that ceased to), and precedes those of all versions after the last one (Adya 1999, §4.2:
 //! predicate-read- and predicate-anti-depends). A version of which it isn't known whether it matches
 //! counts as one that doesn't.
+//!
+//! Two facts narrow down which version it was. It isn't older than one that the same transaction had
+//! read before, or that was committed before the transaction began; and it is older than those whose
+//! COMMIT was sent after the transaction's end. If the versions between don't match in one run, the
+//! search follows the writer with which that run began, and precedes the one that ended it.
 
 use rustc_hash::FxHashMap;
 
 use super::predicate::{Comparison, Predicate};
-use super::resolve::{OwnWrites, Resolution, Row, Written};
+use super::resolve::{OwnWrites, ReadVersions, Resolution, Row, Written};
 use crate::history::Key;
 
 /// The most versions that are compared with conditions.
@@ -66,6 +71,7 @@ impl Searches {
         resolution: &Resolution,
         search: &Search<'_>,
         own: &OwnWrites,
+        read: &ReadVersions,
     ) -> Vec<(Key, Between)> {
         let description = &resolution.description;
         let closed = description.tables.get(usize::from(search.table)).is_some_and(|table| table.closed);
@@ -89,7 +95,7 @@ impl Searches {
             self.effort = self.effort.saturating_sub(row.writes.len() as u64);
             let Search { operands, attempt, .. } = *search;
             let matches = Matching { resolution, predicate, operands, attempt };
-            if let Some(between) = matches.between(row) {
+            if let Some(between) = matches.between(row, read.get(&number).copied()) {
                 missed.push((row.key, between));
             }
         }
@@ -160,31 +166,49 @@ struct Matching<'a> {
 }
 
 impl Matching<'_> {
-    /// The limits of the version that was looked at; `None` if nothing follows from it.
-    fn between(&self, row: &Row) -> Option<Between> {
+    /// The limits of the version that was looked at; `None` if nothing follows from it. `read` is the
+    /// counter of the version of the row that the transaction had read before.
+    fn between(&self, row: &Row, read: Option<u64>) -> Option<Between> {
         let writes: Vec<&Written> =
             row.writes.iter().map(|write| &self.resolution.writes[*write as usize]).collect();
         let groups: Vec<&[&Written]> = writes.chunk_by(|a, b| a.counter == b.counter).collect();
-        let misses = |group: &[&Written]| !group.iter().all(|write| self.written(row, write));
         groups.first()?;
+        // Versions by place: 0 is the initial one, the others are those of the groups.
         let initial_misses = row.inserted || !self.matches(row, row.initial);
-        let last_miss = groups.iter().rposition(|group| misses(group));
-        if last_miss.is_none() && !initial_misses {
-            // It should have been found. Whatever that means, it orders nothing.
-            return None;
-        }
-        let later = groups.get(last_miss.map_or(0, |last| last + 1));
-        let others = later.filter(|group| group.iter().any(|write| write.attempt != self.attempt));
-        let before = others.and_then(|group| group[0].counter);
-        let after = if initial_misses {
-            None
-        } else {
-            let first_miss = groups.iter().position(|group| misses(group))?;
-            let follows =
-                if groups[first_miss].len() == 1 { Some(first_miss) } else { first_miss.checked_sub(1) };
-            follows.and_then(|group| groups[group][0].counter)
+        let misses = |place: usize| match place.checked_sub(1) {
+            None => initial_misses,
+            Some(group) => !groups[group].iter().all(|write| self.written(row, write)),
         };
+        let looked_at = self.lowest(&groups, read)..self.end(&groups);
+        let first = looked_at.clone().find(|place| misses(*place));
+        let last = looked_at.rev().find(|place| misses(*place));
+        // Without any it should have been found. Whatever that means, it orders nothing.
+        let (first, last) = (first?, last?);
+        let began = (0..=first).rev().take_while(|place| misses(*place)).last().unwrap_or(first);
+        let ended = (last + 1..=groups.len()).find(|place| !misses(*place));
+        let counter = |place: usize| place.checked_sub(1).and_then(|group| groups[group][0].counter);
+        let alone = |place: usize| place.checked_sub(1).is_none_or(|group| groups[group].len() == 1);
+        let after = if alone(began) { counter(began) } else { counter(began - 1) };
+        let others = |place: &usize| groups[place - 1].iter().any(|write| write.attempt != self.attempt);
+        let before = ended.filter(others).and_then(counter);
         (after.is_some() || before.is_some()).then_some((after, before))
+    }
+
+    /// The place of the oldest version that may have been looked at.
+    fn lowest(&self, groups: &[&[&Written]], read: Option<u64>) -> usize {
+        let known = |group: &&[&Written]| {
+            read.is_some_and(|read| group[0].counter <= Some(read))
+                || group.iter().all(|write| self.resolution.precedes(write.attempt, self.attempt))
+        };
+        groups.iter().rposition(known).map_or(0, |group| group + 1)
+    }
+
+    /// The place after the newest version that may have been looked at.
+    fn end(&self, groups: &[&[&Written]]) -> usize {
+        let later = |group: &&[&Written]| {
+            group.iter().all(|write| self.resolution.succeeds(write.attempt, self.attempt))
+        };
+        groups.iter().position(later).map_or(groups.len(), |group| group) + 1
     }
 
     /// True if a version is known to match, and those of the same transaction that were left out

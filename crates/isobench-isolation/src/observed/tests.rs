@@ -1,6 +1,6 @@
 use super::*;
 use crate::check::{Blind, Options, check};
-use crate::history::{Key, Transaction, TransactionOutcome, text};
+use crate::history::{Key, Operation, Transaction, TransactionOutcome, text};
 use crate::model::{Guarantee, Model};
 
 /// A log under construction: table 0 is `t (id, class)`.
@@ -9,6 +9,7 @@ struct LogWriter {
     encoder: ObservedEncoder,
     attempts: u64,
     closed: bool,
+    fresh: bool,
 }
 
 const HORIZON: u32 = 100;
@@ -40,7 +41,7 @@ fn answered(at: u64) -> ObservedOperation<'static> {
 
 impl LogWriter {
     fn new() -> LogWriter {
-        LogWriter { closed: true, ..LogWriter::default() }
+        LogWriter { closed: true, fresh: true, ..LogWriter::default() }
     }
 
     fn add(
@@ -82,6 +83,7 @@ impl LogWriter {
             statements: vec!["demo.sql:1: SELECT".to_owned()],
             horizon: HORIZON,
             committed,
+            fresh: self.fresh,
             ..ObservedDescription::default()
         };
         let chunk = self.encoder.take();
@@ -168,12 +170,64 @@ fn what_a_search_missed_is_a_dependency() {
 fn a_row_that_is_deleted_can_be_missed_before_and_after() {
     let mut log = LogWriter::new();
     log.commit(0, 10, &[insert(1, 101, &[5]), answered(5)]);
-    log.commit(20, 30, &[ObservedOperation::Delete { key: key(1), deleted: 101 }, answered(25)]);
-    log.commit(12, 14, &[search(&[5], &[])]);
+    log.commit(8, 30, &[ObservedOperation::Delete { key: key(1), deleted: 101 }, answered(9)]);
+    log.commit(7, 14, &[search(&[5], &[])]);
     let history = log.history();
     let last = told(&history).lines().last().map(str::to_owned);
-    assert_eq!(last.as_deref(), Some("T3 client=3 12..14:"), "{}", told(&history));
+    assert_eq!(last.as_deref(), Some("T3 client=3 7..14:"), "{}", told(&history));
     assert_eq!(history.provenance().map(|provenance| provenance.searches), Some(1));
+}
+
+/// The limits of what the last transaction missed: after the writer, before the writer.
+fn missed(log: LogWriter) -> Vec<(Option<u64>, Option<u64>)> {
+    let history = log.history();
+    let last = history.transactions().len() - 1;
+    let limits = history.operations(last).filter_map(|operation| match operation {
+        Operation::Missed { after, before, .. } => Some((after, before)),
+        _ => None,
+    });
+    limits.collect()
+}
+
+#[test]
+fn a_row_that_was_there_before_is_missed_after_its_deletion() {
+    let deletion = || ObservedOperation::Delete { key: key(1), deleted: 101 };
+    let of = |begin: u64, fresh: bool, operations: &[ObservedOperation<'_>]| {
+        let mut log = LogWriter { fresh, ..LogWriter::new() };
+        log.commit(0, 10, &[insert(1, 101, &[5]), answered(5)]);
+        log.commit(12, 30, &[deletion(), answered(14)]);
+        log.commit(begin, 20, operations);
+        missed(log)
+    };
+    let searches = &[search(&[5], &[])];
+    assert_eq!(of(11, true, searches), [(Some(2), None)], "its birth was committed before");
+    assert_eq!(of(9, true, searches), [], "it may have been born later");
+    assert_eq!(of(11, false, searches), [], "a standby may lag behind");
+    let reads_first = &[ObservedOperation::Read { key: key(1), writer: 101, columns: &[5] }, searches[0]];
+    assert_eq!(of(9, false, reads_first), [(Some(2), None)], "its birth was read before");
+}
+
+#[test]
+fn a_row_that_is_deleted_after_the_end_is_missed_before_its_birth() {
+    let deletion = || ObservedOperation::Delete { key: key(1), deleted: 101 };
+    let of = |deleted: u64| {
+        let mut log = LogWriter::new();
+        log.commit(0, 10, &[insert(1, 101, &[5]), answered(5)]);
+        log.commit(12, 40, &[deletion(), answered(deleted)]);
+        log.commit(8, 20, &[search(&[5], &[])]);
+        missed(log)
+    };
+    assert_eq!(of(21), [(None, Some(1))]);
+    assert_eq!(of(19), [], "its deletion may have been seen");
+}
+
+#[test]
+fn what_must_have_been_found_orders_nothing() {
+    let mut log = LogWriter::new();
+    log.commit(0, 10, &[insert(1, 101, &[5]), answered(5)]);
+    log.commit(20, 30, &[ObservedOperation::Delete { key: key(1), deleted: 101 }, answered(25)]);
+    log.commit(12, 14, &[search(&[5], &[])]);
+    assert_eq!(missed(log), []);
 }
 
 #[test]
@@ -427,7 +481,7 @@ fn a_row_of_which_a_part_of_the_writes_was_shown_is_not_searched() {
     let history = |writes: usize| {
         let mut log = LogWriter::new();
         log.commit(0, 10, &[written(101, &[5]), ObservedOperation::Unseen { table: 0 }, answered(5)]);
-        log.commit(11, 20, &[search(&[5], &[])]);
+        log.commit(9, 20, &[search(&[5], &[])]);
         let transactions = vec![committed(101, writes)];
         log.history_with(Some(CommittedWrites { tables: vec![0], transactions }))
     };

@@ -12,6 +12,9 @@ use crate::history::{Draft, History, Key, Operation, Provenance, TransactionOutc
 /// The rows that an attempt has written so far.
 pub(in super::super) type OwnWrites = FxHashMap<u32, OwnWrite>;
 
+/// The newest versions that an attempt has read so far, by row: their counters.
+pub(in super::super) type ReadVersions = FxHashMap<u32, u64>;
+
 /// An attempt's writes of a row.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct OwnWrite {
@@ -96,10 +99,11 @@ impl Resolution {
         let mut chunk = Chunk::new(chunk);
         let mut draft = Draft::new();
         let mut next_write = self.writes[..self.shown].partition_point(|write| write.attempt < *number);
-        let mut own = OwnWrites::default();
+        let (mut own, mut read) = (OwnWrites::default(), ReadVersions::default());
         while let Some((transaction, operations)) = chunk.attempt()? {
             draft.clear();
             own.clear();
+            read.clear();
             let mut unseen = self.commits.unseen.remove(number).unwrap_or_default();
             for _ in 0..operations {
                 let (operation, statement) = chunk.operation()?;
@@ -107,6 +111,10 @@ impl Resolution {
                     ObservedOperation::Read { key, writer, .. } => {
                         self.emit_unseen(&mut unseen, Some((key, writer)), &mut own, &mut draft);
                         if let Some(version) = self.read_of(key, writer, *number, &own) {
+                            if let (Some(row), Some(counter)) = (self.row(key), version.counter) {
+                                let newest = read.entry(row).or_default();
+                                *newest = counter.max(*newest);
+                            }
                             let key = self.name(key);
                             draft.push_by(Operation::Read { key, version }, statement);
                         }
@@ -124,7 +132,7 @@ impl Resolution {
                         if transaction.outcome == TransactionOutcome::Committed {
                             let attempt = *number;
                             let search = Search { table, predicate, key, operands, found, attempt };
-                            for (key, missed) in searches.missed(self, &search, &own) {
+                            for (key, missed) in searches.missed(self, &search, &own, &read) {
                                 let key = self.name(key);
                                 let (after, before) = missed;
                                 draft.push_by(Operation::Missed { key, after, before }, statement);
@@ -248,6 +256,8 @@ impl Resolution {
             reads_odd: self.reads_odd,
             orders_agreed: self.commits.agreed,
             orders_differ: self.commits.differ,
+            usage: self.description.usage,
+            by_use: false,
         }
     }
 }

@@ -75,6 +75,8 @@ impl Log {
             closed,
         });
         ObservedDescription {
+            fresh: true,
+            usage: Vec::new(),
             tables: tables.collect(),
             predicates: self.predicates.clone(),
             statements: (0..16).map(|number| format!("statement {number}")).collect(),

@@ -1,0 +1,310 @@
+//! What scripts do with what their statements read, and the part of a history that was used.
+//!
+//! A transaction that reads a row which another one replaces is not thereby wrong for the
+//! application: what counts is whether the value went anywhere. A result is used if it flows into
+//! what the transaction writes, or into the decision whether it writes; in a transaction that only
+//! reads, the rows are its product, and count. A transaction that reads a version, tests it in the
+//! WHERE of its UPDATE and hits no row has declined: its pattern works.
+//!
+//! A value that is read in one transaction and written in another is protected by no level.
+//! [`History::carried`] puts such reads into the transaction that writes, where the check finds what
+//! was lost between the two.
+
+use std::collections::BTreeMap;
+
+use super::super::history::{Draft, History, Operation, Transaction, TransactionOutcome};
+
+/// What a script does with what one of its statements reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct StatementUse {
+    /// The statement may write.
+    pub writes: bool,
+    /// It writes only where a column still has the value that was read before, so that a row that it
+    /// doesn't find is a refusal, not a loss.
+    pub guarded: bool,
+    /// No statement of its transaction writes: the rows are the transaction's product.
+    pub product: bool,
+    /// Its result flows into a statement of the same transaction that may write and isn't observed.
+    pub flows_unseen: bool,
+    /// The observed statements of the same transaction that write, and that its result flows into.
+    pub into: Vec<Flow>,
+    /// The observed statements that write and that its result flows into, in later transactions.
+    pub carried: Vec<Flow>,
+}
+
+/// A flow from what a statement reads into what another one writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Flow {
+    /// The number of the statement that writes.
+    pub statement: u16,
+    /// How the one depends on the other.
+    pub how: Dependence,
+}
+
+/// How what is written depends on what was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dependence {
+    /// What was read decides whether, or which rows, the statement writes.
+    Decision,
+    /// What was read is part of what the statement writes.
+    Value,
+}
+
+impl StatementUse {
+    /// True if its result flows into anything that its transaction may write.
+    fn flows(&self) -> bool {
+        self.flows_unseen || !self.into.is_empty()
+    }
+}
+
+impl History {
+    /// The part of an observed history that its transactions used: the same transactions, without the
+    /// reads whose results went nowhere. `None` if nothing is known of their use.
+    pub fn used(&self) -> Option<History> {
+        let usage = self.usage()?;
+        Some(self.rebuilt(|index, draft| {
+            let attempt = Attempt::of(self, index, usage);
+            let mut whole = Draft::new();
+            whole.fill(self, index);
+            for (operation, statement) in whole.with_statements() {
+                if attempt.used(operation, statement) {
+                    draft.push_again(operation, statement);
+                }
+            }
+            self.transactions()[index]
+        }))
+    }
+
+    /// The same history in which what was read in one transaction and written in a later one of the
+    /// same client stands in the one that writes, which then begins with the first of them. `None` if
+    /// the scripts carry no value between transactions.
+    pub fn carried(&self) -> Option<History> {
+        let usage = self.usage()?;
+        usage.iter().any(|one| !one.carried.is_empty()).then_some(())?;
+        let mut read: BTreeMap<(u32, u16), Carried> = BTreeMap::new();
+        Some(self.rebuilt(|index, draft| {
+            let mut transaction = self.transactions()[index];
+            let mut whole = Draft::new();
+            whole.fill(self, index);
+            let written: Vec<u16> = whole
+                .with_statements()
+                .filter(|(operation, _)| matches!(operation, Operation::Write { .. }))
+                .filter_map(|(_, statement)| statement)
+                .collect();
+            let reads = |from: u16| {
+                let flows = usage.get(usize::from(from)).map_or(&[][..], |one| &one.carried);
+                flows.iter().any(|flow| written.contains(&flow.statement))
+            };
+            let client = (transaction.client, 0)..=(transaction.client, u16::MAX);
+            let consumed: Vec<(u32, u16)> =
+                read.range(client).map(|(key, _)| *key).filter(|(_, from)| reads(*from)).collect();
+            for key in &consumed {
+                let Some(carried) = read.get(key) else { continue };
+                transaction.begin = transaction.begin.min(carried.begin);
+                for (operation, statement) in carried.draft.with_statements() {
+                    draft.push_again(operation, statement);
+                }
+            }
+            if transaction.outcome == TransactionOutcome::Committed {
+                consumed.iter().for_each(|key| drop(read.remove(key)));
+                note_carried(&mut read, usage, transaction, &whole);
+            }
+            draft.append(&whole);
+            transaction
+        }))
+    }
+
+    fn usage(&self) -> Option<&[StatementUse]> {
+        self.provenance().map(|provenance| provenance.usage.as_slice()).filter(|usage| !usage.is_empty())
+    }
+
+    /// A history with the same transactions, whose operations `fill` writes.
+    fn rebuilt(&self, mut fill: impl FnMut(usize, &mut Draft) -> Transaction) -> History {
+        let mut rebuilt = self.blank();
+        rebuilt.set_dropped(self.dropped());
+        if let Some(provenance) = self.provenance() {
+            rebuilt.set_provenance(crate::history::Provenance { by_use: true, ..provenance.clone() });
+        }
+        let mut draft = Draft::new();
+        for index in 0..self.transactions().len() {
+            draft.clear();
+            let transaction = fill(index, &mut draft);
+            rebuilt.push(transaction, &draft);
+        }
+        rebuilt
+    }
+}
+
+/// What a statement read that later transactions of the client may write.
+#[derive(Default)]
+struct Carried {
+    begin: u64,
+    draft: Draft,
+}
+
+fn note_carried(
+    read: &mut BTreeMap<(u32, u16), Carried>,
+    usage: &[StatementUse],
+    transaction: Transaction,
+    whole: &Draft,
+) {
+    let mut fresh: BTreeMap<u16, Draft> = BTreeMap::new();
+    for (operation, statement) in whole.with_statements() {
+        let Some(statement) = statement else { continue };
+        let carries = usage.get(usize::from(statement)).is_some_and(|one| !one.carried.is_empty());
+        if carries && !matches!(operation, Operation::Write { .. }) {
+            fresh.entry(statement).or_default().push_again(operation, Some(statement));
+        }
+    }
+    for (statement, draft) in fresh {
+        read.insert((transaction.client, statement), Carried { begin: transaction.begin, draft });
+    }
+}
+
+/// What an attempt did, as far as it decides which of its reads were used.
+struct Attempt<'u> {
+    usage: &'u [StatementUse],
+    /// It wrote a row.
+    wrote: bool,
+    /// It read what might have been written, and then wrote nothing.
+    declined: bool,
+}
+
+impl<'u> Attempt<'u> {
+    fn of(history: &History, index: usize, usage: &'u [StatementUse]) -> Attempt<'u> {
+        let (mut wrote, mut lost, mut flows) = (false, false, false);
+        for record in history.range(index) {
+            let known = history.statement_number(record).and_then(|number| usage.get(usize::from(number)));
+            match (history.operation(record), known) {
+                (Operation::Read { .. }, Some(known)) => flows |= known.flows(),
+                (Operation::Missed { .. }, Some(known)) => {
+                    flows |= known.flows();
+                    lost |= known.writes && !known.guarded;
+                }
+                (Operation::Read { .. } | Operation::Missed { .. }, None) => {}
+                _ => wrote = true,
+            }
+        }
+        Attempt { usage, wrote, declined: !wrote && !lost && flows }
+    }
+
+    /// True if an operation of the attempt was of consequence.
+    fn used(&self, operation: Operation<'_>, statement: Option<u16>) -> bool {
+        let read = matches!(operation, Operation::Read { .. } | Operation::Missed { .. });
+        let known = statement.and_then(|number| self.usage.get(usize::from(number)));
+        match known {
+            Some(known) if read => {
+                known.product || !self.declined && (known.writes || known.flows() || !self.wrote)
+            }
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Options, check};
+    use crate::history::{Key, Provenance, Version};
+    use crate::{Anomaly, History, Order};
+
+    const ROW: Key = Key { table: 0, id: 1 };
+
+    /// A history of attempts of one client each: operations with the statements that made them.
+    fn history(usage: Vec<StatementUse>, attempts: &[(u32, &[(Operation<'_>, u16)])]) -> History {
+        let mut history = History::new(vec!["t".to_owned()]);
+        history.set_provenance(Provenance { usage, ..Provenance::default() });
+        for (id, (client, operations)) in (0_u64..).zip(attempts) {
+            let mut draft = Draft::new();
+            operations.iter().for_each(|(operation, statement)| draft.push_by(*operation, *statement));
+            let outcome = TransactionOutcome::Committed;
+            history
+                .push(Transaction { id, client: *client, begin: 2 * id, end: 2 * id + 1, outcome }, &draft);
+        }
+        history
+    }
+
+    fn read(counter: u64) -> Operation<'static> {
+        let version = if counter == 0 { Version::INITIAL } else { version(counter) };
+        Operation::Read { key: ROW, version }
+    }
+
+    fn write(counter: u64) -> Operation<'static> {
+        Operation::Write { key: ROW, version: version(counter) }
+    }
+
+    fn version(counter: u64) -> Version {
+        Version { counter: Some(counter), value: Some(counter.cast_signed() * 100) }
+    }
+
+    /// Statement 0 reads, statement 1 writes.
+    fn usage(into: &[Dependence]) -> Vec<StatementUse> {
+        let into = into.iter().map(|how| Flow { statement: 1, how: *how }).collect();
+        vec![
+            StatementUse { into, ..StatementUse::default() },
+            StatementUse { writes: true, ..StatementUse::default() },
+        ]
+    }
+
+    fn found(history: &History) -> Vec<Anomaly> {
+        let report = check(history, &Options { order: Order::Data, ..Options::default() });
+        report.findings.iter().map(|finding| finding.anomaly).collect()
+    }
+
+    /// Both read the initial version, and write one after the other.
+    fn two_updates(usage: Vec<StatementUse>) -> History {
+        history(usage, &[(0, &[(read(0), 0), (write(1), 1)]), (1, &[(read(0), 0), (write(2), 1)])])
+    }
+
+    #[test]
+    fn what_goes_nowhere_is_no_lost_update() {
+        let unused = two_updates(usage(&[]));
+        assert_eq!(found(&unused), [Anomaly::LostUpdate], "by the letter");
+        assert_eq!(found(&unused.used().expect("usage")), []);
+        let used = two_updates(usage(&[Dependence::Value])).used().expect("usage");
+        assert_eq!(found(&used), [Anomaly::LostUpdate]);
+        let decided = two_updates(usage(&[Dependence::Decision])).used().expect("usage");
+        assert_eq!(found(&decided), [Anomaly::GSingle], "another value wouldn't have been written");
+        assert!(two_updates(Vec::new()).used().is_none());
+    }
+
+    #[test]
+    fn who_declines_used_nothing() {
+        let flow = usage(&[Dependence::Value]);
+        let writes: &[(Operation<'_>, u16)] = &[(write(1), 1)];
+        let declined = history(flow.clone(), &[(0, &[(read(0), 0), (read(1), 0)]), (1, writes)]);
+        assert_eq!(found(&declined), [Anomaly::GSingle], "by the letter");
+        assert_eq!(found(&declined.used().expect("usage")), []);
+        // An UPDATE that doesn't find the row, and tests nothing that was read: its change is lost.
+        let missed = Operation::Missed { key: ROW, after: Some(1), before: None };
+        let lost: &[(Operation<'_>, u16)] = &[(read(0), 0), (missed, 1)];
+        assert_eq!(
+            found(&history(flow.clone(), &[(0, lost), (1, writes)]).used().expect("usage")),
+            [Anomaly::GSingle]
+        );
+        let mut guarded = flow;
+        guarded[1].guarded = true;
+        assert_eq!(found(&history(guarded, &[(0, lost), (1, writes)]).used().expect("usage")), []);
+    }
+
+    #[test]
+    fn the_rows_of_a_report_are_its_product() {
+        let mut reports = usage(&[]);
+        reports[0].product = true;
+        let skewed = history(reports, &[(0, &[(read(0), 0), (read(1), 0)]), (1, &[(write(1), 1)])]);
+        assert_eq!(found(&skewed.used().expect("usage")), [Anomaly::GSingle]);
+    }
+
+    #[test]
+    fn what_is_carried_to_another_transaction_is_lost_there() {
+        let mut carries = usage(&[]);
+        carries[0].carried.push(Flow { statement: 1, how: Dependence::Value });
+        let reads: &[(Operation<'_>, u16)] = &[(read(0), 0)];
+        let apart = [(0, reads), (1, reads), (1, &[(write(1), 1)][..]), (0, &[(write(2), 1)][..])];
+        let history = history(carries, &apart);
+        assert_eq!(found(&history), [], "each transaction by itself is right");
+        assert_eq!(found(&history.carried().expect("it carries")), [Anomaly::LostUpdate]);
+        assert!(two_updates(usage(&[Dependence::Value])).carried().is_none());
+    }
+}
