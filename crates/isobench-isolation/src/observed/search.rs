@@ -13,6 +13,8 @@
 //! COMMIT was sent after the transaction's end. If the versions between don't match in one run, the
 //! search follows the writer with which that run began, and precedes the one that ended it.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::predicate::{Comparison, Predicate};
@@ -157,6 +159,12 @@ fn index(resolution: &Resolution, rows: &[u32], column: usize) -> Index {
     index
 }
 
+/// True if the writer of the first of these versions also wrote the next one.
+fn replaced_by_itself(groups: &[&[&Written]]) -> bool {
+    let [first, next, ..] = groups else { return false };
+    first.iter().any(|write| next.iter().any(|later| later.attempt == write.attempt))
+}
+
 /// A search's condition with its operands.
 struct Matching<'a> {
     resolution: &'a Resolution,
@@ -177,13 +185,19 @@ impl Matching<'_> {
         let initial_misses = row.inserted || !self.matches(row, row.initial);
         let misses = |place: usize| match place.checked_sub(1) {
             None => initial_misses,
-            Some(group) => !groups[group].iter().all(|write| self.written(row, write)),
+            // What its writer replaced itself was never to be found by others.
+            Some(group) => {
+                replaced_by_itself(&groups[group..])
+                    || !groups[group].iter().all(|write| self.written(row, write))
+            }
         };
+        let among = |places: Range<usize>| {
+            let first = places.clone().find(|place| misses(*place))?;
+            Some((first, places.rev().find(|place| misses(*place))?))
+        };
+        // If it should have been found, the server may have looked at a version that it mustn't.
         let looked_at = self.lowest(&groups, read)..self.end(&groups);
-        let first = looked_at.clone().find(|place| misses(*place));
-        let last = looked_at.rev().find(|place| misses(*place));
-        // Without any it should have been found. Whatever that means, it orders nothing.
-        let (first, last) = (first?, last?);
+        let (first, last) = among(looked_at).or_else(|| among(0..groups.len() + 1))?;
         let began = (0..=first).rev().take_while(|place| misses(*place)).last().unwrap_or(first);
         let ended = (last + 1..=groups.len()).find(|place| !misses(*place));
         let counter = |place: usize| place.checked_sub(1).and_then(|group| groups[group][0].counter);

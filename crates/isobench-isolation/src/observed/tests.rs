@@ -222,11 +222,24 @@ fn a_row_that_is_deleted_after_the_end_is_missed_before_its_birth() {
 }
 
 #[test]
-fn what_must_have_been_found_orders_nothing() {
+fn what_must_have_been_found_is_missed_by_an_old_snapshot() {
     let mut log = LogWriter::new();
     log.commit(0, 10, &[insert(1, 101, &[5]), answered(5)]);
     log.commit(20, 30, &[ObservedOperation::Delete { key: key(1), deleted: 101 }, answered(25)]);
     log.commit(12, 14, &[search(&[5], &[])]);
+    assert_eq!(missed(log), [], "or by one of the future");
+    let mut log = LogWriter::new();
+    log.commit(0, 10, &[insert(1, 101, &[5]), answered(5)]);
+    log.commit(12, 14, &[search(&[5], &[])]);
+    assert_eq!(missed(log), [(None, Some(1))]);
+}
+
+#[test]
+fn what_its_writer_deletes_itself_was_never_to_be_found() {
+    let mut log = LogWriter::new();
+    let deletion = ObservedOperation::Delete { key: key(1), deleted: 101 };
+    log.commit(12, 40, &[insert(1, 101, &[5]), deletion, answered(25)]);
+    log.commit(8, 20, &[search(&[5], &[])]);
     assert_eq!(missed(log), []);
 }
 
