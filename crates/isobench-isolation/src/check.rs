@@ -33,6 +33,7 @@ mod status;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod used;
 
 use crate::history::History;
 use crate::model::{Guarantee, Model, Order};
@@ -50,7 +51,10 @@ pub use doubt::{Doubt, DoubtKind};
 
 pub use recording::{CheckedRecording, GrowingRecording, check_recording};
 pub use render::{render, summary};
-pub use report::{Blind, Count, Dependency, Examined, Finding, Report, Verdict, Witness, WitnessStep};
+pub use report::{
+    Blind, Count, Dependency, Examined, Finding, LostBetween, Report, Verdict, Witness, WitnessStep,
+};
+pub use used::by_use;
 
 /// The options of a check.
 #[derive(Debug, Clone)]
@@ -245,7 +249,11 @@ impl Outcome {
         let blind = sights.into_iter().filter(|(is, _)| *is).map(|(_, blind)| blind);
         let assumed = assumed.map(|(rows, _, example)| Blind::AssumedInitial { rows, example });
         let blind = blind.chain(assumed).collect();
-        Examination { report: Report { examined, findings, anomalous, verdict, blind }, doubts, suspicions }
+        Examination {
+            report: Report { examined, findings, anomalous, harmless: 0, lost_between: None, verdict, blind },
+            doubts,
+            suspicions,
+        }
     }
 }
 

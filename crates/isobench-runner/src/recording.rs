@@ -16,7 +16,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use isobench_isolation::check::{GrowingRecording, Options, check};
+use isobench_isolation::check::{GrowingRecording, Options, by_use, check};
 use isobench_isolation::history::binary::{Encoder, header, trailer};
 use isobench_isolation::history::{Draft, FormatError, Transaction};
 use isobench_isolation::observed::{
@@ -278,7 +278,7 @@ impl Recording {
         if let Some(description) = self.observed.take() {
             let history = self.resolve(description)?;
             let report = check(&history, options);
-            return Ok((history, report));
+            return Ok(by_use(history, report, options));
         }
         let (recording, dropped) = self.complete()?;
         let (report, witnesses) = recording.check(dropped, options)?;

@@ -7,7 +7,7 @@
 use std::fmt::{self, Write as _};
 
 use super::grouped::grouped;
-use super::report::{Blind, Count, Finding, Report};
+use super::report::{Blind, Count, Finding, LostBetween, Report};
 use crate::model::{Guarantee, Model, Order};
 
 /// The report as plain text of several paragraphs, ending with a line break.
@@ -25,6 +25,13 @@ pub fn render(report: &Report) -> String {
             text += &proof(finding);
         }
     }
+    if report.harmless > 0 {
+        let _ = writeln!(text, "\n{}", harmless(report.harmless));
+    }
+    if let Some(lost) = &report.lost_between {
+        let _ = writeln!(text, "\n{}", between(lost));
+        text += &proof(&lost.example);
+    }
     text.push('\n');
     text += &examined(report);
     if !report.blind.is_empty() {
@@ -34,6 +41,26 @@ pub fn render(report: &Report) -> String {
         }
     }
     text
+}
+
+/// A sentence about transactions that read what they didn't use.
+fn harmless(count: u64) -> String {
+    format!(
+        "By the letter {} more transaction{} read a row that another one replaced before the end, and used it \
+         nowhere: no harm came of it.",
+        grouped(count),
+        if count == 1 { "" } else { "s" }
+    )
+}
+
+/// A sentence about values that were carried between transactions.
+fn between(lost: &LostBetween) -> String {
+    format!(
+        "LOST BETWEEN TRANSACTIONS: {} transaction{} wrote what depends on a row that had changed since an \
+         earlier transaction read it. No level protects that. Taken together, as one transaction:",
+        grouped(lost.count),
+        if lost.count == 1 { "" } else { "s" }
+    )
 }
 
 /// The report in one line, for tables: "snapshot isolation; write skew 12".

@@ -200,6 +200,16 @@ pub struct Verdict {
     pub withheld: Vec<Doubt>,
 }
 
+/// Anomalies that show only if values that were read in one transaction and written in another are
+/// taken to be of one transaction. No level promises to prevent them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostBetween {
+    /// The number of transactions that wrote what had changed since it was read.
+    pub count: u64,
+    /// The gravest kind, with a proof.
+    pub example: Finding,
+}
+
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
@@ -213,6 +223,11 @@ pub struct Report {
     /// read, in a cycle that was counted, what another transaction of the cycle replaced (of cycles
     /// without anti-dependencies, all transactions). A lower bound if a count isn't complete.
     pub anomalous: u64,
+    /// The number of further transactions that show an anomaly only through rows that they read and
+    /// didn't use, where that is known ([`super::by_use`]).
+    pub harmless: u64,
+    /// What was lost because values were carried from one transaction to another.
+    pub lost_between: Option<LostBetween>,
     /// The conclusion.
     pub verdict: Verdict,
     /// The limits of the check.

@@ -165,6 +165,8 @@ fn note_carried(
 /// What an attempt did, as far as it decides which of its reads were used.
 struct Attempt<'u> {
     usage: &'u [StatementUse],
+    /// The statements with which it wrote rows, as far as they are known.
+    written: Vec<u16>,
     /// It wrote a row.
     wrote: bool,
     /// It read what might have been written, and then wrote nothing.
@@ -174,6 +176,7 @@ struct Attempt<'u> {
 impl<'u> Attempt<'u> {
     fn of(history: &History, index: usize, usage: &'u [StatementUse]) -> Attempt<'u> {
         let (mut wrote, mut lost, mut flows) = (false, false, false);
+        let mut written = Vec::new();
         for record in history.range(index) {
             let known = history.statement_number(record).and_then(|number| usage.get(usize::from(number)));
             match (history.operation(record), known) {
@@ -183,10 +186,13 @@ impl<'u> Attempt<'u> {
                     lost |= known.writes && !known.guarded;
                 }
                 (Operation::Read { .. } | Operation::Missed { .. }, None) => {}
-                _ => wrote = true,
+                _ => {
+                    wrote = true;
+                    written.extend(history.statement_number(record));
+                }
             }
         }
-        Attempt { usage, wrote, declined: !wrote && !lost && flows }
+        Attempt { usage, written, wrote, declined: !wrote && !lost && flows }
     }
 
     /// True if an operation of the attempt was of consequence.
@@ -195,10 +201,16 @@ impl<'u> Attempt<'u> {
         let known = statement.and_then(|number| self.usage.get(usize::from(number)));
         match known {
             Some(known) if read => {
-                known.product || !self.declined && (known.writes || known.flows() || !self.wrote)
+                let flows = known.writes || known.flows() || self.carries(known);
+                known.product || !self.declined && (flows || !self.wrote)
             }
             _ => true,
         }
+    }
+
+    /// True if what a statement of an earlier transaction read stands in this one, which wrote it.
+    fn carries(&self, known: &StatementUse) -> bool {
+        known.carried.iter().any(|flow| self.written.contains(&flow.statement))
     }
 }
 

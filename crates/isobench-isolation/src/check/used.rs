@@ -1,0 +1,42 @@
+//! Judges a history by what its transactions used of what they read, where that is known
+//! ([`crate::observed`]'s `usage`).
+//!
+//! Whether the level kept its promise is a question of the history as it is: it is answered before,
+//! and stays. What was wrong for the application is a question of what was used: its findings replace
+//! those of the whole history.
+
+use super::report::{Finding, LostBetween, Report};
+use super::{Options, check};
+use crate::history::History;
+use crate::model::Order;
+
+/// Judges a history, of which `report` is the whole, by use. Returns the history that the findings'
+/// witnesses refer to.
+pub fn by_use(history: History, mut report: Report, options: &Options) -> (History, Report) {
+    let without_promise = Options { promised: None, ..options.clone() };
+    let by_data = Options { order: Order::Data, ..without_promise.clone() };
+    let used = (!report.findings.is_empty()).then(|| history.used()).flatten();
+    let of_use = used.as_ref().map(|used| check(used, &without_promise));
+    if let Some(carried) = history.carried().and_then(|carried| carried.used()) {
+        let within = of_use.as_ref().map_or(report.anomalous, |of_use| of_use.anomalous);
+        report.lost_between = lost_between(check(&carried, &by_data), within);
+    }
+    let (Some(used), Some(of_use)) = (used, of_use) else { return (history, report) };
+    report.harmless = report.anomalous.saturating_sub(of_use.anomalous);
+    if report.verdict.kept == Some(false) {
+        return (history, report);
+    }
+    report.anomalous = of_use.anomalous;
+    report.findings = of_use.findings;
+    if report.verdict.withheld.is_empty() {
+        report.verdict.not_contradicted = of_use.verdict.not_contradicted;
+    }
+    (used, report)
+}
+
+/// What shows only if values that were carried from one transaction to another are taken together.
+fn lost_between(together: Report, within: u64) -> Option<LostBetween> {
+    let count = together.anomalous.saturating_sub(within);
+    let first: Option<Finding> = together.findings.into_iter().next();
+    first.filter(|_| count > 0).map(|example| LostBetween { count, example })
+}
