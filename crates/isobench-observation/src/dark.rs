@@ -193,6 +193,30 @@ pub enum Dark {
     },
 }
 
+impl Dark {
+    /// `None` if writes may be unseen; otherwise the table of which reads are unseen, or nothing if it
+    /// may be any.
+    pub(crate) fn read_only(&self) -> Option<Option<&str>> {
+        match self {
+            Self::Subquery { table }
+            | Self::Hidden { table, .. }
+            | Self::Conflict { table }
+            | Self::Search { table, .. }
+            | Self::SearchBy { table, .. } => Some(Some(table)),
+            Self::Function { writes: false, .. } | Self::Reads { .. } => Some(None),
+            _ => None,
+        }
+    }
+
+    /// The table, none of whose rows are seen.
+    pub(crate) fn table(&self) -> Option<&str> {
+        match self {
+            Self::Table { table, .. } | Self::Changed { table } => Some(table),
+            _ => None,
+        }
+    }
+}
+
 /// A clause that hides rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clause {

@@ -24,6 +24,7 @@
 
 mod catalog;
 mod dark;
+mod flow;
 mod render;
 mod statement;
 mod tokens;
@@ -38,6 +39,7 @@ pub use catalog::{
     RelationKind, Unobservable,
 };
 pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};
+pub use flow::{Carried, Flows, StatementPlace};
 use render::{Renderer, Tables, key_text, mentioned};
 use statement::{
     Examiner, Finding, Role, Surroundings, changed_names, changes_names, prepares_transaction, sets_savepoint,

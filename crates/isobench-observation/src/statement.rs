@@ -6,6 +6,7 @@ mod condition;
 mod from;
 mod functions;
 mod query;
+mod results;
 mod with;
 mod write;
 
@@ -24,6 +25,7 @@ use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
 pub(crate) use command::{changed_names, changes_names, prepares_transaction, sets_savepoint};
+pub(crate) use results::{ColumnName, Passage};
 
 /// What all scripts of a run do to names and transactions.
 #[derive(Debug, Default)]

@@ -139,6 +139,23 @@ impl<'a> Text<'a> {
         self.params.get(number.checked_sub(1)?).copied()
     }
 
+    /// The variables in a token: the one that it is, or those that are substituted in a literal.
+    pub(crate) fn variables_in(&self, token: usize) -> Vec<Slot> {
+        let Some(token) = self.tokens.get(token) else { return Vec::new() };
+        match &token.token.token {
+            Token::Placeholder(name) => self.variable(name).into_iter().collect(),
+            _ if self.is_partly_variable(token.token.span.start) => {
+                let literal = self.source.get(token.range.clone()).unwrap_or_default();
+                let number = |rest: &str| {
+                    let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+                    self.variable(&format!("${}", &rest[..end]))
+                };
+                literal.split('$').skip(1).filter_map(number).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The statements, as ranges of tokens without semicolons; empty ones are left out.
     pub(crate) fn statements(&self) -> Vec<Range<usize>> {
         let mut found = Vec::new();

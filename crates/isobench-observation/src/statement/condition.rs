@@ -85,7 +85,7 @@ impl Examiner<'_> {
 }
 
 /// The parts of a condition that are joined by AND.
-fn conjuncts<'e>(condition: &'e Expr, parts: &mut Vec<&'e Expr>) {
+pub(super) fn conjuncts<'e>(condition: &'e Expr, parts: &mut Vec<&'e Expr>) {
     match condition {
         Expr::Nested(inner) => conjuncts(inner, parts),
         Expr::BinaryOp { left, op: BinaryOperator::And, right } => {

@@ -28,6 +28,13 @@ impl Expr {
     pub fn display<'a>(&'a self, names: &'a Symbols) -> impl fmt::Display + 'a {
         Shown { node: &self.root, names }
     }
+
+    /// The variables that the value depends on, in any order, perhaps repeatedly.
+    pub fn variables(&self) -> Vec<Slot> {
+        let mut found = Vec::new();
+        self.root.collect_variables(&mut found);
+        found
+    }
 }
 
 /// A node of the tree.
@@ -43,6 +50,26 @@ enum Node {
     Binary(Binary, Box<[Node; 2]>),
     Case { arms: Box<[[Node; 2]]>, otherwise: Option<Box<Node>> },
     Call(&'static Function, Box<[Node]>),
+}
+
+impl Node {
+    fn collect_variables(&self, found: &mut Vec<Slot>) {
+        match self {
+            Node::Constant(_) => {}
+            Node::Variable(slot) => found.push(*slot),
+            Node::Negate(inner) | Node::Not(inner) | Node::Is { operand: inner, .. } => {
+                inner.collect_variables(found);
+            }
+            Node::And(sides) | Node::Or(sides) | Node::Binary(_, sides) => {
+                sides.iter().for_each(|side| side.collect_variables(found));
+            }
+            Node::Case { arms, otherwise } => {
+                arms.iter().flatten().for_each(|node| node.collect_variables(found));
+                otherwise.iter().for_each(|node| node.collect_variables(found));
+            }
+            Node::Call(_, arguments) => arguments.iter().for_each(|node| node.collect_variables(found)),
+        }
+    }
 }
 
 /// The right side of `IS`.

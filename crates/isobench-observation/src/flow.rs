@@ -1,0 +1,480 @@
+//! The flow of values through scripts: which statement's result goes, through variables, into what
+//! another one writes, or into the decision whether it writes; and what could matter of what isn't
+//! seen.
+//!
+//! A script is read once, from its first command to its last. What a branch assigns may have been
+//! assigned; a value assigned before it may still be there. Values that a variable keeps from an
+//! earlier execution of the script aren't followed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use isobench_isolation::observed::{Dependence, Flow, StatementUse};
+use isobench_script::Statement as Kind;
+use isobench_script::{CommandKind, Script, Slot, Sql, Store, Symbols};
+
+use crate::catalog::{Catalog, RelationId};
+use crate::dark::Dark;
+use crate::statement::{ColumnName, Examiner, Finding, Passage, Role, Surroundings};
+use crate::tokens::Text;
+
+/// The flow of values through the scripts of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Flows {
+    /// All SQL statements of all scripts, in order.
+    nodes: Vec<Node>,
+    /// The flows from one statement into another one that writes.
+    edges: Vec<Edge>,
+}
+
+/// The place of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementPlace {
+    /// The script's name.
+    pub file: String,
+    /// The line on which its command starts, from 1.
+    pub line: u32,
+}
+
+/// A value that is read in one transaction and written in a later one of the same script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carried {
+    /// The statement that reads it.
+    pub read: StatementPlace,
+    /// The statement that writes it, or whose writing it decides on.
+    pub written: StatementPlace,
+}
+
+#[derive(Debug, Clone)]
+struct Node {
+    script: usize,
+    command: usize,
+    place: u32,
+    at: StatementPlace,
+    /// The number of its transaction, among all that the scripts have.
+    transaction: usize,
+    verb: String,
+    writes: bool,
+    /// The tables that it reads; `None` if it may read any.
+    reads: Option<BTreeSet<String>>,
+    /// The tables that it writes; `None` if it may write any.
+    written: Option<BTreeSet<String>>,
+    /// It has a refusal for an answer: the rows are found by their key and something else.
+    conditional: bool,
+    dark: Vec<Dark>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Edge {
+    from: usize,
+    to: usize,
+    how: Dependence,
+    /// The writing statement tests the value that was read, in its condition.
+    guarded: bool,
+    /// The value may change after it was read, so that its age matters.
+    ages: bool,
+}
+
+/// What a variable's value comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Source {
+    node: usize,
+    /// The column that it is the value of, as it is.
+    column: Option<ColumnName>,
+}
+
+type Taint = BTreeSet<Source>;
+
+impl Flows {
+    /// Follows the values of scripts as their author wrote them; observed ones have further columns.
+    pub fn of<'s>(
+        scripts: impl IntoIterator<Item = &'s Script>,
+        symbols: &Symbols,
+        catalog: &Catalog,
+    ) -> Flows {
+        let mut flows = Flows::default();
+        for (number, script) in scripts.into_iter().enumerate() {
+            let assigned = script.commands.iter().filter_map(|command| match &command.kind {
+                CommandKind::Set { slot, .. } | CommandKind::SetShell { slot, .. } => Some(*slot),
+                _ => None,
+            });
+            let transaction = flows.nodes.last().map_or(0, |last| last.transaction + 1);
+            Walk {
+                flows: &mut flows,
+                catalog,
+                symbols,
+                assigned: assigned.collect(),
+                values: BTreeMap::new(),
+                control: Vec::new(),
+                transaction,
+                in_block: false,
+            }
+            .script(number, script);
+        }
+        flows.edges.sort();
+        flows.edges.dedup();
+        flows
+    }
+
+    /// What the scripts do with what each observed statement reads, by the statements' numbers: in
+    /// the order of the scripts, of which these are the observed ones.
+    pub fn usage<'s>(&self, observed: impl IntoIterator<Item = &'s Script>) -> Vec<StatementUse> {
+        let mut numbers: BTreeMap<usize, u16> = BTreeMap::new();
+        let mut order = Vec::new();
+        for (script, parsed) in observed.into_iter().enumerate() {
+            for (command, parsed) in parsed.commands.iter().enumerate() {
+                let CommandKind::Sql(sql) = &parsed.kind else { continue };
+                for seen in &sql.observed {
+                    let same = |node: &Node| {
+                        (node.script, node.command, node.place) == (script, command, seen.statement)
+                    };
+                    let node = self.nodes.iter().position(same);
+                    if let (Some(node), Ok(number)) = (node, u16::try_from(order.len())) {
+                        numbers.insert(node, number);
+                    }
+                    order.push(node);
+                }
+            }
+        }
+        order.into_iter().map(|node| node.map_or_else(unknown, |node| self.use_of(node, &numbers))).collect()
+    }
+
+    fn use_of(&self, node: usize, numbers: &BTreeMap<usize, u16>) -> StatementUse {
+        let own = &self.nodes[node];
+        let edges = || self.edges.iter().filter(move |edge| edge.from == node);
+        let flow = |edge: &Edge| Some(Flow { statement: *numbers.get(&edge.to)?, how: edge.how });
+        let within = |edge: &&Edge| self.within(edge);
+        StatementUse {
+            writes: own.writes,
+            guarded: own.conditional,
+            product: !self.writes(own.transaction),
+            flows_unseen: edges().filter(within).any(|edge| !numbers.contains_key(&edge.to)),
+            into: edges().filter(within).filter_map(flow).collect(),
+            carried: edges().filter(|edge| self.carries(edge)).filter_map(flow).collect(),
+        }
+    }
+
+    /// True if both ends of a flow are in one transaction.
+    fn within(&self, edge: &Edge) -> bool {
+        self.nodes[edge.from].transaction == self.nodes[edge.to].transaction
+    }
+
+    /// True if a value may be old when it is written, because another transaction read it.
+    fn carries(&self, edge: &Edge) -> bool {
+        let changes = || match &self.nodes[edge.from].reads {
+            None => self.nodes.iter().any(|node| node.writes),
+            Some(reads) => reads.iter().any(|table| self.is_written(table)),
+        };
+        !self.within(edge) && edge.ages && !edge.guarded && changes()
+    }
+
+    /// True if a script may write a table.
+    fn is_written(&self, table: &str) -> bool {
+        self.nodes
+            .iter()
+            .any(|node| node.writes && node.written.as_ref().is_none_or(|written| written.contains(table)))
+    }
+
+    /// True if a statement of a transaction may write.
+    fn writes(&self, transaction: usize) -> bool {
+        self.nodes.iter().any(|node| node.transaction == transaction && node.writes)
+    }
+
+    /// The values that are read in one transaction and written in another, so that no level protects
+    /// them.
+    pub fn carried(&self) -> Vec<Carried> {
+        let mut found: Vec<Carried> = Vec::new();
+        for edge in self.edges.iter().filter(|edge| self.carries(edge)) {
+            let (read, written) = (self.nodes[edge.from].at.clone(), self.nodes[edge.to].at.clone());
+            let carried = Carried { read, written };
+            if !found.contains(&carried) {
+                found.push(carried);
+            }
+        }
+        found
+    }
+
+    /// How what isn't seen of a statement, given its number among all statements of the scripts, can
+    /// matter, in few words; `None` if it is seen wholly, or the rest can't matter.
+    pub fn matters(&self, statement: usize) -> Option<String> {
+        let node = self.nodes.get(statement)?;
+        // A table whose rows can't be observed is only read by a statement that doesn't write.
+        let read = |dark: &'_ Dark| match dark.table() {
+            Some(table) if !node.writes => Some(Some(table.to_owned())),
+            _ => dark.read_only().map(|table| table.map(str::to_owned)),
+        };
+        let matters = |dark: &Dark| match read(dark) {
+            None => true,
+            Some(Some(table)) => self.is_written(&table),
+            Some(None) => self.nodes.iter().any(|node| node.writes),
+        };
+        let hidden: Vec<&Dark> = node.dark.iter().filter(|dark| matters(dark)).collect();
+        if hidden.is_empty() {
+            return None;
+        }
+        if node.writes {
+            let verb = article(&node.verb);
+            return Some(format!("is {verb} that isn't seen wholly"));
+        }
+        let into = |edge: &&Edge| edge.from == statement;
+        let mut targets = self.edges.iter().filter(into).map(|edge| (edge.how, &self.nodes[edge.to]));
+        let said = |(how, to): (Dependence, &Node)| match how {
+            Dependence::Decision => format!("decides {}", article(&to.verb)),
+            Dependence::Value => format!("flows into {}", article(&to.verb)),
+        };
+        match targets.next() {
+            Some(target) => Some(said(target)),
+            None if !self.writes(node.transaction) => Some("is what a transaction returns".to_owned()),
+            None if hidden.iter().any(|dark| read(dark).is_none()) => {
+                Some("may write what isn't seen".to_owned())
+            }
+            None => None,
+        }
+    }
+}
+
+/// A statement of which nothing is known: everything of it counts.
+fn unknown() -> StatementUse {
+    StatementUse { product: true, ..StatementUse::default() }
+}
+
+fn article(verb: &str) -> String {
+    let vowel = verb.starts_with(['A', 'E', 'I', 'O', 'U']);
+    format!("{} {verb}", if vowel { "an" } else { "a" })
+}
+
+/// The walk over a script.
+struct Walk<'a> {
+    flows: &'a mut Flows,
+    catalog: &'a Catalog,
+    symbols: &'a Symbols,
+    /// The variables that meta-commands assign.
+    assigned: BTreeSet<Slot>,
+    values: BTreeMap<Slot, Taint>,
+    /// For each open `\if`, what its conditions depend on.
+    control: Vec<Taint>,
+    transaction: usize,
+    in_block: bool,
+}
+
+impl Walk<'_> {
+    fn script(mut self, number: usize, script: &Script) {
+        for (place, command) in script.commands.iter().enumerate() {
+            match &command.kind {
+                CommandKind::Set { slot, expr } => {
+                    let taint = self.taint(&expr.variables());
+                    self.assign(*slot, taint);
+                }
+                CommandKind::SetShell { slot, args } => {
+                    let taint = self.taint(&shell_variables(args));
+                    self.assign(*slot, taint);
+                }
+                CommandKind::If(branch) => {
+                    let taint = branch.cond.as_ref().map(|cond| self.taint(&cond.variables()));
+                    self.control.push(taint.unwrap_or_default());
+                }
+                CommandKind::Elif(branch) => {
+                    let taint = branch.cond.as_ref().map(|cond| self.taint(&cond.variables()));
+                    if let Some(open) = self.control.last_mut() {
+                        open.extend(taint.unwrap_or_default());
+                    }
+                }
+                CommandKind::Endif => drop(self.control.pop()),
+                CommandKind::Sql(sql) => {
+                    let at = StatementPlace { file: script.name.clone(), line: command.line };
+                    self.sql((number, place), &at, sql);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What variables depend on.
+    fn taint(&self, slots: &[Slot]) -> Taint {
+        slots.iter().filter_map(|slot| self.values.get(slot)).flatten().cloned().collect()
+    }
+
+    /// What decided that the present command is executed.
+    fn decided_by(&self) -> Taint {
+        self.control.iter().flatten().cloned().collect()
+    }
+
+    fn assign(&mut self, slot: Slot, mut taint: Taint) {
+        if self.control.is_empty() {
+            self.values.insert(slot, taint);
+        } else {
+            taint.extend(self.decided_by());
+            self.values.entry(slot).or_default().extend(taint);
+        }
+    }
+
+    fn sql(&mut self, (script, command): (usize, usize), at: &StatementPlace, sql: &Sql) {
+        let text = Text::scan(sql);
+        let ranges = text.as_ref().map(Text::statements).unwrap_or_default();
+        let split = ranges.len() == sql.statements.len();
+        if !self.in_block {
+            self.transaction += 1;
+        }
+        for (place, kind) in sql.statements.iter().enumerate() {
+            let (finding, passage) = match &text {
+                Some(text) if split => self.examine(text, ranges[place].clone()),
+                _ => not_understood(sql),
+            };
+            match kind {
+                Kind::Begin if !self.in_block => {
+                    self.transaction += 1;
+                    self.in_block = true;
+                }
+                Kind::Commit | Kind::Rollback => self.in_block = false,
+                _ => {}
+            }
+            let node = Node {
+                script,
+                command,
+                place: u32::try_from(place).unwrap_or(u32::MAX),
+                at: at.clone(),
+                transaction: self.transaction,
+                verb: passage.verb.clone(),
+                writes: passage.writes || writes(&finding),
+                reads: reads(&finding, self.catalog),
+                written: written(&finding, self.catalog),
+                conditional: passage.conditional,
+                dark: finding.dark,
+            };
+            self.flow_into(node, &passage);
+            let last = place + 1 == sql.statements.len();
+            match &sql.store {
+                Store::Gset { prefix } if last => self.give(&passage, prefix, true),
+                Store::Aset { prefix } => self.give(&passage, prefix, false),
+                _ => {}
+            }
+        }
+    }
+
+    fn examine(&self, text: &Text<'_>, range: Range<usize>) -> (Finding, Passage) {
+        let surroundings = Surroundings::default();
+        let examiner = || Examiner::new(self.catalog, &surroundings, text, range.clone());
+        let passage = examiner().passage();
+        (examiner().examine(), passage)
+    }
+
+    /// Adds a statement, and the flows into it if it writes.
+    fn flow_into(&mut self, node: Node, passage: &Passage) {
+        let to = self.flows.nodes.len();
+        if node.writes {
+            let guards: BTreeSet<usize> = passage
+                .tests
+                .iter()
+                .flat_map(|(slot, column)| {
+                    let same = move |source: &&Source| source.column.as_ref() == Some(column);
+                    self.values.get(slot).into_iter().flatten().filter(same).map(|source| source.node)
+                })
+                .filter(|_| passage.conditional)
+                .collect();
+            let edge = |source: &Source, how: Dependence, address: bool| {
+                let from = &self.flows.nodes[source.node];
+                // What a transaction wrote itself is known to it; a key doesn't change.
+                let key = source.column.as_ref().is_some_and(|column| self.is_key(column));
+                let ages = !from.writes && !key && !address;
+                Edge { from: source.node, to, how, guarded: guards.contains(&source.node), ages }
+            };
+            let taken = passage.takes.iter().flat_map(|(slot, value)| {
+                let how = if *value { Dependence::Value } else { Dependence::Decision };
+                self.values.get(slot).into_iter().flatten().map(move |source| (source, how, !value))
+            });
+            let decided = self.control.iter().flatten().map(|source| {
+                // Who overwrites a row because of what it read in it has made the one from the other.
+                let table = source.column.as_ref().map(|column| column.table);
+                let same = table.is_some() && table == passage.target;
+                (source, if same { Dependence::Value } else { Dependence::Decision }, false)
+            });
+            let edges: Vec<Edge> =
+                taken.chain(decided).map(|(source, how, address)| edge(source, how, address)).collect();
+            self.flows.edges.extend(edges);
+        }
+        self.flows.nodes.push(node);
+    }
+
+    fn is_key(&self, column: &ColumnName) -> bool {
+        self.catalog.relations[column.table].key_names().contains(&column.name.as_str())
+    }
+
+    /// The result of the last statement goes into variables.
+    fn give(&mut self, passage: &Passage, prefix: &str, always: bool) {
+        let Some(node) = self.flows.nodes.len().checked_sub(1) else { return };
+        let taken: Vec<Slot> = passage.takes.iter().map(|(slot, _)| *slot).collect();
+        let through = self.taint(&taken);
+        let given: Vec<(Slot, Option<ColumnName>)> = match &passage.gives {
+            Some(given) => given
+                .iter()
+                .filter_map(|one| {
+                    let slot = self.symbols.lookup(&format!("{prefix}{}", one.name))?;
+                    Some((slot, one.column.clone()))
+                })
+                .collect(),
+            // Any variable that nothing else assigns may be a column of it.
+            None => self
+                .symbols
+                .names()
+                .filter(|name| name.starts_with(prefix))
+                .filter_map(|name| self.symbols.lookup(name))
+                .filter(|slot| !self.assigned.contains(slot))
+                .map(|slot| (slot, None))
+                .collect(),
+        };
+        for (slot, column) in given {
+            let mut taint = through.clone();
+            taint.insert(Source { node, column });
+            if always {
+                self.assign(slot, taint);
+            } else {
+                // Without a row the variable stays as it was.
+                taint.extend(self.decided_by());
+                self.values.entry(slot).or_default().extend(taint);
+            }
+        }
+    }
+}
+
+fn shell_variables(args: &[isobench_script::Argument]) -> Vec<Slot> {
+    let variable = |argument: &isobench_script::Argument| match argument {
+        isobench_script::Argument::Variable(slot) => Some(*slot),
+        isobench_script::Argument::Literal(_) => None,
+    };
+    args.iter().filter_map(variable).collect()
+}
+
+/// What is assumed of a command that can't be split into statements.
+fn not_understood(sql: &Sql) -> (Finding, Passage) {
+    let finding = Finding { dark: vec![Dark::NotUnderstood], writes_anything: true, ..Finding::default() };
+    let takes = sql.params.iter().map(|slot| (*slot, true)).collect();
+    (finding, Passage { verb: "STATEMENT".to_owned(), takes, writes: true, ..Passage::default() })
+}
+
+fn writes(finding: &Finding) -> bool {
+    finding.writes_anything
+        || !finding.unseen.is_empty()
+        || !finding.unseen_if_empty.is_empty()
+        || finding.shown.iter().any(|shown| shown.role != Role::Read)
+}
+
+/// The tables that a statement reads; `None` if it may read any.
+fn reads(finding: &Finding, catalog: &Catalog) -> Option<BTreeSet<String>> {
+    let name = |table: RelationId| catalog.relations[table].qualified();
+    let mut tables: BTreeSet<String> = finding.shown.iter().map(|shown| name(shown.table)).collect();
+    for dark in &finding.dark {
+        tables.insert(dark.read_only().flatten().or_else(|| dark.table())?.to_owned());
+    }
+    Some(tables)
+}
+
+/// The tables that a statement writes; `None` if it may write any.
+fn written(finding: &Finding, catalog: &Catalog) -> Option<BTreeSet<String>> {
+    if finding.writes_anything {
+        return None;
+    }
+    let shown = finding.shown.iter().filter(|shown| shown.role != Role::Read).map(|shown| shown.table);
+    let unseen = finding.unseen.iter().chain(&finding.unseen_if_empty).copied();
+    let named = shown.chain(unseen).map(|table| catalog.relations[table].qualified());
+    Some(named.chain(finding.dark.iter().filter_map(|dark| dark.table().map(str::to_owned))).collect())
+}

@@ -1,0 +1,271 @@
+//! What a statement takes from variables and gives to them: where its variables stand, the columns of
+//! its result, and the columns that its condition tests.
+
+use std::collections::BTreeMap;
+
+use isobench_script::Slot;
+use sqlparser::ast::{
+    BinaryOperator, Expr, FromTable, Query, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
+    Update, UpdateTableFromKind, Value,
+};
+use sqlparser::tokenizer::Token;
+
+use super::condition::conjuncts;
+use super::{Examiner, ident};
+use crate::catalog::RelationId;
+
+/// A statement as far as values flow through it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Passage {
+    /// Its leading word, in capitals.
+    pub verb: String,
+    /// Its words leave room for writing.
+    pub writes: bool,
+    /// The variables in it; true where what it writes depends on the value, and not only which rows.
+    pub takes: Vec<(Slot, bool)>,
+    /// The columns of its result; `None` if they aren't known.
+    pub gives: Option<Vec<Given>>,
+    /// The variables that its condition requires a column to be equal to.
+    pub tests: Vec<(Slot, ColumnName)>,
+    /// It writes the rows of a table that it finds, and its condition tests more than their key.
+    pub conditional: bool,
+    /// The table whose rows it updates or deletes.
+    pub target: Option<RelationId>,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ColumnName {
+    pub table: RelationId,
+    pub name: String,
+}
+
+/// A column of a result.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    /// Its name, as it becomes part of a variable's.
+    pub name: String,
+    /// The column whose value it has as it is.
+    pub column: Option<ColumnName>,
+}
+
+/// The tables of a statement, by the names by which it refers to them.
+type Names = BTreeMap<String, RelationId>;
+
+impl Examiner<'_> {
+    /// How values flow through the statement.
+    pub(crate) fn passage(&self) -> Passage {
+        let tokens = &self.text.tokens[self.range.clone()];
+        let first = tokens.first().and_then(|token| token.word()).unwrap_or_default().to_ascii_uppercase();
+        let mut passage = Passage { verb: first, ..Passage::default() };
+        passage.takes = self.takes(&passage.verb);
+        passage.writes = self.may_write();
+        let Ok(statement) = self.parse() else { return passage };
+        match &statement {
+            Statement::Query(query) => self.of_query(query, &mut passage),
+            Statement::Update(update) => self.of_update(update, &mut passage),
+            Statement::Insert(insert) => {
+                let names = Names::new();
+                passage.gives = insert.returning.as_ref().and_then(|items| self.given(items, &names));
+            }
+            Statement::Delete(delete) => {
+                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+                let names = self.names(from);
+                passage.target = names.values().next().copied();
+                self.condition_of(delete.selection.as_ref(), &names, &mut passage);
+                passage.gives = delete.returning.as_ref().and_then(|items| self.given(items, &names));
+            }
+            _ => {}
+        }
+        passage
+    }
+
+    fn of_query(&self, query: &Query, passage: &mut Passage) {
+        match &*query.body {
+            SetExpr::Select(select) => {
+                let names = self.names(&select.from);
+                passage.gives = self.given(&select.projection, &names);
+            }
+            SetExpr::Query(inner) => self.of_query(inner, passage),
+            SetExpr::Update(statement) => {
+                if let Statement::Update(update) = statement {
+                    self.of_update(update, passage);
+                    "UPDATE".clone_into(&mut passage.verb);
+                }
+            }
+            SetExpr::Insert(_) => "INSERT".clone_into(&mut passage.verb),
+            SetExpr::Delete(_) => "DELETE".clone_into(&mut passage.verb),
+            SetExpr::SetOperation { left, .. } => {
+                if let SetExpr::Select(select) = &**left {
+                    // The first branch names the columns, of which each may have two origins.
+                    let given = self.given(&select.projection, &Names::new());
+                    passage.gives = given;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn of_update(&self, update: &Update, passage: &mut Passage) {
+        let mut names = self.names(std::slice::from_ref(&update.table));
+        passage.target = names.values().next().copied();
+        if let Some(UpdateTableFromKind::AfterSet(from)) = &update.from {
+            names.extend(self.names(from));
+        }
+        self.condition_of(update.selection.as_ref(), &names, passage);
+        passage.gives = update.returning.as_ref().and_then(|items| self.given(items, &names));
+    }
+
+    /// The variables with their places: after SET or VALUES, or in what finds rows.
+    fn takes(&self, verb: &str) -> Vec<(Slot, bool)> {
+        let mut found = Vec::new();
+        // UPDATE … SET values [FROM …] [WHERE …]; what DELETE and SELECT find depends on the variable.
+        let mut writes = !matches!(verb, "UPDATE" | "DELETE");
+        let mut depth = 0_usize;
+        for place in self.range.clone() {
+            let token = &self.text.tokens[place];
+            match &token.token.token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth = depth.saturating_sub(1),
+                _ if verb == "UPDATE" && depth == 0 => {
+                    if token.is("set") {
+                        writes = true;
+                    } else if token.is("from") || token.is("where") || token.is("returning") {
+                        writes = false;
+                    }
+                }
+                _ => {}
+            }
+            found.extend(self.text.variables_in(place).into_iter().map(|slot| (slot, writes)));
+        }
+        found
+    }
+
+    /// The tables in FROM whose names are plain, by the names by which columns refer to them.
+    fn names(&self, from: &[TableWithJoins]) -> Names {
+        let factors = from.iter().flat_map(|table| {
+            std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation))
+        });
+        let mut names = Names::new();
+        for factor in factors {
+            let TableFactor::Table { name, alias, args: None, .. } = factor else { continue };
+            let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(ident).collect();
+            let found = match parts.as_slice() {
+                [name] => self.catalog.resolve(None, name),
+                [schema, name] => self.catalog.resolve(Some(schema), name),
+                _ => None,
+            };
+            let known = alias.as_ref().map(|alias| ident(&alias.name)).or_else(|| parts.last().cloned());
+            if let (Some(relation), Some(known)) = (found, known) {
+                names.insert(known, self.catalog.root(relation));
+            }
+        }
+        names
+    }
+
+    /// The names and origins of output columns; `None` if one of them has no plain name.
+    fn given(&self, items: &[SelectItem], names: &Names) -> Option<Vec<Given>> {
+        let mut given = Vec::new();
+        for item in items {
+            match item {
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    given.push(Given { name: ident(alias), column: column(expr, names, self) });
+                }
+                SelectItem::UnnamedExpr(expr) => {
+                    let name = output_name(expr)?;
+                    given.push(Given { name, column: column(expr, names, self) });
+                }
+                _ => return None,
+            }
+        }
+        Some(given)
+    }
+
+    /// What the condition of an UPDATE or DELETE tests.
+    fn condition_of(&self, condition: Option<&Expr>, names: &Names, passage: &mut Passage) {
+        let Some(target) = passage.target else { return };
+        let mut parts = Vec::new();
+        if let Some(condition) = condition {
+            conjuncts(condition, &mut parts);
+        }
+        let relation = &self.catalog.relations[target];
+        let key = relation.key_names();
+        let (mut of_key, mut others) = (0_usize, false);
+        for part in parts {
+            let equal = match part {
+                Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+                    let sides = [(left, right), (right, left)];
+                    sides.into_iter().find_map(|(one, other)| Some((column(one, names, self)?, &**other)))
+                }
+                _ => None,
+            };
+            match equal {
+                Some((column, value)) if column.table == target => {
+                    if key.contains(&column.name.as_str()) {
+                        of_key += 1;
+                    } else {
+                        others = true;
+                    }
+                    if let Some(slot) = self.variable(value) {
+                        passage.tests.push((slot, column));
+                    }
+                }
+                _ => others = true,
+            }
+        }
+        passage.conditional = others && of_key >= key.len();
+    }
+
+    /// The variable that an expression consists of, casts aside.
+    fn variable(&self, expr: &Expr) -> Option<Slot> {
+        match expr {
+            Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => self.variable(inner),
+            Expr::Value(value) => match &value.value {
+                Value::Placeholder(name) => self.text.variable(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The column that an expression consists of. A name without a table is that of the only table that
+/// has such a column; system columns (`xmin`) are of the only table.
+fn column(expr: &Expr, names: &Names, examiner: &Examiner<'_>) -> Option<ColumnName> {
+    match expr {
+        Expr::Nested(inner) => column(inner, names, examiner),
+        Expr::Identifier(name) => {
+            let name = ident(name);
+            let has = |table: &&RelationId| {
+                let relation = &examiner.catalog.relations[**table];
+                relation.column(&name).is_some() || matches!(name.as_str(), "xmin" | "ctid")
+            };
+            let mut found = names.values().filter(has);
+            let table = *found.next()?;
+            found.next().is_none().then_some(ColumnName { table, name })
+        }
+        Expr::CompoundIdentifier(parts) => {
+            let [table, name] = parts.as_slice() else { return None };
+            Some(ColumnName { table: *names.get(&ident(table))?, name: ident(name) })
+        }
+        _ => None,
+    }
+}
+
+/// The name that the server gives to an output column without one (PostgreSQL manual, "Column
+/// Labels"; the rest of its rules by trying).
+fn output_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner) => output_name(inner),
+        Expr::Identifier(name) => Some(ident(name)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(ident),
+        Expr::Function(function) => function.name.0.last().and_then(|part| part.as_ident()).map(ident),
+        Expr::Exists { .. } => Some("exists".to_owned()),
+        Expr::Cast { expr, data_type, .. } => {
+            output_name(expr).or_else(|| Some(data_type.to_string().to_ascii_lowercase()))
+        }
+        Expr::Case { .. } => Some("case".to_owned()),
+        Expr::Value(_) | Expr::BinaryOp { .. } | Expr::UnaryOp { .. } => Some("?column?".to_owned()),
+        _ => None,
+    }
+}
