@@ -460,22 +460,16 @@ impl<'a> CellMeasurer<'a> {
     fn observation(&self, cell: &CellPlan, recorded: &Recorded, site: &Site) -> Option<Observation> {
         let work = &self.design.works[cell.work];
         let prevented = self.prevented.get(&(cell.server, cell.work)).cloned();
-        let mut statements = match recorded {
-            Recorded::Rows(seen) => seen.report(),
-            Recorded::Annotations | Recorded::Nothing => Vec::new(),
+        let (mut statements, carried) = match recorded {
+            Recorded::Rows(seen) => (seen.report(), seen.carried()),
+            Recorded::Annotations | Recorded::Nothing => Default::default(),
         };
         for statement in &mut statements {
             statement.text = site.as_alone(&statement.text).into_owned();
         }
         let told = !statements.is_empty() || prevented.is_some();
         let strategy = work.strategy.clone();
-        told.then(|| Observation {
-            workload: work.sources.name(),
-            strategy,
-            statements,
-            prevented,
-            ..Observation::default()
-        })
+        told.then(|| Observation { workload: work.sources.name(), strategy, statements, prevented, carried })
     }
 
     /// The server of a cell.

@@ -10,11 +10,11 @@ use isobench_database::wal::{WalOptions, WalReader, WalWrite, WalWriteKind, key_
 use isobench_isolation::observed::{
     CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites, ObservedDescription,
 };
-use isobench_observation::{Catalog, SeenStatement, observe};
+use isobench_observation::{Catalog, Flows, SeenStatement, StatementPlace, observe};
 use isobench_plan::Observe;
 use isobench_report as report;
 use isobench_runner::{Job, Pacing, Restart, RunSpec, RunWorkload};
-use isobench_script::{Annotation, Mix};
+use isobench_script::{Annotation, Mix, Script};
 
 use crate::design::Work;
 use crate::failure::{Failure, Outcome};
@@ -43,6 +43,8 @@ pub struct SeenWorkload {
     description: ObservedDescription,
     /// What is seen of each statement.
     statements: Vec<SeenStatement>,
+    /// The flow of values through the scripts.
+    flows: Flows,
 }
 
 /// Returns what the catalogs say of the tables and functions that scripts use; `None` if rows of
@@ -80,6 +82,7 @@ pub fn recorded(
         && spec.pacing == Pacing::Unpaced
         && spec.retry.restart == Restart::Transaction;
     let (Some(catalog), true) = (catalog, eligible) else { return by_annotations };
+    let flows = flows(workload, catalog);
     let mut mix = workload.mix.clone();
     let observed = observe(mix.scripts_mut(), catalog);
     let seen = observed.statements.iter().any(|statement| !statement.tables.is_empty());
@@ -90,9 +93,20 @@ pub fn recorded(
     let description = ObservedDescription {
         tables: observed.tables,
         predicates: observed.predicates,
+        fresh: true,
+        usage: flows.usage(scripts(&workload.mix)),
         ..ObservedDescription::default()
     };
-    Recorded::Rows(Box::new(SeenWorkload { description, statements: observed.statements }))
+    Recorded::Rows(Box::new(SeenWorkload { description, statements: observed.statements, flows }))
+}
+
+/// The flow of values through a workload's scripts, which must be as written.
+fn flows(workload: &RunWorkload, catalog: &Catalog) -> Flows {
+    Flows::of(scripts(&workload.mix), &workload.symbols, catalog)
+}
+
+fn scripts(mix: &Mix) -> impl Iterator<Item = &Script> {
+    mix.scripts().iter().map(|weighted| &weighted.script)
 }
 
 /// True if a script describes reads or writes in lines `--@`.
@@ -219,7 +233,12 @@ impl SeenWorkload {
 
     /// What is seen of each statement, for the result.
     pub fn report(&self) -> Vec<report::ObservedStatement> {
-        self.statements.iter().map(statement).collect()
+        statements(&self.statements, &self.flows)
+    }
+
+    /// The values that are carried from one transaction to another, for the result.
+    pub fn carried(&self) -> Vec<report::CarriedValue> {
+        carried(&self.flows)
     }
 }
 
@@ -241,6 +260,7 @@ pub struct Preview {
 /// A script can't be adapted to the server.
 pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcome<Preview> {
     let mut workload = work.workload(seed, &site.database)?;
+    let flows = flows(&workload, catalog);
     let mut mix = workload.mix.clone();
     let observed = observe(mix.scripts_mut(), catalog);
     let by = recorded(&mut workload, &RunSpec::default(), Observe::Rows, Some(catalog));
@@ -248,9 +268,9 @@ pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcom
         observation: report::Observation {
             workload: work.sources.name(),
             strategy: work.strategy.clone(),
-            statements: observed.statements.iter().map(statement).collect(),
+            statements: statements(&observed.statements, &flows),
             prevented: None,
-            carried: Vec::new(),
+            carried: carried(&flows),
         },
         sent: sent(&mix),
         recorded: match by {
@@ -265,6 +285,23 @@ pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcom
 fn sent(mix: &Mix) -> Vec<String> {
     let statements = mix.scripts().iter().flat_map(|weighted| weighted.script.sql());
     statements.flat_map(|sql| std::iter::repeat_n(sql.as_written(), sql.statements.len())).collect()
+}
+
+fn carried(flows: &Flows) -> Vec<report::CarriedValue> {
+    let place = |at: &StatementPlace| format!("{}:{}", at.file, at.line);
+    let values = flows.carried();
+    values
+        .iter()
+        .map(|one| report::CarriedValue { read: place(&one.read), written: place(&one.written) })
+        .collect()
+}
+
+fn statements(seen: &[SeenStatement], flows: &Flows) -> Vec<report::ObservedStatement> {
+    let one = |(number, seen): (usize, &SeenStatement)| report::ObservedStatement {
+        matters: flows.matters(number),
+        ..statement(seen)
+    };
+    seen.iter().enumerate().map(one).collect()
 }
 
 /// What is seen of a statement, for the result.

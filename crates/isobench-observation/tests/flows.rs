@@ -54,15 +54,24 @@ fn flows(text: &str) -> Vec<String> {
 #[test]
 fn values_flow_through_variables() {
     for (text, expected) in [
-        ("BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET v = :x + 1 WHERE id = 1;\nEND;", ["=1", ""]),
-        ("BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET v = v + 1 WHERE id = 1;\nEND;", ["", ""]),
+        (
+            "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET v = :x + 1 WHERE id = 1;\nEND;",
+            ["=1", ""],
+        ),
+        (
+            "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET v = v + 1 WHERE id = 1;\nEND;",
+            ["", ""],
+        ),
         ("BEGIN;\nSELECT v FROM t WHERE id = 1;\nUPDATE t SET v = 1 WHERE id = 1;\nEND;", ["", ""]),
         (
             "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\n\\set y :x + 1\nUPDATE s SET amount = :y WHERE id = 1;\nEND;",
             ["=1", ""],
         ),
         // Which rows are written depends on it.
-        ("BEGIN;\nSELECT t_id AS x FROM s WHERE id = 1 \\gset\nUPDATE t SET v = 1 WHERE id = :x;\nEND;", ["?1", ""]),
+        (
+            "BEGIN;\nSELECT t_id AS x FROM s WHERE id = 1 \\gset\nUPDATE t SET v = 1 WHERE id = :x;\nEND;",
+            ["?1", ""],
+        ),
         // Whether anything is.
         (
             "\\set n 0\nBEGIN;\nSELECT count(*) AS n FROM s WHERE t_id = 1 \\gset\n\\if :n > 1\nDELETE FROM s WHERE id = 1;\n\\endif\nEND;",
@@ -99,7 +108,10 @@ fn values_flow_through_variables() {
             "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET v = :x + 1 WHERE id = 1 AND v = :x;\nEND;",
             ["?1 =1", "guarded"],
         ),
-        ("BEGIN;\nSELECT v FROM t WHERE id = 1;\nSELECT v FROM t WHERE id = 2;\nEND;", ["product", "product"]),
+        (
+            "BEGIN;\nSELECT v FROM t WHERE id = 1;\nSELECT v FROM t WHERE id = 2;\nEND;",
+            ["product", "product"],
+        ),
     ] {
         assert_eq!(flows(text), expected, "{text}");
     }
@@ -127,9 +139,17 @@ fn values_are_carried_between_transactions() {
     // Nobody writes what is read.
     assert_eq!(kept(&["SELECT v AS x FROM t WHERE id = 1 \\gset\nINSERT INTO s VALUES (1, 2, :x);"]), 0);
     // What a transaction wrote itself, and a key, don't age.
-    assert_eq!(kept(&["UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v AS x \\gset\nINSERT INTO s VALUES (1, 2, :x);"]), 0);
     assert_eq!(
-        kept(&["SELECT id AS x FROM t WHERE v = 1 \\gset\nINSERT INTO s VALUES (1, :x, 3);", "DELETE FROM t WHERE id = 1;"]),
+        kept(&[
+            "UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v AS x \\gset\nINSERT INTO s VALUES (1, 2, :x);"
+        ]),
+        0
+    );
+    assert_eq!(
+        kept(&[
+            "SELECT id AS x FROM t WHERE v = 1 \\gset\nINSERT INTO s VALUES (1, :x, 3);",
+            "DELETE FROM t WHERE id = 1;"
+        ]),
         0
     );
 }
@@ -150,7 +170,8 @@ fn what_is_not_seen_may_matter() {
     assert_eq!(matters(&[unused, writer])[1], None, "it goes nowhere");
     let report = "SELECT count(*) FROM nokey;";
     assert_eq!(matters(&[report, writer])[0], some("is what a transaction returns"));
-    let flows = "BEGIN;\nSELECT y AS n FROM nokey WHERE x = 1 \\gset\nUPDATE s SET amount = :n WHERE id = 1;\nEND;";
+    let flows =
+        "BEGIN;\nSELECT y AS n FROM nokey WHERE x = 1 \\gset\nUPDATE s SET amount = :n WHERE id = 1;\nEND;";
     assert_eq!(matters(&[flows, writer])[1], some("flows into an UPDATE"));
     assert_eq!(matters(&["SELECT v FROM t WHERE id = 1;", "UPDATE t SET v = 1 WHERE id = 1;"]), [None, None]);
 }

@@ -83,11 +83,11 @@ pub use columns::{Column, Place, Values, bins, place_columns, round_columns, rou
 pub use csv::{titles as csv_titles, to_csv};
 pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 pub use document::{
-    AnomalyCount, AnomalyFound, BackgroundWork, Cell, CellLevel, Client, ClientLoad, Conflict,
+    AnomalyCount, AnomalyFound, BackgroundWork, CarriedValue, Cell, CellLevel, Client, ClientLoad, Conflict,
     CountComparison, Counter, Distribution, Document, DocumentError, Durability, ExaminedHistory, Experiment,
     FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind, Interval, IntervalSource, Invariant,
     Journal, Latency, LockWait, LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, Metric,
-    CarriedValue, Observation, ObservedRows, ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
+    Observation, ObservedRows, ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
     PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
     RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server,
     ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult,

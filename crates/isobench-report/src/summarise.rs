@@ -7,6 +7,7 @@ mod compared;
 mod finer;
 mod flags;
 mod observed;
+mod sight;
 mod within;
 
 use std::borrow::Cow;
@@ -259,7 +260,9 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
         violations_unit,
         verdict: VerdictSummary::of(
             &cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect::<Vec<_>>(),
-        ),
+        )
+        .map(|verdict| sight::with_limits(document, cell, verdict)),
+        damage: sight::damage(&cell.rounds),
         level_differs: cell.level.differs(),
         rounds: u32::try_from(cell.rounds.iter().filter(|round| round.complete).count()).unwrap_or(u32::MAX),
     }

@@ -105,6 +105,8 @@ impl Job {
     #[must_use]
     pub fn observing(mut self, mut description: ObservedDescription, most: usize) -> Job {
         self.program.show_rows(&self.workload.mix, &mut description);
+        // What readers see may lag behind.
+        description.fresh &= self.readers.is_none();
         let recording = Recording::observing(description, most);
         self.program.annotate(&self.workload.mix, &recording);
         self.recording = Some(recording);

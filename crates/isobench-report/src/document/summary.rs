@@ -167,6 +167,9 @@ pub struct Summary {
     /// Their unit, in the plural; null if there are none, or in results of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub violations_unit: Option<String>,
+    /// Committed transactions of all rounds that did damage which no level prevents, because they
+    /// wrote a value that another transaction had read.
+    pub damage: u64,
     /// The evidence of the rounds' histories; null if none was recorded.
     pub verdict: Option<VerdictSummary>,
     /// True if the server runs another level than the one asked for, or doesn't know.

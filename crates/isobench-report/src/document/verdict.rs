@@ -33,6 +33,11 @@ pub struct Verdict {
     /// and didn't use: neither in what they wrote nor in what they decided. The levels that prevent it
     /// buy nothing.
     pub harmless: u64,
+    /// What was lost because values were carried from one transaction to another, which no level
+    /// protects: the gravest kind, with the number of transactions that wrote what had changed since
+    /// it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_between: Option<AnomalyFound>,
     /// The extent of the check.
     pub examined: ExaminedHistory,
     /// The limits of the check, a sentence each.
@@ -123,6 +128,13 @@ pub struct ExaminedHistory {
     pub read_write: u64,
 }
 
+impl ExaminedHistory {
+    /// True if a transaction was seen to read or overwrite what another one wrote.
+    pub fn shares(&self) -> bool {
+        self.write_write > 0 || self.write_read > 0 || self.read_write > 0
+    }
+}
+
 impl Verdict {
     /// The verdict that a check's report makes; its witnesses are of this history.
     pub fn new(history: &History, report: &Report, took: Duration) -> Verdict {
@@ -132,7 +144,9 @@ impl Verdict {
             .withheld
             .iter()
             .map(|doubt| Withheld { reason: doubt.to_string(), doubtful: doubt.is_contradiction() });
-        let accused = promised.filter(|_| report.verdict.withheld.is_empty());
+        // What carried values or unused reads leave behind breaks no promise.
+        let broken = report.verdict.withheld.is_empty() && report.verdict.kept == Some(false);
+        let accused = promised.filter(|_| broken);
         Verdict {
             promised: promised.map(|guarantee| guarantee.to_string()),
             kept: report.verdict.kept,
@@ -144,7 +158,11 @@ impl Verdict {
                 .map(|found| AnomalyFound::new(history, found, accused))
                 .collect(),
             anomalous: report.anomalous,
-            harmless: 0,
+            harmless: report.harmless,
+            lost_between: report.lost_between.as_ref().map(|lost| AnomalyFound {
+                count: lost.count,
+                ..AnomalyFound::new(history, &lost.example, None)
+            }),
             examined: report.examined.into(),
             blind: report.blind.iter().map(ToString::to_string).collect(),
             check_s: took.as_secs_f64(),
@@ -358,7 +376,7 @@ impl VerdictSummary {
             harmless: verdicts.iter().map(|verdict| verdict.harmless).fold(0, u64::saturating_add),
             unseen: Vec::new(),
             carried: Vec::new(),
-            nothing_shared: false,
+            nothing_shared: verdicts.iter().all(|verdict| !verdict.examined.shares()),
         })
     }
 

@@ -313,6 +313,7 @@ fn seen(settings: &RunSettings, recorded: &Recorded) -> Option<Observation> {
     Some(Observation {
         workload: settings.sources.name(),
         statements: seen.report(),
+        carried: seen.carried(),
         ..Observation::default()
     })
 }

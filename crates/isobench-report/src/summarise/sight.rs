@@ -1,0 +1,67 @@
+//! The limits of what was seen of a cell's transactions, and what no level protects in them.
+
+use crate::document::{Cell, Document, Observation, Round, VerdictSummary};
+use crate::seen::place;
+use crate::words::distinct;
+
+/// Adds to the evidence of a cell what could matter and wasn't seen, and which values its scripts
+/// carry from one transaction to another.
+pub(super) fn with_limits(document: &Document, cell: &Cell, verdict: VerdictSummary) -> VerdictSummary {
+    let own = || document.observations.iter().filter(|observation| is_of(observation, cell));
+    let statements = own().flat_map(|observation| &observation.statements);
+    let unseen = statements.filter_map(|statement| {
+        statement.matters.as_ref().map(|matters| format!("{} {matters}", place(statement)))
+    });
+    let carried = own()
+        .flat_map(|observation| &observation.carried)
+        .map(|value| format!("{} writes what {} read in another transaction", value.written, value.read));
+    VerdictSummary { unseen: distinct(unseen), carried: distinct(carried), ..verdict }
+}
+
+/// True if a cell's transactions are of an observed workload.
+fn is_of(observation: &Observation, cell: &Cell) -> bool {
+    let strategy = observation.strategy.as_deref();
+    observation.workload == cell.workload && strategy.is_none_or(|strategy| strategy == cell.strategy())
+}
+
+/// The transactions that wrote what had changed since another transaction of theirs read it.
+pub(super) fn damage(rounds: &[Round]) -> u64 {
+    let verdicts = rounds.iter().filter_map(|round| round.verdict.as_ref());
+    verdicts.filter_map(|verdict| Some(verdict.lost_between.as_ref()?.count)).fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_isolation::EffectiveLevel;
+
+    use super::*;
+    use crate::document::{CarriedValue, CellLevel, Client, ObservedStatement, Plan, Server};
+
+    #[test]
+    fn limits_are_those_of_the_cells_own_scripts() {
+        let statement = |line: u32, matters: Option<&str>| ObservedStatement {
+            script: "a.sql".to_owned(),
+            line,
+            matters: matters.map(str::to_owned),
+            ..ObservedStatement::default()
+        };
+        let observation = |workload: &str, strategy: Option<&str>, line: u32| Observation {
+            workload: workload.to_owned(),
+            strategy: strategy.map(str::to_owned),
+            statements: vec![statement(line, Some("decides an INSERT")), statement(9, None)],
+            carried: vec![CarriedValue { read: "a.sql:1".to_owned(), written: format!("a.sql:{line}") }],
+            ..Observation::default()
+        };
+        let mut document = Document::new(Server::default(), Client::default(), Plan::default());
+        document.observations = vec![
+            observation("a", None, 2),
+            observation("a", None, 2),
+            observation("a", Some("other"), 3),
+            observation("b", None, 4),
+        ];
+        let cell = Cell::new("a", CellLevel::new(None, EffectiveLevel::Unknown));
+        let found = with_limits(&document, &cell, VerdictSummary::default());
+        assert_eq!(found.unseen, ["a.sql:2 decides an INSERT"]);
+        assert_eq!(found.carried, ["a.sql:2 writes what a.sql:1 read in another transaction"]);
+    }
+}
