@@ -93,14 +93,19 @@ impl<'h> Context<'h> {
     /// The step of a cycle, proved by two operations.
     pub(super) fn step(&self, from: OperationRef, to: OperationRef, label: Label) -> WitnessStep {
         let why = self.why(from, to, label);
-        let statement = |place: OperationRef| self.history.statement(place.record as usize);
         WitnessStep {
             from: from.transaction as usize,
             to: to.transaction as usize,
             dependency: label.dependency(),
             why,
-            statements: [from, to].into_iter().filter_map(statement).map(str::to_owned).collect(),
+            statements: self.statements([from, to]),
         }
+    }
+
+    /// The SQL statements of operations, as far as they are known.
+    pub(super) fn statements(&self, places: [OperationRef; 2]) -> Vec<String> {
+        let statement = |place: OperationRef| self.history.statement(place.record as usize);
+        places.into_iter().filter_map(statement).map(str::to_owned).collect()
     }
 
     fn why(&self, from: OperationRef, to: OperationRef, label: Label) -> String {

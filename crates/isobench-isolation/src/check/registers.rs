@@ -18,7 +18,8 @@ use super::infer::{Ignored, OpenRow};
 use crate::anomaly::Anomaly;
 use crate::history::{Operation, Version};
 
-use examination::{Examination, Follower, Reader, Start, twice};
+use super::report::WitnessStep;
+use examination::{Examination, Follower, Reader, Start, Tied, twice};
 use versions::{Access, Others, Seen, Versions, Written, accesses, alike, by_transaction};
 
 /// Examines a row that is overwritten. Returns the number of pairs of versions whose order is
@@ -67,6 +68,7 @@ fn examined<'a, 'h, S: Sink>(
         sink,
         readers: Vec::new(),
         followers: Vec::new(),
+        tied: Vec::new(),
         start: Start::Unknown,
         initial_counter: None,
     };
@@ -85,6 +87,7 @@ fn examined<'a, 'h, S: Sink>(
             row.transaction(transaction, own);
         }
     }
+    row.lost_among_tied();
     row
 }
 
@@ -408,6 +411,12 @@ impl<S: Sink> Examination<'_, '_, S> {
         let group = &self.versions.chain[next..end];
         let own = group.iter().any(|written| written.place.transaction == place.transaction);
         if own || !self.versions.same_object(next..end) {
+            if let (true, Some((write, _)), 2..) = (own, first_write, group.len())
+                && context.depends(write, place)
+                && self.versions.same_object(next..end)
+            {
+                self.tied.push(Tied { group: next, read: place, write });
+            }
             return;
         }
         let mut label = Label::ReadWrite;
@@ -433,6 +442,36 @@ impl<S: Sink> Examination<'_, '_, S> {
         let count = targets.len();
         let mut fan = self.sink.fan(targets);
         self.sink.link(place, &mut fan, 0..count, label);
+    }
+
+    /// Records updates that were lost among versions whose order is unknown: of several transactions
+    /// that made one of them from the same version before all of them, each but the first overwrote
+    /// the first one's without having seen it, whichever that was.
+    fn lost_among_tied(&mut self) {
+        let context = self.context;
+        let mut tied = std::mem::take(&mut self.tied);
+        tied.sort_by_key(|one| (one.group, one.write.transaction));
+        tied.dedup_by_key(|one| (one.group, one.write.transaction));
+        for pair in tied.windows(2).filter(|pair| pair[0].group == pair[1].group) {
+            let (a, b) = (pair[0], pair[1]);
+            self.found.note(Anomaly::LostUpdate, b.write.transaction, || {
+                let (first, second) = (a.write.transaction, b.write.transaction);
+                let why = format!(
+                    "{} and {} both {}, and then {} {}, and {} {}: whichever was first, the other one overwrote it",
+                    context.name(first),
+                    context.name(second),
+                    context.deed(a.read),
+                    context.name(first),
+                    context.deed(a.write),
+                    context.name(second),
+                    context.deed(b.write)
+                );
+                vec![WitnessStep {
+                    statements: context.statements([a.read, a.write]),
+                    ..fact(first, second, why)
+                }]
+            });
+        }
     }
 
     /// Finds the version that was read; records it if it can't exist.

@@ -614,3 +614,19 @@ fn a_transaction_without_times_stays_without() {
     assert_eq!(widened(3, u64::MAX), (0, u64::MAX));
     assert_eq!(widened(30, 40), (25, 45));
 }
+
+#[test]
+fn of_two_updates_of_one_version_one_is_lost_whichever_came_first() {
+    let lost = |both: bool| {
+        let mut log = LogWriter::new();
+        // In autocommit nothing proves the order of two writers that overlap.
+        let of = |writer: u32| ObservedOperation::Answered { at: u64::from(writer), unsent: 0 };
+        log.commit(1, 200, &[read(1, 7), update(1, 101), of(190)]);
+        let first = if both { read(1, 7) } else { read(2, 7) };
+        log.commit(1, 200, &[first, update(1, 102), of(190)]);
+        let report = check(&log.history(), &Options { vouched: false, ..Options::default() });
+        report.findings.iter().map(|finding| finding.anomaly).collect::<Vec<_>>()
+    };
+    assert_eq!(lost(true), [crate::Anomaly::LostUpdate]);
+    assert_eq!(lost(false), []);
+}

@@ -15,6 +15,7 @@ pub(super) struct Examination<'a, 'h, S> {
     pub(super) sink: &'a mut S,
     pub(super) readers: Vec<Reader>,
     pub(super) followers: Vec<Follower>,
+    pub(super) tied: Vec<Tied>,
     pub(super) start: Start,
     /// The counter that was read and is below all those written.
     pub(super) initial_counter: Option<u64>,
@@ -63,6 +64,17 @@ pub(super) struct Reader {
 pub(super) struct Follower {
     pub(super) seen: Seen,
     pub(super) place: OperationRef,
+}
+
+/// A write, made from the version before a group of versions whose order is unknown, to which it
+/// belongs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tied {
+    /// The position of the group's first version in the chain.
+    pub(super) group: usize,
+    /// The read of the version before it.
+    pub(super) read: OperationRef,
+    pub(super) write: OperationRef,
 }
 
 pub(super) fn twice(context: Context<'_>, a: OperationRef, b: OperationRef) -> WitnessStep {
