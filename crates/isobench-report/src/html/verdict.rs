@@ -101,6 +101,7 @@ fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup 
 
 fn promise_word(summary: &VerdictSummary) -> &'static str {
     match summary.kept {
+        Some(true) if summary.anomalies > 0 => "anomalies, none that it promises to exclude",
         Some(true) => "promise unbroken",
         Some(false) => "promise BROKEN",
         None if !summary.withheld.is_empty() => "verdict withheld",
@@ -124,6 +125,9 @@ fn sentence(summary: &VerdictSummary) -> String {
         models => format!("the histories don't contradict {}", models.join(" or ")),
     };
     let kept = match summary.kept {
+        _ if summary.nothing_shared => {
+            "; but no transaction read or overwrote what another wrote, so no anomaly could show"
+        }
         Some(true) => ", so the promise was not seen broken, which doesn't prove that it holds",
         Some(false) => ", which is less than promised: the promise is BROKEN",
         None => "",

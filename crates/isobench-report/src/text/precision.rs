@@ -61,6 +61,9 @@ fn resolution(document: &Document) -> Option<String> {
         (Some(reached), Some(0)) => {
             format!("Resolution: every ratio is known to ± {}, as wanted (± {wanted}).", percent(reached))
         }
+        (Some(reached), _) if reached > 1.0 => {
+            format!("Resolution: ± {wanted} was wanted, but the rounds don't even tell a factor of 2.")
+        }
         (Some(reached), Some(more)) => format!(
             "Resolution: ± {wanted} was wanted, ± {} was reached; it would probably take {}.",
             percent(reached),

@@ -13,8 +13,12 @@ pub enum Proof {
     Unproved,
     /// Histories were recorded, and a doubt withholds the verdict.
     Withheld,
+    /// Histories were recorded in which no transaction met another one, so that nothing could show.
+    NothingShared,
     /// The strongest models that aren't contradicted; none if all are.
     Models(Vec<String>),
+    /// The same, but statements that could matter weren't seen.
+    AsFarAsSeen(Vec<String>),
 }
 
 impl Proof {
@@ -23,17 +27,23 @@ impl Proof {
         match &cell.summary.verdict {
             None => Proof::Unproved,
             Some(verdict) if !verdict.withheld.is_empty() && verdict.kept.is_none() => Proof::Withheld,
-            Some(verdict) => Proof::Models(verdict.models.clone()),
+            Some(verdict) if verdict.nothing_shared && verdict.kinds.is_empty() => Proof::NothingShared,
+            Some(verdict) if verdict.unseen.is_empty() => Proof::Models(verdict.models.clone()),
+            Some(verdict) => Proof::AsFarAsSeen(verdict.models.clone()),
         }
     }
 
     /// The proof in words, a line for each model.
     pub fn lines(&self) -> Vec<Line> {
         match self {
-            Proof::Unproved => vec![Line::plain("unproved")],
+            Proof::Unproved | Proof::NothingShared => vec![Line::plain("unproved")],
             Proof::Withheld => vec![Line::caution("withheld")],
             Proof::Models(models) if models.is_empty() => vec![Line::plain("none")],
             Proof::Models(models) => models.iter().map(Line::plain).collect(),
+            Proof::AsFarAsSeen(models) => {
+                let seen = Line::plain("as far as seen");
+                Proof::Models(models.clone()).lines().into_iter().chain([seen]).collect()
+            }
         }
     }
 }
@@ -81,5 +91,30 @@ impl Tables {
             }
             Tables::Unchecked => vec![Line::caution("unchecked")],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_isolation::{EffectiveLevel, Level};
+
+    use super::*;
+    use crate::document::{CellLevel, VerdictSummary};
+
+    fn lines(verdict: VerdictSummary) -> Vec<String> {
+        let level = CellLevel::new(Some(Level::ReadCommitted), EffectiveLevel::Unknown);
+        let mut cell = Cell::new("w", level);
+        cell.summary.verdict = Some(VerdictSummary { models: vec!["serializable".to_owned()], ..verdict });
+        Proof::of(&cell).lines().into_iter().map(|line| line.text).collect()
+    }
+
+    #[test]
+    fn what_could_not_show_is_not_called_serializable() {
+        assert_eq!(lines(VerdictSummary::default()), ["serializable"]);
+        let nothing_shared = VerdictSummary { nothing_shared: true, ..VerdictSummary::default() };
+        assert_eq!(lines(nothing_shared), ["unproved"]);
+        let unseen = vec!["reserve.sql:4 decides an INSERT".to_owned()];
+        let unseen = VerdictSummary { unseen, ..VerdictSummary::default() };
+        assert_eq!(lines(unseen), ["serializable", "as far as seen"]);
     }
 }
