@@ -28,7 +28,7 @@ use crate::document::{Cell, Document};
 use crate::durability;
 use crate::factors::{FactorId, varying};
 use crate::numbers::counted;
-use crate::summarise::choices;
+use crate::summarise::{choices, summarised};
 use crate::view::Line;
 use crate::words::capital;
 use evidence::{Evidence, Safety};
@@ -98,8 +98,9 @@ pub fn recommended(document: &Document) -> Vec<&Cell> {
 }
 
 /// True if more rounds could change what is recommended: levels without damage are neither told apart
-/// by their cost nor shown to be alike. Of a summarised document, complete or not.
+/// by their cost nor shown to be alike. Of a document as it is measured so far.
 pub fn unsettled(document: &Document) -> bool {
+    let document = &summarised(document);
     !durability::is_settled(document) && measured(document).iter().any(|group| decide(group).1.open)
 }
 

@@ -47,7 +47,14 @@ pub fn certainty(ratio: &RatioToFirst) -> String {
 /// nor transactions.
 pub fn length(document: &Document) -> Option<String> {
     let plan = &document.plan;
-    let rounds = counted(plan.rounds().into(), "round");
+    let measured = document.cells.iter().map(|cell| cell.rounds.len()).max().unwrap_or_default() as u64;
+    let more = measured.saturating_sub(plan.rounds().into());
+    // With a resolution there are as many as it takes.
+    let rounds = if more > 0 && plan.resolve.is_none() {
+        format!("{} and {more} more", counted(plan.rounds().into(), "round"))
+    } else {
+        counted(plan.rounds().into(), "round")
+    };
     match (plan.seconds(), plan.transactions) {
         (Some(seconds), _) => Some(format!("{rounds} of {} s{}", given(seconds), turns(document))),
         (None, Some(transactions)) => {

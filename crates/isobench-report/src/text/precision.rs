@@ -38,7 +38,7 @@ fn noise(document: &Document, cell: &Cell) -> Option<String> {
     let level = cell.level.name();
     let Some((low, high)) = ratio.low.zip(ratio.high) else {
         return Some(format!(
-            "Noise{place}: {level} was measured twice in every round; it takes two rounds to tell."
+            "Noise{place}: {level} was measured twice in every round; it takes three rounds to tell."
         ));
     };
     let noise = ratio.noise.map_or_else(String::new, |noise| match noise {
