@@ -108,7 +108,7 @@ fn levels_that_cannot_be_told_apart_are_both_named() {
     assert_eq!(rule, "not settled");
     assert_eq!(levels, ["repeatable read", "serializable"]);
     assert!(text.starts_with("Use repeatable read or serializable: nothing wrong was found in"), "{text}");
-    let looks = "Repeatable read looks cheaper (1.00 × read committed against 0.68 × for serializable), which these \
+    let looks = "Repeatable read looks cheaper (repeatable read 1.00 × read committed, serializable 0.68 ×), which these \
                  rounds don't settle";
     assert!(text.contains(looks), "{text}");
     assert!(unsettled(&document));

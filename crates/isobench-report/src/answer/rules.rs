@@ -345,22 +345,19 @@ fn unsettled<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let found = nothing_found(choice.cheapest, evidence);
     let where_ = if names.len() == 2 { "either" } else { "any of them" };
     let mut sentences = vec![format!("Use {}: {found} at {where_}.", names.join(" or "))];
-    let others = choice.best.iter().filter(|other| !std::ptr::eq(other.cell, choice.cheapest.cell));
-    let looks: Vec<String> = others.filter_map(|other| looks(evidence, &choice, other)).collect();
-    if !looks.is_empty() {
+    if let Some(numbers) = numbers(evidence, &choice) {
         let reason = if choice.open {
             format!("which these rounds don't settle{}", finer_option(evidence))
         } else {
             "by too few rounds to say how sure that is".to_owned()
         };
         let close = choice.best.iter().all(|other| is_close(evidence, other, choice.cheapest));
-        let cheapest = capital(&choice.cheapest.name);
         let how = if close {
             "By their estimates they cost the same".to_owned()
         } else {
-            format!("{cheapest} looks cheaper")
+            format!("{} looks cheaper", capital(&choice.cheapest.name))
         };
-        sentences.push(format!("{how} ({}), {reason}.", looks.join("; ")));
+        sentences.push(format!("{how} ({numbers}), {reason}."));
     }
     sentences.extend(against_weaker(evidence, &choice));
     sentences.extend(damages(evidence));
@@ -375,23 +372,18 @@ fn is_close(evidence: &Evidence<'_>, one: &Candidate<'_>, other: &Candidate<'_>)
         || evidence.ratio(one, other).is_some_and(|ratio| are_alike((ratio.mean, ratio.mean)))
 }
 
-/// The numbers of one that can't be told from the cheapest: "0.87 × read committed against 0.46 × for
-/// serializable".
-fn looks(evidence: &Evidence<'_>, choice: &Choice<'_, '_>, other: &Candidate<'_>) -> Option<String> {
-    let first = evidence.candidates.iter().find(|first| first.cell.strategy() == other.cell.strategy())?;
-    let times = |candidate: &Candidate<'_>| {
-        if std::ptr::eq(candidate.cell, first.cell) {
-            return Some(1.0);
-        }
-        evidence.ratio(candidate, first).map(|ratio| ratio.mean)
-    };
-    Some(format!(
-        "{} × {} against {} × for {}",
-        short(times(choice.cheapest)?),
-        first.name,
-        short(times(other)?),
-        other.name
-    ))
+/// The numbers of those that can't be told apart: "repeatable read 0.87 × read committed, serializable
+/// 0.46 ×".
+fn numbers(evidence: &Evidence<'_>, choice: &Choice<'_, '_>) -> Option<String> {
+    let strategy = choice.cheapest.cell.strategy();
+    let first = evidence.candidates.iter().find(|first| first.cell.strategy() == strategy)?;
+    let said = choice.best.iter().enumerate().map(|(index, candidate)| {
+        let itself = std::ptr::eq(candidate.cell, first.cell);
+        let times = if itself { 1.0 } else { evidence.ratio(candidate, first)?.mean };
+        let of = if index == 0 { format!(" {}", first.name) } else { String::new() };
+        Some(format!("{} {} ×{of}", candidate.name, short(times)))
+    });
+    Some(said.collect::<Option<Vec<_>>>()?.join(", "))
 }
 
 /// One is cheaper than the others without damage.
