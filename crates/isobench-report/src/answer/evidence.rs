@@ -151,6 +151,12 @@ impl<'a> Candidate<'a> {
         kinds.filter(|kind| kind.order == isobench_isolation::Order::Data.name()).collect()
     }
 
+    /// An example of what was lost because values are carried from one transaction to another.
+    pub fn lost_between(&self) -> Option<&'a AnomalyFound> {
+        let verdicts = self.cell.rounds.iter().filter_map(|round| round.verdict.as_ref());
+        verdicts.filter_map(|verdict| verdict.lost_between.as_ref()).find(|found| found.count > 0)
+    }
+
     /// An example of a kind, one whose statements are known if there is any.
     pub fn example(&self, kind: &AnomalyCount) -> Option<&'a AnomalyFound> {
         let verdicts = self.cell.rounds.iter().filter_map(|round| round.verdict.as_ref());

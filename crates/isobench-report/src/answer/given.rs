@@ -69,6 +69,7 @@ fn level(document: &Document, group: &Evidence<'_>, candidate: &Candidate<'_>, s
     let (safety, reason) = judged(group, candidate);
     let kinds = candidate.kinds();
     let example = kinds.first().and_then(|kind| candidate.example(kind));
+    let example = example.or_else(|| candidate.lost_between());
     LevelAnswer {
         level: candidate.cell.level.name(),
         strategy: strategies_vary(document).then(|| candidate.cell.strategy().to_owned()),
@@ -86,7 +87,8 @@ fn judged(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> (LevelSafety, S
     let found = || capital(&words::nothing_found(candidate, evidence));
     let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_));
     if clean && !carried.is_empty() {
-        return (LevelSafety::Unsafe, format!("{}, which no level protects.", capital(&carried.join("; "))));
+        let lost = words::lost_between(candidate).map_or_else(String::new, |lost| format!(" {lost}"));
+        return (LevelSafety::Unsafe, format!("{}, which no level protects.{lost}", carried.join("; ")));
     }
     if let Some(worse) = evidence.worse(candidate).filter(|_| clean) {
         let reason =

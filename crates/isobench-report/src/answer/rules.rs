@@ -8,7 +8,7 @@ use isobench_isolation::{EffectiveLevel, Level, Model};
 use super::choice::{By, Choice, choose};
 use super::evidence::{Candidate, Evidence, Safety};
 use super::price::are_alike;
-use super::words::{cost, damage, nothing_found, range, retried, unseen};
+use super::words::{cost, damage, lost_between, nothing_found, range, retried, unseen};
 use crate::document::{Cell, Document, Round};
 use crate::numbers::{counted, short};
 use crate::summarise::finer;
@@ -132,7 +132,8 @@ fn carried<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
          rows).",
         abridged(&carried, "; ", "value is carried like that", "values are carried like that")
     );
-    let sentences = std::iter::once(sentence).chain(damages(evidence)).collect();
+    let lost = evidence.candidates.iter().filter_map(lost_between);
+    let sentences = std::iter::once(sentence).chain(lost).chain(damages(evidence)).collect();
     Some(Decision { recommended: Vec::new(), sentences, open: false })
 }
 

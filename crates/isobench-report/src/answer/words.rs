@@ -145,6 +145,18 @@ fn tables(candidate: &Candidate<'_>) -> Option<String> {
     Some(format!("\"{}\" didn't hold{detail}", first.name))
 }
 
+/// The transactions of a candidate that wrote what had changed since another one of theirs read it:
+/// "Serializable: 1 transaction in 12 wrote what had changed since it was read.". `None` if there were
+/// none.
+pub fn lost_between(candidate: &Candidate<'_>) -> Option<String> {
+    let damage = candidate.cell.summary.damage;
+    let committed = candidate.verdict()?.committed;
+    (damage > 0).then(|| {
+        let name = capital(&candidate.name);
+        format!("{name}: {} wrote what had changed since it was read.", one_in(damage, committed))
+    })
+}
+
 /// What a level did that shows this anomaly.
 fn deed(kind: &AnomalyCount) -> &'static str {
     match kind.known_as.as_str() {

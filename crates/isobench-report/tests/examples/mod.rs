@@ -318,6 +318,7 @@ fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, 
     let anomalous = anomalies.iter().map(|anomaly| anomaly.count).sum();
     Verdict {
         harmless: 0,
+        lost_between: None,
         anomalous,
         promised: Some(promised.to_owned()),
         kept: Some(anomalies.iter().all(|anomaly| !anomaly.breaks_promise)),
@@ -328,6 +329,9 @@ fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, 
             committed: 2100,
             aborted: 400,
             operations: 9000,
+            write_write: 800,
+            write_read: 900,
+            read_write: 700,
             ..ExaminedHistory::default()
         },
         blind: vec!["no transaction read by a predicate, so phantoms can't show".to_owned()],
