@@ -225,7 +225,14 @@ pub struct Plan {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standbys: Option<u32>,
     /// How standbys follow, as a factor: async, sync, `remote_write` or `remote_apply` [default: async]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::FAULTS)]
+    // Help has no backticks.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = heading::FAULTS,
+        help = "How standbys follow, as a factor: async, sync, remote_write or remote_apply [default: async]"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standby: Option<Vec<StandbyMode>>,
     /// Further clients whose sessions are on a standby, where they run the workload's scripts that only

@@ -5,8 +5,11 @@
 use crate::document::{Document, RatioToFirst};
 use crate::numbers::{counted, given, short};
 
-/// The text with its first letter in upper case.
+/// The text with its first letter in upper case, unless it starts with the name of a setting.
 pub fn capital(text: &str) -> String {
+    if text.split_whitespace().next().is_some_and(|word| word.contains('_')) {
+        return text.to_owned();
+    }
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -297,6 +297,7 @@ fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<Entry> {
     let held = all.iter().filter(|(_, invariant)| invariant.held == Some(true)).count();
     let broken = all.iter().find(|(_, invariant)| invariant.held == Some(false));
     let unchecked = all.iter().find(|(_, invariant)| invariant.held.is_none());
+    let checked = all.iter().any(|(_, invariant)| invariant.held.is_some());
     let violations = all.iter().filter_map(|(_, invariant)| invariant.violations).reduce(u64::saturating_add);
     let shown = broken.or(unchecked).or(all.last());
     // The violations are those of all rounds, what was found is one round's.
@@ -306,13 +307,18 @@ fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<Entry> {
     vec![
         cell_name(document, cell).into(),
         name.into(),
-        format!("{held} of {}", counted(all.len() as u64, "round")).into(),
+        if checked {
+            format!("{held} of {}", counted(all.len() as u64, "round")).into()
+        } else {
+            "not checked".into()
+        },
         violations_shown(violations, shown.and_then(|(_, invariant)| invariant.unit.as_deref())),
         match (broken, shown.is_none_or(|(_, invariant)| invariant.promised)) {
             (Some((_, broken)), true) if broken.own => {
                 Entry::grave("if every transaction alone keeps it: VIOLATED")
             }
             (Some(_), true) => Entry::grave("yes: VIOLATED"),
+            _ if !checked => "".into(),
             (_, true) => "yes".into(),
             (_, false) => "no".into(),
         },

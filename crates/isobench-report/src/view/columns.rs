@@ -137,7 +137,8 @@ pub static FIGURES: [Column; 16] = [
             "verdict",
             "the strongest level that the recorded histories of these very rounds don't \
              contradict, and whether the promise was kept; as far as seen: statements that could \
-             matter weren't seen; unproved: no history was recorded, or no transaction met another \
+             matter weren't seen; unprotected: values are carried from one transaction to another, which no \
+             level protects; unproved: no history was recorded, or no transaction met another \
              one in it, and what must be true of the tables (checked after every round) says little \
              about the level",
         ),

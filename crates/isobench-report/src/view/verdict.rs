@@ -19,6 +19,8 @@ pub enum Proof {
     Models(Vec<String>),
     /// The same, but statements that could matter weren't seen.
     AsFarAsSeen(Vec<String>),
+    /// The same, but values are carried from one transaction to another, which no level protects.
+    Unprotected(Vec<String>),
 }
 
 impl Proof {
@@ -27,6 +29,7 @@ impl Proof {
         match &cell.summary.verdict {
             None => Proof::Unproved,
             Some(verdict) if !verdict.withheld.is_empty() && verdict.kept.is_none() => Proof::Withheld,
+            Some(verdict) if !verdict.carried.is_empty() => Proof::Unprotected(verdict.models.clone()),
             Some(verdict) if verdict.nothing_shared && verdict.kinds.is_empty() => Proof::NothingShared,
             Some(verdict) if verdict.unseen.is_empty() => Proof::Models(verdict.models.clone()),
             Some(verdict) => Proof::AsFarAsSeen(verdict.models.clone()),
@@ -40,12 +43,15 @@ impl Proof {
             Proof::Withheld => vec![Line::caution("withheld")],
             Proof::Models(models) if models.is_empty() => vec![Line::plain("none")],
             Proof::Models(models) => models.iter().map(Line::plain).collect(),
-            Proof::AsFarAsSeen(models) => {
-                let seen = Line::plain("as far as seen");
-                Proof::Models(models.clone()).lines().into_iter().chain([seen]).collect()
-            }
+            Proof::AsFarAsSeen(models) => with(models, Line::plain("as far as seen")),
+            Proof::Unprotected(models) => with(models, Line::caution("unprotected")),
         }
     }
+}
+
+/// The lines of models, and one more.
+fn with(models: &[String], more: Line) -> Vec<Line> {
+    Proof::Models(models.to_vec()).lines().into_iter().chain([more]).collect()
 }
 
 /// The state of the tables.
@@ -116,5 +122,8 @@ mod tests {
         let unseen = vec!["reserve.sql:4 decides an INSERT".to_owned()];
         let unseen = VerdictSummary { unseen, ..VerdictSummary::default() };
         assert_eq!(lines(unseen), ["serializable", "as far as seen"]);
+        let carried = vec!["a.sql:4 writes what a.sql:3 read in another transaction".to_owned()];
+        let carried = VerdictSummary { carried, ..VerdictSummary::default() };
+        assert_eq!(lines(carried), ["serializable", "unprotected"]);
     }
 }
