@@ -32,7 +32,7 @@ mod tokens;
 use std::collections::BTreeSet;
 
 use isobench_isolation::observed::{KeyForm, ObservedColumn, ObservedTable, Predicate, ValueForm};
-use isobench_script::{CommandKind, Script, Sql};
+use isobench_script::{CommandKind, Script, SearchWhen, Sql};
 
 pub use catalog::{
     Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
@@ -181,11 +181,12 @@ fn number_tables(examined: &[Examined]) -> Tables {
         for shown in &finding.shown {
             tables.number(shown.table);
         }
-        for (place, search) in finding.searches() {
+        for (_, table, search) in finding.searches() {
             let mut columns = Vec::new();
             mentioned(&search.condition, &mut columns);
+            tables.number(table);
             for column in columns {
-                tables.keep(finding.shown[place].table, &column);
+                tables.keep(table, &column);
             }
         }
     }
@@ -216,7 +217,8 @@ fn extend(sql: &mut Sql, command: &Examined, renderer: &mut Renderer<'_>) -> BTr
             rewritten.insert(place);
         }
         insertions.extend(own);
-        if observed.appended > 0 || !observed.unseen.is_empty() || !observed.unseen_if_empty.is_empty() {
+        let shows = observed.appended > 0 || !observed.searches.is_empty();
+        if shows || !observed.unseen.is_empty() || !observed.unseen_if_empty.is_empty() {
             sql.observed.push(observed);
         }
     }
@@ -238,7 +240,7 @@ fn seen_tables(finding: &Finding, catalog: &Catalog) -> Vec<SeenTable> {
             key: key_text(relation),
             access,
             order,
-            searched: shown.search.is_some(),
+            searched: shown.search.as_ref().is_some_and(|search| search.when == SearchWhen::Always),
         };
         if !seen.contains(&entry) {
             seen.push(entry);

@@ -106,7 +106,7 @@ impl Renderer<'_> {
         insertions.extend(fresh);
         insertions.sort_by_key(|(at, _)| *at);
         let searches =
-            finding.searches().map(|(place, search)| self.search(finding, place, search)).collect();
+            finding.searches().map(|(place, table, search)| self.search(place, table, search)).collect();
         let numbers = |tables: &BTreeSet<RelationId>| {
             tables.iter().filter_map(|table| self.tables.numbers.get(table).copied()).collect()
         };
@@ -164,15 +164,22 @@ impl Renderer<'_> {
         Layout { values, rows }
     }
 
-    fn search(&mut self, finding: &Finding, place: usize, search: &Search) -> ObservedSearch {
-        let table = finding.shown.get(place).map_or(0, |shown| shown.table);
+    fn search(&mut self, rows: Option<usize>, table: RelationId, search: &Search) -> ObservedSearch {
         let mut operands = Vec::new();
         let predicate = self.predicate(table, &search.condition, &mut operands);
         let number = self.predicates.iter().position(|known| *known == predicate).unwrap_or_else(|| {
             self.predicates.push(predicate);
             self.predicates.len() - 1
         });
-        ObservedSearch { rows: place, predicate: field(number), key: search.key.clone(), operands }
+        let (key, when) = (search.key.clone(), search.when);
+        ObservedSearch {
+            table: self.tables.number(table),
+            rows,
+            when,
+            predicate: field(number),
+            key,
+            operands,
+        }
     }
 
     fn predicate(

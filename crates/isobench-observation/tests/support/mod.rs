@@ -9,7 +9,9 @@ use isobench_observation::{
     Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, Observed, OnChange,
     Relation, RelationKind, observe,
 };
-use isobench_script::{CommandKind, ObservedRows, ObservedStatement, SearchValue, Sql, Symbols, parse};
+use isobench_script::{
+    CommandKind, ObservedRows, ObservedStatement, SearchValue, SearchWhen, Sql, Symbols, TextPart, parse,
+};
 
 /// The folder of the corpus.
 pub fn corpus() -> PathBuf {
@@ -316,7 +318,24 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         let value = |value: &SearchValue| match value {
             SearchValue::Variable(slot) => format!("variable {}", slot.index()),
             SearchValue::Constant(text) => format!("{text:?}"),
+            SearchValue::Joined { parts, literal } => {
+                let part = |part: &TextPart| match part {
+                    TextPart::Text(text) => format!("{text:?}"),
+                    TextPart::Variable(slot) => format!("variable {}", slot.index()),
+                };
+                let parts = parts.iter().map(part).collect::<Vec<_>>().join(" || ");
+                if *literal { format!("literal {parts}") } else { parts }
+            }
             SearchValue::Null => "NULL".to_owned(),
+        };
+        let of = search
+            .rows
+            .map_or_else(|| format!("for {}", table(search.table)), |rows| format!("of rows {rows}"));
+        let when = match search.when {
+            SearchWhen::Always => String::new(),
+            SearchWhen::FewerRows(limit) => format!(", if there are fewer than {limit}"),
+            SearchWhen::Found(entry) => format!(", if rows {entry} show one"),
+            SearchWhen::Column(column, truth) => format!(", if column {column} is {truth}"),
         };
         let key = search.key.as_ref().map(|key| key.iter().map(value).collect::<Vec<_>>().join(", "));
         let operands: Vec<String> = search
@@ -327,8 +346,7 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         let predicate = &seen.observed.predicates[usize::from(search.predicate)];
         writeln!(
             text,
-            "    search of rows {}: key ({}) {predicate:?} [{}]",
-            search.rows,
+            "    search {of}{when}: key ({}) {predicate:?} [{}]",
             key.unwrap_or_default(),
             operands.join(", ")
         )
