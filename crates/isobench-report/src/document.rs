@@ -62,7 +62,7 @@ pub const FORMAT: &str = "isobench/result";
 pub const FORMAT_VERSION: u32 = 1;
 
 /// The version of what the numbers mean. Rises when the same field measures something else.
-pub const MEASUREMENT_VERSION: u32 = 3;
+pub const MEASUREMENT_VERSION: u32 = 4;
 
 /// The result of a comparison or a run, complete or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
