@@ -29,8 +29,7 @@ pub fn round(
     errors: Vec<String>,
     cpu_s: f64,
 ) -> Round {
-    let itemised =
-        |counts: &[ConflictCount]| counts.iter().map(|count| item(job, site, count)).collect::<Vec<_>>();
+    let itemised = |counts: &[ConflictCount]| itemised(job, site, counts);
     let ledger = run.ledger();
     let mut round =
         Round::from_ledger(number, &ledger, &run.latency(), run.elapsed, itemised(&run.conflicts));
@@ -106,7 +105,11 @@ pub fn load(run: &RunOutcome, cpu_s: f64, cores: usize) -> ClientLoad {
     }
 }
 
-/// A conflict with the place of its command in the script.
+/// Conflicts with the places of their commands in the scripts.
+pub fn itemised(job: &Job, site: &Site, counts: &[ConflictCount]) -> Vec<Conflict> {
+    counts.iter().map(|count| item(job, site, count)).collect()
+}
+
 fn item(job: &Job, site: &Site, conflict: &ConflictCount) -> Conflict {
     let script = &job.workload().mix.scripts()[conflict.script].script;
     let command = script.commands.get(conflict.command);

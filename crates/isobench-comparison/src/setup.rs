@@ -8,6 +8,7 @@ use isobench_pgwire::Connection;
 use isobench_script::{CommandKind, Symbols, parse};
 
 use crate::failure::{Failure, Outcome};
+use crate::session_state::has_word;
 
 /// The statements of a file.
 #[derive(Debug, Clone)]
@@ -54,6 +55,11 @@ impl Setup {
         }
     }
 
+    /// The statements, each with its place.
+    pub fn placed_statements(&self) -> impl Iterator<Item = (String, &str)> {
+        self.statements.iter().map(|(line, text)| (format!("{}:{line}", self.file), text.as_str()))
+    }
+
     /// A word in the statements that may concern more than the schema in which they are executed.
     pub fn names_schemas(&self) -> Option<&'static str> {
         WIDER
@@ -82,12 +88,6 @@ impl Setup {
 /// Words of statements whose effect isn't confined to the schema of the session.
 const WIDER: [&str; 8] =
     ["public", "schema", "search_path", "extension", "database", "role", "tablespace", "publication"];
-
-/// True if a text has a word, in letters of either case.
-fn has_word(text: &str, word: &str) -> bool {
-    let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
-    text.split(|other| !letter(other)).any(|found| found.eq_ignore_ascii_case(word))
-}
 
 /// Codes of errors for existing objects: a table, a function, any other object, a schema
 /// (PostgreSQL manual, "Error Codes").

@@ -251,3 +251,48 @@ fn run_asks_before_and_after() {
     finished.says(&["--invariant \"total\": doesn't hold before anything is measured (found 110)"]);
     assert_eq!(database.balances("public"), "50 60");
 }
+
+/// A lock of the session that an error leaves behind: each client ends with one that another needs.
+const LOCKING: &str = "BEGIN;\nSELECT id FROM account WHERE id = 1;\nSELECT pg_advisory_lock(1);\nUPDATE account SET \
+    balance = balance + 1 WHERE id = 1;\nSELECT pg_advisory_unlock(1);\nCOMMIT;\n";
+
+#[test]
+fn a_cell_doesnt_wait_for_locks_that_sessions_of_another_keep() {
+    let test = "a_cell_doesnt_wait_for_locks_that_sessions_of_another_keep";
+    let Some(scene) = Scene::with_server(test) else { return };
+    scene.write("use.sql", LOCKING);
+    scene.write("tables.sql", TABLES);
+    let line = "compare -w use.sql --setup tables.sql --levels rc,rr --clients 2 --time 0.6 --warmup 0.2 --rounds 2 \
+                --json out.json";
+    let finished = scene.run(&words(line)).expect(2);
+    finished.says(&[
+        "measured one after the other, each in one piece: because of use.sql:3 sessions would keep advisory locks",
+        "sessions wait for advisory locks that others hold since their error at use.sql:4 (40001)",
+    ]);
+    let document = document::read(&scene, "out.json");
+    let [committed, repeatable] = document["cells"].as_array().expect("cells").as_slice() else {
+        panic!("{document}")
+    };
+    let rounds = committed["rounds"].as_array().expect("rounds");
+    assert_eq!(rounds.len(), 2, "it is measured to its end");
+    for round in rounds {
+        assert_eq!(round["complete"], true);
+        assert!(round["transactions"]["committed"].as_u64() > Some(0), "{round}");
+        assert!(round["turns"].is_null(), "{round}");
+    }
+    assert_eq!(repeatable["rounds"].as_array().expect("rounds").len(), 1, "once is enough");
+}
+
+#[test]
+fn prepared_transactions_dont_outlast_their_cell() {
+    let Some(scene) = Scene::with_server("prepared_transactions_dont_outlast_their_cell") else { return };
+    // Each would keep the next cell's DROP TABLE waiting.
+    let script = "\\set id random(1, 1000000000)\nBEGIN;\nINSERT INTO account VALUES (100 + :id, 1);\nPREPARE \
+                  TRANSACTION ':id';\n";
+    scene.write("use.sql", script);
+    scene.write("tables.sql", TABLES);
+    let line = format!("{SHORT} -w use.sql --setup tables.sql --server-setting max_prepared_transactions=50");
+    scene.run(&words(&line)).expect(0);
+    let document = document::read(&scene, "out.json");
+    assert_eq!(rounds(&document).filter(|round| round["complete"] == true).count(), 4);
+}
