@@ -167,6 +167,9 @@ impl<'a> CellMeasurer<'a> {
             return Err(Failure::setup("there is no room for another cell's tables"));
         };
         self.control.patience().set_limited(known);
+        if matches!(work.tables, Tables::Own(_)) {
+            self.targets[cell.server].make_anew(&seat.site)?;
+        }
         let ready = work.tables.prepare(&seat.site, builtin, &mut seat.loaded);
         self.control.patience().set_limited(true);
         let settings = &self.design.sessions[cell.session];

@@ -22,6 +22,7 @@ use crate::failure::{Failure, Outcome};
 use crate::observed::Recorded;
 use crate::sessions::{self, Places, advice};
 use crate::site::Site;
+use crate::tables::Tables;
 
 /// Time limit of a trial; a script that exceeds it has worked so far and is accepted.
 const LONGEST: Duration = Duration::from_secs(3);
@@ -95,6 +96,12 @@ impl CellMeasurer<'_> {
             && self.design.plan.resolve.is_none();
         if only {
             self.keep(prepared);
+        } else if let Tables::Own(setup) = &self.design.works[cell.work].tables
+            && (!site.is_embedded() || setup.names_schemas().is_some())
+            && let Err(failure) = self.prepare(cell, 0)
+        {
+            // What lies outside of the schema may be in the way the second time.
+            return self.unless_gone(cell, failure);
         }
         Ok(None)
     }
