@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::Rows;
 
+use crate::activity::list;
 use crate::observed::{LockWait, LockedRelation, LocksSeen, PredicateLocks};
 use crate::session::{ObserverSession, Refusal};
 
@@ -26,13 +27,24 @@ pub fn prepare(session: &mut ObserverSession, database: &str) -> Result<(), Refu
     // Locks on transactions don't belong to a database. Names are looked up for the few locks that
     // are waited for; predicate locks may be thousands, so those have numbers only.
     let sql = format!(
-        "prepare isobench_locks as select locktype, mode, granted, \
+        "prepare isobench_locks (int[]) as select locktype, mode, granted, \
          case when not granted then (select relname from pg_catalog.pg_class c where c.oid = relation) end, \
-         case when granted then relation end, count(*) \
-         from pg_catalog.pg_locks where (mode = 'SIReadLock' or not granted) \
+         case when granted then relation end, count(*), count(pid) \
+         from pg_catalog.pg_locks where (not granted or mode = 'SIReadLock' and (pid is null or pid <> all ($1))) \
          and (database is null or database in (0, {database})) group by 1, 2, 3, 4, 5"
     );
     session.query(&sql).map(drop)
+}
+
+/// The sessions with predicate locks so far. Those of a committed transaction stay while others
+/// overlap it, even after its session has ended.
+///
+/// # Errors
+/// [`Refusal`].
+pub fn holders(session: &mut ObserverSession) -> Result<Vec<u32>, Refusal> {
+    let sql = "select distinct pid from pg_catalog.pg_locks where mode = 'SIReadLock' and pid is not null";
+    let rows = session.query(sql)?.rows;
+    Ok(rows.iter().filter_map(|row| row.first()?.as_ref()?.parse().ok()).collect())
 }
 
 /// The samples of the locks.
@@ -45,22 +57,32 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Takes a sample.
+    /// Takes a sample, without predicate locks of `others`.
     ///
     /// # Errors
     /// [`Refusal`].
-    pub fn look(&mut self, session: &mut ObserverSession, at_s: f64) -> Result<(), Refusal> {
-        let rows = session.query("execute isobench_locks")?;
+    pub fn look(&mut self, session: &mut ObserverSession, others: &[u32], at_s: f64) -> Result<(), Refusal> {
+        let rows = session.query(&format!("execute isobench_locks('{{{}}}')", list(others)))?;
         self.take(&rows, at_s);
         Ok(())
     }
 
     fn take(&mut self, rows: &Rows, at_s: f64) {
         let mut held = [0_u64; 3];
+        // The server keeps locks of transactions long past in sum, without their sessions. Where no
+        // session has any, they are from before.
+        let own = rows.rows.iter().any(|row| {
+            let of_sessions = row.get(6).and_then(Option::as_ref).is_some_and(|count| count != "0");
+            of_sessions && row.get(2).and_then(Option::as_deref) == Some("t")
+        });
         for row in &rows.rows {
-            let [Some(locktype), Some(mode), Some(granted), table, relation, Some(count)] = &row[..] else {
+            let [Some(locktype), Some(mode), Some(granted), table, relation, Some(count), _] = &row[..]
+            else {
                 continue;
             };
+            if granted == "t" && !own {
+                continue;
+            }
             let count: u64 = count.parse().unwrap_or(0);
             if granted == "f" {
                 *self.waits.entry((locktype.clone(), mode.clone(), table.clone())).or_default() += count;
@@ -159,10 +181,10 @@ mod tests {
     #[test]
     fn held_and_awaited_locks_are_distinguished() {
         let rows = vec![
-            row(&["page", "SIReadLock", "t", "NULL", "16385", "12"]),
-            row(&["tuple", "SIReadLock", "t", "NULL", "16384", "7"]),
-            row(&["tuple", "ExclusiveLock", "f", "pgbench_branches", "NULL", "5"]),
-            row(&["transactionid", "ShareLock", "f", "NULL", "NULL", "6"]),
+            row(&["page", "SIReadLock", "t", "NULL", "16385", "12", "12"]),
+            row(&["tuple", "SIReadLock", "t", "NULL", "16384", "7", "7"]),
+            row(&["tuple", "ExclusiveLock", "f", "pgbench_branches", "NULL", "5", "5"]),
+            row(&["transactionid", "ShareLock", "f", "NULL", "NULL", "6", "6"]),
         ];
         let mut locks = Locks::default();
         locks.take(&Rows { columns: Vec::new(), rows: rows.clone() }, 0.2);
@@ -181,12 +203,12 @@ mod tests {
     #[test]
     fn locks_are_counted_by_relation() {
         let looks = [
-            vec![row(&["tuple", "SIReadLock", "t", "NULL", "16384", "7"])],
+            vec![row(&["tuple", "SIReadLock", "t", "NULL", "16384", "7", "7"])],
             vec![
-                row(&["tuple", "SIReadLock", "t", "NULL", "16384", "3"]),
-                row(&["relation", "SIReadLock", "t", "NULL", "16384", "8"]),
-                row(&["page", "SIReadLock", "t", "NULL", "16385", "12"]),
-                row(&["page", "SIReadLock", "t", "NULL", "16386", "1"]),
+                row(&["tuple", "SIReadLock", "t", "NULL", "16384", "3", "3"]),
+                row(&["relation", "SIReadLock", "t", "NULL", "16384", "8", "8"]),
+                row(&["page", "SIReadLock", "t", "NULL", "16385", "12", "12"]),
+                row(&["page", "SIReadLock", "t", "NULL", "16386", "1", "1"]),
             ],
         ];
         let mut locks = Locks::default();
@@ -209,6 +231,17 @@ mod tests {
         assert_eq!((index.table.as_deref(), index.rows, index.pages), (Some("account"), None, None));
         assert_eq!(index.page, LocksSeen { most: 12, share: 0.5 });
         assert_eq!(locks.named(16386, &names), None, "it was dropped meanwhile");
+    }
+
+    #[test]
+    fn locks_without_a_session_are_older_unless_sessions_have_some() {
+        let past = row(&["page", "SIReadLock", "t", "NULL", "16385", "5", "0"]);
+        let own = row(&["tuple", "SIReadLock", "t", "NULL", "16384", "7", "2"]);
+        let mut locks = Locks::default();
+        locks.take(&Rows { columns: Vec::new(), rows: vec![past.clone()] }, 0.2);
+        locks.take(&Rows { columns: Vec::new(), rows: vec![past, own] }, 0.4);
+        let held = locks.into_parts().0.unwrap();
+        assert_eq!((held.page, held.tuple), (vec![0, 5], vec![0, 7]));
     }
 
     #[test]
