@@ -130,7 +130,9 @@ impl Locks {
         let found = |row: &&Vec<Option<String>>| {
             row.first().and_then(Option::as_ref).is_some_and(|text| text.parse() == Ok(oid))
         };
-        let [_, Some(name), table, rows, pages] = &rows.rows.iter().find(found)?[..] else { return None };
+        let [_, Some(name), table, rows, pages, indexes] = &rows.rows.iter().find(found)?[..] else {
+            return None;
+        };
         let samples = self.samples().max(1) as f64;
         let [tuple, page, relation] =
             self.relations.get(&oid)?.map(|(most, seen)| LocksSeen { most, share: seen as f64 / samples });
@@ -140,6 +142,7 @@ impl Locks {
             table: table.clone(),
             rows: number(rows),
             pages: number(pages),
+            indexes: indexes.iter().flat_map(|indexes| indexes.lines()).map(str::to_owned).collect(),
             tuple,
             page,
             relation,
@@ -164,7 +167,9 @@ fn names(oids: &[u32]) -> String {
         "select c.oid, c.relname, t.relname, \
          case when coalesce(t.relpages, c.relpages) > 0 and coalesce(t.reltuples, c.reltuples) >= 0 \
          then coalesce(t.reltuples, c.reltuples)::bigint end, \
-         pg_catalog.pg_relation_size(c.oid) / current_setting('block_size')::bigint \
+         pg_catalog.pg_relation_size(c.oid) / current_setting('block_size')::bigint, \
+         (select string_agg(substring(pg_catalog.pg_get_indexdef(own.indexrelid) from ' USING [^ ]+ (.*)$'), \
+         chr(10) order by own.indexrelid) from pg_catalog.pg_index own where own.indrelid = c.oid) \
          from pg_catalog.pg_class c left join pg_catalog.pg_index i on i.indexrelid = c.oid \
          left join pg_catalog.pg_class t on t.oid = i.indrelid where c.oid in ({oids})"
     )
@@ -218,17 +223,21 @@ mod tests {
         let names = Rows {
             columns: Vec::new(),
             rows: vec![
-                row(&["16384", "account", "NULL", "100", "2"]),
-                row(&["16385", "account_pkey", "account", "NULL", "NULL"]),
+                row(&["16384", "account", "NULL", "100", "2", "(id)\n(owner, day)"]),
+                row(&["16385", "account_pkey", "account", "NULL", "NULL", "NULL"]),
             ],
         };
         let table = locks.named(16384, &names).unwrap();
         assert_eq!((table.name.as_str(), table.table, table.rows), ("account", None, Some(100)));
         assert_eq!((table.tuple, table.pages), (LocksSeen { most: 7, share: 1.0 }, Some(2)));
-        assert_eq!(table.page, LocksSeen::default());
+        assert_eq!(
+            (table.page, table.indexes),
+            (LocksSeen::default(), vec!["(id)".into(), "(owner, day)".into()])
+        );
         assert_eq!(table.relation, LocksSeen { most: 8, share: 0.5 });
         let index = locks.named(16385, &names).unwrap();
         assert_eq!((index.table.as_deref(), index.rows, index.pages), (Some("account"), None, None));
+        assert_eq!(index.indexes, Vec::<String>::new());
         assert_eq!(index.page, LocksSeen { most: 12, share: 0.5 });
         assert_eq!(locks.named(16386, &names), None, "it was dropped meanwhile");
     }

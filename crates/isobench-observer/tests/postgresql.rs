@@ -232,6 +232,7 @@ fn locked_relations(locks: &PredicateLocks) {
     };
     let (table, index) = (find("counted"), find("counted_pkey"));
     assert_eq!((table.table.as_deref(), table.rows), (None, Some(500)));
+    assert_eq!((table.indexes.as_slice(), index.indexes.is_empty()), (&["(id)".to_owned()][..], true));
     assert_eq!(
         (table.tuple, table.page, table.relation),
         (every, LocksSeen::default(), LocksSeen::default())

@@ -320,8 +320,9 @@ fn an_audit_says_which_histories_arent_there() {
     let program = env!("CARGO_BIN_EXE_isobench");
     let options = "audit -w registers:keys=16 --levels rr,ser --clients 4 --transactions 500 --warmup 0 --history small \
         --json out.json";
-    let command =
-        format!("mount -t tmpfs -o size=8k none small && {program} {options}; s=$?; echo left: $(ls small); exit $s");
+    let command = format!(
+        "mount -t tmpfs -o size=8k none small && {program} {options}; s=$?; echo left: $(ls small); exit $s"
+    );
     let mut shell = scene.program("unshare".as_ref(), &["--mount", "/bin/sh", "-c", &command]);
     let finished = Running::start(&mut shell).finish().expect(2);
     let finished = finished.says(&[

@@ -252,7 +252,7 @@ fn run_asks_before_and_after() {
     assert_eq!(database.balances("public"), "50 60");
 }
 
-/// What pg_dump writes, without and with the schema.
+/// What `pg_dump` writes, without and with the schema.
 const PLAIN: &str = "CREATE TABLE account (id int PRIMARY KEY, balance int);\nCREATE FUNCTION one() RETURNS int \
     LANGUAGE sql AS 'SELECT 1';\nINSERT INTO account VALUES (1, 50), (2, 50);\n";
 const DUMPED: &str = "\\restrict a1B2\n\nSELECT pg_catalog.set_config('search_path', '', false);\nCREATE SCHEMA app;\n\
