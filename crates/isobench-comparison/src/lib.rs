@@ -20,6 +20,7 @@
 //! | `observed` | how transactions are observed: by the rows that statements show, or by annotations |
 //! | `cell` | a cell of a comparison in one round |
 //! | `block` | cells that take turns in a round |
+//! | `remedy` | what to do about an error of a script |
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
 //! | `fault`, `settlement` | what happens to the server meanwhile, and what became of the attempts |
@@ -48,6 +49,7 @@ mod measurement;
 mod messages;
 mod observed;
 mod onlooker;
+mod remedy;
 mod round;
 mod round_trips;
 mod server_side;
