@@ -2,6 +2,7 @@
 
 use isobench_stats::{Drift, drift, drift_of_rounds, is_bimodal, start_of_rounds, transient};
 
+use crate::branches::used_up;
 use crate::document::{Cell, Document, Flag, FlagKind, MachineRound, Round};
 use crate::numbers::{counted, percent, short};
 
@@ -50,6 +51,7 @@ pub fn flags(document: &Document, cell: &Cell, rounds: &[&Round], bins: &[Vec<f6
         uneven_machines(rounds),
         behind_schedule(cell, rounds),
         stood_still(document, rounds),
+        used_up(rounds),
     ]
     .into_iter()
     .flatten()
