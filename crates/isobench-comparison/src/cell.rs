@@ -26,6 +26,7 @@ use crate::measurement::{Faults, Invariants, Measured, Measurement, Others};
 use crate::messages::Messages;
 use crate::observed::{Recorded, catalog, recorded};
 use crate::onlooker::Onlooker;
+use crate::session_state::{keeps_prepared, roll_back_prepared};
 use crate::sessions;
 use crate::settlement::{Attested, leave_rows};
 use crate::site::Site;
@@ -166,6 +167,9 @@ impl<'a> CellMeasurer<'a> {
             return Err(Failure::setup("there is no room for another cell's tables"));
         };
         self.control.patience().set_limited(known);
+        if matches!(work.tables, Tables::Own(_)) {
+            self.targets[cell.server].make_anew(&seat.site)?;
+        }
         let ready = work.tables.prepare(&seat.site, builtin, &mut seat.loaded);
         self.control.patience().set_limited(true);
         let settings = &self.design.sessions[cell.session];
@@ -277,6 +281,9 @@ impl<'a> CellMeasurer<'a> {
         let messages = Messages::kept(self.say);
         let second = entrant.recorded.second_source(self.design.plan.observe(), &entrant.site)?;
         let mut measured = measurement.run(&job, number, &messages, onlooker)?;
+        if keeps_prepared(&self.design.works[cell.work].sources) {
+            roll_back_prepared(&entrant.site)?;
+        }
         let judgement = measurement.judge(job, second, &mut measured);
         drop(measurement);
         Ok(self.conclude(entrant, measured, judgement))

@@ -11,8 +11,8 @@ use std::time::Duration;
 use isobench_isolation::Level;
 use isobench_pgwire::SqlState;
 use isobench_runner::{
-    AbortCause, ClientEvent, Control, Job, OnError, OnLost, Pacing, RetryPolicy, RunSpec, RunWorkload,
-    StopCondition, Storage, Urgency, Watch,
+    AbortCause, ClientEvent, CommandPlace, Control, Job, OnError, OnLost, Pacing, RetryPolicy, RunSpec,
+    RunWorkload, StopCondition, Storage, Urgency, Watch,
 };
 
 use crate::cell::CellMeasurer;
@@ -20,8 +20,10 @@ use crate::conditions::Conditions;
 use crate::design::CellPlan;
 use crate::failure::{Failure, Outcome};
 use crate::observed::Recorded;
-use crate::sessions::{self, Places, advice};
+use crate::remedy::remedy;
+use crate::sessions::{self, Places};
 use crate::site::Site;
+use crate::tables::Tables;
 
 /// Time limit of a trial; a script that exceeds it has worked so far and is accepted.
 const LONGEST: Duration = Duration::from_secs(3);
@@ -95,6 +97,12 @@ impl CellMeasurer<'_> {
             && self.design.plan.resolve.is_none();
         if only {
             self.keep(prepared);
+        } else if let Tables::Own(setup) = &self.design.works[cell.work].tables
+            && (!site.is_embedded() || setup.names_schemas().is_some())
+            && let Err(failure) = self.prepare(cell, 0)
+        {
+            // What lies outside of the schema may be in the way the second time.
+            return self.unless_gone(cell, failure);
         }
         Ok(None)
     }
@@ -128,7 +136,7 @@ impl CellMeasurer<'_> {
         let continues = self.design.plan.continues();
         let report = |event: ClientEvent| {
             if let ClientEvent::Aborted(place, cause) = &event
-                && let Some(why) = why(cause)
+                && let Some(why) = why(cause, job, *place)
                 && !(continues && is_of_data(cause))
             {
                 let at = job.place(place.script, place.command);
@@ -174,19 +182,18 @@ fn is_of_data(cause: &AbortCause) -> bool {
 }
 
 /// Returns the problem, if it is one of the script.
-fn why(cause: &AbortCause) -> Option<String> {
+fn why(cause: &AbortCause, job: &Job, place: CommandPlace) -> Option<String> {
     match cause {
         AbortCause::Server(failed) if NOT_IN_A_BLOCK.contains(&failed.error.code) => None,
         AbortCause::Server(failed) => {
-            let code = failed.error.code;
-            Some(format!("{}{}", failed.error.report(failed.text.as_deref()), advice(Some(code))))
+            Some(failed.error.report(failed.text.as_deref()) + &remedy(cause, job, place))
         }
         AbortCause::Evaluation(why) => Some(why.to_string()),
         AbortCause::Execution(why)
         | AbortCause::Assignment(why)
         | AbortCause::NotAllowed(why)
         | AbortCause::Annotation(why) => Some(why.clone()),
-        AbortCause::Result { problem, .. } => Some(problem.clone()),
+        AbortCause::Result { problem, .. } => Some(problem.clone() + &remedy(cause, job, place)),
         AbortCause::Copy => {
             Some("COPY is not supported in scripts; load tables with init, or with psql".to_owned())
         }

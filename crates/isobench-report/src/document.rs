@@ -38,7 +38,7 @@ pub use latency::{Distribution, Latency};
 pub use observation::{CarriedValue, Observation, ObservedRows, ObservedStatement};
 pub use recorded::RecordedHistory;
 pub use requirement::{RequiredCell, RequirementResult};
-pub use round::{Conflict, Invariant, Round, RoundError, ScriptRound, StartingState, Warmup};
+pub use round::{BranchRound, Conflict, Invariant, Round, RoundError, ScriptRound, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
 pub use series::{ClientLoad, MachineRound, Series, Turns, UsedEventLoop};
 pub use server_side::{

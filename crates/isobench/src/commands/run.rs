@@ -224,6 +224,7 @@ fn measure(
     }
     let incomplete = incomplete(settings, &run, &round, ended_by.is_some());
     let withheld = round.verdict.as_ref().and_then(|verdict| verdict.withheld.first()).cloned();
+    let unwritten = options.history.is_some() && round.verdict.is_some() && round.history.is_none();
     let (broken, violated) = (round.breaks_promise(), round.is_violated());
     let document = server.map(|server| {
         let mut document = document(options, settings, target, server, scale, effective, round);
@@ -239,6 +240,9 @@ fn measure(
     logged.map_err(|error| Failure::Output(error.to_string()))?;
     let required = document.map_or_else(Vec::new, |document| document.requirements);
     status(incomplete, broken, violated, &required)?;
+    if unwritten {
+        return Err(Failure::Incomplete("--history: it couldn't be written; see above".to_owned()));
+    }
     withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
 }
 
