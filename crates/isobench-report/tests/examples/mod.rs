@@ -318,6 +318,7 @@ fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, 
     let anomalous = anomalies.iter().map(|anomaly| anomaly.count).sum();
     Verdict {
         harmless: 0,
+        lost_between: None,
         anomalous,
         promised: Some(promised.to_owned()),
         kept: Some(anomalies.iter().all(|anomaly| !anomaly.breaks_promise)),
