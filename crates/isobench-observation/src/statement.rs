@@ -43,8 +43,6 @@ pub(crate) struct Finding {
     pub dark: Vec<Dark>,
     /// The tables that are written without being shown.
     pub unseen: BTreeSet<RelationId>,
-    /// The tables that are written without being shown if the result has no row.
-    pub unseen_if_empty: BTreeSet<RelationId>,
     /// True if any table may be written.
     pub writes_anything: bool,
     /// Texts that the shown rows need elsewhere: `WITH (OLD AS …)`.
@@ -80,8 +78,6 @@ pub(crate) enum Packing {
     Aggregate,
     /// An array of records, by a subquery.
     Subquery,
-    /// The same, in the first of the result's rows alone.
-    SubqueryInFirst,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +125,14 @@ impl Finding {
     /// The searches, each with the entry of `shown` that has what was found.
     pub(crate) fn searches(&self) -> impl Iterator<Item = (usize, &Search)> {
         self.shown.iter().enumerate().filter_map(|(place, shown)| Some((place, shown.search.as_ref()?)))
+    }
+
+    /// Shows nothing after all, for this reason: the statement is sent as written.
+    pub(crate) fn withdraw(&mut self, reason: Dark) {
+        let written = self.shown.drain(..).filter(|rows| rows.role != Role::Read).map(|rows| rows.table);
+        self.unseen.extend(written);
+        self.additions.clear();
+        self.dark.push(reason);
     }
 }
 

@@ -228,6 +228,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         before_row: bits(fields[9]),
         rules: fields[10] == "true",
         row_security: fields[11] == "true",
+        selectable: true,
         calls_writing: fields[12] == "true",
     }
 }
@@ -334,10 +335,8 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         )
         .unwrap();
     }
-    for (unseen, when) in [(&statement.unseen, ""), (&statement.unseen_if_empty, " if there is no row")] {
-        if !unseen.is_empty() {
-            let unseen: Vec<&str> = unseen.iter().map(|number| table(*number)).collect();
-            writeln!(text, "    unseen{when}: {}", unseen.join(", ")).unwrap();
-        }
+    if !statement.unseen.is_empty() {
+        let unseen: Vec<&str> = statement.unseen.iter().map(|number| table(*number)).collect();
+        writeln!(text, "    unseen: {}", unseen.join(", ")).unwrap();
     }
 }

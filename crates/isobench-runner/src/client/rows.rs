@@ -37,8 +37,6 @@ pub(super) struct ShownRows {
     pending: u32,
     /// For each entry of the statement that is being answered, the keys found.
     found: Vec<Vec<i64>>,
-    /// True if the result of the statement that is being answered has a row.
-    has_row: bool,
     /// Rows were written since the last mark of an instant.
     wrote: bool,
     /// The rows shown by the statement that is being answered, for annotations to agree with.
@@ -76,7 +74,6 @@ impl ShownRows {
         self.noted.clear();
         self.pending = 0;
         self.found.iter_mut().for_each(Vec::clear);
-        self.has_row = false;
     }
 
     /// Called before a command is sent; `simple` if variables are SQL text in it.
@@ -157,7 +154,6 @@ impl ShownRows {
         numbers: &mut TextNumbers<'_>,
     ) {
         self.compared = compared;
-        self.has_row = true;
         let appended = usize::from(statement.what.appended);
         let Some(own) = row.len().checked_sub(appended) else {
             return self.fail("a row has fewer columns than were appended");
@@ -292,9 +288,7 @@ impl ShownRows {
         }
         drop(noted);
         self.found.iter_mut().for_each(Vec::clear);
-        let empty = !std::mem::take(&mut self.has_row);
-        let if_empty = statement.what.unseen_if_empty.iter().filter(|_| empty);
-        for table in statement.what.unseen.iter().chain(if_empty) {
+        for table in &statement.what.unseen {
             self.draft.push(ObservedOperation::Unseen { table: *table }, statement.number);
         }
     }
