@@ -45,6 +45,7 @@ mod measurement;
 mod messages;
 mod observed;
 mod onlooker;
+mod plans;
 mod round;
 mod round_trips;
 mod server_side;

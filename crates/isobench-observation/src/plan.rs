@@ -267,15 +267,10 @@ fn told_apart(written: &Map<String, Value>, sent: &Map<String, Value>) -> String
 
 /// A node as `EXPLAIN` names it: `Index Scan using t_pkey on t`.
 fn described(node: &Map<String, Value>) -> String {
-    let text = |name: &str| node.get(name).and_then(Value::as_str);
-    let mut described = text("Node Type").unwrap_or("a node").to_owned();
-    if let Some(index) = text("Index Name") {
-        described += &format!(" using {index}");
-    }
-    if let Some(relation) = text("Relation Name") {
-        described += &format!(" on {relation}");
-    }
-    described
+    let part = |before: &str, name: &str| {
+        node.get(name).and_then(Value::as_str).map(|text| format!("{before}{text}")).unwrap_or_default()
+    };
+    part("", "Node Type") + &part(" using ", "Index Name") + &part(" on ", "Relation Name")
 }
 
 /// A literal.

@@ -4,8 +4,8 @@ use isobench_pgwire::SqlState;
 use isobench_runner::{ClientEvent, ClientStep, CommandPlace, Detail, OnError, Protocol, Rules};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
-const ERRORS: Detail = Detail { errors: true, steps: false };
-const STEPS: Detail = Detail { errors: false, steps: true };
+const ERRORS: Detail = Detail { errors: true, steps: false, variables: false };
+const STEPS: Detail = Detail { errors: false, steps: true, variables: false };
 
 use crate::harness::{Case, RunResult, TRANSFER, at, backoff, millis, tries};
 
