@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use isobench_observation::{
-    Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, Observed, OnChange,
-    Relation, RelationKind, observe,
+    Catalog, Column, ColumnType, Dark, Events, ForeignKey, FunctionFacts, Inheritance, Observed, OnChange,
+    Relation, RelationKind, observe_except,
 };
 use isobench_script::{CommandKind, ObservedRows, ObservedStatement, SearchValue, Sql, Symbols, parse};
 
@@ -56,6 +56,11 @@ pub struct Seen {
 
 /// Observes a script with one SQL command.
 pub fn see(text: &str, catalog: &Catalog) -> Seen {
+    see_except(text, catalog, &|_| None)
+}
+
+/// The same, unless there is a reason to send a statement as written.
+pub fn see_except(text: &str, catalog: &Catalog, reason: &dyn Fn(&str) -> Option<Dark>) -> Seen {
     let mut symbols = Symbols::new();
     let mut script = parse("corpus.sql", text, &mut symbols).unwrap();
     let first = |script: &isobench_script::Script| match &script.commands[0].kind {
@@ -63,7 +68,7 @@ pub fn see(text: &str, catalog: &Catalog) -> Seen {
         _ => panic!("not SQL: {text}"),
     };
     let original = first(&script);
-    let observed = observe([&mut script], catalog);
+    let observed = observe_except([&mut script], catalog, reason);
     Seen { symbols, original, sql: first(&script), observed }
 }
 
