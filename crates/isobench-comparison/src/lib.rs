@@ -72,9 +72,11 @@ pub use machines::{Entered, Machines, Open, Portrait, RecordedAs, serve};
 pub use measurement::{Invariants, Measured, Measurement, Others};
 pub use messages::Messages;
 pub use observed::{
-    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded, statement,
+    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenBy, SeenWorkload, as_written, catalog, preview,
+    recorded, statement,
 };
 pub use onlooker::{Onlooker, Phase, SoFar};
+pub use plans::AsWritten;
 pub use sessions::job;
 pub use site::Site;
 pub use tables::Tables;

@@ -275,6 +275,19 @@ impl SeenWorkload {
     }
 }
 
+/// Returns the statements of a workload whose scripts aren't tried before that are sent as written:
+/// their plans are compared for any values of variables.
+///
+/// # Errors
+/// The server is gone.
+pub fn as_written(workload: &RunWorkload, site: &Site, catalog: &Catalog) -> Outcome<AsWritten> {
+    let mut found = AsWritten::none();
+    let seen_by = SeenBy { catalog, as_written: &AsWritten::none(), site };
+    let forms = seen_by.observe(&mut workload.mix.clone()).forms;
+    compare_plans(site, workload, &forms, &Values::default(), &mut found)?;
+    Ok(found)
+}
+
 /// What a comparison would see of a workload's statements.
 #[derive(Debug)]
 pub struct Preview {
@@ -294,9 +307,7 @@ pub struct Preview {
 pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcome<Preview> {
     let mut workload = work.workload(seed, &site.database)?;
     let flows = flows(&workload, catalog);
-    let mut as_written = AsWritten::default();
-    let forms = SeenBy { catalog, as_written: &as_written, site }.observe(&mut workload.mix.clone()).forms;
-    compare_plans(site, &workload, &forms, &Values::default(), &mut as_written)?;
+    let as_written = as_written(&workload, site, catalog)?;
     let seen_by = SeenBy { catalog, as_written: &as_written, site };
     let mut mix = workload.mix.clone();
     let observed = seen_by.observe(&mut mix);

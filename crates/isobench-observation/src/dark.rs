@@ -353,16 +353,18 @@ impl fmt::Display for Dark {
             Self::Search { table, condition } => {
                 write!(f, "rows of {table} that \"{condition}\" missed: the condition isn't evaluated")
             }
-            Self::Plan { change } => {
-                write!(
-                    f,
-                    "sent as written: its plan would change with the columns that show its rows ({change})"
-                )
+            Self::Plan { change } => write!(
+                f,
+                "any rows: it is sent as written, because its plan would change with the columns that show \
+                 them ({change})"
+            ),
+            Self::Refused { why } => write!(
+                f,
+                "any rows: it is sent as written, because the server refuses the columns that show them ({why})"
+            ),
+            Self::Unexplained => {
+                f.write_str("any rows: it is sent as written, because EXPLAIN couldn't compare its plans")
             }
-            Self::Refused { why } => {
-                write!(f, "sent as written: the server refuses the columns that show its rows ({why})")
-            }
-            Self::Unexplained => f.write_str("sent as written: its plan couldn't be compared with EXPLAIN"),
             Self::SearchBy { table, clause } => {
                 write!(f, "rows of {table} that it missed, because of {clause}")
             }

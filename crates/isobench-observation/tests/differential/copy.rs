@@ -109,9 +109,11 @@ impl Copy {
         connection.execute("BEGIN").unwrap();
         let tag = connection.execute(sql).map_err(|error| message(&error.to_string()));
         connection.execute("ROLLBACK").unwrap();
+        // A statement without columns may have rows now.
+        let shown = result.rows.iter().filter(|_| own > 0);
         Ok(Effects {
             columns: result.columns[..own].to_vec(),
-            rows: result.rows.iter().map(|row| row[..own].to_vec()).collect(),
+            rows: shown.map(|row| row[..own].to_vec()).collect(),
             tag: tag?.into_iter().map(|done| done.tag).collect(),
             sequences,
             tables: tables.unwrap_or_default(),
