@@ -10,8 +10,11 @@
 //! left as it is, and said to be dark. What is seen and what isn't is told per statement
 //! ([`SeenStatement`]).
 //!
-//! The crate is pure: it has no sockets; [`Catalog::load`] is given a function that queries. Not
-//! here: sending and reading results (`isobench-runner`), and judging
+//! Columns may change a statement's plan, and so what it locks. [`Plans`] compares the plans of both
+//! forms ([`Observed::forms`]), and [`observe_except`] leaves those as they are whose plans differ.
+//!
+//! The crate is pure: it has no sockets; [`Catalog::load`] and [`Plans`] are given a function that
+//! queries. Not here: sending and reading results (`isobench-runner`), and judging
 //! (`isobench-isolation`).
 //!
 //! Assumptions, which the caller has to ensure or which the log's reader has to know:

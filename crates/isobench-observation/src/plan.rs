@@ -50,13 +50,17 @@ impl<'p, 'q> Plans<'p, 'q> {
     /// # Errors
     /// The server's.
     pub fn start(query: &'p mut Query<'q>) -> Result<Plans<'p, 'q>, String> {
-        query("BEGIN READ ONLY")?;
+        query("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")?;
         Ok(Plans { query, memory: 0.0 })
     }
 
-    /// Sets what a script sets before its statements. A command that fails has no effect.
+    /// Sets what a script sets before its statements. A command that fails, or is more than one, has no
+    /// effect.
     pub fn set(&mut self, command: &str) {
-        let _ = self.attempt(command);
+        let command = command.trim_end().trim_end_matches(';');
+        if !command.contains(';') {
+            let _ = self.attempt(command);
+        }
     }
 
     /// Compares the plans of both forms with the values of variables, and the plan for any values.
@@ -73,7 +77,9 @@ impl<'p, 'q> Plans<'p, 'q> {
         self.memory = self.work_mem()?;
         let variables = forms.variables();
         let mut results = Vec::new();
-        let literal = forms.with_values(value).map(|forms| self.explained(&forms));
+        // A value that holds more than one statement would be executed.
+        let single = |slot: Slot| value(slot).filter(|value| !value.contains(';'));
+        let literal = forms.with_values(&single).map(|forms| self.explained(&forms));
         let known = matches!(literal, Some(Ok(_) | Err(Problem::Sent(_))));
         results.extend(literal);
         if !variables.is_empty() {
@@ -348,7 +354,10 @@ mod tests {
 
     #[test]
     fn rows_that_are_returned_are_not_rows_that_are_read() {
-        let update = |returned: u32, read: u32| json!({"Node Type": "ModifyTable", "Plan Rows": returned, "Plans": [scan("Seq Scan", read, 4)]});
+        let update = |returned: u32, read: u32| {
+            let read = scan("Seq Scan", read, 4);
+            json!({"Node Type": "ModifyTable", "Plan Rows": returned, "Plans": [read]})
+        };
         assert_eq!(difference(&update(0, 5), &update(5, 5), MEMORY), None);
         assert!(difference(&update(0, 5), &update(5, 6), MEMORY).is_some());
     }

@@ -43,7 +43,7 @@ fn what_is_sent_does_what_is_written() {
     let mut tally = Tally::default();
     let mut failures = Vec::new();
     for seed in first..first + count {
-        if (seed - first) % FRESH_AFTER == 0 {
+        if (seed - first).is_multiple_of(FRESH_AFTER) {
             written.renew();
             sent.renew();
         }

@@ -54,7 +54,9 @@ fn reason(connection: &mut Connection, settings: &[&str], text: &str, value: Opt
     let mut query =
         |sql: &str| connection.query(sql).map(|result| result.rows).map_err(|error| error.to_string());
     let mut plans = Plans::start(&mut query).unwrap();
-    settings.iter().for_each(|setting| plans.set(setting));
+    for setting in settings {
+        plans.set(setting);
+    }
     let found = plans.compare(forms, &|_: Slot| value.map(str::to_owned)).unwrap();
     plans.end().unwrap();
     found

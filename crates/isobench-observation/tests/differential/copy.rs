@@ -66,7 +66,7 @@ impl Copy {
     pub fn renew(&mut self) {
         self.other = Connection::open(&self.options).unwrap();
         self.connection = Connection::open(&self.options).unwrap();
-        self.connection.set_timeout(Some(Duration::from_secs(60)));
+        self.connection.set_timeout(Some(Duration::from_mins(1)));
         let connection = &mut self.connection;
         connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").unwrap();
         connection.execute(include_str!("schema.sql")).unwrap();
