@@ -118,7 +118,7 @@ fn a_statement_whose_plan_would_change_is_sent_as_written() {
     let Some(scene) = Scene::with_server("a_statement_whose_plan_would_change_is_sent_as_written") else {
         return;
     };
-    let tables = "CREATE TABLE big (id int PRIMARY KEY, v int NOT NULL);\nINSERT INTO big SELECT g, g FROM \
+    let tables = "DROP TABLE IF EXISTS big;\nCREATE TABLE big (id int PRIMARY KEY, v int NOT NULL);\nINSERT INTO big SELECT g, g FROM \
                   generate_series(1, 20000) AS g;\nANALYZE big;\n";
     // The branch isn't taken in the trial.
     let script = "\\set i random(1, 20000)\nBEGIN;\nSELECT max(id) AS last FROM big;\n\\if :i < 0\nSELECT min(id) FROM \
@@ -130,7 +130,7 @@ fn a_statement_whose_plan_would_change_is_sent_as_written() {
     let one_line = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(one_line.matches(reason).count(), 2, "{}", finished.stdout);
     assert!(one_line.contains("Seq Scan on big instead of Index Only Scan"), "{}", finished.stdout);
-    let line = "compare --script a.sql --setup tables.sql --levels rc,ser --clients 1 --transactions 5 --warmup 0 \
+    let line = "compare -w a.sql --setup tables.sql --levels rc,ser --clients 1 --transactions 5 --warmup 0 \
                 --rounds 1 --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
