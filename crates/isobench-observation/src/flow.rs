@@ -454,7 +454,6 @@ fn not_understood(sql: &Sql) -> (Finding, Passage) {
 fn writes(finding: &Finding) -> bool {
     finding.writes_anything
         || !finding.unseen.is_empty()
-        || !finding.unseen_if_empty.is_empty()
         || finding.shown.iter().any(|shown| shown.role != Role::Read)
 }
 
@@ -474,7 +473,7 @@ fn written(finding: &Finding, catalog: &Catalog) -> Option<BTreeSet<String>> {
         return None;
     }
     let shown = finding.shown.iter().filter(|shown| shown.role != Role::Read).map(|shown| shown.table);
-    let unseen = finding.unseen.iter().chain(&finding.unseen_if_empty).copied();
+    let unseen = finding.unseen.iter().copied();
     let named = shown.chain(unseen).map(|table| catalog.relations[table].qualified());
     Some(named.chain(finding.dark.iter().filter_map(|dark| dark.table().map(str::to_owned))).collect())
 }
