@@ -49,6 +49,7 @@ mod measurement;
 mod messages;
 mod observed;
 mod onlooker;
+mod plans;
 mod remedy;
 mod round;
 mod round_trips;
@@ -77,9 +78,11 @@ pub use machines::{Entered, Machines, Open, Portrait, RecordedAs, serve};
 pub use measurement::{Invariants, Measured, Measurement, Others};
 pub use messages::Messages;
 pub use observed::{
-    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded, statement,
+    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenBy, SeenWorkload, as_written, catalog, preview,
+    recorded, statement,
 };
 pub use onlooker::{Onlooker, Phase, SoFar};
+pub use plans::AsWritten;
 pub use sessions::job;
 pub use site::Site;
 pub use tables::Tables;

@@ -294,6 +294,10 @@ impl Measurement<'_> {
             schema: self.site.database.schema.clone(),
             identity: self.site.identity().map_err(Failure::setup)?,
             recorded,
+            as_written: match self.recorded {
+                Recorded::Rows(seen) => seen.as_written.texts(),
+                Recorded::Annotations | Recorded::Nothing => Vec::new(),
+            },
             seed: job.spec().seed,
             attempts_from: job.spec().attempts_from,
         };

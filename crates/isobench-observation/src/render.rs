@@ -110,8 +110,8 @@ impl Renderer<'_> {
         let numbers = |tables: &BTreeSet<RelationId>| {
             tables.iter().filter_map(|table| self.tables.numbers.get(table).copied()).collect()
         };
-        let (unseen, unseen_if_empty) = (numbers(&finding.unseen), numbers(&finding.unseen_if_empty));
-        (insertions, ObservedStatement { statement, appended, rows, searches, unseen, unseen_if_empty })
+        let unseen = numbers(&finding.unseen);
+        (insertions, ObservedStatement { statement, appended, rows, searches, unseen })
     }
 
     fn layout(&mut self, shown: &Shown) -> Layout {
@@ -279,11 +279,6 @@ fn outer_columns(
     *appended += 1;
     let text = match shown.packed {
         Packing::Subquery => format!("(SELECT {record} FROM {}) AS isobench_{appended}", own.qualifier),
-        // Once, for it may be long.
-        Packing::SubqueryInFirst => format!(
-            "CASE WHEN pg_catalog.row_number() OVER () = 1 THEN (SELECT {record} FROM {}) END AS isobench_{appended}",
-            own.qualifier
-        ),
         _ if shown.nullable => {
             format!("{record} FILTER (WHERE {version} IS NOT NULL) AS isobench_{appended}")
         }

@@ -45,8 +45,6 @@ pub(crate) struct Finding {
     pub dark: Vec<Dark>,
     /// The tables that are written without being shown.
     pub unseen: BTreeSet<RelationId>,
-    /// The tables that are written without being shown if the result has no row.
-    pub unseen_if_empty: BTreeSet<RelationId>,
     /// True if any table may be written.
     pub writes_anything: bool,
     /// Texts that the shown rows need elsewhere: `WITH (OLD AS …)`.
@@ -85,8 +83,6 @@ pub(crate) enum Packing {
     Aggregate,
     /// An array of records, by a subquery.
     Subquery,
-    /// The same, in the first of the result's rows alone.
-    SubqueryInFirst,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +136,15 @@ impl Finding {
         let of_shown =
             of_shown.filter_map(|(place, shown)| Some((Some(place), shown.table, shown.search.as_ref()?)));
         of_shown.chain(self.denials.iter().map(|(table, search)| (None, *table, search)))
+    }
+
+    /// Shows nothing after all, for this reason: the statement is sent as written.
+    pub(crate) fn withdraw(&mut self, reason: Dark) {
+        let written = self.shown.drain(..).filter(|rows| rows.role != Role::Read).map(|rows| rows.table);
+        self.unseen.extend(written);
+        self.additions.clear();
+        self.denials.retain(|(_, search)| !matches!(search.when, SearchWhen::Found(_)));
+        self.dark.push(reason);
     }
 }
 

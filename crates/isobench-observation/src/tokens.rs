@@ -203,14 +203,17 @@ impl<'a> Text<'a> {
         named.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
+    /// The place of a range of tokens, in bytes.
+    pub(crate) fn bytes(&self, range: &Range<usize>) -> Range<usize> {
+        match (self.tokens.get(range.start), self.tokens.get(range.end.wrapping_sub(1))) {
+            (Some(first), Some(last)) if range.start < range.end => first.range.start..last.range.end,
+            _ => 0..0,
+        }
+    }
+
     /// The text of a range of tokens, as written.
     pub(crate) fn written(&self, range: &Range<usize>) -> &'a str {
-        match (self.tokens.get(range.start), self.tokens.get(range.end.wrapping_sub(1))) {
-            (Some(first), Some(last)) if range.start < range.end => {
-                &self.source[first.range.start..last.range.end]
-            }
-            _ => "",
-        }
+        &self.source[self.bytes(range)]
     }
 }
 

@@ -22,9 +22,6 @@ pub struct ObservedStatement {
     pub searches: Vec<ObservedSearch>,
     /// The tables in which the statement may write rows that it doesn't show.
     pub unseen: Vec<u16>,
-    /// The tables whose written rows are shown by the rows of the result, so that they stay unseen if
-    /// it has none: those of data-modifying statements in WITH.
-    pub unseen_if_empty: Vec<u16>,
 }
 
 /// Rows of one table in the result of a statement.

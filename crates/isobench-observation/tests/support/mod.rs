@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use isobench_observation::{
-    Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, Observed, OnChange,
-    Relation, RelationKind, observe,
+    Catalog, Column, ColumnType, Dark, Events, ForeignKey, FunctionFacts, Inheritance, Observed, OnChange,
+    Relation, RelationKind, observe_except,
 };
 use isobench_script::{
     CommandKind, ObservedRows, ObservedStatement, SearchValue, SearchWhen, Sql, Symbols, TextPart, parse,
@@ -58,6 +58,11 @@ pub struct Seen {
 
 /// Observes a script with one SQL command.
 pub fn see(text: &str, catalog: &Catalog) -> Seen {
+    see_except(text, catalog, &|_| None)
+}
+
+/// The same, unless there is a reason to send a statement as written.
+pub fn see_except(text: &str, catalog: &Catalog, reason: &dyn Fn(&str) -> Option<Dark>) -> Seen {
     let mut symbols = Symbols::new();
     let mut script = parse("corpus.sql", text, &mut symbols).unwrap();
     let first = |script: &isobench_script::Script| match &script.commands[0].kind {
@@ -65,7 +70,7 @@ pub fn see(text: &str, catalog: &Catalog) -> Seen {
         _ => panic!("not SQL: {text}"),
     };
     let original = first(&script);
-    let observed = observe([&mut script], catalog);
+    let observed = observe_except([&mut script], catalog, reason);
     Seen { symbols, original, sql: first(&script), observed }
 }
 
@@ -230,6 +235,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         before_row: bits(fields[9]),
         rules: fields[10] == "true",
         row_security: fields[11] == "true",
+        selectable: true,
         calls_writing: fields[12] == "true",
     }
 }
@@ -352,10 +358,8 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         )
         .unwrap();
     }
-    for (unseen, when) in [(&statement.unseen, ""), (&statement.unseen_if_empty, " if there is no row")] {
-        if !unseen.is_empty() {
-            let unseen: Vec<&str> = unseen.iter().map(|number| table(*number)).collect();
-            writeln!(text, "    unseen{when}: {}", unseen.join(", ")).unwrap();
-        }
+    if !statement.unseen.is_empty() {
+        let unseen: Vec<&str> = statement.unseen.iter().map(|number| table(*number)).collect();
+        writeln!(text, "    unseen: {}", unseen.join(", ")).unwrap();
     }
 }

@@ -150,6 +150,10 @@ impl Client {
             rows.send(&request.seen, request.is_simple(), &self.variables, &mut ctx.chunk.numbers(recording));
         }
         ctx.trace(self.id, || ClientStep::Sending(request.label(&self.variables)));
+        if ctx.job.spec.detail.variables {
+            let variables = Box::new(self.variables.clone());
+            (ctx.report)(ClientEvent::Sends(self.place(self.command), variables));
+        }
         request.encode(&self.variables, sending, ctx.out);
         // From here on a lost connection may hide a commit, until the reply has come.
         self.may_commit |= request.may_commit(self.status);

@@ -322,9 +322,8 @@ impl ShownRows {
         }
         self.found.iter_mut().for_each(Vec::clear);
         self.denied.clear();
-        let empty = std::mem::take(&mut self.rows) == 0;
-        let if_empty = statement.what.unseen_if_empty.iter().filter(|_| empty);
-        for table in statement.what.unseen.iter().chain(if_empty) {
+        self.rows = 0;
+        for table in &statement.what.unseen {
             self.draft.push(ObservedOperation::Unseen { table: *table }, statement.number);
         }
     }

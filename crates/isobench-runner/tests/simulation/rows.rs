@@ -46,7 +46,6 @@ fn shows(role: RowRole) -> ObservedStatement {
         rows: vec![rows],
         searches: Vec::new(),
         unseen: Vec::new(),
-        unseen_if_empty: Vec::new(),
     }
 }
 
