@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use isobench_database::Outage;
 use isobench_isolation::EffectiveLevel;
-use isobench_observation::Catalog;
+use isobench_observation::{Catalog, Dark};
 use isobench_observer::{Observer, Part};
 use isobench_plan::Observe;
 use isobench_report::{Observation, RelationSize, Round};
@@ -24,8 +24,10 @@ use crate::judgement::Judging;
 use crate::machines::{Entered, Machines, Open, RecordedAs};
 use crate::measurement::{Faults, Invariants, Measured, Measurement, Others};
 use crate::messages::Messages;
-use crate::observed::{Recorded, catalog, recorded};
+use crate::observed::{Recorded, SeenBy, catalog, recorded};
 use crate::onlooker::Onlooker;
+use crate::plans::{AsWritten, Values, compare_plans};
+use crate::session_state::{keeps_prepared, roll_back_prepared};
 use crate::sessions;
 use crate::settlement::{Attested, leave_rows};
 use crate::site::Site;
@@ -66,6 +68,12 @@ pub struct CellMeasurer<'a> {
     sizes: BTreeMap<(usize, usize), (u64, u32)>,
     /// Why rows of a work aren't observed, although they could be.
     prevented: BTreeMap<(usize, usize), String>,
+    /// The statements of a work, by server, that are sent as written.
+    as_written: BTreeMap<(usize, usize), AsWritten>,
+    /// The servers, works and settings of sessions for which plans were compared.
+    explained: BTreeSet<(usize, usize, usize)>,
+    /// The variables of each workload's commands in its trial.
+    pub(crate) values: BTreeMap<usize, Values>,
 }
 
 /// A place for tables, and those that are loaded there.
@@ -139,6 +147,9 @@ impl<'a> CellMeasurer<'a> {
             catalogs: BTreeMap::new(),
             sizes: BTreeMap::new(),
             prevented: BTreeMap::new(),
+            as_written: BTreeMap::new(),
+            explained: BTreeSet::new(),
+            values: BTreeMap::new(),
         }
     }
 
@@ -151,6 +162,13 @@ impl<'a> CellMeasurer<'a> {
         if let Some(ready) = self.kept.take() {
             return Ok(ready);
         }
+        let prepared = self.make_ready(cell, room)?;
+        self.compare_plans(cell, &prepared)?;
+        Ok(prepared)
+    }
+
+    /// Brings the tables of a cell into their starting state, before plans are compared.
+    pub(crate) fn make_ready(&mut self, cell: &CellPlan, room: usize) -> Outcome<Prepared> {
         if self.targets[cell.server].renew(self.say)? {
             let seats = &mut self.seats[cell.server];
             seats.truncate(1);
@@ -166,6 +184,9 @@ impl<'a> CellMeasurer<'a> {
             return Err(Failure::setup("there is no room for another cell's tables"));
         };
         self.control.patience().set_limited(known);
+        if matches!(work.tables, Tables::Own(_)) {
+            self.targets[cell.server].make_anew(&seat.site)?;
+        }
         let ready = work.tables.prepare(&seat.site, builtin, &mut seat.loaded);
         self.control.patience().set_limited(true);
         let settings = &self.design.sessions[cell.session];
@@ -240,14 +261,50 @@ impl<'a> CellMeasurer<'a> {
     pub(crate) fn recorded(
         &self,
         cell: &CellPlan,
-        room: usize,
+        prepared: &Prepared,
         spec: &RunSpec,
         workload: &mut RunWorkload,
     ) -> Recorded {
-        let prevented = self.prevented.contains_key(&(cell.server, cell.work));
-        let catalog = self.catalogs.get(&(cell.server, cell.work, room)).filter(|_| !prevented);
-        let catalog = catalog.and_then(Option::as_ref);
-        recorded(workload, spec, self.design.plan.observe(), catalog)
+        const NONE: &AsWritten = &AsWritten::none();
+        let place = (cell.server, cell.work);
+        let prevented = self.prevented.contains_key(&place);
+        let catalog = self.catalogs.get(&(cell.server, cell.work, prepared.room)).filter(|_| !prevented);
+        let as_written = self.as_written.get(&place).unwrap_or(NONE);
+        let site = &prepared.site;
+        let seen_by = catalog.and_then(Option::as_ref).map(|catalog| SeenBy { catalog, as_written, site });
+        recorded(workload, spec, self.design.plan.observe(), seen_by)
+    }
+
+    /// Compares the plans of the statements that would be sent differently, unless that was done for
+    /// these tables and settings.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub(crate) fn compare_plans(&mut self, cell: &CellPlan, prepared: &Prepared) -> Outcome {
+        if !self.explained.insert((cell.server, cell.work, cell.session)) {
+            return Ok(());
+        }
+        let work = &self.design.works[cell.work];
+        let workload = work.workload(self.design.seed(), &prepared.site.database)?;
+        let recorded = self.recorded(cell, prepared, &self.design.spec(cell), &mut workload.clone());
+        let Recorded::Rows(seen) = recorded else { return Ok(()) };
+        let values = self.values.entry(work.workload).or_default();
+        let as_written = self.as_written.entry((cell.server, cell.work)).or_default();
+        compare_plans(&prepared.site, &workload, &seen.forms, values, as_written)
+    }
+
+    /// From now on these statements of a work are sent as written, for this reason. Returns false if
+    /// they already were.
+    pub(crate) fn send_as_written(
+        &mut self,
+        cell: &CellPlan,
+        site: &Site,
+        texts: &[String],
+        why: &str,
+    ) -> bool {
+        let as_written = self.as_written.entry((cell.server, cell.work)).or_default();
+        let add = |text: &String| as_written.add(site, text, Dark::Refused { why: why.to_owned() });
+        texts.iter().map(add).filter(|new| *new).count() > 0
     }
 
     /// From now on the statements of a work are sent as written, for this reason.
@@ -277,6 +334,9 @@ impl<'a> CellMeasurer<'a> {
         let messages = Messages::kept(self.say);
         let second = entrant.recorded.second_source(self.design.plan.observe(), &entrant.site)?;
         let mut measured = measurement.run(&job, number, &messages, onlooker)?;
+        if keeps_prepared(&self.design.works[cell.work].sources) {
+            roll_back_prepared(&entrant.site)?;
+        }
         let judgement = measurement.judge(job, second, &mut measured);
         drop(measurement);
         Ok(self.conclude(entrant, measured, judgement))
@@ -289,14 +349,13 @@ impl<'a> CellMeasurer<'a> {
         number: u32,
         prepared: Prepared,
     ) -> Outcome<(Entrant, RunWorkload)> {
-        let Prepared { site, room, ready } = prepared;
         let (design, work) = (self.design, &self.design.works[cell.work]);
-        let mut workload = work.workload(design.seed(), &site.database)?;
+        let mut workload = work.workload(design.seed(), &prepared.site.database)?;
         let spec = design.spec(cell);
         // Cells without a fault, beside others, do the same.
         let attested = if design.has_faults() {
-            leave_rows(&mut workload, &spec.retry, &site.database)?;
-            Some(Attested::make(&site, work.sources.sets_commit())?)
+            leave_rows(&mut workload, &spec.retry, &prepared.site.database)?;
+            Some(Attested::make(&prepared.site, work.sources.sets_commit())?)
         } else {
             None
         };
@@ -305,8 +364,9 @@ impl<'a> CellMeasurer<'a> {
             // tell who wrote them.
             recorded(&mut workload, &spec, Observe::Annotations, None)
         } else {
-            self.recorded(cell, room, &spec, &mut workload)
+            self.recorded(cell, &prepared, &spec, &mut workload)
         };
+        let Prepared { site, ready, .. } = prepared;
         let judging = self.judging.filter(|_| !matches!(recorded, Recorded::Nothing));
         let history = judging.map(|judging| judging.file(&cell.file_name(design, number)));
         let history = history.transpose()?.flatten();
@@ -420,8 +480,10 @@ impl<'a> CellMeasurer<'a> {
             RecordedAs::Nothing => Recorded::Nothing,
             RecordedAs::Annotations => recorded(&mut workload, &spec, Observe::Annotations, None),
             RecordedAs::Rows => {
-                let catalog = catalog(&site)?;
-                recorded(&mut workload, &spec, design.plan.observe(), catalog.as_ref())
+                let (catalog, as_written) = (catalog(&site)?, AsWritten::of_another(&open.as_written));
+                let as_written = &as_written;
+                let seen_by = catalog.as_ref().map(|catalog| SeenBy { catalog, as_written, site: &site });
+                recorded(&mut workload, &spec, design.plan.observe(), seen_by)
             }
         };
         let job = self.job(&site, spec, workload);
@@ -459,7 +521,12 @@ impl<'a> CellMeasurer<'a> {
     /// What is seen of a cell's statements.
     fn observation(&self, cell: &CellPlan, recorded: &Recorded, site: &Site) -> Option<Observation> {
         let work = &self.design.works[cell.work];
-        let prevented = self.prevented.get(&(cell.server, cell.work)).cloned();
+        let place = (cell.server, cell.work);
+        let prevented = self.prevented.get(&place).cloned().or_else(|| match recorded {
+            // Not a statement is left that shows rows.
+            Recorded::Nothing => self.as_written.get(&place).and_then(AsWritten::first),
+            Recorded::Rows(_) | Recorded::Annotations => None,
+        });
         let (mut statements, carried) = match recorded {
             Recorded::Rows(seen) => (seen.report(), seen.carried()),
             Recorded::Annotations | Recorded::Nothing => Default::default(),

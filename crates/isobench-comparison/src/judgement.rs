@@ -6,7 +6,7 @@
 mod hint;
 
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -98,6 +98,11 @@ impl Judging {
         fresh_tables: bool,
     ) -> Judged {
         let (problem, missing) = (recording.problem(), recording.dropped());
+        // What is annotated has been in its file from the start.
+        let ends_early = file.filter(|_| !recording.shows_rows()).zip(problem.as_ref());
+        let ends_early = ends_early.map(|(file, problem)| {
+            format!("--history: the file \"{}\" ends before the run: {problem}", file.display())
+        });
         let (shown, incomplete) = (recording.shows_rows(), recording.incomplete());
         let began = Instant::now();
         let options = Judging::options(&recording, promised, sources, fresh_tables);
@@ -106,7 +111,7 @@ impl Judging {
             Err(error) => {
                 let why = format!("nothing was checked: the recorded history can't be read: {error}");
                 let text = format!("VERDICT WITHHELD: {why}.\n");
-                return Judged { verdict: Verdict::missing(promised, why), text, unwritten: None };
+                return Judged { verdict: Verdict::missing(promised, why), text, unwritten: ends_early };
             }
         };
         if let Some(problem) = problem {
@@ -125,19 +130,25 @@ impl Judging {
             }
             text = format!("{text}\nWhere to look: {hint}.\n");
         }
-        // What is annotated has been in its file from the start.
         let file = file.filter(|_| shown);
-        let unwritten = file.and_then(|file| write(&history, file).err());
+        let unwritten = ends_early.or_else(|| write(&history, file?).err());
         Judged { verdict, text, unwritten }
     }
 }
 
-/// Writes a history. The error is a sentence for the user.
+/// Writes a history. The error is a sentence for the user; then there is no file, rather than one
+/// that ends early.
 fn write(history: &History, file: &Path) -> Result<(), String> {
     let written = File::create(file).and_then(|output| binary::write(history, BufWriter::new(output)));
     written.map_err(|error| {
+        let left = match fs::remove_file(file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                format!("what is there ends early, and can't be removed ({error})")
+            }
+            _ => "there is none now".to_owned(),
+        };
         format!(
-            "--history: could not write the file \"{}\": {error}; its verdict is not concerned",
+            "--history: could not write the file \"{}\": {error}; {left}; its verdict is not concerned",
             file.display()
         )
     })

@@ -14,14 +14,17 @@
 //! | `machines` | several machines that measure as one: what rank 0 says, and the others do |
 //! | `crew` | the clients of a measurement, on all machines |
 //! | `sessions` | clients connected at a level that is read back |
+//! | `session_state` | what scripts leave in their sessions that other sessions meet |
 //! | `measurement` | one measurement from connecting to the round of the result |
 //! | `onlooker` | what clients have done so far, for whoever looks on |
 //! | `observed` | how transactions are observed: by the rows that statements show, or by annotations |
 //! | `cell` | a cell of a comparison in one round |
 //! | `block` | cells that take turns in a round |
+//! | `remedy` | what to do about an error of a script |
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
 //! | `fault`, `settlement` | what happens to the server meanwhile, and what became of the attempts |
+//! | `held_up` | clients held up for good by locks that sessions keep |
 //! | `lag` | how far a standby is behind while clients read there |
 //! | `server_side`, `evidence` | the server's side of a round, and contradictions to its level |
 //! | `invariants`, `conditions`, `judgement` | what tables, the user's conditions and history prove |
@@ -37,6 +40,7 @@ mod environment;
 mod evidence;
 mod failure;
 mod fault;
+mod held_up;
 mod invariants;
 mod judgement;
 mod lag;
@@ -45,9 +49,12 @@ mod measurement;
 mod messages;
 mod observed;
 mod onlooker;
+mod plans;
+mod remedy;
 mod round;
 mod round_trips;
 mod server_side;
+mod session_state;
 mod sessions;
 mod settlement;
 mod setup;
@@ -71,9 +78,11 @@ pub use machines::{Entered, Machines, Open, Portrait, RecordedAs, serve};
 pub use measurement::{Invariants, Measured, Measurement, Others};
 pub use messages::Messages;
 pub use observed::{
-    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded, statement,
+    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenBy, SeenWorkload, as_written, catalog, preview,
+    recorded, statement,
 };
 pub use onlooker::{Onlooker, Phase, SoFar};
+pub use plans::AsWritten;
 pub use sessions::job;
 pub use site::Site;
 pub use tables::Tables;

@@ -25,6 +25,7 @@ use crate::crew::{Boarded, Crew, Elsewhere, Gone, Purpose, accumulate};
 use crate::evidence;
 use crate::failure::{Failure, Outcome};
 use crate::fault::{Struck, Victim};
+use crate::held_up::held_up;
 use crate::invariants::{InvariantCheck, open_after};
 use crate::judgement::{Judged, Judging};
 use crate::lag;
@@ -32,7 +33,7 @@ use crate::machines::{Machines, Open, RecordedAs};
 use crate::messages::Messages;
 use crate::observed::{Recorded, SecondSource};
 use crate::onlooker::{Onlooker, SoFar};
-use crate::round::{cpu_seconds, round};
+use crate::round::{cpu_seconds, itemised, round};
 use crate::server_side::{OwnWork, server_side};
 use crate::sessions::{self, Places};
 use crate::settlement::{Attested, fault_round};
@@ -293,6 +294,10 @@ impl Measurement<'_> {
             schema: self.site.database.schema.clone(),
             identity: self.site.identity().map_err(Failure::setup)?,
             recorded,
+            as_written: match self.recorded {
+                Recorded::Rows(seen) => seen.as_written.texts(),
+                Recorded::Annotations | Recorded::Nothing => Vec::new(),
+            },
             seed: job.spec().seed,
             attempts_from: job.spec().attempts_from,
         };
@@ -491,12 +496,21 @@ impl Started<'_> {
         }
         round.background = self.background;
         round.levels_named.clone_from(&run.levels);
+        let errors_before =
+            warmup.as_ref().map_or_else(Vec::new, |warmup| itemised(job, measurement.site, &warmup.errors));
         if let Some(warmup) = warmup {
             round.complete &= warmup.complete;
             evidence::add(&mut round.levels_named, &warmup.levels);
             round.warmup = Some(warmup.figures);
         }
         round.server = observed.map(|observed| server_side(observed, &own));
+        if let StopCondition::Time(planned) = measurement.stop
+            && let Some(why) = held_up(&round, &errors_before, planned, job.spec().grace)
+        {
+            // Another round would end in the same way.
+            round.complete = false;
+            round.errors.insert(0, why);
+        }
         let alone = measurement.site.is_embedded() && run.turns == 0;
         let effective = evidence::weigh(&effective, &left, database.product, alone, &mut round);
         measurement.refuse(&effective)?;

@@ -7,7 +7,7 @@ use isobench_pgbench::{Version, wording};
 use isobench_pgwire::SqlState;
 use isobench_runner::{AbortCause, ClientEvent, Job, Unfinished};
 
-use crate::sessions::advice;
+use crate::remedy::remedy;
 
 /// Maximum number of messages kept per round: if the server is lost, a thousand clients report it
 /// in the same words.
@@ -53,7 +53,7 @@ impl<'a> Messages<'a> {
                 }
                 let at = job.place(place.script, place.command);
                 let at = if at.is_empty() { at } else { format!("\n  at {at}") };
-                let text = format!("{text}{at}{}", advice(code(cause)));
+                let text = format!("{text}{at}{}", remedy(cause, job, *place));
                 if self.aloud {
                     (self.say)(&format!("isobench: error: {text}"));
                 }
@@ -137,13 +137,4 @@ fn texts(event: &ClientEvent, job: &Job) -> Vec<String> {
         _ => None,
     };
     wording::messages(event, job, Version::default()).into_iter().map(|(_, text)| text).chain(why).collect()
-}
-
-/// Returns the server's code, if an error of the server was the cause.
-fn code(cause: &AbortCause) -> Option<SqlState> {
-    match cause {
-        AbortCause::Server(failed) => Some(failed.error.code),
-        AbortCause::Lost(_, last) => last.as_ref().map(|error| error.code),
-        _ => None,
-    }
 }

@@ -10,7 +10,9 @@ use isobench_database::wal::{WalOptions, WalReader, WalWrite, WalWriteKind, key_
 use isobench_isolation::observed::{
     CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites, ObservedDescription,
 };
-use isobench_observation::{Catalog, Flows, SeenStatement, StatementPlace, observe};
+use isobench_observation::{
+    Catalog, Dark, Flows, Forms, Observed, SeenStatement, StatementPlace, observe_except,
+};
 use isobench_plan::Observe;
 use isobench_report as report;
 use isobench_runner::{Job, Pacing, Restart, RunSpec, RunWorkload};
@@ -18,6 +20,7 @@ use isobench_script::{Annotation, Mix, Script};
 
 use crate::design::Work;
 use crate::failure::{Failure, Outcome};
+use crate::plans::{AsWritten, Values, compare_plans};
 use crate::site::Site;
 
 /// The most memory that a recording of rows takes before the rest goes to a temporary file, bytes.
@@ -45,6 +48,10 @@ pub struct SeenWorkload {
     statements: Vec<SeenStatement>,
     /// The flow of values through the scripts.
     flows: Flows,
+    /// The statements that are sent differently, in both forms.
+    pub forms: Vec<Forms>,
+    /// The statements that could be, and are sent as written.
+    pub as_written: AsWritten,
 }
 
 /// Returns what the catalogs say of the tables and functions that scripts use; `None` if rows of
@@ -64,27 +71,47 @@ pub fn catalog(site: &Site) -> Outcome<Option<Catalog>> {
     Ok(Some(catalog))
 }
 
+/// What decides which rows statements show.
+#[derive(Clone, Copy)]
+pub struct SeenBy<'a> {
+    /// What the server's catalogs say.
+    pub catalog: &'a Catalog,
+    /// The statements that are sent as written.
+    pub as_written: &'a AsWritten,
+    /// Where the tables lie.
+    pub site: &'a Site,
+}
+
+impl SeenBy<'_> {
+    /// Changes statements so that they show rows.
+    fn observe(&self, mix: &mut Mix) -> Observed {
+        let reason = |text: &str| -> Option<Dark> { self.as_written.reason(self.site, text) };
+        observe_except(mix.scripts_mut(), self.catalog, &reason)
+    }
+}
+
 /// Decides how the transactions of a workload are recorded. Its statements are changed if they are
 /// to show rows.
 ///
 /// Rows are observed unless the plan says otherwise, the run is paced, or retries start at a
 /// savepoint, which undoes a part of a transaction. If an annotated statement shows no rows, such as
-/// a call of a function, only annotations tell what it does, and the two can't be mixed.
+/// a call of a function, only annotations tell what it does, and the two can't be mixed. Statements
+/// that `as_written` names aren't changed.
 pub fn recorded(
     workload: &mut RunWorkload,
     spec: &RunSpec,
     observe_by: Observe,
-    catalog: Option<&Catalog>,
+    seen_by: Option<SeenBy<'_>>,
 ) -> Recorded {
     let annotated = is_annotated(&workload.mix);
     let by_annotations = if annotated { Recorded::Annotations } else { Recorded::Nothing };
     let eligible = observe_by.shows_rows()
         && spec.pacing == Pacing::Unpaced
         && spec.retry.restart == Restart::Transaction;
-    let (Some(catalog), true) = (catalog, eligible) else { return by_annotations };
-    let flows = flows(workload, catalog);
+    let (Some(seen_by), true) = (seen_by, eligible) else { return by_annotations };
+    let flows = flows(workload, seen_by.catalog);
     let mut mix = workload.mix.clone();
-    let observed = observe(mix.scripts_mut(), catalog);
+    let observed = seen_by.observe(&mut mix);
     let seen = observed.statements.iter().any(|statement| !statement.tables.is_empty());
     if !seen || annotates_the_dark(&mix) {
         return by_annotations;
@@ -97,7 +124,13 @@ pub fn recorded(
         usage: flows.usage(scripts(&workload.mix)),
         ..ObservedDescription::default()
     };
-    Recorded::Rows(Box::new(SeenWorkload { description, statements: observed.statements, flows }))
+    Recorded::Rows(Box::new(SeenWorkload {
+        description,
+        statements: observed.statements,
+        flows,
+        forms: observed.forms,
+        as_written: seen_by.as_written.clone(),
+    }))
 }
 
 /// The flow of values through a workload's scripts, which must be as written.
@@ -242,6 +275,19 @@ impl SeenWorkload {
     }
 }
 
+/// Returns the statements of a workload whose scripts aren't tried before that are sent as written:
+/// their plans are compared for any values of variables.
+///
+/// # Errors
+/// The server is gone.
+pub fn as_written(workload: &RunWorkload, site: &Site, catalog: &Catalog) -> Outcome<AsWritten> {
+    let mut found = AsWritten::none();
+    let seen_by = SeenBy { catalog, as_written: &AsWritten::none(), site };
+    let forms = seen_by.observe(&mut workload.mix.clone()).forms;
+    compare_plans(site, workload, &forms, &Values::default(), &mut found)?;
+    Ok(found)
+}
+
 /// What a comparison would see of a workload's statements.
 #[derive(Debug)]
 pub struct Preview {
@@ -254,16 +300,18 @@ pub struct Preview {
 }
 
 /// Returns what a comparison would see of a work's statements. Its tables must be there; nothing is
-/// executed.
+/// executed, so the plans are those for any values of variables.
 ///
 /// # Errors
 /// A script can't be adapted to the server.
 pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcome<Preview> {
     let mut workload = work.workload(seed, &site.database)?;
     let flows = flows(&workload, catalog);
+    let as_written = as_written(&workload, site, catalog)?;
+    let seen_by = SeenBy { catalog, as_written: &as_written, site };
     let mut mix = workload.mix.clone();
-    let observed = observe(mix.scripts_mut(), catalog);
-    let by = recorded(&mut workload, &RunSpec::default(), Observe::Rows, Some(catalog));
+    let observed = seen_by.observe(&mut mix);
+    let by = recorded(&mut workload, &RunSpec::default(), Observe::Rows, Some(seen_by));
     Ok(Preview {
         observation: report::Observation {
             workload: work.sources.name(),
@@ -298,7 +346,7 @@ fn carried(flows: &Flows) -> Vec<report::CarriedValue> {
 
 fn statements(seen: &[SeenStatement], flows: &Flows) -> Vec<report::ObservedStatement> {
     let one = |(number, seen): (usize, &SeenStatement)| report::ObservedStatement {
-        matters: flows.matters(number),
+        matters: flows.matters(number, &seen.dark),
         ..statement(seen)
     };
     seen.iter().enumerate().map(one).collect()

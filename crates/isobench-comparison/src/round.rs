@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use isobench_report::{ClientLoad, Conflict, Latency, Round, ScriptRound, Series, UsedEventLoop};
+use isobench_report::{
+    BranchRound, ClientLoad, Conflict, Latency, Round, ScriptRound, Series, UsedEventLoop,
+};
 use isobench_runner::{ConflictCount, Job, RunOutcome, ScriptRecord};
 use isobench_script::Weighted;
 use isobench_stats::LatencyHistogram;
@@ -29,12 +31,12 @@ pub fn round(
     errors: Vec<String>,
     cpu_s: f64,
 ) -> Round {
-    let itemised =
-        |counts: &[ConflictCount]| counts.iter().map(|count| item(job, site, count)).collect::<Vec<_>>();
+    let itemised = |counts: &[ConflictCount]| itemised(job, site, counts);
     let ledger = run.ledger();
     let mut round =
         Round::from_ledger(number, &ledger, &run.latency(), run.elapsed, itemised(&run.conflicts));
     round.scripts = scripts(job, run);
+    round.branches = branches(job, run);
     round.further_errors = itemised(&run.further_errors);
     round.complete = run.is_complete();
     round.late = job.spec().latency_limit.map(|_| ledger.late);
@@ -68,6 +70,22 @@ fn scripts(job: &Job, run: &RunOutcome) -> Vec<ScriptRound> {
         latency_ms: Latency::figures(&record.latency),
     };
     scripts.iter().zip(&run.scripts).map(counts).collect()
+}
+
+/// The conditions of the scripts.
+fn branches(job: &Job, run: &RunOutcome) -> Vec<BranchRound> {
+    let scripts = job.workload().mix.scripts().iter().map(|weighted| &weighted.script).zip(&run.scripts);
+    let of_script = scripts.flat_map(|(script, record)| {
+        record.branches.iter().map(move |branch| BranchRound {
+            script: script.name.clone(),
+            line: script.commands.get(branch.command).map_or(0, |command| command.line),
+            evaluated: branch.evaluated,
+            held: branch.held,
+            since_held: branch.since_held,
+            since_failed: branch.since_failed,
+        })
+    });
+    of_script.collect()
 }
 
 fn series(series: &isobench_runner::Series) -> Series {
@@ -106,7 +124,11 @@ pub fn load(run: &RunOutcome, cpu_s: f64, cores: usize) -> ClientLoad {
     }
 }
 
-/// A conflict with the place of its command in the script.
+/// Conflicts with the places of their commands in the scripts.
+pub fn itemised(job: &Job, site: &Site, counts: &[ConflictCount]) -> Vec<Conflict> {
+    counts.iter().map(|count| item(job, site, count)).collect()
+}
+
 fn item(job: &Job, site: &Site, conflict: &ConflictCount) -> Conflict {
     let script = &job.workload().mix.scripts()[conflict.script].script;
     let command = script.commands.get(conflict.command);

@@ -199,6 +199,7 @@ fn locked(relation: observer::LockedRelation) -> report::LockedRelation {
         table: relation.table,
         rows: relation.rows,
         pages: relation.pages,
+        indexes: relation.indexes,
         tuple: seen(relation.tuple),
         page: seen(relation.page),
         relation: seen(relation.relation),

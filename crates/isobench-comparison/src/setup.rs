@@ -8,6 +8,7 @@ use isobench_pgwire::Connection;
 use isobench_script::{CommandKind, Symbols, parse};
 
 use crate::failure::{Failure, Outcome};
+use crate::session_state::has_word;
 
 /// The statements of a file.
 #[derive(Debug, Clone)]
@@ -28,7 +29,14 @@ impl Setup {
         let file = path.display().to_string();
         let text = fs::read_to_string(path)
             .map_err(|error| Failure::setup(format!("--{option}: could not read \"{file}\": {error}")))?;
-        let script = parse(&file, &text, &mut Symbols::new())
+        if let Some(line) = text.lines().position(is_copy_of_rows) {
+            return Err(Failure::setup(format!(
+                "--{option}: {file}:{}: rows that follow a COPY … FROM stdin aren't read; write INSERTs, as pg_dump \
+                 --inserts does",
+                line + 1
+            )));
+        }
+        let script = parse(&file, &without_restriction(&text), &mut Symbols::new())
             .map_err(|error| Failure::setup(format!("--{option}: {error}")))?;
         let mut statements = Vec::new();
         for command in &script.commands {
@@ -54,6 +62,11 @@ impl Setup {
         }
     }
 
+    /// The statements, each with its place.
+    pub fn placed_statements(&self) -> impl Iterator<Item = (String, &str)> {
+        self.statements.iter().map(|(line, text)| (format!("{}:{line}", self.file), text.as_str()))
+    }
+
     /// A word in the statements that may concern more than the schema in which they are executed.
     pub fn names_schemas(&self) -> Option<&'static str> {
         WIDER
@@ -71,7 +84,7 @@ impl Setup {
             connection.execute(statement).map_err(|error| {
                 let report =
                     error.server().map_or_else(|| error.to_string(), |server| server.report(Some(statement)));
-                let hint = error.code().filter(|code| EXISTS.contains(&code.as_str())).map_or("", |_| AGAIN);
+                let hint = error.code().map_or("", |code| advice(code.as_str(), statement));
                 Failure::setup(format!("--{}: {}:{line}: {report}{hint}", self.option, self.file))
             })?;
         }
@@ -79,23 +92,44 @@ impl Setup {
     }
 }
 
+/// A dump without the psql commands with which newer versions of `pg_dump` enclose it, line by line.
+fn without_restriction(text: &str) -> String {
+    let restricts = |line: &str| line.starts_with("\\restrict ") || line.starts_with("\\unrestrict ");
+    text.split_inclusive('\n').map(|line| if restricts(line) { "\n" } else { line }).collect()
+}
+
+/// True for a statement, as `pg_dump` writes it, that rows of data follow, which only psql sends.
+fn is_copy_of_rows(line: &str) -> bool {
+    line.starts_with("COPY ") && line.trim_end().ends_with(" FROM stdin;")
+}
+
 /// Words of statements whose effect isn't confined to the schema of the session.
 const WIDER: [&str; 8] =
     ["public", "schema", "search_path", "extension", "database", "role", "tablespace", "publication"];
 
-/// True if a text has a word, in letters of either case.
-fn has_word(text: &str, word: &str) -> bool {
-    let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
-    text.split(|other| !letter(other)).any(|found| found.eq_ignore_ascii_case(word))
-}
-
-/// Codes of errors for existing objects: a table, a function, any other object, a schema
-/// (PostgreSQL manual, "Error Codes").
-const EXISTS: [&str; 4] = ["42P07", "42723", "42710", "42P06"];
+/// Codes of errors for existing objects: a table, a function, any other object, a schema, a
+/// database (PostgreSQL manual, "Error Codes").
+const EXISTS: [&str; 5] = ["42P07", "42723", "42710", "42P06", "42P04"];
 
 /// Advice on such an error.
-const AGAIN: &str =
-    "\n  the file is run anew before each cell: let it begin with DROP … IF EXISTS for whatever it makes";
+const AGAIN: &str = "; the file is run before each cell, in a schema made anew, but what it makes elsewhere is still \
+    there: let it begin with DROP … IF EXISTS for that";
+
+/// The code of an error for an unknown role, and words of statements that name one in a dump.
+const UNKNOWN: &str = "42704";
+const OF_ROLES: [&str; 3] = ["owner", "grant", "revoke"];
+
+/// Advice on such an error.
+const NO_OWNER: &str = "; pg_dump --no-owner --no-privileges leaves roles out";
+
+/// Advice on an error of a statement.
+fn advice(code: &str, statement: &str) -> &'static str {
+    if EXISTS.contains(&code) {
+        return AGAIN;
+    }
+    let of_role = code == UNKNOWN && OF_ROLES.iter().any(|word| has_word(statement, word));
+    if of_role { NO_OWNER } else { "" }
+}
 
 #[cfg(test)]
 mod tests {
@@ -127,6 +161,15 @@ mod tests {
         assert_eq!(wider("CREATE TABLE Public.t (v int);\n"), Some("public"));
         assert_eq!(wider("SELECT 1;\nSELECT set_config('search_path', '', false);\n"), Some("search_path"));
         assert_eq!(wider("CREATE EXTENSION citext;\n"), Some("extension"));
+    }
+
+    #[test]
+    fn a_dump_is_read() {
+        let dump = "\\restrict a1B2\n\nSET lock_timeout = 0;\nCREATE TABLE public.t (v int);\n\n\\unrestrict a1B2\n\n";
+        let setup = read(dump).unwrap();
+        assert_eq!(setup.statements.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4]);
+        let message = read("COPY public.t (v) FROM stdin;\n1\n\\.\n").unwrap_err().to_string();
+        assert!(message.contains("tables.sql:1") && message.contains("--inserts"), "{message}");
     }
 
     #[test]

@@ -324,6 +324,54 @@ impl Target {
         Ok(room.map(|(schema, connector)| self.site().room(schema, connector)))
     }
 
+    /// Makes one of its places anew, without anything that was made there: the schema, or what an
+    /// embedded server's database has in all schemas but those of other places.
+    ///
+    /// # Errors
+    /// The server refuses or is gone, or something outside depends on what is in the schema.
+    pub fn make_anew(&self, site: &Site) -> Outcome {
+        let connector = site.connector();
+        match (&self.namespace, connector.place()) {
+            (Some(namespace), Some(name)) => namespace.borrow_mut().make_anew(name).map_err(Failure::setup),
+            (None, place) if self.is_embedded() => {
+                let mut connection = Connection::open(&self.options).map_err(Failure::setup)?;
+                let done = self.empty_database(&mut connection, place);
+                connection.close();
+                done
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a schema of an embedded server anew; `None`: all except those of rooms.
+    fn empty_database(&self, connection: &mut Connection, place: Option<&str>) -> Outcome {
+        let names: Vec<String> = if let Some(name) = place {
+            vec![name.to_owned()]
+        } else {
+            let found = connection.query(SCHEMAS).map_err(Failure::setup)?;
+            found.rows.into_iter().flatten().flatten().collect()
+        };
+        let mut run = |sql: &str| connection.execute(sql).map(drop).map_err(Failure::setup);
+        for name in names {
+            run(&format!("DROP SCHEMA {} CASCADE", quoted(&name)))?;
+        }
+        match place {
+            Some(name) => run(&format!("CREATE SCHEMA {}", quoted(name)))?,
+            // PostgreSQL manual, "Schemas and Privileges".
+            None if self.database.at_least(15, 0) => {
+                run("CREATE SCHEMA public AUTHORIZATION pg_database_owner")?;
+                run("GRANT USAGE ON SCHEMA public TO PUBLIC")?;
+            }
+            None => {
+                run("CREATE SCHEMA public")?;
+                run("GRANT ALL ON SCHEMA public TO PUBLIC")?;
+            }
+        }
+        // "drop cascades to table …" is expected.
+        connection.take_notices();
+        Ok(())
+    }
+
     /// Returns a place on a named server that another machine's isobench has made, by the name of
     /// its schema; `None`: where this one works by itself.
     pub(crate) fn site_of_another(&self, schema: Option<&str>) -> Site {
@@ -409,6 +457,15 @@ impl Target {
         };
         restored.and(stopped)
     }
+}
+
+/// The schemas of an embedded server's database that tables of a user's may be in.
+const SCHEMAS: &str = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_' \
+     AND nspname <> 'information_schema' AND nspname !~ '^isobench_[0-9]+$'";
+
+/// A name as SQL has it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 impl KnownSettings for Target {

@@ -565,6 +565,19 @@ impl Sources {
             .collect()
     }
 
+    /// Returns the SQL commands of the user's own scripts, each with its script and line.
+    pub fn own_statements(&self) -> impl Iterator<Item = (String, &Sql)> {
+        let own = |source: &Source| self.checked.is_none() && source.writes.is_none();
+        let scripts = self.mix.scripts().iter().zip(&self.scripts).filter(move |(_, source)| own(source));
+        scripts.flat_map(|(weighted, _)| {
+            let place = |line| format!("{}:{line}", weighted.script.name);
+            weighted.script.commands.iter().filter_map(move |command| match &command.kind {
+                CommandKind::Sql(sql) => Some((place(command.line), sql)),
+                _ => None,
+            })
+        })
+    }
+
     /// Returns whether a script is the user's own.
     pub fn is_own(&self) -> bool {
         self.checked.is_none() && self.scripts.iter().any(|source| source.writes.is_none())

@@ -135,6 +135,12 @@ impl Connector {
         Connector { settings: settings.to_vec(), ..self.clone() }
     }
 
+    /// The name of the schema or database that its sessions are led to; `None` if they stay where
+    /// the connection's own settings lead.
+    pub fn place(&self) -> Option<&str> {
+        (!self.name.is_empty()).then_some(self.name.as_str())
+    }
+
     /// The patience of its sessions with the server.
     pub fn patience(&self) -> &Patience {
         &self.options.patience
@@ -298,6 +304,26 @@ impl Namespace {
         self.make(&name)?;
         let facts = Some((self.facts, self.kind));
         Ok(Some((name.clone(), Connector { facts, name, ..Connector::direct(self.options.clone()) })))
+    }
+
+    /// Removes the schema or database of this name, made here, with all that is in it, and makes it
+    /// anew.
+    ///
+    /// # Errors
+    /// [`Error::NotOurs`], [`Error::Depends`] if something outside depends on what is in it, or an
+    /// error of the server or the connection.
+    pub fn make_anew(&mut self, name: &str) -> Result<(), Error> {
+        let (facts, kind) = (self.facts, self.kind);
+        let conn = self.admin()?;
+        remove(conn, facts, kind, name)?;
+        conn.take_notices();
+        self.made.retain(|made| made != name);
+        self.make(name)?;
+        // What is removed last, the first, is what a later run looks for.
+        if name == NAME {
+            self.made.rotate_right(1);
+        }
+        Ok(())
     }
 
     /// The administrative connection; a new one if the old one was lost.

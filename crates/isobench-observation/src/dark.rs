@@ -184,6 +184,18 @@ pub enum Dark {
         /// The condition as written.
         condition: String,
     },
+    /// The statement is sent as written, because the columns that show its rows would change its plan.
+    Plan {
+        /// The change.
+        change: String,
+    },
+    /// The statement is sent as written, because the server refuses the columns that show its rows.
+    Refused {
+        /// The server's message.
+        why: String,
+    },
+    /// The statement is sent as written, because its plans couldn't be compared.
+    Unexplained,
     /// The rows that weren't found aren't known.
     SearchBy {
         /// The table.
@@ -340,6 +352,18 @@ impl fmt::Display for Dark {
             }
             Self::Search { table, condition } => {
                 write!(f, "rows of {table} that \"{condition}\" missed: the condition isn't evaluated")
+            }
+            Self::Plan { change } => write!(
+                f,
+                "any rows: it is sent as written, because its plan would change with the columns that show \
+                 them ({change})"
+            ),
+            Self::Refused { why } => write!(
+                f,
+                "any rows: it is sent as written, because the server refuses the columns that show them ({why})"
+            ),
+            Self::Unexplained => {
+                f.write_str("any rows: it is sent as written, because EXPLAIN couldn't compare its plans")
             }
             Self::SearchBy { table, clause } => {
                 write!(f, "rows of {table} that it missed, because of {clause}")

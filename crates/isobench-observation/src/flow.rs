@@ -61,7 +61,6 @@ struct Node {
     written: Option<BTreeSet<String>>,
     /// It has a refusal for an answer: the rows are found by their key and something else.
     conditional: bool,
-    dark: Vec<Dark>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,27 +193,17 @@ impl Flows {
         found
     }
 
-    /// How what isn't seen of a statement, given its number among all statements of the scripts, can
-    /// matter, in few words; `None` if it is seen wholly, or the rest can't matter.
-    pub fn matters(&self, statement: usize) -> Option<String> {
+    /// How what isn't seen of a statement can matter, in few words; `None` if it is seen wholly, or the
+    /// rest can't matter. The statement is given by its number among all of the scripts, and `dark` is
+    /// what isn't seen of it.
+    pub fn matters(&self, statement: usize, dark: &[Dark]) -> Option<String> {
         let node = self.nodes.get(statement)?;
-        // A table whose rows can't be observed is only read by a statement that doesn't write.
-        let read = |dark: &'_ Dark| match dark.table() {
-            Some(table) if !node.writes => Some(Some(table.to_owned())),
-            _ => dark.read_only().map(|table| table.map(str::to_owned)),
-        };
-        let matters = |dark: &Dark| match read(dark) {
-            None => true,
-            Some(Some(table)) => self.is_written(&table),
-            Some(None) => self.nodes.iter().any(|node| node.writes),
-        };
-        let hidden: Vec<&Dark> = node.dark.iter().filter(|dark| matters(dark)).collect();
+        let hidden: Vec<&Dark> = dark.iter().filter(|dark| self.may_matter(node, dark)).collect();
         if hidden.is_empty() {
             return None;
         }
         if node.writes {
-            let verb = article(&node.verb);
-            return Some(format!("is {verb} that isn't seen wholly"));
+            return Some(format!("is {} that isn't seen wholly", article(&node.verb)));
         }
         let into = |edge: &&Edge| edge.from == statement;
         let mut targets = self.edges.iter().filter(into).map(|edge| (edge.how, &self.nodes[edge.to]));
@@ -225,10 +214,22 @@ impl Flows {
         match targets.next() {
             Some(target) => Some(said(target)),
             None if !self.writes(node.transaction) => Some("is what a transaction returns".to_owned()),
-            None if hidden.iter().any(|dark| read(dark).is_none()) => {
-                Some("may write what isn't seen".to_owned())
-            }
             None => None,
+        }
+    }
+
+    /// True if a script may write the rows that aren't seen, or they are written unseen.
+    fn may_matter(&self, node: &Node, dark: &Dark) -> bool {
+        let any = || self.nodes.iter().any(|node| node.writes);
+        match dark.read_only() {
+            Some(Some(table)) => self.is_written(table),
+            Some(None) => any(),
+            None if node.writes => true,
+            // Of a statement that only reads nothing is seen.
+            None => match &node.reads {
+                Some(tables) => tables.iter().any(|table| self.is_written(table)),
+                None => any(),
+            },
         }
     }
 }
@@ -339,7 +340,6 @@ impl Walk<'_> {
                 reads: reads(&finding, self.catalog),
                 written: written(&finding, self.catalog),
                 conditional: passage.conditional,
-                dark: finding.dark,
             };
             self.flow_into(node, &passage);
             let last = place + 1 == sql.statements.len();
@@ -454,7 +454,6 @@ fn not_understood(sql: &Sql) -> (Finding, Passage) {
 fn writes(finding: &Finding) -> bool {
     finding.writes_anything
         || !finding.unseen.is_empty()
-        || !finding.unseen_if_empty.is_empty()
         || finding.shown.iter().any(|shown| shown.role != Role::Read)
 }
 
@@ -474,7 +473,7 @@ fn written(finding: &Finding, catalog: &Catalog) -> Option<BTreeSet<String>> {
         return None;
     }
     let shown = finding.shown.iter().filter(|shown| shown.role != Role::Read).map(|shown| shown.table);
-    let unseen = finding.unseen.iter().chain(&finding.unseen_if_empty).copied();
+    let unseen = finding.unseen.iter().copied();
     let named = shown.chain(unseen).map(|table| catalog.relations[table].qualified());
     Some(named.chain(finding.dark.iter().filter_map(|dark| dark.table().map(str::to_owned))).collect())
 }

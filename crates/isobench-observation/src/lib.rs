@@ -10,8 +10,11 @@
 //! left as it is, and said to be dark. What is seen and what isn't is told per statement
 //! ([`SeenStatement`]).
 //!
-//! The crate is pure: it has no sockets; [`Catalog::load`] is given a function that queries. Not
-//! here: sending and reading results (`isobench-runner`), and judging
+//! Columns may change a statement's plan, and so what it locks. [`Plans`] compares the plans of both
+//! forms ([`Observed::forms`]), and [`observe_except`] leaves those as they are whose plans differ.
+//!
+//! The crate is pure: it has no sockets; [`Catalog::load`] and [`Plans`] are given a function that
+//! queries. Not here: sending and reading results (`isobench-runner`), and judging
 //! (`isobench-isolation`).
 //!
 //! Assumptions, which the caller has to ensure or which the log's reader has to know:
@@ -25,14 +28,17 @@
 mod catalog;
 mod dark;
 mod flow;
+mod forms;
+mod plan;
 mod render;
 mod statement;
 mod tokens;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use isobench_isolation::observed::{KeyForm, ObservedColumn, ObservedTable, Predicate, ValueForm};
-use isobench_script::{CommandKind, Script, Sql};
+use isobench_script::{CommandKind, Script, SearchWhen, Sql};
 
 pub use catalog::{
     Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
@@ -40,6 +46,9 @@ pub use catalog::{
 };
 pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};
 pub use flow::{Carried, Flows, StatementPlace};
+pub use forms::Forms;
+use forms::between;
+pub use plan::{Plans, Query};
 use render::{Renderer, Tables, key_text, mentioned};
 use statement::{
     Examiner, Finding, Role, Surroundings, changed_names, changes_names, prepares_transaction, sets_savepoint,
@@ -55,26 +64,52 @@ pub struct Observed {
     pub predicates: Vec<Predicate>,
     /// Every statement of every script, in order.
     pub statements: Vec<SeenStatement>,
+    /// The statements that are sent differently, in both forms.
+    pub forms: Vec<Forms>,
 }
 
 /// A command's findings: for each of its statements, or `None` if it isn't understood at all.
 struct Examined {
     script: usize,
     command: usize,
-    /// The statements with their texts.
-    findings: Vec<(String, Finding)>,
+    /// The statements.
+    findings: Vec<Statement>,
+}
+
+/// A statement of a command.
+struct Statement {
+    /// Its text with the names of variables.
+    text: String,
+    /// Its place in the command's parameterized text, in bytes.
+    range: Range<usize>,
+    finding: Finding,
 }
 
 /// Extends the statements of scripts with columns that show the rows which they read and write, and
 /// tells what is seen. Scripts of other products than PostgreSQL mustn't be observed.
 pub fn observe<'s>(scripts: impl IntoIterator<Item = &'s mut Script>, catalog: &Catalog) -> Observed {
+    observe_except(scripts, catalog, &|_| None)
+}
+
+/// Does the same, but sends as written the statements for whose texts, as they stand in
+/// [`SeenStatement`], there is a reason.
+pub fn observe_except<'s>(
+    scripts: impl IntoIterator<Item = &'s mut Script>,
+    catalog: &Catalog,
+    reason: &dyn Fn(&str) -> Option<Dark>,
+) -> Observed {
     let mut scripts: Vec<&mut Script> = scripts.into_iter().collect();
     let (surroundings, obstacle) = surroundings(&scripts, catalog);
     let mut examined = Vec::new();
     for (script, parsed) in scripts.iter().enumerate() {
         for (command, parsed) in parsed.commands.iter().enumerate() {
             if let CommandKind::Sql(sql) = &parsed.kind {
-                let findings = examine(sql, catalog, &surroundings, obstacle.as_ref());
+                let mut findings = examine(sql, catalog, &surroundings, obstacle.as_ref());
+                for Statement { text, finding, .. } in &mut findings {
+                    if let Some(dark) = reason(text) {
+                        finding.withdraw(dark);
+                    }
+                }
                 examined.push(Examined { script, command, findings });
             }
         }
@@ -82,7 +117,7 @@ pub fn observe<'s>(scripts: impl IntoIterator<Item = &'s mut Script>, catalog: &
     let mut tables = number_tables(&examined);
     let unseen = spread(&mut examined, &tables);
     let mut predicates = Vec::new();
-    let mut statements = Vec::new();
+    let (mut statements, mut forms) = (Vec::new(), Vec::new());
     for command in &examined {
         let script = &mut *scripts[command.script];
         let file = script.name.clone();
@@ -91,19 +126,20 @@ pub fn observe<'s>(scripts: impl IntoIterator<Item = &'s mut Script>, catalog: &
         let CommandKind::Sql(sql) = &mut own.kind else { continue };
         let mut renderer = Renderer { catalog, tables: &mut tables, predicates: &mut predicates };
         let rewritten = extend(sql, command, &mut renderer);
-        for (place, (text, finding)) in command.findings.iter().enumerate() {
+        for (place, Statement { text, finding, .. }) in command.findings.iter().enumerate() {
             statements.push(SeenStatement {
                 file: file.clone(),
                 line,
                 place: number(place),
                 text: text.clone(),
-                rewritten: rewritten.contains(&place),
+                rewritten: rewritten.iter().any(|(sent, _)| *sent == place),
                 tables: seen_tables(finding, catalog),
                 dark: finding.dark.clone(),
             });
         }
+        forms.extend(rewritten.into_iter().map(|(_, forms)| forms));
     }
-    Observed { tables: described(&tables, catalog, &unseen), predicates, statements }
+    Observed { tables: described(&tables, catalog, &unseen), predicates, statements, forms }
 }
 
 /// What all scripts do to names, and a reason not to observe any of them.
@@ -151,25 +187,28 @@ fn examine(
     catalog: &Catalog,
     surroundings: &Surroundings,
     obstacle: Option<&Dark>,
-) -> Vec<(String, Finding)> {
-    let unknown = |text: &str, dark: Dark| {
-        (text.to_owned(), Finding { dark: vec![dark], writes_anything: true, ..Finding::default() })
-    };
+) -> Vec<Statement> {
+    let unknown = |dark: Dark| Finding { dark: vec![dark], writes_anything: true, ..Finding::default() };
     let scanned = Text::scan(sql);
     let ranges = scanned.as_ref().map(Text::statements).unwrap_or_default();
     let (Some(text), true) = (scanned, ranges.len() == sql.statements.len()) else {
         // The runner counts statements as the script does.
-        let written = sql.parameterized.trim();
-        return sql.statements.iter().map(|_| unknown(written, Dark::NotUnderstood)).collect();
+        let statement = || Statement {
+            text: sql.parameterized.trim().to_owned(),
+            range: 0..0,
+            finding: unknown(Dark::NotUnderstood),
+        };
+        return sql.statements.iter().map(|_| statement()).collect();
     };
     ranges
         .into_iter()
-        .map(|range| {
-            let written = text.named(&range);
-            if let Some(obstacle) = obstacle {
-                return unknown(&written, obstacle.clone());
-            }
-            (written, Examiner::new(catalog, surroundings, &text, range).examine())
+        .map(|range| Statement {
+            text: text.named(&range),
+            range: text.bytes(&range),
+            finding: match obstacle {
+                Some(obstacle) => unknown(obstacle.clone()),
+                None => Examiner::new(catalog, surroundings, &text, range).examine(),
+            },
         })
         .collect()
 }
@@ -177,15 +216,16 @@ fn examine(
 /// Numbers the tables of which rows are shown, and collects the columns that searches mention.
 fn number_tables(examined: &[Examined]) -> Tables {
     let mut tables = Tables::default();
-    for (_, finding) in examined.iter().flat_map(|command| &command.findings) {
+    for Statement { finding, .. } in examined.iter().flat_map(|command| &command.findings) {
         for shown in &finding.shown {
             tables.number(shown.table);
         }
-        for (place, search) in finding.searches() {
+        for (_, table, search) in finding.searches() {
             let mut columns = Vec::new();
             mentioned(&search.condition, &mut columns);
+            tables.number(table);
             for column in columns {
-                tables.keep(finding.shown[place].table, &column);
+                tables.keep(table, &column);
             }
         }
     }
@@ -196,7 +236,7 @@ fn number_tables(examined: &[Examined]) -> Tables {
 /// statement writes without showing it.
 fn spread(examined: &mut [Examined], tables: &Tables) -> BTreeSet<usize> {
     let mut unseen = BTreeSet::new();
-    for (_, finding) in examined.iter_mut().flat_map(|command| &mut command.findings) {
+    for Statement { finding, .. } in examined.iter_mut().flat_map(|command| &mut command.findings) {
         if finding.writes_anything {
             finding.unseen.extend(tables.numbers.keys());
         }
@@ -205,18 +245,29 @@ fn spread(examined: &mut [Examined], tables: &Tables) -> BTreeSet<usize> {
     unseen
 }
 
-/// Extends a command; returns the places of the statements that are sent differently.
-fn extend(sql: &mut Sql, command: &Examined, renderer: &mut Renderer<'_>) -> BTreeSet<usize> {
+/// Extends a command; returns the places and forms of the statements that are sent differently.
+fn extend(sql: &mut Sql, command: &Examined, renderer: &mut Renderer<'_>) -> Vec<(usize, Forms)> {
     let mut insertions = Vec::new();
-    let mut rewritten = BTreeSet::new();
+    let mut rewritten = Vec::new();
     sql.observed.clear();
-    for (place, (_, finding)) in command.findings.iter().enumerate() {
+    for (place, Statement { text, range, finding }) in command.findings.iter().enumerate() {
         let (own, observed) = renderer.render(finding, number(place));
         if !own.is_empty() {
-            rewritten.insert(place);
+            let mut sent = sql.clone();
+            sent.insert(&own);
+            let longer: usize = own.iter().map(|(_, text)| text.len()).sum();
+            let forms = Forms {
+                script: command.script,
+                command: command.command,
+                text: text.clone(),
+                written: between(sql, range.start, range.end),
+                sent: between(&sent, range.start, range.end + longer),
+            };
+            rewritten.push((place, forms));
         }
         insertions.extend(own);
-        if observed.appended > 0 || !observed.unseen.is_empty() || !observed.unseen_if_empty.is_empty() {
+        let shows = observed.appended > 0 || !observed.searches.is_empty();
+        if shows || !observed.unseen.is_empty() {
             sql.observed.push(observed);
         }
     }
@@ -238,7 +289,7 @@ fn seen_tables(finding: &Finding, catalog: &Catalog) -> Vec<SeenTable> {
             key: key_text(relation),
             access,
             order,
-            searched: shown.search.is_some(),
+            searched: shown.search.as_ref().is_some_and(|search| search.when == SearchWhen::Always),
         };
         if !seen.contains(&entry) {
             seen.push(entry);

@@ -106,12 +106,12 @@ impl Renderer<'_> {
         insertions.extend(fresh);
         insertions.sort_by_key(|(at, _)| *at);
         let searches =
-            finding.searches().map(|(place, search)| self.search(finding, place, search)).collect();
+            finding.searches().map(|(place, table, search)| self.search(place, table, search)).collect();
         let numbers = |tables: &BTreeSet<RelationId>| {
             tables.iter().filter_map(|table| self.tables.numbers.get(table).copied()).collect()
         };
-        let (unseen, unseen_if_empty) = (numbers(&finding.unseen), numbers(&finding.unseen_if_empty));
-        (insertions, ObservedStatement { statement, appended, rows, searches, unseen, unseen_if_empty })
+        let unseen = numbers(&finding.unseen);
+        (insertions, ObservedStatement { statement, appended, rows, searches, unseen })
     }
 
     fn layout(&mut self, shown: &Shown) -> Layout {
@@ -164,15 +164,22 @@ impl Renderer<'_> {
         Layout { values, rows }
     }
 
-    fn search(&mut self, finding: &Finding, place: usize, search: &Search) -> ObservedSearch {
-        let table = finding.shown.get(place).map_or(0, |shown| shown.table);
+    fn search(&mut self, rows: Option<usize>, table: RelationId, search: &Search) -> ObservedSearch {
         let mut operands = Vec::new();
         let predicate = self.predicate(table, &search.condition, &mut operands);
         let number = self.predicates.iter().position(|known| *known == predicate).unwrap_or_else(|| {
             self.predicates.push(predicate);
             self.predicates.len() - 1
         });
-        ObservedSearch { rows: place, predicate: field(number), key: search.key.clone(), operands }
+        let (key, when) = (search.key.clone(), search.when);
+        ObservedSearch {
+            table: self.tables.number(table),
+            rows,
+            when,
+            predicate: field(number),
+            key,
+            operands,
+        }
     }
 
     fn predicate(
@@ -272,11 +279,6 @@ fn outer_columns(
     *appended += 1;
     let text = match shown.packed {
         Packing::Subquery => format!("(SELECT {record} FROM {}) AS isobench_{appended}", own.qualifier),
-        // Once, for it may be long.
-        Packing::SubqueryInFirst => format!(
-            "CASE WHEN pg_catalog.row_number() OVER () = 1 THEN (SELECT {record} FROM {}) END AS isobench_{appended}",
-            own.qualifier
-        ),
         _ if shown.nullable => {
             format!("{record} FILTER (WHERE {version} IS NOT NULL) AS isobench_{appended}")
         }

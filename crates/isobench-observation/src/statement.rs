@@ -5,6 +5,8 @@ mod command;
 mod condition;
 mod from;
 mod functions;
+mod joined;
+mod known;
 mod query;
 mod results;
 mod with;
@@ -14,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use isobench_isolation::observed::Comparison;
-use isobench_script::SearchValue;
+use isobench_script::{SearchValue, SearchWhen};
 use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
@@ -43,12 +45,13 @@ pub(crate) struct Finding {
     pub dark: Vec<Dark>,
     /// The tables that are written without being shown.
     pub unseen: BTreeSet<RelationId>,
-    /// The tables that are written without being shown if the result has no row.
-    pub unseen_if_empty: BTreeSet<RelationId>,
     /// True if any table may be written.
     pub writes_anything: bool,
     /// Texts that the shown rows need elsewhere: `WITH (OLD AS …)`.
     pub additions: Vec<(usize, String)>,
+    /// Searches whose rows aren't shown, with their tables: what they missed is known only if they
+    /// found nothing.
+    pub denials: Vec<(RelationId, Search)>,
 }
 
 /// Rows that the result can show.
@@ -80,8 +83,6 @@ pub(crate) enum Packing {
     Aggregate,
     /// An array of records, by a subquery.
     Subquery,
-    /// The same, in the first of the result's rows alone.
-    SubqueryInFirst,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +111,9 @@ pub(crate) struct Level {
 pub(crate) struct Search {
     pub key: Option<Vec<SearchValue>>,
     pub condition: Condition,
+    /// When the result tells that nothing else matched. An entry of [`Finding::shown`] is meant by
+    /// its number.
+    pub when: SearchWhen,
 }
 
 /// A condition on the columns of a table, by their names.
@@ -126,9 +130,21 @@ pub(crate) enum Condition {
 }
 
 impl Finding {
-    /// The searches, each with the entry of `shown` that has what was found.
-    pub(crate) fn searches(&self) -> impl Iterator<Item = (usize, &Search)> {
-        self.shown.iter().enumerate().filter_map(|(place, shown)| Some((place, shown.search.as_ref()?)))
+    /// The searches with their tables, each with the entry of `shown` that has what was found, if any.
+    pub(crate) fn searches(&self) -> impl Iterator<Item = (Option<usize>, RelationId, &Search)> {
+        let of_shown = self.shown.iter().enumerate();
+        let of_shown =
+            of_shown.filter_map(|(place, shown)| Some((Some(place), shown.table, shown.search.as_ref()?)));
+        of_shown.chain(self.denials.iter().map(|(table, search)| (None, *table, search)))
+    }
+
+    /// Shows nothing after all, for this reason: the statement is sent as written.
+    pub(crate) fn withdraw(&mut self, reason: Dark) {
+        let written = self.shown.drain(..).filter(|rows| rows.role != Role::Read).map(|rows| rows.table);
+        self.unseen.extend(written);
+        self.additions.clear();
+        self.denials.retain(|(_, search)| !matches!(search.when, SearchWhen::Found(_)));
+        self.dark.push(reason);
     }
 }
 

@@ -1,9 +1,9 @@
 //! The tokens of an SQL command with their places, and its statements.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use isobench_script::{Piece, Slot, Sql};
+use isobench_script::{Piece, Slot, Sql, TextPart};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -56,6 +56,8 @@ pub(crate) struct Text<'a> {
     names: Vec<String>,
     /// The literals that variables are substituted in, by the places of their tokens.
     partly_variable: BTreeSet<(u64, u64)>,
+    /// The places of variables in the text, with their ends.
+    variables: BTreeMap<usize, (usize, Slot)>,
 }
 
 impl<'a> Text<'a> {
@@ -86,6 +88,7 @@ impl<'a> Text<'a> {
             params: sql.params.clone(),
             names: sql.pieces.iter().filter_map(variable_name).collect(),
             partly_variable: BTreeSet::new(),
+            variables: BTreeMap::new(),
         };
         scanned.place_variables(sql)?;
         Some(scanned)
@@ -102,8 +105,9 @@ impl<'a> Text<'a> {
                     1 + number.to_string().len()
                 }
             };
-            if matches!(piece, Piece::Variable { .. }) {
+            if let Piece::Variable { slot, .. } = piece {
                 let place = at..at + length;
+                self.variables.insert(at, (at + length, *slot));
                 let touching = self.tokens.partition_point(|token| token.range.end <= place.start);
                 if let Some(token) = self.tokens.get(touching).filter(|token| token.range.start < place.end) {
                     match &token.token.token {
@@ -142,18 +146,23 @@ impl<'a> Text<'a> {
     /// The variables in a token: the one that it is, or those that are substituted in a literal.
     pub(crate) fn variables_in(&self, token: usize) -> Vec<Slot> {
         let Some(token) = self.tokens.get(token) else { return Vec::new() };
-        match &token.token.token {
-            Token::Placeholder(name) => self.variable(name).into_iter().collect(),
-            _ if self.is_partly_variable(token.token.span.start) => {
-                let literal = self.source.get(token.range.clone()).unwrap_or_default();
-                let number = |rest: &str| {
-                    let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-                    self.variable(&format!("${}", &rest[..end]))
-                };
-                literal.split('$').skip(1).filter_map(number).collect()
-            }
-            _ => Vec::new(),
+        self.variables.range(token.range.clone()).map(|(_, (_, slot))| *slot).collect()
+    }
+
+    /// The parts of the literal at a place, if it is a plain one in which variables are substituted.
+    pub(crate) fn parts_of_literal(&self, place: Location) -> Option<Vec<TextPart>> {
+        let token = self.tokens.get(self.at(place)?)?;
+        let (start, end) = (token.range.start + 1, token.range.end.checked_sub(1)?);
+        let plain = |text: &str| (!text.contains(['\'', '\\'])).then(|| TextPart::Text(text.to_owned()));
+        let (mut parts, mut at) = (Vec::new(), start);
+        for (from, (to, slot)) in self.variables.range(start..end) {
+            parts.push(plain(self.source.get(at..*from)?)?);
+            parts.push(TextPart::Variable(*slot));
+            at = *to;
         }
+        parts.push(plain(self.source.get(at..end)?)?);
+        parts.retain(|part| *part != TextPart::Text(String::new()));
+        Some(parts)
     }
 
     /// The statements, as ranges of tokens without semicolons; empty ones are left out.
@@ -194,14 +203,17 @@ impl<'a> Text<'a> {
         named.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
+    /// The place of a range of tokens, in bytes.
+    pub(crate) fn bytes(&self, range: &Range<usize>) -> Range<usize> {
+        match (self.tokens.get(range.start), self.tokens.get(range.end.wrapping_sub(1))) {
+            (Some(first), Some(last)) if range.start < range.end => first.range.start..last.range.end,
+            _ => 0..0,
+        }
+    }
+
     /// The text of a range of tokens, as written.
     pub(crate) fn written(&self, range: &Range<usize>) -> &'a str {
-        match (self.tokens.get(range.start), self.tokens.get(range.end.wrapping_sub(1))) {
-            (Some(first), Some(last)) if range.start < range.end => {
-                &self.source[first.range.start..last.range.end]
-            }
-            _ => "",
-        }
+        &self.source[self.bytes(range)]
     }
 }
 

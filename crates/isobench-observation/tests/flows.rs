@@ -4,13 +4,13 @@
 mod support;
 
 use isobench_isolation::observed::{Dependence, StatementUse};
-use isobench_observation::{Flows, observe};
+use isobench_observation::{Flows, SeenStatement, observe};
 use isobench_script::{Script, Symbols, parse};
 
 struct Traced {
     flows: Flows,
     usage: Vec<StatementUse>,
-    statements: usize,
+    statements: Vec<SeenStatement>,
 }
 
 fn traced(texts: &[&str]) -> Traced {
@@ -22,7 +22,7 @@ fn traced(texts: &[&str]) -> Traced {
         .map(|(number, text)| parse(&format!("{number}.sql"), text, &mut symbols).expect("a script"))
         .collect();
     let flows = Flows::of(&scripts, &symbols, &catalog);
-    let statements = observe(&mut scripts, &catalog).statements.len();
+    let statements = observe(&mut scripts, &catalog).statements;
     let usage = flows.usage(&scripts);
     Traced { flows, usage, statements }
 }
@@ -158,7 +158,8 @@ fn values_are_carried_between_transactions() {
 fn what_is_not_seen_may_matter() {
     let matters = |texts: &[&str]| -> Vec<Option<String>> {
         let traced = traced(texts);
-        (0..traced.statements).map(|statement| traced.flows.matters(statement)).collect()
+        let seen = traced.statements.iter().enumerate();
+        seen.map(|(number, seen)| traced.flows.matters(number, &seen.dark)).collect()
     };
     let some = |text: &str| Some(text.to_owned());
     let decides = "BEGIN;\nSELECT count(*) AS n FROM nokey WHERE x = 1 \\gset\n\\if :n = 0\nINSERT INTO s VALUES (1, 2, 3);\n\\endif\nEND;";

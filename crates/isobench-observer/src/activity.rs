@@ -59,7 +59,8 @@ pub fn pids(session: &mut ObserverSession) -> Result<Vec<u32>, Refusal> {
     Ok(pids)
 }
 
-fn list(pids: &[u32]) -> String {
+/// Process ids as the elements of an array.
+pub fn list(pids: &[u32]) -> String {
     pids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 

@@ -211,7 +211,7 @@ impl Explored {
 
     fn locks(&mut self, session: &mut ObserverSession, database: &str) {
         let mut unused = locks::Locks::default();
-        let seen = locks::prepare(session, database).and_then(|()| unused.look(session, 0.0));
+        let seen = locks::prepare(session, database).and_then(|()| unused.look(session, &[], 0.0));
         match seen {
             Ok(()) => self.capabilities.sees_locks = true,
             Err(refusal) => self.cant("pg_locks", refusal),

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::Rows;
 
+use crate::activity::list;
 use crate::observed::{LockWait, LockedRelation, LocksSeen, PredicateLocks};
 use crate::session::{ObserverSession, Refusal};
 
@@ -26,13 +27,24 @@ pub fn prepare(session: &mut ObserverSession, database: &str) -> Result<(), Refu
     // Locks on transactions don't belong to a database. Names are looked up for the few locks that
     // are waited for; predicate locks may be thousands, so those have numbers only.
     let sql = format!(
-        "prepare isobench_locks as select locktype, mode, granted, \
+        "prepare isobench_locks (int[]) as select locktype, mode, granted, \
          case when not granted then (select relname from pg_catalog.pg_class c where c.oid = relation) end, \
-         case when granted then relation end, count(*) \
-         from pg_catalog.pg_locks where (mode = 'SIReadLock' or not granted) \
+         case when granted then relation end, count(*), count(pid) \
+         from pg_catalog.pg_locks where (not granted or mode = 'SIReadLock' and (pid is null or pid <> all ($1))) \
          and (database is null or database in (0, {database})) group by 1, 2, 3, 4, 5"
     );
     session.query(&sql).map(drop)
+}
+
+/// The sessions with predicate locks so far. Those of a committed transaction stay while others
+/// overlap it, even after its session has ended.
+///
+/// # Errors
+/// [`Refusal`].
+pub fn holders(session: &mut ObserverSession) -> Result<Vec<u32>, Refusal> {
+    let sql = "select distinct pid from pg_catalog.pg_locks where mode = 'SIReadLock' and pid is not null";
+    let rows = session.query(sql)?.rows;
+    Ok(rows.iter().filter_map(|row| row.first()?.as_ref()?.parse().ok()).collect())
 }
 
 /// The samples of the locks.
@@ -45,22 +57,32 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Takes a sample.
+    /// Takes a sample, without predicate locks of `others`.
     ///
     /// # Errors
     /// [`Refusal`].
-    pub fn look(&mut self, session: &mut ObserverSession, at_s: f64) -> Result<(), Refusal> {
-        let rows = session.query("execute isobench_locks")?;
+    pub fn look(&mut self, session: &mut ObserverSession, others: &[u32], at_s: f64) -> Result<(), Refusal> {
+        let rows = session.query(&format!("execute isobench_locks('{{{}}}')", list(others)))?;
         self.take(&rows, at_s);
         Ok(())
     }
 
     fn take(&mut self, rows: &Rows, at_s: f64) {
         let mut held = [0_u64; 3];
+        // The server keeps locks of transactions long past in sum, without their sessions. Where no
+        // session has any, they are from before.
+        let own = rows.rows.iter().any(|row| {
+            let of_sessions = row.get(6).and_then(Option::as_ref).is_some_and(|count| count != "0");
+            of_sessions && row.get(2).and_then(Option::as_deref) == Some("t")
+        });
         for row in &rows.rows {
-            let [Some(locktype), Some(mode), Some(granted), table, relation, Some(count)] = &row[..] else {
+            let [Some(locktype), Some(mode), Some(granted), table, relation, Some(count), _] = &row[..]
+            else {
                 continue;
             };
+            if granted == "t" && !own {
+                continue;
+            }
             let count: u64 = count.parse().unwrap_or(0);
             if granted == "f" {
                 *self.waits.entry((locktype.clone(), mode.clone(), table.clone())).or_default() += count;
@@ -108,7 +130,9 @@ impl Locks {
         let found = |row: &&Vec<Option<String>>| {
             row.first().and_then(Option::as_ref).is_some_and(|text| text.parse() == Ok(oid))
         };
-        let [_, Some(name), table, rows, pages] = &rows.rows.iter().find(found)?[..] else { return None };
+        let [_, Some(name), table, rows, pages, indexes] = &rows.rows.iter().find(found)?[..] else {
+            return None;
+        };
         let samples = self.samples().max(1) as f64;
         let [tuple, page, relation] =
             self.relations.get(&oid)?.map(|(most, seen)| LocksSeen { most, share: seen as f64 / samples });
@@ -118,6 +142,7 @@ impl Locks {
             table: table.clone(),
             rows: number(rows),
             pages: number(pages),
+            indexes: indexes.iter().flat_map(|indexes| indexes.lines()).map(str::to_owned).collect(),
             tuple,
             page,
             relation,
@@ -142,7 +167,9 @@ fn names(oids: &[u32]) -> String {
         "select c.oid, c.relname, t.relname, \
          case when coalesce(t.relpages, c.relpages) > 0 and coalesce(t.reltuples, c.reltuples) >= 0 \
          then coalesce(t.reltuples, c.reltuples)::bigint end, \
-         pg_catalog.pg_relation_size(c.oid) / current_setting('block_size')::bigint \
+         pg_catalog.pg_relation_size(c.oid) / current_setting('block_size')::bigint, \
+         (select string_agg(substring(pg_catalog.pg_get_indexdef(own.indexrelid) from ' USING [^ ]+ (.*)$'), \
+         chr(10) order by own.indexrelid) from pg_catalog.pg_index own where own.indrelid = c.oid) \
          from pg_catalog.pg_class c left join pg_catalog.pg_index i on i.indexrelid = c.oid \
          left join pg_catalog.pg_class t on t.oid = i.indrelid where c.oid in ({oids})"
     )
@@ -159,10 +186,10 @@ mod tests {
     #[test]
     fn held_and_awaited_locks_are_distinguished() {
         let rows = vec![
-            row(&["page", "SIReadLock", "t", "NULL", "16385", "12"]),
-            row(&["tuple", "SIReadLock", "t", "NULL", "16384", "7"]),
-            row(&["tuple", "ExclusiveLock", "f", "pgbench_branches", "NULL", "5"]),
-            row(&["transactionid", "ShareLock", "f", "NULL", "NULL", "6"]),
+            row(&["page", "SIReadLock", "t", "NULL", "16385", "12", "12"]),
+            row(&["tuple", "SIReadLock", "t", "NULL", "16384", "7", "7"]),
+            row(&["tuple", "ExclusiveLock", "f", "pgbench_branches", "NULL", "5", "5"]),
+            row(&["transactionid", "ShareLock", "f", "NULL", "NULL", "6", "6"]),
         ];
         let mut locks = Locks::default();
         locks.take(&Rows { columns: Vec::new(), rows: rows.clone() }, 0.2);
@@ -181,12 +208,12 @@ mod tests {
     #[test]
     fn locks_are_counted_by_relation() {
         let looks = [
-            vec![row(&["tuple", "SIReadLock", "t", "NULL", "16384", "7"])],
+            vec![row(&["tuple", "SIReadLock", "t", "NULL", "16384", "7", "7"])],
             vec![
-                row(&["tuple", "SIReadLock", "t", "NULL", "16384", "3"]),
-                row(&["relation", "SIReadLock", "t", "NULL", "16384", "8"]),
-                row(&["page", "SIReadLock", "t", "NULL", "16385", "12"]),
-                row(&["page", "SIReadLock", "t", "NULL", "16386", "1"]),
+                row(&["tuple", "SIReadLock", "t", "NULL", "16384", "3", "3"]),
+                row(&["relation", "SIReadLock", "t", "NULL", "16384", "8", "8"]),
+                row(&["page", "SIReadLock", "t", "NULL", "16385", "12", "12"]),
+                row(&["page", "SIReadLock", "t", "NULL", "16386", "1", "1"]),
             ],
         ];
         let mut locks = Locks::default();
@@ -196,19 +223,34 @@ mod tests {
         let names = Rows {
             columns: Vec::new(),
             rows: vec![
-                row(&["16384", "account", "NULL", "100", "2"]),
-                row(&["16385", "account_pkey", "account", "NULL", "NULL"]),
+                row(&["16384", "account", "NULL", "100", "2", "(id)\n(owner, day)"]),
+                row(&["16385", "account_pkey", "account", "NULL", "NULL", "NULL"]),
             ],
         };
         let table = locks.named(16384, &names).unwrap();
         assert_eq!((table.name.as_str(), table.table, table.rows), ("account", None, Some(100)));
         assert_eq!((table.tuple, table.pages), (LocksSeen { most: 7, share: 1.0 }, Some(2)));
-        assert_eq!(table.page, LocksSeen::default());
+        assert_eq!(
+            (table.page, table.indexes),
+            (LocksSeen::default(), vec!["(id)".into(), "(owner, day)".into()])
+        );
         assert_eq!(table.relation, LocksSeen { most: 8, share: 0.5 });
         let index = locks.named(16385, &names).unwrap();
         assert_eq!((index.table.as_deref(), index.rows, index.pages), (Some("account"), None, None));
+        assert_eq!(index.indexes, Vec::<String>::new());
         assert_eq!(index.page, LocksSeen { most: 12, share: 0.5 });
         assert_eq!(locks.named(16386, &names), None, "it was dropped meanwhile");
+    }
+
+    #[test]
+    fn locks_without_a_session_are_older_unless_sessions_have_some() {
+        let past = row(&["page", "SIReadLock", "t", "NULL", "16385", "5", "0"]);
+        let own = row(&["tuple", "SIReadLock", "t", "NULL", "16384", "7", "2"]);
+        let mut locks = Locks::default();
+        locks.take(&Rows { columns: Vec::new(), rows: vec![past.clone()] }, 0.2);
+        locks.take(&Rows { columns: Vec::new(), rows: vec![past, own] }, 0.4);
+        let held = locks.into_parts().0.unwrap();
+        assert_eq!((held.page, held.tuple), (vec![0, 5], vec![0, 7]));
     }
 
     #[test]

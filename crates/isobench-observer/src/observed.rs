@@ -85,6 +85,8 @@ pub struct LockedRelation {
     pub rows: Option<u64>,
     /// The size of the table or index in pages, right after the measured part.
     pub pages: Option<u64>,
+    /// What the indexes of a table are on, such as "(customer, day)".
+    pub indexes: Vec<String>,
     /// Locks on its tuples.
     pub tuple: LocksSeen,
     /// Locks on its pages.

@@ -30,6 +30,8 @@ const ENDED_WHILE_RESTING: &str = "sessions ended while others ran";
 pub struct MeasuredPart {
     /// Sessions that were connected before its clients, except those of other parts.
     pub others: Vec<u32>,
+    /// Sessions that had predicate locks before its clients were connected; some have ended.
+    pub holders: Vec<u32>,
     /// The clients that were connected at the last look; `None` if they couldn't be seen.
     pub clients: Option<Vec<u32>>,
     /// Its sessions act or rest.

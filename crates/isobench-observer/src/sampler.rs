@@ -144,13 +144,14 @@ impl Sampler {
         self.sessions.as_ref().and_then(SampleSchedule::due)
     }
 
-    /// Samples the sessions except `others`, and the locks if they are due. Returns the sample of
-    /// the sessions.
+    /// Samples the sessions except `others`, and the locks if they are due, except predicate locks of
+    /// others and of `past` sessions. Returns the sample of the sessions.
     pub fn sample(
         &mut self,
         session: &mut ObserverSession,
         capabilities: &mut Capabilities,
         others: &[u32],
+        past: &[u32],
     ) -> Option<Sample> {
         let began = Instant::now();
         let looked = activity::look(session, others);
@@ -176,18 +177,23 @@ impl Sampler {
         if self.began.is_some() {
             self.spent += cost;
             self.samples.extend(sample.clone());
-            self.sample_locks(session, capabilities);
+            self.sample_locks(session, capabilities, &[others, past].concat());
         }
         sample
     }
 
-    fn sample_locks(&mut self, session: &mut ObserverSession, capabilities: &mut Capabilities) {
+    fn sample_locks(
+        &mut self,
+        session: &mut ObserverSession,
+        capabilities: &mut Capabilities,
+        others: &[u32],
+    ) {
         let now = Instant::now();
         let (Some(measured), Some(schedule)) = (self.measured(now), &mut self.locks_schedule) else { return };
         if schedule.due().is_none_or(|due| now < due) {
             return;
         }
-        let looked = self.locks.look(session, measured.as_secs_f64());
+        let looked = self.locks.look(session, others, measured.as_secs_f64());
         let cost = now.elapsed().saturating_sub(session.round_trip);
         schedule.next(now, cost, measured.min(self.locks_every));
         self.spent += cost;

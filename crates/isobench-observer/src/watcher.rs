@@ -17,6 +17,7 @@ use crate::capabilities::{Capabilities, Explored};
 use crate::counters::Unreadable;
 use crate::edge::{self, Edge};
 use crate::leaving;
+use crate::locks;
 use crate::observed::{Observed, Sample};
 use crate::options::{ObserverOptions, OpenSession};
 use crate::part::{MeasuredPart, Part, Turn};
@@ -244,6 +245,10 @@ impl Watcher {
             let known = self.of_other_parts(part);
             state.others = leaving::settled(&mut self.session, &known);
         }
+        if self.capabilities.sees_locks {
+            // Without an answer none are left out.
+            state.holders = locks::holders(&mut self.session).unwrap_or_default();
+        }
         state.since = Some(Instant::now());
         state.sampler.look(&self.capabilities, &self.options);
         self.parts.insert(part, state);
@@ -380,7 +385,7 @@ impl Watcher {
         let mut others = self.of_other_parts(part);
         let Some(state) = self.parts.get_mut(&part) else { return };
         others.extend(&state.others);
-        let sample = state.sampler.sample(&mut self.session, &mut self.capabilities, &others);
+        let sample = state.sampler.sample(&mut self.session, &mut self.capabilities, &others, &state.holders);
         if sample.is_some() {
             *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = sample;
         }

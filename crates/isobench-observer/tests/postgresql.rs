@@ -188,6 +188,40 @@ fn waits_and_locks_are_seen() {
     });
 }
 
+/// A server keeps the locks of a committed transaction while others overlap it, even without its
+/// session.
+#[test]
+fn predicate_locks_from_before_arent_the_clients() {
+    on_each_server("predicate_locks_from_before_arent_the_clients", &QUIET, |server| {
+        make_table(server);
+        let observer = observer(server, server.user(), None);
+        let read = |session: &mut Connection, end: &str| {
+            session.execute("begin isolation level serializable; set local enable_seqscan = off").unwrap();
+            session.query("select value from counted where id = 7").unwrap();
+            session.execute(end).unwrap();
+        };
+        let (mut overlapping, mut past) = (session(server), session(server));
+        read(&mut overlapping, "select 1");
+        read(&mut past, "update counted set value = 0 where id = 9; commit");
+        past.close();
+        for clients_lock in [false, true] {
+            observer.before_sessions(ONE);
+            let mut client = session(server);
+            if clients_lock {
+                read(&mut client, "select 1");
+            }
+            observer.begin(ONE);
+            wait_for_lock_samples(&mut overlapping, 2);
+            observer.end(ONE);
+            client.close();
+            let locks = observer.after_sessions(ONE).predicate_locks.expect("a superuser may see them");
+            assert!(locks.tuple.iter().all(|count| *count == u64::from(clients_lock)), "{locks:?}");
+            assert_eq!(locks.relations.is_empty(), !clients_lock, "{locks:?}");
+        }
+        overlapping.close();
+    });
+}
+
 /// The reader used the index: it has locked one row of the table, and one page of the index.
 fn locked_relations(locks: &PredicateLocks) {
     let every = LocksSeen { most: 1, share: 1.0 };
@@ -198,6 +232,7 @@ fn locked_relations(locks: &PredicateLocks) {
     };
     let (table, index) = (find("counted"), find("counted_pkey"));
     assert_eq!((table.table.as_deref(), table.rows), (None, Some(500)));
+    assert_eq!((table.indexes.as_slice(), index.indexes.is_empty()), (&["(id)".to_owned()][..], true));
     assert_eq!(
         (table.tuple, table.page, table.relation),
         (every, LocksSeen::default(), LocksSeen::default())

@@ -219,7 +219,7 @@ fn tell_settings(console: Console, login: &Login, options: &Benchmark) {
 }
 
 fn spec(debug: bool, options: &Benchmark) -> RunSpec {
-    let detail = Detail { errors: options.verbose_errors, steps: debug };
+    let detail = Detail { errors: options.verbose_errors, steps: debug, variables: false };
     RunSpec {
         share: None,
         clients: options.clients,

@@ -25,7 +25,7 @@ pub fn messages(event: &ClientEvent, job: &Job, version: Version) -> Vec<(Messag
             abort(*place, cause, job).into_iter().map(|text| (MessageForm::Error, text)).collect()
         }
         // pgbench's own clients end with their session.
-        ClientEvent::Abandoned(..) | ClientEvent::LostSession(..) => Vec::new(),
+        ClientEvent::Abandoned(..) | ClientEvent::LostSession(..) | ClientEvent::Sends(..) => Vec::new(),
         ClientEvent::Failed(place, failed) => vec![(MessageForm::Info, failure(*place, failed))],
         ClientEvent::Follows { client, retry, tries, used } => {
             let most = job.spec().retry.max_tries.map_or(String::new(), |most| format!("/{most}"));

@@ -51,7 +51,13 @@ pub struct Suspect {
     pub rows: Option<u64>,
     /// Pages of the table or index.
     pub pages: Option<u64>,
+    /// What the indexes of a table are on, such as "(customer, day)"; empty if unknown.
+    pub indexes: Vec<String>,
 }
+
+/// Where at a weaker level more transactions went wrong than this share of those that fail at
+/// serializable, failing is what serializable is for.
+const REAL: f64 = 0.1;
 
 /// Fewer read/write conflicts than this share of the attempts aren't worth a word.
 const CONFLICTS: f64 = 0.01;
@@ -118,7 +124,9 @@ fn diagnosis(document: &Document, cell: &Cell) -> Option<Diagnosis> {
         return None;
     }
     let snapshot = at_repeatable_read(document, cell);
-    if !are_mostly_dependencies(cell, snapshot) {
+    if !are_mostly_dependencies(cell, snapshot)
+        || went_wrong_below(document, cell) > REAL * cell.summary.conflict_ratio
+    {
         return None;
     }
     let evidence = Evidence::of(cell);
@@ -160,6 +168,23 @@ fn at_repeatable_read(document: &Document, cell: &Cell) -> Option<f64> {
             && counted_ledger(other).attempts.started > 0
     };
     document.cells.iter().find(is).map(|other| other.summary.conflict_ratio)
+}
+
+/// The share of transactions that went wrong at repeatable read, or else at the next weaker
+/// level, in a row that differs only in its level; 0 if no history tells. What repeatable read
+/// prevents by itself isn't what a conflict of readers and writers at serializable prevents.
+fn went_wrong_below(document: &Document, cell: &Cell) -> f64 {
+    let share = |other: &Cell| Some(other.summary.verdict.as_ref()?.anomalies_per_million? / 1e6);
+    let weaker = |level: Level| {
+        let rows = document.cells.iter().filter(move |other| {
+            other.level.effective == EffectiveLevel::Standard(level)
+                && !other.calibration
+                && same_factors(other, cell)
+        });
+        rows.filter_map(share).reduce(f64::max)
+    };
+    let levels = [Level::RepeatableRead, Level::ReadCommitted, Level::ReadUncommitted];
+    levels.into_iter().find_map(weaker).unwrap_or(0.0)
 }
 
 /// True if most of a row's conflicts are dependencies between readers and writers, and are no
@@ -243,6 +268,7 @@ impl Evidence {
             });
             let known = &mut self.locked[place];
             (known.rows, known.pages) = (found.rows.or(known.rows), found.pages.max(known.pages));
+            known.indexes.clone_from(&found.indexes);
             let add = |sum: &mut LocksSeen, seen: LocksSeen| {
                 sum.most = sum.most.max(seen.most);
                 sum.share += seen.share * samples;
@@ -310,11 +336,19 @@ impl Suspect {
             table: relation.table.clone().unwrap_or_else(|| relation.name.clone()),
             rows: relation.rows,
             pages: relation.pages,
+            indexes: relation.indexes.clone(),
         }
     }
 }
 
 impl Suspect {
+    /// Its indexes as "account has an index on (id)", if any are known.
+    fn indexed(&self) -> Option<String> {
+        let many = if self.indexes.len() > 1 { "indexes" } else { "an index" };
+        let on = enumerated(&self.indexes);
+        (!self.indexes.is_empty()).then(|| format!("{} has {many} on {on}", self.table))
+    }
+
     /// A table as "table account (100 rows)", an index as "index pkey (7 pages)".
     fn named(&self) -> String {
         let (what, size) = if self.name == self.table {
@@ -336,11 +370,19 @@ fn subject(suspects: &[Suspect]) -> String {
 fn scanned(_: &Evidence, suspects: &[Suspect]) -> String {
     let small = suspects.iter().any(|suspect| suspect.rows.is_some_and(|rows| rows < SMALL));
     let it = if suspects.len() > 1 { "one of them" } else { "it" };
+    let indexes: Vec<String> = suspects.iter().filter_map(Suspect::indexed).collect();
     let remedy = if small {
         "With more rows, and an index on what is searched for, they may vanish; the planner passes \
          over an index of so small a table."
+            .to_owned()
+    } else if indexes.is_empty() {
+        "With an index on what is searched for they may vanish.".to_owned()
     } else {
-        "With an index on what is searched for they may vanish."
+        format!(
+            "{}. If that is what is searched for, the plan was probably made while the table was empty, and ANALYZE \
+             at the end of the set-up may make them vanish; else an index on what is searched for may.",
+            enumerated(&indexes)
+        )
     };
     format!(
         "{} scanned as a whole, so whoever reads {it} conflicts with everyone who writes to it. \

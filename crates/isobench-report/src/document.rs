@@ -40,7 +40,7 @@ pub use latency::{Distribution, Latency};
 pub use observation::{CarriedValue, Observation, ObservedRows, ObservedStatement};
 pub use recorded::RecordedHistory;
 pub use requirement::{RequiredCell, RequirementResult};
-pub use round::{Conflict, Invariant, Round, RoundError, ScriptRound, StartingState, Warmup};
+pub use round::{BranchRound, Conflict, Invariant, Round, RoundError, ScriptRound, StartingState, Warmup};
 pub use search::{Resolution, SweepResult, SweepStep};
 pub use series::{ClientLoad, MachineRound, Series, Turns, UsedEventLoop};
 pub use server_side::{
@@ -64,7 +64,7 @@ pub const FORMAT: &str = "isobench/result";
 pub const FORMAT_VERSION: u32 = 1;
 
 /// The version of what the numbers mean. Rises when the same field measures something else.
-pub const MEASUREMENT_VERSION: u32 = 3;
+pub const MEASUREMENT_VERSION: u32 = 4;
 
 /// The result of a comparison or a run, complete or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,6 +10,7 @@
 //! | `factors` | what cells differ in besides the level, and how that is said |
 //! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
 //! | `shape` | a published experiment beside ours, and what came out again |
+//! | `branches` | conditions of scripts that stopped being true while scripts were measured |
 //! | `diagnosis` | why conflicts at serializable may be false |
 //! | `overhead` | what each level costs, by the parameters that vary |
 //! | `view` | tables whose entries say what they are: between the summary and every rendering that people read |
@@ -54,6 +55,7 @@
 //! ```
 
 mod answer;
+mod branches;
 mod columns;
 mod csv;
 mod diagnosis;
@@ -83,10 +85,10 @@ pub use columns::{Column, Place, Values, bins, place_columns, round_columns, rou
 pub use csv::{titles as csv_titles, to_csv};
 pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 pub use document::{
-    AnomalyCount, AnomalyFound, BackgroundWork, CarriedValue, Cell, CellLevel, Client, ClientLoad,
-    CombinationAnswer, Conflict, CountComparison, Counter, Distribution, Document, DocumentError, Durability,
-    ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind, GivenAnswer,
-    Interval, IntervalSource, Invariant, Journal, Latency, LevelAnswer, LevelSafety, LockWait,
+    AnomalyCount, AnomalyFound, BackgroundWork, BranchRound, CarriedValue, Cell, CellLevel, Client,
+    ClientLoad, CombinationAnswer, Conflict, CountComparison, Counter, Distribution, Document, DocumentError,
+    Durability, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind,
+    GivenAnswer, Interval, IntervalSource, Invariant, Journal, Latency, LevelAnswer, LevelSafety, LockWait,
     LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, Metric, Observation, ObservedRows,
     ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks,
     PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,

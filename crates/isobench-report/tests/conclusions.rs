@@ -184,6 +184,12 @@ fn flags_are_raised_for_what_most_rounds_show() {
         }
     };
     assert_eq!(flags(&busy), [FlagKind::ClientBound, FlagKind::ClientShare]);
+    let idle = |document: &mut Document| {
+        busy(document);
+        document.cells[0].rounds.iter_mut().for_each(|round| round.transactions.committed = 0);
+    };
+    let of_load = [FlagKind::ClientBound, FlagKind::ClientShare];
+    assert!(flags(&idle).iter().all(|kind| !of_load.contains(kind)), "nothing was done");
     let cold = |document: &mut Document| {
         for round in &mut document.cells[0].rounds {
             round.warmup = Some(Warmup { steady: Some(false), ..Warmup::default() });

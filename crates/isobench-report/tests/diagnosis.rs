@@ -142,6 +142,48 @@ fn a_large_table_that_is_scanned_lacks_an_index() {
     assert!(!found.sentence.contains("planner"), "{}", found.sentence);
 }
 
+/// An index that wasn't used isn't asked for.
+#[test]
+fn a_large_table_that_is_scanned_has_its_indexes_named() {
+    let mut side = scanned(50_000);
+    let indexes = ["(id)", "(owner, day)"].map(str::to_owned).to_vec();
+    side.predicate_locks.as_mut().expect("locks").relations[0].indexes = indexes;
+    let said = only(&document(vec![serializable(side)])).sentence;
+    assert!(
+        said.contains(
+            "account has indexes on (id) and (owner, day). If that is what is searched for, the plan was probably made \
+             while the table was empty, and ANALYZE at the end of the set-up may make them vanish"
+        ),
+        "{said}"
+    );
+    assert!(!said.contains("With an index on what is searched for they may vanish"), "{said}");
+}
+
+/// Where transactions go wrong at a weaker level, those that fail at serializable fail for a reason.
+#[test]
+fn conflicts_that_prevent_anomalies_arent_called_false() {
+    let at = |level: Level, anomalous: u64| {
+        let mut cell = cell(level, 0, "concurrent update", ServerSide::default());
+        let examined = ExaminedHistory { committed: 1000, ..ExaminedHistory::default() };
+        let mut verdict = Verdict::missing(None, String::new());
+        (verdict.withheld, verdict.examined, verdict.anomalous) = (Vec::new(), examined, anomalous);
+        cell.rounds[0].verdict = Some(verdict);
+        cell
+    };
+    for (level, anomalous, speaks) in [
+        (Level::RepeatableRead, 0, true),
+        (Level::RepeatableRead, 40, true),
+        (Level::RepeatableRead, 500, false),
+        (Level::ReadCommitted, 500, false),
+    ] {
+        let found = diagnoses(&document(vec![at(level, anomalous), serializable(scanned(100))]));
+        assert_eq!(!found.is_empty(), speaks, "{level} {anomalous}");
+    }
+    // Updates that read committed loses are no conflicts of readers and writers.
+    let both = [at(Level::ReadCommitted, 500), at(Level::RepeatableRead, 0), serializable(scanned(100))];
+    assert_eq!(diagnoses(&document(both.to_vec())).len(), 1);
+}
+
 #[test]
 fn too_many_locks_are_promoted() {
     let table = TableUse { index_scans: 3000, ..TableUse::default() };

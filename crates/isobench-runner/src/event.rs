@@ -2,7 +2,7 @@
 //! shows them.
 
 use isobench_pgwire::ServerError;
-use isobench_script::EvalError;
+use isobench_script::{EvalError, Variables};
 
 /// Reports that are made in addition to notices, the output of `debug()` and the ends of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,6 +12,8 @@ pub struct Detail {
     pub errors: bool,
     /// Every step of a client (pgbench: `--debug`).
     pub steps: bool,
+    /// The variables at each SQL command.
+    pub variables: bool,
 }
 
 /// An event in one client that the user may want to see at once.
@@ -47,6 +49,9 @@ pub enum ClientEvent {
     Unrecorded(String),
     /// The output of `debug()`.
     Debug(String),
+    /// An SQL command is sent, with the variables as they are now. Reported with
+    /// [`Detail::variables`].
+    Sends(CommandPlace, Box<Variables>),
     /// One step of a client, reported with [`Detail::steps`].
     Trace {
         /// The client.

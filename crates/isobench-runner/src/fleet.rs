@@ -546,6 +546,10 @@ impl RunOutcome {
             ended: std::mem::take(&mut self.ended),
         };
         let RunOutcome { scripts, conflicts, further_errors, levels, lost_sessions, ended, .. } = next;
+        for (before, after) in sum.scripts.iter_mut().zip(&scripts) {
+            let branches = before.branches.iter_mut().zip(&after.branches);
+            branches.for_each(|(before, after)| before.precede(after));
+        }
         sum.merge(&Recorder {
             scripts,
             conflicts,

@@ -8,7 +8,7 @@ use isobench_pgwire::{Connection, frame};
 use isobench_script::{CommandKind, Slot, Store};
 
 use crate::program::{Classify, Program, RunWorkload};
-use crate::recorder::{AssertionRecord, Recorder};
+use crate::recorder::{AssertionRecord, BranchRecord, Recorder};
 use crate::recording::{Recording, RecordingError, Storage};
 use crate::spec::RunSpec;
 
@@ -169,6 +169,13 @@ impl Job {
         let mut recorder = Recorder::new(counts, self.spec.per_command);
         for (record, names) in recorder.scripts.iter_mut().zip(&self.program.assertions) {
             record.assertions = names.iter().map(|name| AssertionRecord::new(name)).collect();
+        }
+        for (record, weighted) in recorder.scripts.iter_mut().zip(self.workload.mix.scripts()) {
+            let commands = weighted.script.commands.iter().enumerate();
+            let conditions = commands
+                .filter(|(_, command)| matches!(command.kind, CommandKind::If(_) | CommandKind::Elif(_)));
+            let branch = |(command, _)| BranchRecord { command, ..BranchRecord::default() };
+            record.branches = conditions.map(branch).collect();
         }
         recorder
     }

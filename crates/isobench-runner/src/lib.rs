@@ -69,7 +69,9 @@ pub use load::WorkerLoad;
 pub use observer::{EndedTransaction, TransactionEnd, TransactionObserver};
 pub use program::{Classify, ErrorClass, RunWorkload, commit_points};
 pub use progress::RunProgress;
-pub use recorder::{AssertionRecord, AttemptEnd, CommandRecord, ConflictCount, EndedAttempt, ScriptRecord};
+pub use recorder::{
+    AssertionRecord, AttemptEnd, BranchRecord, CommandRecord, ConflictCount, EndedAttempt, ScriptRecord,
+};
 pub use recording::{Adoption, AdoptionError, Recording, RecordingError, RecordingHead, Storage};
 pub use retry::{Backoff, BackoffError, Jitter, Restart, RetryPolicy};
 pub use rules::Rules;

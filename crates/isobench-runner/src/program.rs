@@ -18,6 +18,7 @@ use crate::seen::SeenStatement;
 use crate::spec::Protocol;
 
 /// The scripts of a run, the names of their variables, and the variables' initial values.
+#[derive(Clone)]
 pub struct RunWorkload {
     /// The weighted scripts.
     pub mix: Mix,

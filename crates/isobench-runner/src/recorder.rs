@@ -44,6 +44,51 @@ pub struct ScriptRecord {
     /// One record for each assertion of the script (lines `--@ holds`); empty unless the run is
     /// recorded.
     pub assertions: Vec<AssertionRecord>,
+    /// One record for each `\if` and `\elif` of the script.
+    pub branches: Vec<BranchRecord>,
+}
+
+/// The outcomes of a condition of a script, in all attempts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BranchRecord {
+    /// The command, `\if` or `\elif`, from 0.
+    pub command: usize,
+    /// Number of times it was evaluated.
+    pub evaluated: u64,
+    /// Those in which it was true.
+    pub held: u64,
+    /// Those since it was last true, of each worker, added up.
+    pub since_held: u64,
+    /// Those since it was last false, likewise.
+    pub since_failed: u64,
+}
+
+impl BranchRecord {
+    /// Counts an outcome.
+    pub(crate) fn count(&mut self, held: bool) {
+        self.evaluated += 1;
+        self.held += u64::from(held);
+        (self.since_held, self.since_failed) =
+            if held { (0, self.since_failed + 1) } else { (self.since_held + 1, 0) };
+    }
+
+    /// Adds what another worker has counted in the same time.
+    fn merge(&mut self, other: &BranchRecord) {
+        self.evaluated += other.evaluated;
+        self.held += other.held;
+        self.since_held += other.since_held;
+        self.since_failed += other.since_failed;
+    }
+
+    /// Forgets what came before a later outcome.
+    pub(crate) fn precede(&mut self, later: &BranchRecord) {
+        if later.held > 0 {
+            self.since_held = 0;
+        }
+        if later.held < later.evaluated {
+            self.since_failed = 0;
+        }
+    }
 }
 
 /// The results of an assertion of a script.
@@ -166,6 +211,9 @@ impl ScriptRecord {
         for (mine, theirs) in self.assertions.iter_mut().zip(&other.assertions) {
             mine.checked += theirs.checked;
             mine.broken += theirs.broken;
+        }
+        for (mine, theirs) in self.branches.iter_mut().zip(&other.branches) {
+            mine.merge(theirs);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! (`client/rows.rs`).
 
 use isobench_isolation::observed::{KeyForm, ObservedDescription, ValueForm};
-use isobench_script::{ObservedStatement, SearchValue, Sql};
+use isobench_script::{ObservedStatement, SearchValue, SearchWhen, Sql};
 
 /// A statement whose rows are observed.
 #[derive(Debug)]
@@ -50,9 +50,17 @@ impl SeenStatement {
         let of_rows: Vec<Forms> = what.rows.iter().map(|rows| forms(rows.table)).collect();
         let mut noted = Vec::new();
         let mut searched = vec![false; what.rows.len()];
+        let mut collect = |entry: usize| {
+            if let Some(searched) = searched.get_mut(entry) {
+                *searched = true;
+            }
+        };
         for search in &what.searches {
-            let Some(forms) = of_rows.get(search.rows) else { continue };
-            searched[search.rows] = true;
+            let forms = forms(search.table);
+            search.rows.into_iter().for_each(&mut collect);
+            if let SearchWhen::Found(entry) = search.when {
+                collect(entry);
+            }
             if let Some(key) = &search.key {
                 noted.push(NotedValue::Key(key.clone(), forms.key));
             }

@@ -16,7 +16,7 @@ use crate::event_loop::{ChosenLoop, EventLoop};
 use crate::fleet::RunOutcome;
 use crate::load::WorkerLoad;
 use crate::recorder::{
-    AssertionRecord, AttemptEnd, CommandRecord, ConflictCount, EndedAttempt, ScriptRecord,
+    AssertionRecord, AttemptEnd, BranchRecord, CommandRecord, ConflictCount, EndedAttempt, ScriptRecord,
 };
 use crate::series::{Bin, Series};
 
@@ -65,6 +65,7 @@ struct Script {
     lag: Moments,
     commands: Vec<(Moments, u64, u64)>,
     assertions: Vec<(String, u64, u64)>,
+    branches: Vec<(usize, [u64; 4])>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -194,6 +195,8 @@ impl From<&ScriptRecord> for Script {
         let Ledger { attempts, transactions, time, conflicts, further_errors, retries, late } = record.ledger;
         let command = |command: &CommandRecord| (command.latency, command.failures, command.retries);
         let assertion = |one: &AssertionRecord| (one.name.clone(), one.checked, one.broken);
+        let branch =
+            |one: &BranchRecord| (one.command, [one.evaluated, one.held, one.since_held, one.since_failed]);
         Script {
             attempts,
             transactions,
@@ -210,6 +213,7 @@ impl From<&ScriptRecord> for Script {
             lag: record.lag,
             commands: record.commands.iter().map(command).collect(),
             assertions: record.assertions.iter().map(assertion).collect(),
+            branches: record.branches.iter().map(branch).collect(),
         }
     }
 }
@@ -232,6 +236,10 @@ impl TryFrom<&Script> for ScriptRecord {
             checked: *checked,
             broken: *broken,
         };
+        let branch = |(command, counts): &(usize, [u64; 4])| {
+            let [evaluated, held, since_held, since_failed] = *counts;
+            BranchRecord { command: *command, evaluated, held, since_held, since_failed }
+        };
         Ok(ScriptRecord {
             ledger: Ledger {
                 attempts: script.attempts,
@@ -251,6 +259,7 @@ impl TryFrom<&Script> for ScriptRecord {
             lag: script.lag,
             commands: script.commands.iter().map(command).collect(),
             assertions: script.assertions.iter().map(assertion).collect(),
+            branches: script.branches.iter().map(branch).collect(),
         })
     }
 }

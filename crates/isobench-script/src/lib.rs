@@ -57,6 +57,7 @@ pub use leaving::CannotLeave;
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
 pub use observed::{
     ObservedRows, ObservedSearch, ObservedStatement, RowField, RowRole, SearchOperand, SearchValue,
+    SearchWhen, TextPart,
 };
 pub use parse::{Dialect, parse, parse_as};
 pub use random::{Prng, Streams};

@@ -22,9 +22,6 @@ pub struct ObservedStatement {
     pub searches: Vec<ObservedSearch>,
     /// The tables in which the statement may write rows that it doesn't show.
     pub unseen: Vec<u16>,
-    /// The tables whose written rows are shown by the rows of the result, so that they stay unseen if
-    /// it has none: those of data-modifying statements in WITH.
-    pub unseen_if_empty: Vec<u16>,
 }
 
 /// Rows of one table in the result of a statement.
@@ -77,14 +74,34 @@ pub enum RowRole {
 /// others didn't match when it looked.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ObservedSearch {
-    /// The entry of [`ObservedStatement::rows`] that shows what was found.
-    pub rows: usize,
+    /// The table.
+    pub table: u16,
+    /// The entry of [`ObservedStatement::rows`] that shows what was found; `None` if the search is
+    /// known only where it found nothing.
+    pub rows: Option<usize>,
+    /// When it is known that no other row matched.
+    pub when: SearchWhen,
     /// The condition, apart from the key.
     pub predicate: u16,
     /// The key, if the condition requires equality with a whole key; its columns in the key's order.
     pub key: Option<Vec<SearchValue>>,
     /// The operands of the condition.
     pub operands: Vec<SearchOperand>,
+}
+
+/// When the result of a statement tells that a search found all rows that match.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub enum SearchWhen {
+    /// Always.
+    Always,
+    /// If the result has fewer rows than this: a LIMIT wasn't reached.
+    FewerRows(u64),
+    /// If this entry of [`ObservedStatement::rows`] shows a row: the other side of a join, or a row
+    /// that is inserted only if nothing was found.
+    Found(usize),
+    /// If this column of the author's result, from 0, is false (or, with `true`, true), as a boolean
+    /// or a number: the answer of EXISTS or NOT EXISTS.
+    Column(u16, bool),
 }
 
 /// An operand of a search's condition, and the form in which it is compared.
@@ -104,8 +121,25 @@ pub enum SearchValue {
     Variable(Slot),
     /// The text of a constant, without quotes.
     Constant(String),
+    /// Texts and variables, one after the other: `'item' || :id`.
+    Joined {
+        /// The parts.
+        parts: Vec<TextPart>,
+        /// True if they are one literal, `'item:id'`, in which only the simple protocol substitutes
+        /// variables.
+        literal: bool,
+    },
     /// `NULL`
     Null,
+}
+
+/// A part of a text.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum TextPart {
+    /// A constant, without quotes.
+    Text(String),
+    /// The value that the variable has when the command is sent.
+    Variable(Slot),
 }
 
 impl Sql {

@@ -36,7 +36,7 @@ impl Clone for Variable {
 }
 
 /// The variables of one client, by slot.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Variables {
     slots: Vec<Variable>,
 }

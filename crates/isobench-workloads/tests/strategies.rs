@@ -64,6 +64,27 @@ fn every_strategy_does_what_the_built_in_script_does() {
     }
 }
 
+/// The same tables in two schemas, as cells that take turns have them, aren't locked by each other.
+#[test]
+fn advisory_locks_are_those_of_a_schema() {
+    let Some((server, _)) = postgresql("advisory_locks_are_those_of_a_schema") else { return };
+    let mut sessions = ["isobench_1", "isobench_2", "isobench_2"].map(|schema| {
+        let mut conn = session(&server);
+        conn.execute(&format!("CREATE SCHEMA IF NOT EXISTS {schema}; SET search_path = {schema}")).unwrap();
+        conn.execute("SET lock_timeout = '100ms'").unwrap();
+        conn
+    });
+    let scripts = ["tpcb-like", "simple-update"].map(|name| pgbench_strategy(name, "advisory-lock").unwrap());
+    let orders = find("orders+advisory-lock").unwrap().scripts().remove(0).text;
+    for text in scripts.iter().map(|found| found.script).chain([orders.as_str()]) {
+        let lock = text.lines().find(|line| line.starts_with("SELECT pg_advisory_lock")).expect("a lock");
+        let lock = lock.replace(":aid", "7").replace(":bid", "7").replace(":shop", "7");
+        sessions.iter_mut().take(2).for_each(|conn| drop(conn.execute(&lock).unwrap()));
+        let refused = sessions[2].execute(&lock).unwrap_err();
+        assert_eq!(refused.code().map(|code| code.to_string()).as_deref(), Some("55P03"), "{lock}");
+    }
+}
+
 /// pgbench's tables, and the scripts and functions of the strategies, with an empty search path.
 #[test]
 fn every_statement_names_the_schema() {

@@ -107,9 +107,24 @@ const fn style(emphasis: Emphasis) -> Style {
     }
 }
 
-/// The width of the terminal, or a usual one where there is none.
+/// The width of a terminal where there is none.
+const USUAL: usize = 120;
+
+/// The narrowest width in COLUMNS that texts can be laid out in.
+const NARROWEST: usize = 20;
+
+/// The width of the terminal. Where there is none it is that of COLUMNS, or else a usual one.
 pub fn width() -> usize {
-    terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0))
+    match terminal_size::terminal_size() {
+        Some((width, _)) => usize::from(width.0),
+        None => columns(std::env::var("COLUMNS").ok().as_deref()),
+    }
+}
+
+/// The width that COLUMNS asks for (POSIX: Environment Variables).
+fn columns(given: Option<&str>) -> usize {
+    let given = given.and_then(|text| text.trim().parse().ok());
+    given.map_or(USUAL, |columns: usize| columns.max(NARROWEST))
 }
 
 fn write(text: &str) -> Outcome {
@@ -189,6 +204,20 @@ mod tests {
     use isobench_report::{Client, Document, Plan, Server, Terminal};
 
     use super::*;
+
+    #[test]
+    fn columns_say_how_wide_a_text_is_without_a_terminal() {
+        for (given, expected) in [
+            (Some("100"), 100),
+            (Some(" 80 "), 80),
+            (Some("1"), 20),
+            (Some(""), 120),
+            (Some("wide"), 120),
+            (None, 120),
+        ] {
+            assert_eq!(columns(given), expected, "{given:?}");
+        }
+    }
 
     #[test]
     fn the_environment_decides_on_emphasis() {

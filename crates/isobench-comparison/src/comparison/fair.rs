@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use isobench_plan::Observe;
 
-use crate::design::{CellPlan, Design};
+use crate::design::{CellPlan, Design, Work};
+use crate::session_state::kept;
 use crate::tables::Tables;
 use crate::target::Target;
 
@@ -107,6 +108,15 @@ pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
     let slow = |name: &&String| SLOW_SETTINGS.iter().any(|slow| name.starts_with(slow));
     if let Some(name) = of_servers.chain(of_sessions).find(slow) {
         return Some(format!("the plan sets {name}, whose effect takes longer than slices"));
+    }
+    let left = |work: &Work| {
+        let setup = if let Tables::Own(setup) = &work.tables { Some(setup) } else { None };
+        kept(&work.sources, setup)
+    };
+    if let Some((place, name)) = design.works.iter().find_map(left) {
+        return Some(format!(
+            "because of {place} sessions would keep {name} while other cells have their turn"
+        ));
     }
     let embedded = targets.iter().all(Target::is_embedded);
     design.works.iter().find_map(|work| match &work.tables {

@@ -73,6 +73,8 @@ pub struct Open {
     pub identity: String,
     /// How transactions are recorded.
     pub recorded: RecordedAs,
+    /// The texts of statements that could show rows, and are sent as written.
+    pub as_written: Vec<String>,
     /// The seed of all random numbers.
     pub seed: u64,
     /// What is added to the numbers of attempts.

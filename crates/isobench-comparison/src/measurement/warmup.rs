@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use isobench_report::Warmup;
-use isobench_runner::{EventHandler, Job, RunOutcome, StopCondition, Urgency, Watch};
+use isobench_runner::{ConflictCount, EventHandler, Job, RunOutcome, StopCondition, Urgency, Watch};
 use isobench_stats::is_warm;
 
 use super::Measurement;
@@ -27,6 +27,8 @@ pub struct Warmed {
     pub complete: bool,
     /// Levels that transactions reported when asked, with the number of transactions.
     pub levels: BTreeMap<String, u64>,
+    /// The errors that ended attempts, by step.
+    pub errors: Vec<ConflictCount>,
     /// The time for which clients had finished and waited for the last one, on average over
     /// clients, summed over the steps.
     idle: Duration,
@@ -56,6 +58,7 @@ impl Measurement<'_> {
             figures: Warmup::default(),
             complete: true,
             levels: BTreeMap::new(),
+            errors: Vec::new(),
             idle: Duration::ZERO,
         };
         let mut bins: Vec<f64> = Vec::new();
@@ -103,6 +106,7 @@ impl Warmed {
         self.figures.committed += ledger.transactions.committed;
         self.figures.ambiguous += ledger.transactions.ambiguous;
         self.complete &= run.is_complete();
+        self.errors.extend(run.conflicts.iter().chain(&run.further_errors).cloned());
         evidence::add(&mut self.levels, &run.levels);
     }
 }

@@ -34,6 +34,7 @@ fn scripts_that_always_fail_are_refused_before_measuring() {
     let stage = Stage { answers, ..Stage::new("--levels rc") };
     let failure = stage.script("SELECT v FROM empty \\gset\n").run().failure();
     assert!(failure.contains("own.sql:1") && failure.contains("expected one row, got 0"), "{failure}");
+    assert!(failure.contains("set the variable first, read it by \\aset"), "{failure}");
 }
 
 #[test]

@@ -100,6 +100,12 @@ fn where_slices_wouldnt_be_fair_cells_are_measured_in_one_piece_and_that_is_said
     let ran = Stage::new("--levels rc,ser --time 0.05 --slice 0.01").run();
     let [note] = &ran.document().warnings[..] else { panic!("{:?}", ran.document().warnings) };
     assert!(note.contains("a --setup of your own might use other schemas"), "{note}");
+    // What a session keeps after its transaction would reach into the turns of others.
+    let locks = "BEGIN;\nSELECT pg_advisory_lock(1);\nUPDATE t SET v = v + 1;\nEND;\n";
+    let ran = Stage::new("--levels rc,ser --time 0.05 --slice 0.01").script(locks).run();
+    let [note] = &ran.document().warnings[..] else { panic!("{:?}", ran.document().warnings) };
+    assert!(note.contains("own.sql:2 sessions would keep advisory locks while other cells"), "{note}");
+    assert!(ran.document().cells.iter().all(|cell| cell.rounds[0].turns.is_none()));
     // Alone there is nobody to take turns with.
     let ran = reading("--levels ser").run();
     assert_eq!((ran.document().warnings.len(), ran.document().cells[0].rounds[0].turns), (0, None));

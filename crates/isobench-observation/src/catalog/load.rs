@@ -51,7 +51,8 @@ SELECT n.nspname, c.relname,
        (SELECT pg_catalog.count(*) FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid),
        EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid),
        rn.nspname, rc.relname,
-       EXISTS (SELECT FROM calls WHERE calls.relid = c.oid)
+       EXISTS (SELECT FROM calls WHERE calls.relid = c.oid),
+       c.relkind <> 'S' AND pg_catalog.has_table_privilege(c.oid, 'SELECT')
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
@@ -219,6 +220,7 @@ fn relation(row: &[Option<String>]) -> Relation {
         before_row: events(number(row, 8)),
         rules: truth(row, 6),
         row_security: truth(row, 5),
+        selectable: truth(row, 14),
         calls_writing: truth(row, 13),
     }
 }

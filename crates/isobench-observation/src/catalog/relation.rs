@@ -31,6 +31,8 @@ pub struct Relation {
     pub rules: bool,
     /// True if row-level security is enabled.
     pub row_security: bool,
+    /// True if the user may read the whole table.
+    pub selectable: bool,
     /// True if a column's default, or a view's query, calls a function that may write to tables.
     pub calls_writing: bool,
 }
@@ -165,6 +167,8 @@ pub enum Unobservable {
     RowSecurity,
     /// Rules rewrite statements.
     Rules,
+    /// The user may not read it.
+    NoRight,
 }
 
 impl fmt::Display for Unobservable {
@@ -187,6 +191,7 @@ impl fmt::Display for Unobservable {
             Self::SeveralParents => f.write_str("it inherits from several tables"),
             Self::RowSecurity => f.write_str("it has row-level security"),
             Self::Rules => f.write_str("it has rules"),
+            Self::NoRight => f.write_str("showing its rows needs the SELECT right on it"),
         }
     }
 }
@@ -227,6 +232,8 @@ impl Relation {
             Some(Unobservable::RowSecurity)
         } else if self.rules {
             Some(Unobservable::Rules)
+        } else if !self.selectable {
+            Some(Unobservable::NoRight)
         } else {
             None
         }

@@ -2,7 +2,7 @@
 //! exactly.
 
 use isobench_isolation::observed::Comparison;
-use isobench_script::SearchValue;
+use isobench_script::{SearchValue, SearchWhen, TextPart};
 use sqlparser::ast::{BinaryOperator, DataType, Expr, Ident, Spanned, UnaryOperator, Value, ValueWithSpan};
 use sqlparser::tokenizer::Token;
 
@@ -40,7 +40,7 @@ impl Examiner<'_> {
         let root = &self.catalog.relations[self.catalog.root(relation)];
         let table = Table { examiner: self, relation: root, item };
         let Some(condition) = condition else {
-            return Some(Search { key: None, condition: Condition::True });
+            return Some(Search { key: None, condition: Condition::True, when: SearchWhen::Always });
         };
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
@@ -57,7 +57,7 @@ impl Examiner<'_> {
             1 => conditions.remove(0),
             _ => Condition::And(conditions),
         };
-        Some(Search { key, condition: rest })
+        Some(Search { key, condition: rest, when: SearchWhen::Always })
     }
 
     /// A condition as written, as far as its place is known: after the WHERE before its first token, up
@@ -97,7 +97,7 @@ pub(super) fn conjuncts<'e>(condition: &'e Expr, parts: &mut Vec<&'e Expr>) {
 }
 
 /// Takes the conditions away that require equality with a whole key.
-fn take_key(relation: &Relation, conditions: &mut Vec<Condition>) -> Key {
+pub(super) fn take_key(relation: &Relation, conditions: &mut Vec<Condition>) -> Key {
     let mut values = Vec::with_capacity(relation.key.len());
     let mut places = Vec::with_capacity(relation.key.len());
     for column in &relation.key {
@@ -124,14 +124,15 @@ fn take_key(relation: &Relation, conditions: &mut Vec<Condition>) -> Key {
 }
 
 /// The one table that a condition is about.
-struct Table<'e, 'a> {
-    examiner: &'e Examiner<'a>,
-    relation: &'e Relation,
-    item: &'e Item,
+pub(super) struct Table<'e, 'a> {
+    pub(super) examiner: &'e Examiner<'a>,
+    pub(super) relation: &'e Relation,
+    pub(super) item: &'e Item,
 }
 
 impl Table<'_, '_> {
-    fn condition(&self, expr: &Expr) -> Option<Condition> {
+    /// A condition that can be evaluated exactly.
+    pub(super) fn condition(&self, expr: &Expr) -> Option<Condition> {
         match expr {
             Expr::Nested(inner) => self.condition(inner),
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => Some(not(self.condition(expr)?)),
@@ -267,6 +268,37 @@ impl Table<'_, '_> {
                     None
                 }
             }
+            Expr::BinaryOp { op: BinaryOperator::StringConcat, .. } if kind == ColumnType::Text => {
+                let mut parts = Vec::new();
+                self.parts_of_text(expr, &mut parts)?;
+                // Two variables: the server doesn't know that texts are meant.
+                let constant = parts.iter().any(|part| matches!(part, TextPart::Text(_)));
+                constant.then_some(SearchValue::Joined { parts, literal: false })
+            }
+            _ => None,
+        }
+    }
+
+    /// The parts of texts that are joined by `||`.
+    fn parts_of_text(&self, expr: &Expr, parts: &mut Vec<TextPart>) -> Option<()> {
+        match expr {
+            Expr::Nested(inner) => self.parts_of_text(inner, parts),
+            Expr::BinaryOp { left, op: BinaryOperator::StringConcat, right } => {
+                self.parts_of_text(left, parts)?;
+                self.parts_of_text(right, parts)
+            }
+            Expr::Cast { expr, data_type, format: None, .. } => {
+                (cast_type(data_type)? == ColumnType::Text).then_some(())?;
+                self.parts_of_text(expr, parts)
+            }
+            Expr::Value(value) => {
+                parts.push(match (&value.value, self.literal(value, ColumnType::Text)?) {
+                    (Value::SingleQuotedString(_), SearchValue::Constant(text)) => TextPart::Text(text),
+                    (Value::Placeholder(_), SearchValue::Variable(slot)) => TextPart::Variable(slot),
+                    _ => return None,
+                });
+                Some(())
+            }
             _ => None,
         }
     }
@@ -280,7 +312,9 @@ impl Table<'_, '_> {
             (Value::Boolean(truth), ColumnType::Boolean) => Some(boolean(*truth)),
             (Value::SingleQuotedString(text), _) => {
                 if self.examiner.text.is_partly_variable(value.span.start) {
-                    return None;
+                    let parts = self.examiner.text.parts_of_literal(value.span.start)?;
+                    return (kind == ColumnType::Text)
+                        .then_some(SearchValue::Joined { parts, literal: true });
                 }
                 match kind {
                     ColumnType::Integer => constant(integer(text)?),

@@ -1,5 +1,6 @@
 //! SELECT: the rows that its list of output columns can show.
 
+use isobench_script::SearchWhen;
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, LimitClause, NonBlock, OrderByKind, Query, Select, SelectItem, SetExpr,
 };
@@ -7,6 +8,7 @@ use sqlparser::tokenizer::Token;
 
 use super::aggregates::Calls;
 use super::from::{Item, Items, Source};
+use super::known::{asks_for_existence, limit};
 use super::{Examiner, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood};
 use crate::catalog::RelationId;
 use crate::dark::{Clause, Dark, Unshown};
@@ -124,12 +126,14 @@ impl Examiner<'_> {
                 rows.packed = Packing::Aggregate;
             }
         }
-        if let Some(search) = self.search_of_select(select, scope, &items, &shape)
-            && let [rows] = shown.as_mut_slice()
-        {
-            rows.search = Some(search);
+        let searches = self.searches_of_select((query, select), scope, &items, &shape, main);
+        if searches.len() == shown.len() {
+            for (rows, search) in shown.iter_mut().zip(searches) {
+                rows.search = Some(search);
+            }
         }
         if main {
+            self.answers(select, scope);
             self.written_in_ctes(query, select, scope, &shape, &items, &mut shown);
         } else {
             self.lost_writes(scope);
@@ -250,34 +254,55 @@ impl Examiner<'_> {
         word(1, "join") || word(1, "from") && !word(2, "distinct")
     }
 
-    /// What the SELECT searched for, if it has one table, or one subquery that searched.
-    fn search_of_select(
+    /// What the SELECT searched for in each of its tables; nothing if that isn't known.
+    fn searches_of_select(
         &mut self,
-        select: &Select,
+        (query, select): (&Query, &Select),
         scope: &Scope,
         items: &Items,
         shape: &Shape,
-    ) -> Option<Search> {
-        let [item] = items.list.as_slice() else {
-            self.unsearched(items, Clause::Join);
-            return None;
-        };
-        let part = matches!(item.source, Source::Table { part: true, .. });
+        main: bool,
+    ) -> Vec<Search> {
+        let part = items.list.iter().any(|item| matches!(item.source, Source::Table { part: true, .. }));
+        let limit = if main && shape.limited { limit(query).filter(|rows| *rows > 0) } else { None };
         let obstacle = [
             // The statement would search among what it writes itself.
             (scope.ctes.values().any(|cte| cte.writes), Clause::With),
             (part, Clause::Part),
-            (shape.limited, Clause::Limit),
+            (shape.limited && limit.is_none(), Clause::Limit),
             (shape.skips, Clause::SkipLocked),
             (select.having.is_some(), Clause::Having),
             (shape.set, Clause::Set),
             (shape.grouping_sets, Clause::GroupingSets),
             (matches!(select.distinct, Some(Distinct::On(_))), Clause::Distinct),
         ];
-        if let Some((_, clause)) = obstacle.iter().find(|(present, _)| *present) {
-            self.unsearched(items, *clause);
-            return None;
+        let found = obstacle.iter().find(|(present, _)| *present).map(|(_, clause)| *clause);
+        let joined = items.list.len() != 1;
+        if let Some(clause) = found.or((joined && limit.is_some()).then_some(Clause::Limit)) {
+            self.unsearched(items, clause);
+            return Vec::new();
         }
+        if joined {
+            let searches = main.then(|| self.join_searches(&select.from, select.selection.as_ref(), items));
+            let searches = searches.flatten().unwrap_or_default();
+            // Of an inner join without a row it isn't known which table lacks one.
+            if searches.first().is_none_or(|first| first.when != SearchWhen::Always) {
+                self.unsearched(items, Clause::Join);
+            }
+            return searches;
+        }
+        let Some(search) = self.search_of_one(select, items) else { return Vec::new() };
+        // Without GROUP BY an aggregate has one row, whatever the limit.
+        let Some(rows) = limit.filter(|_| shape.grouped || !shape.aggregated) else { return vec![search] };
+        if !asks_for_existence(query, select) {
+            self.unsearched(items, Clause::Limit);
+        }
+        vec![Search { when: SearchWhen::FewerRows(rows), ..search }]
+    }
+
+    /// What a SELECT of one table, or of one subquery that searched, searched for.
+    fn search_of_one(&mut self, select: &Select, items: &Items) -> Option<Search> {
+        let [item] = items.list.as_slice() else { return None };
         match &item.source {
             Source::Table { relation, .. } => self.search(*relation, item, select.selection.as_ref()),
             Source::Passed { shown, .. } => match shown.as_slice() {

@@ -1,6 +1,6 @@
 //! WITH: what common table expressions pass on, and what data-modifying statements in them write.
 
-use sqlparser::ast::{Distinct, Query, Select, SetExpr, TableFactor};
+use sqlparser::ast::{Query, Select, SetExpr, TableFactor};
 use sqlparser::tokenizer::Token;
 
 use super::from::{Items, Source};
@@ -64,15 +64,21 @@ impl Examiner<'_> {
         items: &Items,
         shown: &mut Vec<Shown>,
     ) {
-        let all_rows = !shape.limited && !shape.set && !matches!(select.distinct, Some(Distinct::On(_)));
-        let each_row = all_rows
+        let each_row = !shape.limited
+            && !shape.set
             && !shape.skips
+            && !shape.grouping_sets
+            && select.distinct.is_none()
             && select.having.is_none()
-            && select.selection.is_none()
-            && !shape.grouping_sets;
-        // Whatever the tables hold, the result has a row.
-        let always = each_row && !shape.grouped && (shape.aggregated || select.from.is_empty());
-        // In the order in which the server executes statements that nothing refers to: the last one first.
+            && select.selection.is_none();
+        // The result has one row whatever the tables hold, and nothing is evaluated after its columns.
+        let mut once = each_row
+            && !shape.grouped
+            && (shape.aggregated || select.from.is_empty())
+            && query.order_by.is_none()
+            && query.locks.is_empty();
+        // In the order in which the server completes what the main query hasn't read: the last one first.
+        // So the columns, which come last, do what the end of the statement would do.
         let names =
             query.with.iter().flat_map(|with| &with.cte_tables).map(|cte| ident(&cte.alias.name)).rev();
         for (name, cte) in
@@ -89,26 +95,18 @@ impl Examiner<'_> {
                 continue;
             }
             shown.retain(|rows| !cte.passes.iter().any(|own| same_place(own, rows)));
-            // A window function can't be computed over rows that are locked.
-            let packed = match (always, all_rows && query.locks.is_empty()) {
-                _ if visible => None,
-                (true, _) => Some(Packing::Subquery),
-                (false, true) => Some(Packing::SubqueryInFirst),
-                (false, false) => None,
-            };
-            let Some(packed) = packed else {
+            if visible || !once || cte.passes.is_empty() {
                 self.lose(&cte.passes, Clause::With);
+                // Those before it are completed after it.
+                once = false;
                 continue;
-            };
+            }
             for rows in &cte.passes {
                 let mut rows = rows.clone();
                 let qualifier = self.cte_name(query, name);
                 rows.levels.push(Level { at: shape.at, before: shape.before, qualifier });
-                rows.packed = packed;
+                rows.packed = Packing::Subquery;
                 rows.search = None;
-                if packed == Packing::SubqueryInFirst && rows.role != Role::Read {
-                    self.found.unseen_if_empty.insert(rows.table);
-                }
                 shown.push(rows);
             }
         }

@@ -122,7 +122,12 @@ impl Examiner<'_> {
             self.note(Dark::Conflict { table });
         }
         let returning = self.returning(end, insert.returning.is_some(), &[&target], &Items::default())?;
-        Ok(self.target_rows(&target, role, &set, &returning).into_iter().collect())
+        let shown = self.target_rows(&target, role, &set, &returning);
+        if let (Some(source), Some(_), true) = (insert.source.as_deref(), &shown, scope.ctes.is_empty()) {
+            // It is the statement's first entry.
+            self.inserted_if_none(source, scope, 0);
+        }
+        Ok(shown.into_iter().collect())
     }
 
     /// Notes the tables that the query of an INSERT reads.

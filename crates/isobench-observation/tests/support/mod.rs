@@ -6,10 +6,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use isobench_observation::{
-    Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, Observed, OnChange,
-    Relation, RelationKind, observe,
+    Catalog, Column, ColumnType, Dark, Events, ForeignKey, FunctionFacts, Inheritance, Observed, OnChange,
+    Relation, RelationKind, observe_except,
 };
-use isobench_script::{CommandKind, ObservedRows, ObservedStatement, SearchValue, Sql, Symbols, parse};
+use isobench_script::{
+    CommandKind, ObservedRows, ObservedStatement, SearchValue, SearchWhen, Sql, Symbols, TextPart, parse,
+};
 
 /// The folder of the corpus.
 pub fn corpus() -> PathBuf {
@@ -56,6 +58,11 @@ pub struct Seen {
 
 /// Observes a script with one SQL command.
 pub fn see(text: &str, catalog: &Catalog) -> Seen {
+    see_except(text, catalog, &|_| None)
+}
+
+/// The same, unless there is a reason to send a statement as written.
+pub fn see_except(text: &str, catalog: &Catalog, reason: &dyn Fn(&str) -> Option<Dark>) -> Seen {
     let mut symbols = Symbols::new();
     let mut script = parse("corpus.sql", text, &mut symbols).unwrap();
     let first = |script: &isobench_script::Script| match &script.commands[0].kind {
@@ -63,7 +70,7 @@ pub fn see(text: &str, catalog: &Catalog) -> Seen {
         _ => panic!("not SQL: {text}"),
     };
     let original = first(&script);
-    let observed = observe([&mut script], catalog);
+    let observed = observe_except([&mut script], catalog, reason);
     Seen { symbols, original, sql: first(&script), observed }
 }
 
@@ -228,6 +235,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         before_row: bits(fields[9]),
         rules: fields[10] == "true",
         row_security: fields[11] == "true",
+        selectable: true,
         calls_writing: fields[12] == "true",
     }
 }
@@ -316,7 +324,24 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         let value = |value: &SearchValue| match value {
             SearchValue::Variable(slot) => format!("variable {}", slot.index()),
             SearchValue::Constant(text) => format!("{text:?}"),
+            SearchValue::Joined { parts, literal } => {
+                let part = |part: &TextPart| match part {
+                    TextPart::Text(text) => format!("{text:?}"),
+                    TextPart::Variable(slot) => format!("variable {}", slot.index()),
+                };
+                let parts = parts.iter().map(part).collect::<Vec<_>>().join(" || ");
+                if *literal { format!("literal {parts}") } else { parts }
+            }
             SearchValue::Null => "NULL".to_owned(),
+        };
+        let of = search
+            .rows
+            .map_or_else(|| format!("for {}", table(search.table)), |rows| format!("of rows {rows}"));
+        let when = match search.when {
+            SearchWhen::Always => String::new(),
+            SearchWhen::FewerRows(limit) => format!(", if there are fewer than {limit}"),
+            SearchWhen::Found(entry) => format!(", if rows {entry} show one"),
+            SearchWhen::Column(column, truth) => format!(", if column {column} is {truth}"),
         };
         let key = search.key.as_ref().map(|key| key.iter().map(value).collect::<Vec<_>>().join(", "));
         let operands: Vec<String> = search
@@ -327,17 +352,14 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         let predicate = &seen.observed.predicates[usize::from(search.predicate)];
         writeln!(
             text,
-            "    search of rows {}: key ({}) {predicate:?} [{}]",
-            search.rows,
+            "    search {of}{when}: key ({}) {predicate:?} [{}]",
             key.unwrap_or_default(),
             operands.join(", ")
         )
         .unwrap();
     }
-    for (unseen, when) in [(&statement.unseen, ""), (&statement.unseen_if_empty, " if there is no row")] {
-        if !unseen.is_empty() {
-            let unseen: Vec<&str> = unseen.iter().map(|number| table(*number)).collect();
-            writeln!(text, "    unseen{when}: {}", unseen.join(", ")).unwrap();
-        }
+    if !statement.unseen.is_empty() {
+        let unseen: Vec<&str> = statement.unseen.iter().map(|number| table(*number)).collect();
+        writeln!(text, "    unseen: {}", unseen.join(", ")).unwrap();
     }
 }

@@ -161,7 +161,9 @@ impl<'a> Candidate<'a> {
     pub fn example(&self, kind: &AnomalyCount) -> Option<&'a AnomalyFound> {
         let verdicts = self.cell.rounds.iter().filter_map(|round| round.verdict.as_ref());
         let found = verdicts.flat_map(|verdict| &verdict.anomalies);
-        let mut same = found.filter(|found| found.name == kind.name && found.order == kind.order);
+        let mut same = found.filter(|found| {
+            (&found.name, &found.known_as, &found.order) == (&kind.name, &kind.known_as, &kind.order)
+        });
         same.clone().find(|found| found.place().is_some()).or_else(|| same.next())
     }
 }

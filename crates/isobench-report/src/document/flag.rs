@@ -41,6 +41,8 @@ pub enum FlagKind {
     /// For a while nothing was committed: the server, the network or this machine stood still, or
     /// clients waited in a deadlock.
     StoodStill,
+    /// A branch of a script was taken at the beginning and later no more.
+    BranchUsedUp,
 }
 
 impl FlagKind {
@@ -58,6 +60,7 @@ impl FlagKind {
             FlagKind::UnevenMachines => "uneven machines",
             FlagKind::BehindSchedule => "behind schedule",
             FlagKind::StoodStill => "stood still",
+            FlagKind::BranchUsedUp => "branch used up",
         }
     }
 }

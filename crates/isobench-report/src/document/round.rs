@@ -134,6 +134,24 @@ pub struct ScriptRound {
     pub latency_ms: Latency,
 }
 
+/// The outcomes of a condition of a script (`\if`, `\elif`), in all attempts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BranchRound {
+    /// The script's name, as in `workload.scripts`.
+    pub script: String,
+    /// The line of the script, from 1.
+    pub line: u32,
+    /// Number of times it was evaluated.
+    pub evaluated: u64,
+    /// Those in which it was true.
+    pub held: u64,
+    /// Those since it was last true, of each worker, added up.
+    pub since_held: u64,
+    /// Those since it was last false, likewise.
+    pub since_failed: u64,
+}
+
 /// One measurement of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
@@ -159,6 +177,9 @@ pub struct Round {
     /// The same by script, in the order of the mix; empty if there is only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<ScriptRound>,
+    /// The conditions of the scripts, in their order; empty if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<BranchRound>,
     /// Attempts ended by a conflict, by error code, command and reason.
     #[serde(default)]
     pub conflicts: Vec<Conflict>,
@@ -287,6 +308,7 @@ impl Round {
             attempts: ledger.attempts,
             transactions: ledger.transactions,
             scripts: Vec::new(),
+            branches: Vec::new(),
             conflicts,
             further_errors: Vec::new(),
             time_s: ledger.time,

@@ -84,6 +84,9 @@ pub struct LockedRelation {
     /// The size of the table or index in pages, right after the measured part; null if it is
     /// unknown.
     pub pages: Option<u64>,
+    /// What the indexes of a table are on, such as "(customer, day)"; empty if unknown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<String>,
     /// Locks on its tuples.
     pub tuple: LocksSeen,
     /// Locks on its pages.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use isobench_isolation::check::graph::{self, Graph};
 use isobench_isolation::check::{Examined, Report};
+use isobench_isolation::history::Operation;
 use isobench_isolation::{Anomaly, Finding, Guarantee, History, Model, Order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -207,7 +208,7 @@ impl AnomalyFound {
         let arrow = |arrow: graph::Arrow| WitnessArrow { from: arrow.from, to: arrow.to, label: arrow.label };
         AnomalyFound {
             name: facts.name.to_owned(),
-            known_as: facts.known_as.to_owned(),
+            known_as: known_as(history, found).to_owned(),
             order: found.order.name().to_owned(),
             count: found.count.found,
             at_least: !found.count.complete,
@@ -269,6 +270,30 @@ fn place_of(statement: &str) -> Option<&str> {
         !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
     };
     ends.into_iter().find(numbered)
+}
+
+/// The common name of an anomaly: write skew that only a transaction which writes nothing makes
+/// visible has one of its own (Fekete, O'Neil and O'Neil 2004).
+fn known_as(history: &History, found: &Finding) -> &'static str {
+    let wrote = |transaction: usize| {
+        let read = |operation: &Operation<'_>| {
+            matches!(
+                operation,
+                Operation::Read { .. }
+                    | Operation::ReadList { .. }
+                    | Operation::ReadGroup { .. }
+                    | Operation::Missed { .. }
+            )
+        };
+        history.operations(transaction).any(|operation| !read(&operation))
+    };
+    let steps = &found.witness.steps;
+    let skew = matches!(found.anomaly, Anomaly::G2Item | Anomaly::G2) && found.order == Order::Data;
+    if skew && steps.iter().any(|step| !wrote(step.from)) {
+        "read-only anomaly"
+    } else {
+        Anomaly::facts(found.anomaly).known_as
+    }
 }
 
 impl From<Examined> for ExaminedHistory {

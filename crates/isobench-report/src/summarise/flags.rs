@@ -2,6 +2,7 @@
 
 use isobench_stats::{Drift, drift, drift_of_rounds, is_bimodal, start_of_rounds, transient};
 
+use crate::branches::used_up;
 use crate::document::{Cell, Document, Flag, FlagKind, MachineRound, Round};
 use crate::numbers::{counted, percent, short};
 
@@ -50,6 +51,7 @@ pub fn flags(document: &Document, cell: &Cell, rounds: &[&Round], bins: &[Vec<f6
         uneven_machines(rounds),
         behind_schedule(cell, rounds),
         stood_still(document, rounds),
+        used_up(rounds),
     ]
     .into_iter()
     .flatten()
@@ -189,8 +191,14 @@ pub fn median(mut figures: Vec<f64>) -> Option<f64> {
     figures.get(figures.len() / 2).copied()
 }
 
+/// The rounds in which anything was committed. Of the others the load of isobench says nothing: it
+/// looks for a transaction to run, or for the end.
+fn working<'r>(rounds: &'r [&Round]) -> impl Iterator<Item = &'r Round> {
+    rounds.iter().copied().filter(|round| round.transactions.committed > 0)
+}
+
 fn client_bound(rounds: &[&Round]) -> Option<Flag> {
-    let busy = median(rounds.iter().filter_map(|round| Some(round.client?.busiest)).collect())?;
+    let busy = median(working(rounds).filter_map(|round| Some(round.client?.busiest)).collect())?;
     (busy >= BUSY).then(|| {
         let text = format!(
             "a worker of isobench was busy {} of the time, so the number may be the client's; use \
@@ -202,7 +210,7 @@ fn client_bound(rounds: &[&Round]) -> Option<Flag> {
 }
 
 fn client_share(document: &Document, rounds: &[&Round]) -> Option<Flag> {
-    let share = median(rounds.iter().filter_map(|round| Some(round.client?.share_of_cores)).collect())?;
+    let share = median(working(rounds).filter_map(|round| Some(round.client?.share_of_cores)).collect())?;
     (document.client.same_machine && share >= SHARE).then(|| {
         let text =
             format!("isobench itself used {} of the processors that the server runs on, too", percent(share));

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::layout::wrap;
 use super::{judgement, precision, seen};
 use crate::answer::times;
+use crate::branches;
 use crate::document::{Cell, CellLevel, Document, PlannedScript, PlannedStrategy, RatioToFirst, Round};
 use crate::factors::{FactorId, strategies_vary, varying};
 use crate::numbers::{count, counted, of_unit, percent, short};
@@ -56,6 +57,7 @@ fn of_all(document: &Document, seen: Vec<String>) -> Vec<String> {
     }
     paragraphs.extend(per_minute(document));
     paragraphs.extend(round_trips(document));
+    paragraphs.extend(branches::sentence(document));
     paragraphs.extend(precision::paragraphs(document));
     paragraphs.extend(seen);
     paragraphs.extend(judgement::unproved(document).map(|why| format!("Unproved: {why}")));

@@ -150,6 +150,10 @@ impl Client {
             rows.send(&request.seen, request.is_simple(), &self.variables, &mut ctx.chunk.numbers(recording));
         }
         ctx.trace(self.id, || ClientStep::Sending(request.label(&self.variables)));
+        if ctx.job.spec.detail.variables {
+            let variables = Box::new(self.variables.clone());
+            (ctx.report)(ClientEvent::Sends(self.place(self.command), variables));
+        }
         request.encode(&self.variables, sending, ctx.out);
         // From here on a lost connection may hide a commit, until the reply has come.
         self.may_commit |= request.may_commit(self.status);
@@ -197,14 +201,37 @@ impl Client {
         NextCommand::Stop(ClientAction::Wake(ctx.now.after(pause)))
     }
 
+    /// Counts the outcome of a condition, if the current command has one that was evaluated.
+    fn count_branch(
+        &self,
+        ctx: &mut Context<'_>,
+        kind: &CommandKind,
+        arrival: Arrival,
+        arm: Option<(usize, Arrival)>,
+    ) {
+        let evaluated = match kind {
+            CommandKind::If(_) => true,
+            CommandKind::Elif(_) => arrival == Arrival::Jump,
+            _ => false,
+        };
+        let command = self.command;
+        let branches = &mut self.record(ctx).branches;
+        if evaluated && let Some(branch) = branches.iter_mut().find(|branch| branch.command == command) {
+            branch.count(matches!(arm, Some((_, Arrival::Next))));
+        }
+    }
+
     /// Follows the arms of a conditional to the next command to execute.
-    fn branch(&mut self, ctx: &Context<'_>) -> Result<NextCommand, CommandProblem> {
-        let script = &ctx.job.workload.mix.scripts()[self.script].script;
+    fn branch(&mut self, ctx: &mut Context<'_>) -> Result<NextCommand, CommandProblem> {
+        let job = ctx.job;
+        let script = &job.workload.mix.scripts()[self.script].script;
         let mut arrival = Arrival::Next;
         loop {
             let at = self.command;
             let arm = self.with_expressions(ctx, |expressions| branch(script, at, arrival, expressions));
-            match arm.map_err(CommandProblem::Evaluation)? {
+            let arm = arm.map_err(CommandProblem::Evaluation)?;
+            self.count_branch(ctx, &script.commands[at].kind, arrival, arm);
+            match arm {
                 Some((next, Arrival::Next)) => return Ok(NextCommand::Go(next)),
                 Some((next, Arrival::Jump)) => {
                     (self.command, arrival) = (next, Arrival::Jump);

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use isobench_isolation::history::Key;
 use isobench_isolation::observed::{KeyForm, NULL, ObservedDraft, ObservedOperation, Replaced, ValueForm};
 use isobench_pgwire::backend::DataRow;
-use isobench_script::{ObservedRows, RowRole, SearchValue, Variables};
+use isobench_script::{ObservedRows, RowRole, SearchValue, SearchWhen, TextPart, Variables};
 use smallvec::SmallVec;
 
 use super::operations::integer;
@@ -37,8 +37,10 @@ pub(super) struct ShownRows {
     pending: u32,
     /// For each entry of the statement that is being answered, the keys found.
     found: Vec<Vec<i64>>,
-    /// True if the result of the statement that is being answered has a row.
-    has_row: bool,
+    /// The number of rows in the result of the statement that is being answered.
+    rows: u64,
+    /// For each search of that statement, true if a column of its result says that it found nothing.
+    denied: Vec<bool>,
     /// Rows were written since the last mark of an instant.
     wrote: bool,
     /// The rows shown by the statement that is being answered, for annotations to agree with.
@@ -76,7 +78,8 @@ impl ShownRows {
         self.noted.clear();
         self.pending = 0;
         self.found.iter_mut().for_each(Vec::clear);
-        self.has_row = false;
+        self.rows = 0;
+        self.denied.clear();
     }
 
     /// Called before a command is sent; `simple` if variables are SQL text in it.
@@ -110,6 +113,10 @@ impl ShownRows {
         numbers: &mut TextNumbers<'_>,
     ) -> Option<i64> {
         self.text.clear();
+        if let SearchValue::Joined { parts, literal } = value {
+            join(parts, *literal, simple, variables, &mut self.text)?;
+            return value_of(&self.text, form, numbers);
+        }
         if !write_value(value, variables, &mut self.text) {
             return Some(NULL);
         }
@@ -130,7 +137,9 @@ impl ShownRows {
         self.text.clear();
         for (place, value) in values.iter().enumerate() {
             self.part.clear();
-            if !write_value(value, variables, &mut self.part) {
+            if let SearchValue::Joined { parts, literal } = value {
+                join(parts, *literal, simple, variables, &mut self.part)?;
+            } else if !write_value(value, variables, &mut self.part) {
                 return None;
             }
             if form == KeyForm::Numbered && matches!(value, SearchValue::Variable(_)) {
@@ -157,11 +166,12 @@ impl ShownRows {
         numbers: &mut TextNumbers<'_>,
     ) {
         self.compared = compared;
-        self.has_row = true;
+        self.rows += 1;
         let appended = usize::from(statement.what.appended);
         let Some(own) = row.len().checked_sub(appended) else {
             return self.fail("a row has fewer columns than were appended");
         };
+        self.look_at_answers(statement, row);
         let fields: Fields<'_> = row.columns().skip(own).collect();
         for (entry, (rows, forms)) in statement.what.rows.iter().zip(&statement.forms).enumerate() {
             let Some(packed) = rows.packed else {
@@ -177,6 +187,28 @@ impl ShownRows {
             if !understood {
                 self.fail("an array of rows can't be read");
             }
+        }
+    }
+
+    /// Notes which searches found nothing, as columns of the author's result say.
+    fn look_at_answers(&mut self, statement: &SeenStatement, row: DataRow<'_>) {
+        for (place, search) in statement.what.searches.iter().enumerate() {
+            let SearchWhen::Column(column, wanted) = search.when else { continue };
+            let truth = row.columns().nth(usize::from(column)).flatten().and_then(truth);
+            if truth == Some(wanted) {
+                self.denied.resize(self.denied.len().max(place + 1), false);
+                self.denied[place] = true;
+            }
+        }
+    }
+
+    /// True if the result shows that a search of the statement found all rows that match.
+    fn is_known(&self, place: usize, when: SearchWhen) -> bool {
+        match when {
+            SearchWhen::Always => true,
+            SearchWhen::FewerRows(limit) => self.rows < limit,
+            SearchWhen::Found(entry) => self.found.get(entry).is_some_and(|keys| !keys.is_empty()),
+            SearchWhen::Column(..) => self.denied.get(place).copied().unwrap_or(false),
         }
     }
 
@@ -266,22 +298,20 @@ impl ShownRows {
     pub(super) fn answered(&mut self, statement: &SeenStatement) {
         self.pending = self.pending.saturating_sub(1);
         self.draft.append(&mut self.writes);
-        let mut noted = self.noted.drain(..statement.noted.len().min(self.noted.len()));
-        for search in &statement.what.searches {
-            let Some(rows) = statement.what.rows.get(search.rows) else { continue };
-            let key = search.key.as_ref().map(|_| noted.next().flatten());
+        for (place, search) in statement.what.searches.iter().enumerate() {
+            let key = search.key.as_ref().map(|_| self.noted.pop_front().flatten());
             self.columns.clear();
             let mut comparable = key != Some(None);
             for _ in &search.operands {
-                match noted.next().flatten() {
+                match self.noted.pop_front().flatten() {
                     Some(value) => self.columns.push(value),
                     None => comparable = false,
                 }
             }
-            let found = self.found.get(search.rows).map_or(&[][..], Vec::as_slice);
-            if comparable {
+            let found = search.rows.and_then(|rows| self.found.get(rows)).map_or(&[][..], Vec::as_slice);
+            if comparable && self.is_known(place, search.when) {
                 let operation = ObservedOperation::Search {
-                    table: rows.table,
+                    table: search.table,
                     predicate: search.predicate,
                     key: key.flatten(),
                     operands: &self.columns,
@@ -290,11 +320,10 @@ impl ShownRows {
                 self.draft.push(operation, statement.number);
             }
         }
-        drop(noted);
         self.found.iter_mut().for_each(Vec::clear);
-        let empty = !std::mem::take(&mut self.has_row);
-        let if_empty = statement.what.unseen_if_empty.iter().filter(|_| empty);
-        for table in statement.what.unseen.iter().chain(if_empty) {
+        self.denied.clear();
+        self.rows = 0;
+        for table in &statement.what.unseen {
             self.draft.push(ObservedOperation::Unseen { table: *table }, statement.number);
         }
     }
@@ -353,10 +382,53 @@ fn write_part(part: &[u8], (place, count): (usize, usize), into: &mut Vec<u8>) {
     }
 }
 
+/// Writes the text that parts make together. `None` if it isn't known: with a variable that isn't
+/// set, or that the server would read in another way.
+fn join(
+    parts: &[TextPart],
+    literal: bool,
+    simple: bool,
+    variables: &Variables,
+    into: &mut Vec<u8>,
+) -> Option<()> {
+    // In the other protocols `'item:id'` has `$1` in it, as text.
+    if literal && !simple {
+        return None;
+    }
+    let mut part = Vec::new();
+    for one in parts {
+        match one {
+            TextPart::Text(text) => into.extend_from_slice(text.as_bytes()),
+            TextPart::Variable(slot) => {
+                part.clear();
+                variables.write_text(*slot, &mut part).then_some(())?;
+                if literal && part.iter().any(|byte| matches!(byte, b'\'' | b'\\')) {
+                    return None;
+                }
+                if !literal && simple && integer(&part).is_none_or(|_| is_other_integer(&part)) {
+                    unquote(&mut part)?;
+                }
+                into.extend_from_slice(&part);
+            }
+        }
+    }
+    Some(())
+}
+
+/// The truth of a boolean or a number as the server prints it.
+fn truth(text: &[u8]) -> Option<bool> {
+    match text {
+        b"t" | b"true" | b"1" => Some(true),
+        b"f" | b"false" | b"0" => Some(false),
+        _ => None,
+    }
+}
+
 /// Writes a value's text. Returns false if it is NULL.
 fn write_value(value: &SearchValue, variables: &Variables, into: &mut Vec<u8>) -> bool {
     match value {
-        SearchValue::Null => false,
+        // Joined texts are written by `join`.
+        SearchValue::Null | SearchValue::Joined { .. } => false,
         SearchValue::Constant(text) => {
             into.extend_from_slice(text.as_bytes());
             true

@@ -167,7 +167,7 @@ prop_compose! {
         let mut case = Case::new(script).clients(clients).retry(retry).pacing(pacing).faults(faults);
         case.spec.protocol = protocol;
         case.spec.latency_limit = limit;
-        case = case.on_error(on_error).rules(rules).detail(Detail { errors, steps });
+        case = case.on_error(on_error).rules(rules).detail(Detail { errors, steps, variables: false });
         if let Some(connecting) = connecting {
             case = case.connect_each(connecting);
         }

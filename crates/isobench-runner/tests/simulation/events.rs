@@ -4,8 +4,8 @@ use isobench_pgwire::SqlState;
 use isobench_runner::{ClientEvent, ClientStep, CommandPlace, Detail, OnError, Protocol, Rules};
 use isobench_testkit::simulated::{Fault, Faults, Loss, On, When};
 
-const ERRORS: Detail = Detail { errors: true, steps: false };
-const STEPS: Detail = Detail { errors: false, steps: true };
+const ERRORS: Detail = Detail { errors: true, steps: false, variables: false };
+const STEPS: Detail = Detail { errors: false, steps: true, variables: false };
 
 use crate::harness::{Case, RunResult, TRANSFER, at, backoff, millis, tries};
 
@@ -224,4 +224,21 @@ fn the_steps_of_a_pipeline_are_reported() {
         ending(1),
     ];
     assert_eq!(steps(Case::new(script).protocol(Protocol::Prepared)), expected);
+}
+
+#[test]
+fn variables_are_reported_as_commands_are_sent() {
+    let variables = Detail { variables: true, ..Detail::default() };
+    let script = "\\set a 1\nSELECT :a;\n\\set a 2\nSELECT :a;\n";
+    for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
+        let ran = Case::new(script).protocol(protocol).transactions(1).detail(variables).run();
+        let sent = ran.events.iter().map(|event| match event {
+            ClientEvent::Sends(place, variables) => (place.command, format!("{variables:?}")),
+            other => panic!("{other:?}"),
+        });
+        let sent: Vec<(usize, String)> = sent.collect();
+        assert_eq!(sent.iter().map(|(command, _)| *command).collect::<Vec<_>>(), [1, 3], "{protocol:?}");
+        assert!(sent[0].1.contains("Int(1)") && sent[1].1.contains("Int(2)"), "{sent:?}");
+    }
+    assert_eq!(Case::new(script).transactions(1).run().events, []);
 }

@@ -13,7 +13,7 @@ use isobench_isolation::observed::{
 use isobench_pgwire::SqlState;
 use isobench_runner::{AbortCause, Protocol};
 use isobench_script::{
-    ObservedRows, ObservedSearch, ObservedStatement, RowRole, SearchOperand, SearchValue, Symbols,
+    ObservedRows, ObservedSearch, ObservedStatement, RowRole, SearchOperand, SearchValue, SearchWhen, Symbols,
 };
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
 
@@ -46,7 +46,6 @@ fn shows(role: RowRole) -> ObservedStatement {
         rows: vec![rows],
         searches: Vec::new(),
         unseen: Vec::new(),
-        unseen_if_empty: Vec::new(),
     }
 }
 
@@ -348,23 +347,51 @@ fn aggregates_bring_rows_along() {
 /// Searches for `c = :v` and finds nothing, after a row with the value 1 has been inserted. Commands:
 /// 0 INSERT, 1 `\set`, 2 SELECT.
 fn searched(value: &str) -> History {
+    searched_when(value, SearchWhen::Always, &[])
+}
+
+/// The same, with an answer of rows of `id`, `xmin`, `c`, as far as the result tells.
+fn searched_when(value: &str, when: SearchWhen, rows: &[[&'static str; 3]]) -> History {
     let script = format!(
         "INSERT INTO t RETURNING id, xmin, c;\n\\set v {value}\nSELECT id, xmin, c FROM t WHERE c = :v;\n"
     );
     let mut symbols = Symbols::new();
     isobench_script::parse("test.sql", &script, &mut symbols).expect("a script");
     let operand = SearchOperand { value: SearchValue::Variable(symbols.intern("v")), column: 0 };
-    let search = ObservedSearch { rows: 0, predicate: 0, key: None, operands: vec![operand] };
+    let search =
+        ObservedSearch { table: 0, rows: Some(0), when, predicate: 0, key: None, operands: vec![operand] };
     let mut statement = shows(RowRole::Read);
     statement.searches.push(search);
     let mut case = case(&script, vec![(0, shows(RowRole::Inserted)), (2, statement)]);
     let (description, _) = case.shown.as_mut().expect("statements");
     description.predicates.push(Predicate::Compare { column: 0, comparison: Comparison::Equal, operand: 0 });
     let mut case = case.answered("INSERT", &["3", "800", "1"]);
-    case.settings.answers.push(("FROM t", Answer { columns: vec!["id", "xmin", "c"], rows: Vec::new() }));
+    let rows = rows.iter().map(|row| row.map(Some).to_vec()).collect();
+    case.settings.answers.push(("FROM t", Answer { columns: vec!["id", "xmin", "c"], rows }));
     let (_, history, why) = case.run_shown();
     assert_eq!((why, history.dropped()), (None, 0));
     history
+}
+
+#[test]
+fn results_tell_whether_a_search_found_all() {
+    let row = ["9", "650", "1"];
+    for (when, rows, known) in [
+        (SearchWhen::FewerRows(1), &[][..], true),
+        (SearchWhen::FewerRows(1), &[row][..], false),
+        (SearchWhen::FewerRows(2), &[row][..], true),
+        (SearchWhen::Found(0), &[][..], false),
+        (SearchWhen::Found(0), &[row][..], true),
+        (SearchWhen::Column(2, true), &[row][..], true),
+        (SearchWhen::Column(2, false), &[row][..], false),
+        (SearchWhen::Column(2, false), &[["9", "650", "0"]][..], true),
+        (SearchWhen::Column(1, true), &[row][..], false),
+        (SearchWhen::Column(2, true), &[][..], false),
+    ] {
+        let history = searched_when("1", when, rows);
+        let searches = history.provenance().expect("it was observed").searches;
+        assert_eq!(searches, u64::from(known), "{when:?} {rows:?}");
+    }
 }
 
 #[test]

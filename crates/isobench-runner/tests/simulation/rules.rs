@@ -71,8 +71,11 @@ fn random_numbers_repeat_by_both_rules() {
 
 /// Two scripts, and reports of each choice.
 fn choosing(rules: Rules, clients: usize) -> Case {
-    let mut case =
-        Case::new(TRANSFER).rules(rules).clients(clients).detail(Detail { errors: false, steps: true });
+    let mut case = Case::new(TRANSFER).rules(rules).clients(clients).detail(Detail {
+        errors: false,
+        steps: true,
+        variables: false,
+    });
     case.scripts.push((INSERT.to_owned(), 1));
     case
 }
@@ -129,7 +132,7 @@ fn pgbench_forgets_what_fails_when_the_time_is_over() {
     for (rules, given_up, cut_off, reported) in [(Rules::Isobench, 3, 0, 6), (Rules::Pgbench, 2, 1, 5)] {
         let faults = Faults::none().and(On::Commit, When::Chance(1.0), CONFLICT);
         let case = Case::new(TRANSFER).rules(rules).faults(faults).retry(tries(1)).time(millis(10));
-        let ran = case.detail(Detail { errors: true, steps: false }).run();
+        let ran = case.detail(Detail { errors: true, steps: false, variables: false }).run();
         let transactions = ran.ledger.transactions;
         assert_eq!((transactions.given_up, transactions.cut_off), (given_up, cut_off), "{rules:?}");
         assert_eq!(ran.outcome.scripts[0].commands[4].failures, given_up);

@@ -1,6 +1,6 @@
 //! Meta-commands and results from a script's point of view.
 
-use isobench_runner::{AbortCause, CommandPlace, Protocol, Unfinished};
+use isobench_runner::{AbortCause, BranchRecord, CommandPlace, Protocol, Unfinished};
 use isobench_testkit::simulated::Answer;
 
 use crate::harness::{Case, RunResult, at, millis};
@@ -101,6 +101,26 @@ fn conditions_choose_one_arm() {
     }
     let ran = run("\\if false\nSELECT 1;\n\\endif\n", Protocol::Simple);
     assert_eq!((ran.ledger.attempts.committed, ran.truth.texts(0).len()), (1, 0));
+}
+
+/// A condition that is true at the first attempt only, and one inside it.
+#[test]
+fn the_outcomes_of_conditions_are_counted() {
+    let script = "\\if :client_id = 0\n\\set client_id 7\n\\elif :client_id = 7\n\\if false\n\\endif\n\\endif\n\
+        SELECT 1;\n";
+    let branches = |ran: &RunResult| -> Vec<(usize, [u64; 4])> {
+        let counts =
+            |one: &BranchRecord| (one.command, [one.evaluated, one.held, one.since_held, one.since_failed]);
+        ran.outcome.scripts[0].branches.iter().map(counts).collect()
+    };
+    let ran = Case::new(script).transactions(10).run();
+    assert_eq!(branches(&ran), [(0, [10, 1, 9, 0]), (2, [9, 9, 0, 9]), (3, [9, 0, 9, 0])]);
+    // Turns are one after the other.
+    let mut stage = Case::new(script).stage();
+    let ran = stage.run_in_turns(3, millis(20));
+    let [(_, [evaluated, held, since, _]), ..] = branches(&ran)[..] else { panic!("{:?}", branches(&ran)) };
+    assert_eq!((held, since), (1, evaluated - 1));
+    assert!(evaluated > 3);
 }
 
 #[test]

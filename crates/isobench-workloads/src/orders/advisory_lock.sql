@@ -2,11 +2,12 @@
 -- taken by the first statement after BEGIN, includes the preceding order. (pg_advisory_xact_lock
 -- inside the block would come after the snapshot.) The lock belongs to the session, so a failed
 -- attempt doesn't release it, and each attempt starts by unlocking. FROM is evaluated before the
--- lock is taken. The constant avoids numbers that other applications may lock.
+-- lock is taken. The schema is a part of the key, so that locks of others, or of the same tables in
+-- another schema, are others.
 \set shop random(1, :shops)
 \set product (:shop - 1) * :products + random(1, :products)
 \set quantity random(1, 5)
-SELECT pg_advisory_lock(7000000000000000000 + :shop) FROM pg_advisory_unlock_all();
+SELECT pg_advisory_lock(hashtext(current_schema()), :shop) FROM pg_advisory_unlock_all();
 BEGIN;
 --@ read products key=$1 version=$2 value=$3
 SELECT id, version, writer, price, stock FROM products WHERE id = :product

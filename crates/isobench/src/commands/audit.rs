@@ -25,8 +25,8 @@ pub fn audit(options: AuditOptions) -> Outcome {
     }
     let Some(comparison) = carry_out(&options)? else { return Ok(()) };
     let reports = reports(&comparison.document, &comparison.judgements);
-    if let Some(folder) = &options.history {
-        eprintln!("the histories are in {}; isobench check reads them", folder.display());
+    if let Some(text) = comparison.where_histories_are() {
+        eprintln!("{text}");
     }
     comparison.finish(&reports)
 }

@@ -8,6 +8,8 @@ mod consent;
 mod files;
 mod saving;
 
+use std::path::PathBuf;
+
 use isobench_comparison::{
     Design, Failure, Followers, Judgements, Judging, Listener, Machines, NOT_EMBEDDED, Outcome, Surroundings,
     Target, compare as measure, now, take_part as part,
@@ -48,6 +50,8 @@ pub struct Results {
     targets: Vec<Target>,
     /// Keeps the tables on the server.
     keep: bool,
+    /// The folder of the histories, if they are kept.
+    history: Option<PathBuf>,
     /// Explains the columns.
     legend: bool,
     /// Open until the command ends.
@@ -171,8 +175,8 @@ fn lead(options: &CompareOptions, mut design: Design, machines: Option<&Machines
     drop(display);
     match interrupt::blame(&control, outcome) {
         Ok((document, judgements)) => {
-            let (keep, legend) = (options.keep, options.legend);
-            Ok(Results { document, judgements, files, targets, keep, legend, _monitor: monitor })
+            let (keep, legend, history) = (options.keep, options.legend, options.history.clone());
+            Ok(Results { document, judgements, files, targets, keep, history, legend, _monitor: monitor })
         }
         Err(failure) => {
             // The reason for the failure matters more than objects left on the server, which the
@@ -255,12 +259,36 @@ fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Ou
 }
 
 impl Results {
+    /// Returns a sentence on the folder of the histories, if they are kept.
+    pub fn where_histories_are(&self) -> Option<String> {
+        let folder = self.history.as_ref()?.display();
+        let rounds = self.document.cells.iter().map(|cell| cell.rounds.len()).sum::<usize>();
+        let unwritten = self.unwritten_histories();
+        Some(if unwritten == 0 {
+            format!("the histories are in {folder}; isobench check reads them")
+        } else {
+            format!(
+                "{} of {rounds} histories are in {folder}, where isobench check reads them; the others couldn't be \
+                 written",
+                rounds - unwritten
+            )
+        })
+    }
+
+    /// The number of judged rounds whose histories were to be kept, and aren't.
+    fn unwritten_histories(&self) -> usize {
+        let rounds = self.document.cells.iter().flat_map(|cell| &cell.rounds);
+        let unwritten = rounds.filter(|round| round.verdict.is_some() && round.history.is_none());
+        if self.history.is_some() { unwritten.count() } else { 0 }
+    }
+
     /// Prints the report, preceded by a text, and writes the files.
     ///
     /// # Errors
     /// Output can't be written, a server can't be cleaned up, the comparison is incomplete, or a
     /// promise is broken.
     pub fn finish(self, before: &str) -> Outcome {
+        let unwritten = self.unwritten_histories();
         let Results { mut document, files, targets, keep, legend, .. } = self;
         summarise(&mut document);
         document.requirements = judge(&document, document.plan.required());
@@ -273,7 +301,7 @@ impl Results {
         let closed = close(targets, keep);
         saved?;
         printed?;
-        let verdict = verdict(&document);
+        let verdict = verdict(&document, unwritten);
         if let (Err(Failure::Incomplete(_)), Err(left)) = (&verdict, &closed) {
             // Probably for the same reason; the result decides the status.
             eprintln!("isobench: warning: {left}");
@@ -295,8 +323,9 @@ pub fn requirements(results: &[RequirementResult]) -> Outcome {
     }
 }
 
-/// Returns the failure, if any, that decides the exit status of a finished comparison.
-fn verdict(document: &Document) -> Outcome {
+/// Returns the failure, if any, that decides the exit status of a finished comparison, in which so
+/// many histories couldn't be written.
+fn verdict(document: &Document, unwritten: usize) -> Outcome {
     if let Some(reason) = &document.incomplete_reason {
         return Err(Failure::Incomplete(format!("the comparison is incomplete: {reason}")));
     }
@@ -310,6 +339,11 @@ fn verdict(document: &Document) -> Outcome {
     }
     if document.has_violations() {
         return Err(Failure::Broken("an invariant does not hold; see the table".to_owned()));
+    }
+    if unwritten > 0 {
+        return Err(Failure::Incomplete(format!(
+            "--history: {unwritten} of the histories couldn't be written; see above"
+        )));
     }
     requirements(&document.requirements)?;
     document.withheld().map_or(Ok(()), |reason| Err(Failure::withheld(reason)))

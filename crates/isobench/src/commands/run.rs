@@ -6,9 +6,10 @@ mod settings;
 use std::time::Duration;
 
 use isobench_comparison::{
-    Condition, Conditions, Entered, Failure, Invariants, Judging, Machines, Measured, Measurement, Messages,
-    Onlooker, Open, Others, Outcome, Recorded, SoFar, Tables as WorkloadTables, Target, WATCH_EVERY, catalog,
-    cell_entry, client, count, job, no_serializable, now, recorded, refusal, serve,
+    AsWritten, Condition, Conditions, Entered, Failure, Invariants, Judging, Machines, Measured, Measurement,
+    Messages, Onlooker, Open, Others, Outcome, Recorded, SeenBy, SoFar, Tables as WorkloadTables, Target,
+    WATCH_EVERY, as_written, catalog, cell_entry, client, count, job, no_serializable, now, recorded,
+    refusal, serve,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
@@ -112,7 +113,8 @@ fn take_part(options: &RunOptions, settings: &RunSettings, machines: &Machines) 
         let mut workload = settings.sources.workload(scale, open.seed, &settings.defined)?;
         let spec =
             RunSpec { seed: open.seed, attempts_from: open.attempts_from, ..share(settings, Some(machines)) };
-        let recorded = how_recorded(options, settings, &target, &mut workload)?;
+        let as_written = Some(AsWritten::of_another(&open.as_written));
+        let recorded = how_recorded(options, settings, &target, &mut workload, as_written)?;
         let job = job(spec, workload, &options.retry_sqlstate, &target.database, &target.connector());
         Entered::new(open, job, target.site(), &settings.sources, (settings.level, 0), &recorded, &control)
     };
@@ -170,7 +172,7 @@ fn measure(
     let started_at = now();
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
     let mut workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
-    let recorded = how_recorded(options, settings, target, &mut workload)?;
+    let recorded = how_recorded(options, settings, target, &mut workload, None)?;
     let judging = Judging { folder: None, stop_on_broken: options.stop_on_broken };
     let judged = !matches!(recorded, Recorded::Nothing);
     let site = target.site();
@@ -224,6 +226,7 @@ fn measure(
     }
     let incomplete = incomplete(settings, &run, &round, ended_by.is_some());
     let withheld = round.verdict.as_ref().and_then(|verdict| verdict.withheld.first()).cloned();
+    let unwritten = options.history.is_some() && round.verdict.is_some() && round.history.is_none();
     let (broken, violated) = (round.breaks_promise(), round.is_violated());
     let document = server.map(|server| {
         let mut document = document(options, settings, target, server, scale, effective, round);
@@ -239,6 +242,9 @@ fn measure(
     logged.map_err(|error| Failure::Output(error.to_string()))?;
     let required = document.map_or_else(Vec::new, |document| document.requirements);
     status(incomplete, broken, violated, &required)?;
+    if unwritten {
+        return Err(Failure::Incomplete("--history: it couldn't be written; see above".to_owned()));
+    }
     withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
 }
 
@@ -277,7 +283,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Returns how the history is recorded, and prepares the scripts for it.
+/// Returns how the history is recorded, and prepares the scripts for it. `known` has the statements
+/// that rank 0 sends as written; without it plans are compared.
 ///
 /// # Errors
 /// It is to be written, and there is none, or the server is gone.
@@ -286,15 +293,23 @@ fn how_recorded(
     settings: &RunSettings,
     target: &Target,
     workload: &mut RunWorkload,
+    known: Option<AsWritten>,
 ) -> Outcome<Recorded> {
     if options.no_verdict {
         return Ok(Recorded::Nothing);
     }
+    let site = target.site();
     let catalog = match options.observe {
-        Observe::Rows | Observe::Wal => catalog(&target.site())?,
+        Observe::Rows | Observe::Wal => catalog(&site)?,
         Observe::Annotations => None,
     };
-    let recorded = recorded(workload, &settings.spec, options.observe, catalog.as_ref());
+    let as_written = match (known, &catalog) {
+        (Some(known), _) => known,
+        (None, Some(catalog)) => as_written(workload, &site, catalog)?,
+        (None, None) => AsWritten::none(),
+    };
+    let seen_by = catalog.as_ref().map(|catalog| SeenBy { catalog, as_written: &as_written, site: &site });
+    let recorded = recorded(workload, &settings.spec, options.observe, seen_by);
     let wants = [("--history", options.history.is_some()), ("--stop-on-broken", options.stop_on_broken)];
     if let Some((option, _)) =
         wants.iter().find(|(_, wanted)| *wanted && matches!(recorded, Recorded::Nothing))

@@ -126,7 +126,7 @@ const FAILING: &[(&str, &str, &[&str])] = &[
         &["without completing the last transaction", "end the script with COMMIT", "block.sql:2"],
     ),
     ("unset.sql", "select :nosuch + 1;\n", &["syntax error at or near \":\"", "unset.sql:1"]),
-    ("gset.sql", "select 1 where false \\gset\n", &["expected one row, got 0", "gset.sql:1"]),
+    ("gset.sql", "select 1 where false \\gset\n", &["expected one row, got 0", "gset.sql:1", "by \\aset"]),
 ];
 
 #[test]
@@ -149,6 +149,20 @@ fn a_script_that_fails_names_its_line() {
         assert_eq!(round["errors"].as_array().map(Vec::len), Some(2));
     }
     scene.assert_clean();
+}
+
+#[test]
+fn a_variable_inside_quotes_is_no_parameter() {
+    let test = "a_variable_inside_quotes_is_no_parameter";
+    let Some(database) = Database::new(test) else { return };
+    let scene = Scene::new();
+    scene.write("quoted.sql", "\\set id 7\nselect 'user :id';\n");
+    let hint = "a variable inside quotes becomes text ($1) and no parameter";
+    for protocol in ["prepared", "extended"] {
+        let options = ["run", "-c", "1", "-t", "1", "-M", protocol, "-f", "quoted.sql"];
+        database.run(&scene, &options).expect(2).says(&[hint]);
+    }
+    database.run(&scene, &["run", "-c", "1", "-t", "1", "-M", "simple", "-f", "quoted.sql"]).expect(0);
 }
 
 #[test]

@@ -293,8 +293,10 @@ fn a_history_that_cant_be_written_proves_nothing() {
         --warmup 0 --observe annotations --history small --json out.json";
     let command = format!("mount -t tmpfs -o size=8k none small && exec {program} {options}");
     let mut shell = scene.program("unshare".as_ref(), &["--mount", "/bin/sh", "-c", &command]);
-    let finished = Running::start(&mut shell).finish().expect(1);
+    let finished = Running::start(&mut shell).finish().expect(2);
     let missing = [
+        "ends before the run: ",
+        "1 of the histories couldn't be written",
         "warning: serializable, 4 clients: the verdict is withheld: nothing was checked: ",
         "the recording ends here, because it can't be written",
     ];
@@ -304,6 +306,36 @@ fn a_history_that_cant_be_written_proves_nothing() {
     assert_eq!((&verdict["kept"], &verdict["models"]), (&Value::Null, &serde_json::json!([])), "{verdict}");
     let reasons = verdict["withheld"].to_string();
     assert!(reasons.contains("nothing was checked") && reasons.contains("attempts are missing"), "{reasons}");
+}
+
+/// What statements showed is written once it was judged.
+#[test]
+fn an_audit_says_which_histories_arent_there() {
+    let test = "an_audit_says_which_histories_arent_there";
+    let Some(scene) = Scene::with_server(test) else { return };
+    if !may_mount() {
+        return skip(test, "to mount a small file system takes root, unshare and mount");
+    }
+    fs::create_dir(scene.file("small")).expect("a folder");
+    let program = env!("CARGO_BIN_EXE_isobench");
+    let options = "audit -w registers:keys=16 --levels rr,ser --clients 4 --transactions 500 --warmup 0 --history small \
+        --json out.json";
+    let command = format!(
+        "mount -t tmpfs -o size=8k none small && {program} {options}; s=$?; echo left: $(ls small); exit $s"
+    );
+    let mut shell = scene.program("unshare".as_ref(), &["--mount", "/bin/sh", "-c", &command]);
+    let finished = Running::start(&mut shell).finish().expect(2);
+    let finished = finished.says(&[
+        "--history: could not write the file \"small/",
+        "there is none now; its verdict is not concerned",
+        "0 of 2 histories are in small",
+        "--history: 2 of the histories couldn't be written",
+    ]);
+    assert!(finished.stdout.ends_with("\nleft:\n"), "{}", finished.stdout);
+    let document = document::read(&scene, "out.json");
+    for round in rounds(&document) {
+        assert_eq!((&round["complete"], &round["history"]), (&true.into(), &Value::Null), "{round}");
+    }
 }
 
 /// Returns whether a file system can be mounted privately.

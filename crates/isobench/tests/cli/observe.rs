@@ -112,3 +112,36 @@ fn wrong_options_and_scripts_are_errors_before_a_server_is_started() {
         assert!(finished.stderr.contains(part), "{line}: {}", finished.stderr);
     }
 }
+
+#[test]
+fn a_statement_whose_plan_would_change_is_sent_as_written() {
+    let Some(scene) = Scene::with_server("a_statement_whose_plan_would_change_is_sent_as_written") else {
+        return;
+    };
+    let tables = "DROP TABLE IF EXISTS big;\nCREATE TABLE big (id int PRIMARY KEY, v int NOT NULL);\nINSERT INTO big SELECT g, g FROM \
+                  generate_series(1, 20000) AS g;\nANALYZE big;\n";
+    // The branch isn't taken in the trial.
+    let script = "\\set i random(1, 20000)\nBEGIN;\nSELECT max(id) AS last FROM big;\n\\if :i < 0\nSELECT min(id) FROM \
+                  big;\n\\endif\nUPDATE big SET v = v + 1 WHERE id = :i;\nEND;\n";
+    scene.write("tables.sql", tables);
+    scene.write("a.sql", script);
+    let reason = "because its plan would change with the columns that show them";
+    let finished = scene.run(&["observe", "--script", "a.sql", "--setup", "tables.sql"]).expect(0);
+    let one_line = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(one_line.matches(reason).count(), 2, "{}", finished.stdout);
+    assert!(one_line.contains("Seq Scan on big instead of Index Only Scan"), "{}", finished.stdout);
+    let line = "compare -w a.sql --setup tables.sql --levels rc,ser --clients 1 --transactions 5 --warmup 0 \
+                --rounds 1 --json out.json";
+    scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
+    let document: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
+    let statements = document["observations"][0]["statements"].as_array().expect("statements");
+    let of = |start: &str| {
+        let own = |statement: &&Value| statement["text"].as_str().is_some_and(|text| text.starts_with(start));
+        let found = statements.iter().find(own).expect("the statement");
+        (found["sent_differently"] == true, found["dark"].to_string().contains(reason))
+    };
+    assert_eq!(of("SELECT max"), (false, true));
+    assert_eq!(of("SELECT min"), (false, true));
+    assert_eq!(of("UPDATE"), (true, false));
+    scene.assert_clean();
+}

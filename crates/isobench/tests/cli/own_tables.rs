@@ -251,3 +251,101 @@ fn run_asks_before_and_after() {
     finished.says(&["--invariant \"total\": doesn't hold before anything is measured (found 110)"]);
     assert_eq!(database.balances("public"), "50 60");
 }
+
+/// What `pg_dump` writes, without and with the schema.
+const PLAIN: &str = "CREATE TABLE account (id int PRIMARY KEY, balance int);\nCREATE FUNCTION one() RETURNS int \
+    LANGUAGE sql AS 'SELECT 1';\nINSERT INTO account VALUES (1, 50), (2, 50);\n";
+const DUMPED: &str = "\\restrict a1B2\n\nSELECT pg_catalog.set_config('search_path', '', false);\nCREATE SCHEMA app;\n\
+    CREATE TABLE app.note (t text);\nCREATE TABLE public.account (id integer NOT NULL, balance integer);\nINSERT \
+    INTO public.account VALUES (1, 50);\nINSERT INTO public.account VALUES (2, 50);\nALTER TABLE ONLY \
+    public.account ADD CONSTRAINT account_pkey PRIMARY KEY (id);\n\n\\unrestrict a1B2\n\n";
+
+#[test]
+fn tables_are_made_without_dropping_them_first() {
+    let Some(scene) = Scene::with_server("tables_are_made_without_dropping_them_first") else { return };
+    scene.write("transfer.sql", TRANSFER);
+    let condition = ["--invariant", TOTAL];
+    for (setup, more) in [(PLAIN, ""), (PLAIN, "--time 0.6 --slice 0.2"), (DUMPED, "")] {
+        scene.write("tables.sql", setup);
+        let line = format!("{SHORT} -w transfer.sql --setup tables.sql {more}");
+        let line = if more.is_empty() { line } else { line.replace("--transactions 5", "") };
+        scene.run(&with(&line, &condition)).expect(0);
+        let document = document::read(&scene, "out.json");
+        assert_eq!(rounds(&document).filter(|round| round["complete"] == true).count(), 4, "{setup}");
+    }
+}
+
+#[test]
+fn what_a_setup_cant_make_twice_is_said_before_measuring() {
+    let Some((database, scene)) = shop("what_a_setup_cant_make_twice_is_said_before_measuring") else {
+        return;
+    };
+    let before = database.inventory();
+    let line = format!("{SHORT} -w transfer.sql --setup tables.sql");
+    scene.write("tables.sql", PLAIN);
+    database.run(&scene, &words(&line)).expect(0);
+    assert_eq!((database.inventory(), database.balances("app")), (before, "50 50".to_owned()));
+    let elsewhere = "CREATE TABLE app.ledger (v int);\n";
+    for (last, parts) in [
+        ("CREATE SCHEMA app;\n", &["tables.sql:4: ERROR:  schema \"app\" already exists"][..]),
+        (
+            elsewhere,
+            &["tables.sql:4: ERROR:  relation \"ledger\" already exists; the file is run before each cell"],
+        ),
+        ("CREATE OR REPLACE VIEW app.v AS SELECT * FROM isobench.account;\n", &["depends"]),
+    ] {
+        scene.write("tables.sql", &format!("{PLAIN}{last}"));
+        let finished = database.run(&scene, &words(&line)).expect(1);
+        let finished = finished.says(parts);
+        assert!(!finished.stderr.contains("[1/4]"), "nothing is measured: {}", finished.stderr);
+        database
+            .connect()
+            .execute("drop table if exists app.ledger; drop view if exists app.v")
+            .expect("done");
+    }
+}
+
+/// A lock of the session that an error leaves behind: each client ends with one that another needs.
+const LOCKING: &str = "BEGIN;\nSELECT id FROM account WHERE id = 1;\nSELECT pg_advisory_lock(1);\nUPDATE account SET \
+    balance = balance + 1 WHERE id = 1;\nSELECT pg_advisory_unlock(1);\nCOMMIT;\n";
+
+#[test]
+fn a_cell_doesnt_wait_for_locks_that_sessions_of_another_keep() {
+    let test = "a_cell_doesnt_wait_for_locks_that_sessions_of_another_keep";
+    let Some(scene) = Scene::with_server(test) else { return };
+    scene.write("use.sql", LOCKING);
+    scene.write("tables.sql", TABLES);
+    let line = "compare -w use.sql --setup tables.sql --levels rc,rr --clients 2 --time 0.6 --warmup 0.2 --rounds 2 \
+                --json out.json";
+    let finished = scene.run(&words(line)).expect(2);
+    finished.says(&[
+        "measured one after the other, each in one piece: because of use.sql:3 sessions would keep advisory locks",
+        "sessions wait for advisory locks that others hold since their error at use.sql:4 (40001)",
+    ]);
+    let document = document::read(&scene, "out.json");
+    let [committed, repeatable] = document["cells"].as_array().expect("cells").as_slice() else {
+        panic!("{document}")
+    };
+    let rounds = committed["rounds"].as_array().expect("rounds");
+    assert_eq!(rounds.len(), 2, "it is measured to its end");
+    for round in rounds {
+        assert_eq!(round["complete"], true);
+        assert!(round["transactions"]["committed"].as_u64() > Some(0), "{round}");
+        assert!(round["turns"].is_null(), "{round}");
+    }
+    assert_eq!(repeatable["rounds"].as_array().expect("rounds").len(), 1, "once is enough");
+}
+
+#[test]
+fn prepared_transactions_dont_outlast_their_cell() {
+    let Some(scene) = Scene::with_server("prepared_transactions_dont_outlast_their_cell") else { return };
+    // Each would keep the next cell's DROP TABLE waiting.
+    let script = "\\set id random(1, 1000000000)\nBEGIN;\nINSERT INTO account VALUES (100 + :id, 1);\nPREPARE \
+                  TRANSACTION ':id';\n";
+    scene.write("use.sql", script);
+    scene.write("tables.sql", TABLES);
+    let line = format!("{SHORT} -w use.sql --setup tables.sql --server-setting max_prepared_transactions=50");
+    scene.run(&words(&line)).expect(0);
+    let document = document::read(&scene, "out.json");
+    assert_eq!(rounds(&document).filter(|round| round["complete"] == true).count(), 4);
+}

@@ -2,12 +2,13 @@
 -- taken by the first statement after BEGIN, includes the preceding transaction.
 -- (pg_advisory_xact_lock inside the block would come after the snapshot.) The lock belongs to the
 -- session, so a failed attempt doesn't release it, and each attempt starts by unlocking. FROM is
--- evaluated before the lock is taken. The constant avoids numbers that other applications may lock.
+-- evaluated before the lock is taken. The schema is a part of the key, so that locks of others, or
+-- of the same tables in another schema, are others.
 \set aid random(1, 100000 * :scale)
 \set bid random(1, 1 * :scale)
 \set tid random(1, 10 * :scale)
 \set delta random(-5000, 5000)
-SELECT pg_advisory_lock(7000000000000000000 + :bid) FROM pg_advisory_unlock_all();
+SELECT pg_advisory_lock(hashtext(current_schema()), :bid) FROM pg_advisory_unlock_all();
 BEGIN;
 UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
 SELECT abalance FROM pgbench_accounts WHERE aid = :aid;

@@ -71,7 +71,7 @@ impl RunSettings {
             },
             connect_each: options.connect,
             event_loop: event_loop(options.event_loop),
-            detail: Detail { errors: options.verbose_errors, steps: options.debug },
+            detail: Detail { errors: options.verbose_errors, steps: options.debug, variables: false },
             seed: seed(&options.random_seed)?,
             attempts_from: first_attempt(),
             per_command: options.report_per_command,

@@ -69,7 +69,7 @@ impl Scene {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.file("")).env("TMPDIR", self.temporary()).env("LC_ALL", "C");
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("PG") {
+            if name.to_string_lossy().starts_with("PG") || name == "COLUMNS" {
                 command.env_remove(name);
             }
         }
