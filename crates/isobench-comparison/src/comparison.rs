@@ -1,5 +1,5 @@
-//! A comparison: rounds of shuffled cells, until all are measured, the ratios are known to the
-//! requested precision, or the time limit is reached. In a round, cells that are compared with each
+//! A comparison: rounds of shuffled cells, until all are measured and the answer is settled, the
+//! ratios are known to the requested precision, or the time limit is reached. In a round, cells that are compared with each
 //! other take turns if they can; others are measured one after the other.
 //!
 //! Not here: measuring a cell (`cell.rs`), taking turns (`block.rs`), the search for the highest rates
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use isobench_database::current_setting;
 use isobench_observer::Observer;
 use isobench_plan::{FAULT, Share};
-use isobench_report::{Cell, CellLevel, Document, Observation, Round, resolution, summarise};
+use isobench_report::{Cell, CellLevel, Document, Observation, Round, resolution, summarise, unsettled};
 use isobench_runner::{Control, Urgency};
 
 use crate::block::{Block, BlockStep, Played};
@@ -131,6 +131,8 @@ struct Comparison<'a> {
     began: Instant,
     /// Duration of the longest round.
     longest: Duration,
+    /// The end of the planned rounds.
+    planned: Option<Instant>,
     /// A broken promise has ended the comparison, as the plan wants.
     broken: bool,
     /// The user has been warned that the result can't be saved.
@@ -158,6 +160,7 @@ impl<'a> Comparison<'a> {
             unusable: vec![None; cells.len()],
             began: Instant::now(),
             longest: Duration::ZERO,
+            planned: None,
             broken: false,
             unsaved: false,
             measurer,
@@ -274,7 +277,7 @@ impl<'a> Comparison<'a> {
             }
             return number == 1 || in_time;
         }
-        let Some(Share(wanted)) = design.plan.resolve else { return false };
+        let Some(Share(wanted)) = design.plan.resolve else { return in_time && self.settles(number) };
         let known = resolution(&self.document, wanted);
         self.document.resolution = Some(known);
         let enough = known.more_rounds == Some(0);
@@ -282,6 +285,27 @@ impl<'a> Comparison<'a> {
             self.listener.set_rounds(number.saturating_add(known.more_rounds.unwrap_or(1).max(1) - 1));
         }
         !enough && in_time
+    }
+
+    /// Returns whether a round of this number is due because those before it don't settle which level to
+    /// use. Says so the first time.
+    fn settles(&mut self, number: u32) -> bool {
+        let Some(settling) = self.measurer.design.settling else { return false };
+        let planned = *self.planned.get_or_insert_with(Instant::now);
+        let complete = !self.broken && self.document.incomplete_reason.is_none();
+        let allowed = settling.allows(planned.elapsed(), self.began.elapsed(), self.longest);
+        if !complete || !allowed || !unsettled(&self.document) {
+            return false;
+        }
+        if number == self.measurer.design.plan.rounds().saturating_add(1) {
+            self.listener.say(&format!(
+                "note: these rounds don't settle which level costs less, so more follow, for at most {} s (--settle 0: \
+                 none)",
+                settling.extra.as_secs_f64()
+            ));
+        }
+        self.listener.set_rounds(number);
+        true
     }
 
     /// Finds the cells that take turns, and says why others don't.

@@ -5,6 +5,7 @@
 
 mod faults;
 mod kept;
+mod settle;
 mod standby;
 mod values;
 mod vary;
@@ -37,6 +38,7 @@ use values::{at_least_one, distinct, longest_warmup, not_empty, wrong};
 use work::WorkBase;
 
 pub use faults::FaultPlan;
+pub use settle::Settling;
 pub use standby::{no_serializable, refusal};
 pub use values::{event_loop, milliseconds, pacing, protocol, seconds};
 pub use vary::{Assignment, KnownSettings, ServerFactors, ServerPlan, SessionPlan};
@@ -89,6 +91,8 @@ pub struct Design {
     pub warmup: Duration,
     /// The longest warm-up.
     pub max_warmup: Duration,
+    /// The time for further rounds if the planned ones don't settle the answer; `None`: there are none.
+    pub settling: Option<Settling>,
     /// The time after which no further round starts.
     pub time_limit: Option<Duration>,
     /// Latency limit.
@@ -232,6 +236,7 @@ impl Design {
         }
         at_least_one("jobs", plan.jobs())?;
         at_least_one("rounds", plan.rounds())?;
+        let settling = Settling::of(&plan)?;
         let time_limit = plan.time_limit.or(plan.resolve.map(|_| TIME_LIMIT));
         Ok(Design {
             typed: options.clone(),
@@ -249,6 +254,7 @@ impl Design {
             warmup,
             max_warmup,
             time_limit: time_limit.map(|limit| seconds("time-limit", limit, 0.0)).transpose()?,
+            settling,
             latency_limit,
             conditions: Condition::list(plan.invariant())?,
             protocol,
@@ -257,6 +263,7 @@ impl Design {
                 backoff: Some(backoff.iter().map(Backoff::to_string).collect()),
                 max_warmup: Some(max_warmup.as_secs_f64()),
                 time_limit,
+                settle: settling.map(|settling| settling.extra.as_secs_f64()),
                 ..plan
             },
             backoff,

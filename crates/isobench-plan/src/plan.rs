@@ -129,6 +129,14 @@ pub struct Plan {
     /// limit is reached
     #[arg(long, value_name = "PERCENT", help_heading = heading::LENGTH)]
     pub resolve: Option<Share>,
+    /// If the planned rounds, three at least, don't settle which level to use, measure on for at most
+    /// this many seconds, until levels are told apart by their cost or shown to cost the same within
+    /// 5 %; 0: never [default: 30, and no more than 70 in all; 0 with --resolve, --sweep, --fault,
+    /// --transactions and published experiments]
+    #[arg(long, value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
+    #[serde(deserialize_with = "time::in_seconds", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>")]
+    pub settle: Option<f64>,
     /// Start no further round that would end after this many seconds [default: unlimited; with
     /// --resolve 600]
     #[arg(long, value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
@@ -217,7 +225,14 @@ pub struct Plan {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standbys: Option<u32>,
     /// How standbys follow, as a factor: async, sync, `remote_write` or `remote_apply` [default: async]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::FAULTS)]
+    // Help has no backticks.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = heading::FAULTS,
+        help = "How standbys follow, as a factor: async, sync, remote_write or remote_apply [default: async]"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standby: Option<Vec<StandbyMode>>,
     /// Further clients whose sessions are on a standby, where they run the workload's scripts that only
@@ -357,7 +372,7 @@ impl Plan {
             if worked { (None, None, None) } else { (other.workload, other.file, other.builtin) };
         first_given!(self, other:
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
-            time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time,
+            settle, time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time,
             backoff, max_tries, retry_sqlstate, continue_on_error, background, fault, fault_command, standbys, standby,
             readers, read_script, reconnect, protocol, jobs, event_loop, seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),

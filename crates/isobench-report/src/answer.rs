@@ -3,14 +3,20 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | `evidence` | what the rounds of each level show about safety and cost |
+//! | `evidence` | what the rounds of each level show about safety |
+//! | `price` | what one level costs against another: told apart, the same, or open |
+//! | `choice` | which of the levels without damage to use |
 //! | `rules` | the table of rules that lead from it to a recommendation |
 //! | `reasons` | what stands beside it: conflicts, waits, lost work, what isn't known |
 //! | `words` | cost and damage in words |
+//! | `given` | the answer as it is saved |
 //!
 //! Not here: the sentences about each level (`text/sentences`), the table.
 
+mod choice;
 mod evidence;
+mod given;
+mod price;
 mod reasons;
 mod rules;
 mod words;
@@ -22,12 +28,15 @@ use crate::document::{Cell, Document};
 use crate::durability;
 use crate::factors::{FactorId, varying};
 use crate::numbers::counted;
-use crate::summarise::choices;
+use crate::summarise::{choices, summarised};
 use crate::view::Line;
 use crate::words::capital;
 use evidence::{Evidence, Safety};
 use rules::{RULES, decide};
 
+pub use given::given;
+pub use price::are_alike;
+pub use rules::OWN_CONDITION;
 pub use words::times;
 
 /// The answer to the question of a comparison, in words.
@@ -78,13 +87,21 @@ pub fn answer(document: &Document) -> Answer {
     answer
 }
 
-/// The cells that the answer recommends: one at most of each combination of the other factors. None
-/// where something happened to the server, which isn't what levels are chosen by.
+/// The cells that the answer recommends: of each combination of the other factors one, several if their
+/// costs can't be told apart, or none. None where something happened to the server, which isn't what
+/// levels are chosen by.
 pub fn recommended(document: &Document) -> Vec<&Cell> {
     if !document.complete || durability::is_settled(document) {
         return Vec::new();
     }
-    measured(document).iter().filter_map(|group| decide(group).1.recommended).collect()
+    measured(document).iter().flat_map(|group| decide(group).1.recommended).collect()
+}
+
+/// True if more rounds could change what is recommended: levels without damage are neither told apart
+/// by their cost nor shown to be alike. Of a document as it is measured so far.
+pub fn unsettled(document: &Document) -> bool {
+    let document = &summarised(document);
+    !durability::is_settled(document) && measured(document).iter().any(|group| decide(group).1.open)
 }
 
 /// The names of the rules, in the order in which they are tried.
@@ -117,7 +134,7 @@ fn of_part(document: &Document, groups: &[Evidence<'_>]) -> Answer {
 
 fn of_group(evidence: &Evidence<'_>) -> Answer {
     let (rule, decision) = decide(evidence);
-    let mut reasons = reasons::of(evidence, decision.recommended);
+    let mut reasons = reasons::of(evidence, &decision.recommended);
     reasons.extend(reasons::caveats(evidence.document));
     Answer { rule, headline: decision.sentences, basis: None, reasons }
 }
@@ -127,15 +144,18 @@ const MOST: usize = 12;
 
 fn of_several(document: &Document, groups: &[Evidence<'_>]) -> Answer {
     let decided: Vec<_> = groups.iter().map(decide).collect();
-    let names: Vec<Option<String>> = decided
+    let names: Vec<String> = decided
         .iter()
-        .map(|(_, decision)| decision.recommended.map(|cell| evidence::name(document, cell)))
+        .map(|(_, decision)| {
+            let names = decision.recommended.iter().map(|cell| evidence::name(document, cell));
+            names.collect::<Vec<_>>().join(" or ")
+        })
         .collect();
     let same = names.windows(2).all(|pair| pair[0] == pair[1]);
     let all = groups.len();
-    let headline = match (&names[0], same) {
-        (Some(name), true) => format!("Use {name}, in all {all} combinations."),
-        (None, true) => format!("No level is recommended in any of the {all} combinations."),
+    let headline = match names[0].as_str() {
+        "" if same => format!("No level is recommended in any of the {all} combinations."),
+        name if same => format!("Use {name}, in all {all} combinations."),
         _ => format!("Which level to use depends on the combination, of which there are {all}."),
     };
     let place = |group: &Evidence<'_>| capital(&factors(document, group.candidates[0].cell));
@@ -156,18 +176,29 @@ fn of_several(document: &Document, groups: &[Evidence<'_>]) -> Answer {
 /// What the answer rests on: the histories and the rounds.
 fn basis(document: &Document, groups: &[Evidence<'_>]) -> Option<String> {
     let cells = || groups.iter().flat_map(|group| &group.candidates).map(|candidate| candidate.cell);
-    let rounds = cells().map(|cell| cell.summary.rounds).max().filter(|rounds| *rounds > 0)?;
-    let rounds = counted(rounds.into(), "round");
-    let judged = cells().filter_map(|cell| cell.summary.verdict.as_ref());
-    let committed = judged.map(|verdict| verdict.committed).fold(0, u64::saturating_add);
+    let most = cells().map(|cell| cell.summary.rounds).max().filter(|rounds| *rounds > 0)?;
+    let least = cells().map(|cell| cell.summary.rounds).min()?;
+    let rounds = if least == most {
+        format!("{} of each row", counted(most.into(), "round"))
+    } else {
+        format!("{least} to {} of a row", counted(most.into(), "complete round"))
+    };
+    let verdicts = || cells().filter_map(|cell| cell.summary.verdict.as_ref());
+    let committed = verdicts().map(|verdict| verdict.committed).fold(0, u64::saturating_add);
     let doubtful =
         groups.iter().any(|group| group.with(|it| matches!(it, Safety::Withheld(_))).next().is_some());
+    let witnessed = verdicts().any(|verdict| !verdict.kinds.is_empty());
+    let proof = if witnessed { "each anomaly has a witness, but that" } else { "that" };
+    let seen = if groups.iter().any(|group| !group.unseen().is_empty()) {
+        ", as far as its statements were seen"
+    } else {
+        ""
+    };
     Some(match committed {
-        0 => format!("It rests on {rounds} of each row; no history was recorded."),
-        _ if doubtful => format!("It rests on {rounds} of each row; a verdict is withheld."),
+        0 => format!("It rests on {rounds}; no history was recorded."),
+        _ if doubtful => format!("It rests on {rounds}; a verdict is withheld."),
         committed => format!(
-            "It rests on {rounds} of each row and the recorded histories of {}: each anomaly has a witness, but that \
-             nothing was found isn't a proof.",
+            "It rests on {rounds} and the recorded histories of {}{seen}: {proof} nothing was found isn't a proof.",
             counted(committed, "committed transaction")
         ),
     })

@@ -3,6 +3,7 @@
 //! The names of the fields are the names in the JSON. Nothing here depends on the command line's
 //! options, so renaming an option breaks no saved result. Not here: how a summary is computed.
 
+mod answer;
 mod cell;
 mod environment;
 mod fault;
@@ -26,6 +27,7 @@ use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use answer::{CombinationAnswer, GivenAnswer, LevelAnswer, LevelSafety};
 pub use cell::{Cell, CellLevel};
 pub use environment::{Client, RelationSize, Server};
 pub use fault::{BackgroundWork, Durability, FaultEvent, FaultRound, Settlement, StandbyLag};
@@ -89,6 +91,10 @@ pub struct Document {
     /// The command line that measured, a word each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// The answer: which levels are recommended, and what is known of each; null until everything is
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<GivenAnswer>,
     /// The precision of the ratios, wanted and reached; null if none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<Resolution>,
@@ -210,6 +216,7 @@ impl Document {
             started_at: None,
             finished_at: None,
             command: Vec::new(),
+            answer: None,
             resolution: None,
             sweeps: Vec::new(),
             requirements: Vec::new(),

@@ -80,21 +80,22 @@ mod trend;
 mod view;
 mod words;
 
-pub use answer::{Answer, answer, answer_rules, recommended};
+pub use answer::{Answer, answer, answer_rules, recommended, unsettled};
 pub use columns::{Column, Place, Values, bins, place_columns, round_columns, rounds, series_columns};
 pub use csv::{titles as csv_titles, to_csv};
 pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 pub use document::{
     AnomalyCount, AnomalyFound, BackgroundWork, BranchRound, CarriedValue, Cell, CellLevel, Client,
-    ClientLoad, Conflict, CountComparison, Counter, Distribution, Document, DocumentError, Durability,
-    ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind, Interval,
-    IntervalSource, Invariant, Journal, Latency, LockWait, LockedRelation, LocksSeen, MEASUREMENT_VERSION,
-    MachineRound, Metric, Observation, ObservedRows, ObservedStatement, PercentileInterval, Plan,
-    PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
-    RecordedHistory, RelationSize, RequiredCell, RequirementResult, Resolution, Round, RoundError, RoundsFor,
-    ScriptRound, Selector, Series, Server, ServerProcesses, ServerSide, Settlement, Shape, StandbyLag,
-    StartingState, Summary, SweepResult, SweepStep, TableUse, Turns, UsedEventLoop, Verdict, VerdictSummary,
-    WaitRow, WaitShare, Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, json_schema,
+    ClientLoad, CombinationAnswer, Conflict, CountComparison, Counter, Distribution, Document, DocumentError,
+    Durability, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind,
+    GivenAnswer, Interval, IntervalSource, Invariant, Journal, Latency, LevelAnswer, LevelSafety, LockWait,
+    LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, Metric, Observation, ObservedRows,
+    ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks,
+    PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
+    RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server,
+    ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult,
+    SweepStep, TableUse, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld,
+    WitnessArrow, WitnessTransaction, Workload, json_schema,
 };
 pub use html::to_html;
 pub use markdown::to_markdown;

@@ -23,6 +23,7 @@ use serde::Serialize;
 use crate::document::{Cell, Document, Interval};
 use crate::numbers::{counted, short};
 use crate::summarise::{counted_ledger, counted_rounds, rate, summarise};
+use crate::view::Proof;
 
 pub use between_levels::LevelRatio;
 pub(crate) use csv::{FACTOR_COLUMNS, FIGURE_COLUMNS, RATIO_COLUMNS, ratio_fields};
@@ -139,7 +140,8 @@ pub struct Figures {
     pub server_cpu_us: Option<f64>,
     /// CPU time of the measuring process per committed transaction, in microseconds.
     pub client_cpu_us: Option<f64>,
-    /// The strongest models that no recorded history contradicts; empty if none was recorded.
+    /// The strongest models that no recorded history contradicts; empty if none was recorded, or
+    /// nothing could show in it.
     pub models: Vec<String>,
     /// Anomalies that the recorded histories show; null if none was recorded.
     pub anomalies: Option<u64>,
@@ -452,7 +454,10 @@ impl Figures {
             anomalies_per_million: verdict.and_then(|verdict| verdict.anomalies_per_million),
             verdict_kept: kept[0],
             invariants_held: kept[1],
-            models: verdict.map(|verdict| verdict.models.clone()).unwrap_or_default(),
+            models: match Proof::of(cell) {
+                Proof::Models(models) | Proof::AsFarAsSeen(models) | Proof::Unprotected(models) => models,
+                Proof::Unproved | Proof::Withheld | Proof::NothingShared => Vec::new(),
+            },
             promise_kept: kept.into_iter().flatten().reduce(|one, other| one && other),
         }
     }

@@ -10,7 +10,9 @@ use crate::document::{
 };
 use crate::durability;
 use crate::numbers::{counted, finite, optional, percent, short};
-use crate::summarise::{counted_ledger, counted_rounds, kept_share, pairs_of, planned, rate, ratio_of};
+use crate::summarise::{
+    FEWEST_FOR_INTERVALS, counted_ledger, counted_rounds, kept_share, pairs_of, planned, rate, ratio_of,
+};
 use crate::view::Line;
 
 /// A published experiment with what came out here. The document's summaries must have been
@@ -48,10 +50,17 @@ pub enum Reproduction<'a> {
     Differs {
         /// Our figure.
         ours: Ours,
-        /// True if its interval reaches into the tolerance, so that more rounds may change the
-        /// outcome.
-        near: bool,
         /// The reason for this product, if the plan knows it.
+        reason: Option<&'a str>,
+    },
+    /// More rounds may change the outcome.
+    Open {
+        /// Our figure.
+        ours: Ours,
+        /// True if there are too few rounds for an interval; else the interval lies partly within the
+        /// tolerance, and partly not.
+        few: bool,
+        /// The reason for a difference, if the plan knows it.
         reason: Option<&'a str>,
     },
     /// There is no figure of ours, and why.
@@ -65,6 +74,8 @@ pub struct Ours {
     pub mean: f64,
     /// Its 95 % interval, where it has one.
     pub ends: Option<(f64, f64)>,
+    /// True if it would have an interval, had there been more rounds.
+    pub few: bool,
 }
 
 /// Compares the document with the experiment that it repeats; `None` if it repeats none.
@@ -122,14 +133,21 @@ fn judge<'a>(document: &Document, shape: &'a Shape) -> Reproduction<'a> {
         Ok(ours) => ours,
         Err(why) => return Reproduction::NotMeasured(why),
     };
-    let (least, most) = (shape.least.unwrap_or(f64::NEG_INFINITY), shape.most.unwrap_or(f64::INFINITY));
-    if (least..=most).contains(&ours.mean) {
-        return Reproduction::Same(ours);
-    }
-    let near = ours.ends.is_some_and(|(low, high)| low <= most && high >= least);
     let product = |(name, _): &(&'a String, &'a String)| name.eq_ignore_ascii_case(&document.server.product);
     let reason = shape.differs.iter().find(product).map(|(_, reason)| reason.as_str());
-    Reproduction::Differs { ours, near, reason }
+    let (low, high) = ours.ends.unwrap_or((ours.mean, ours.mean));
+    let apart = shape.least.is_some_and(|least| high < least) || shape.most.is_some_and(|most| low > most);
+    match ours.few {
+        true => Reproduction::Open { ours, few: true, reason },
+        false if apart => Reproduction::Differs { ours, reason },
+        false if within(shape, low) && within(shape, high) => Reproduction::Same(ours),
+        false => Reproduction::Open { ours, few: false, reason },
+    }
+}
+
+/// True if a figure lies within the tolerance.
+fn within(shape: &Shape, figure: f64) -> bool {
+    shape.least.is_none_or(|least| figure >= least) && shape.most.is_none_or(|most| figure <= most)
 }
 
 /// The figure of ours that a shape is about, or why there is none.
@@ -145,14 +163,16 @@ fn ours(document: &Document, shape: &Shape) -> Result<Ours, String> {
     };
     let to = cell(reference)?;
     if let Some(figure) = of_round(shape.metric)
-        && let Some(ratio) = ratio_of(document, &pairs_of(of, to, figure), 1)
+        && let pairs = pairs_of(of, to, figure)
+        && let Some(ratio) = ratio_of(document, &pairs, 1)
     {
-        return Ok(Ours { mean: ratio.mean, ends: ratio.low.zip(ratio.high) });
+        let few = pairs.len() < FEWEST_FOR_INTERVALS;
+        return Ok(Ours { mean: ratio.mean, ends: ratio.low.zip(ratio.high), few });
     }
     let of = figure_of(document, of, shape.metric).ok_or_else(|| missing(&shape.of))?;
     let to = figure_of(document, to, shape.metric).ok_or_else(|| missing(reference))?;
     match finite(of.mean / to.mean) {
-        Some(mean) => Ok(Ours { mean, ends: None }),
+        Some(mean) => Ok(Ours { mean, ends: None, few: false }),
         None => Err(format!("{} has {} 0", selected(reference).join(", "), name(shape.metric))),
     }
 }
@@ -175,8 +195,11 @@ fn acknowledged(round: &Round) -> u64 {
 /// A metric of a cell.
 fn figure_of(document: &Document, cell: &Cell, metric: Metric) -> Option<Ours> {
     let summary = &cell.summary;
-    let plain = |value: Option<f64>| value.and_then(finite).map(|mean| Ours { mean, ends: None });
-    let interval = |value: Interval| value.mean.map(|mean| Ours { mean, ends: value.low.zip(value.high) });
+    let plain = |value: Option<f64>| value.and_then(finite).map(|mean| Ours { mean, ends: None, few: false });
+    let interval = |value: Interval| {
+        let few = (cell.summary.rounds as usize) < FEWEST_FOR_INTERVALS && value.low.is_none();
+        value.mean.map(|mean| Ours { mean, ends: value.low.zip(value.high), few })
+    };
     let started = counted_ledger(cell).attempts.started > 0;
     let latency = |get: fn(&Latency) -> Option<f64>| plain(get(&summary.latency_ms));
     match metric {
@@ -229,10 +252,8 @@ impl JudgedShape<'_> {
     pub fn verdict(&self) -> Line {
         match self.outcome {
             Reproduction::Same(_) => Line::plain("same shape"),
-            // A difference that the rounds' own scatter can explain is none, as everywhere in a
-            // report.
-            Reproduction::Differs { near: true, .. } => Line::plain("can't tell"),
-            Reproduction::Differs { near: false, .. } => Line::grave("DIFFERS"),
+            Reproduction::Open { .. } => Line::plain("can't tell"),
+            Reproduction::Differs { .. } => Line::grave("DIFFERS"),
             Reproduction::NotMeasured(_) => Line::plain("not measured"),
         }
     }
@@ -261,17 +282,20 @@ impl JudgedShape<'_> {
         };
         match &self.outcome {
             Reproduction::Same(figure) => ours(figure),
-            Reproduction::Differs { ours: figure, near, reason } => {
-                let (near, because) = if *near {
-                    (
-                        " Our interval reaches the tolerance, so it takes more rounds to tell.",
-                        "If it differs, why",
-                    )
+            Reproduction::Differs { ours: figure, reason } => {
+                let why = reason.map_or_else(String::new, |reason| format!(" Why: {reason}"));
+                format!("{}{why}", ours(figure))
+            }
+            Reproduction::Open { ours: figure, few, reason } => {
+                let open = if *few {
+                    "There are too few rounds to tell: it takes three at least."
                 } else {
-                    ("", "Why")
+                    "Our interval lies partly within the tolerance, so it takes more rounds to tell."
                 };
-                let why = reason.map_or_else(String::new, |reason| format!(" {because}: {reason}"));
-                format!("{}{near}{why}", ours(figure))
+                let outside = !within(self.shape, figure.mean);
+                let why = reason.filter(|_| outside);
+                let why = why.map_or_else(String::new, |reason| format!(" If it differs, why: {reason}"));
+                format!("{} {open}{why}", ours(figure))
             }
             Reproduction::NotMeasured(why) => format!("{published}; {why}."),
         }
@@ -286,11 +310,9 @@ impl ComparedExperiment<'_> {
             self.shapes.iter().filter(|shape| wanted(&shape.outcome)).count()
         };
         let same = count(|outcome| matches!(outcome, Reproduction::Same(_)));
-        let explained =
-            count(|outcome| matches!(outcome, Reproduction::Differs { near: false, reason: Some(_), .. }));
-        let unexplained =
-            count(|outcome| matches!(outcome, Reproduction::Differs { near: false, reason: None, .. }));
-        let open = count(|outcome| matches!(outcome, Reproduction::Differs { near: true, .. }));
+        let explained = count(|outcome| matches!(outcome, Reproduction::Differs { reason: Some(_), .. }));
+        let unexplained = count(|outcome| matches!(outcome, Reproduction::Differs { reason: None, .. }));
+        let open = count(|outcome| matches!(outcome, Reproduction::Open { .. }));
         let missing = count(|outcome| matches!(outcome, Reproduction::NotMeasured(_)));
         if all == 0 {
             return None;

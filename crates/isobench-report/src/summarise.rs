@@ -18,6 +18,7 @@ use std::thread;
 use isobench_plan::{BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
 use isobench_stats::{LatencyHistogram, Ledger, RoundLatencies, mean_interval};
 
+use crate::answer::given;
 use crate::document::{
     Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, PlannedScript, Resolution, Round,
     Summary, VerdictSummary,
@@ -25,14 +26,14 @@ use crate::document::{
 use crate::factors::strategies_vary;
 use crate::numbers::finite;
 
-pub use compared::{between, pairs_of, ratio_of, resolution};
+pub use compared::{FEWEST_FOR_INTERVALS, between, common_rounds, pairs_of, ratio_of, resolution};
 pub use finer::finer;
 pub use flags::median;
 
 /// Fewer cells than this aren't worth a thread.
 const FEWEST_CELLS: usize = 8;
 
-/// Computes the summary of every cell from its rounds.
+/// Computes the summary of every cell from its rounds, and the answer.
 ///
 /// A cell is summarised from its complete rounds; one that has none, from what it has, with 0 as
 /// its number of rounds. The ratio compares committed transactions per second with the cell of the
@@ -45,6 +46,7 @@ pub fn summarise(document: &mut Document) {
         cell.summary = summary;
     }
     document.resolution = resolution;
+    document.answer = Some(given(document));
 }
 
 /// The document with its conclusions, whatever it says; itself, if it says the same.
@@ -59,6 +61,7 @@ pub fn summarised(document: &Document) -> Cow<'_, Document> {
         cell.summary = summary;
     }
     document.resolution = resolution;
+    document.answer = Some(given(&document));
     Cow::Owned(document)
 }
 
@@ -295,13 +298,15 @@ fn per_minute(rounds: &[&Round], name: &str) -> Option<Interval> {
     over_rounds(&samples)
 }
 
-/// The mean of a rate over the rounds, with its interval.
+/// The mean of a rate over the rounds, with its interval if they are enough for one.
 fn over_rounds(samples: &[f64]) -> Option<Interval> {
     let estimate = mean_interval(samples)?;
+    let enough = samples.len() >= FEWEST_FOR_INTERVALS;
     Some(Interval {
         mean: Some(estimate.mean),
-        low: estimate.low.map(|low| low.max(0.0)),
-        high: estimate.high,
+        // Few rounds that scatter widely give an interval that reaches below zero, where no rate lies.
+        low: estimate.low.filter(|_| enough).map(|low| low.max(0.0)),
+        high: estimate.high.filter(|_| enough),
         source: IntervalSource::Rounds,
     })
 }
@@ -311,21 +316,13 @@ fn over_rounds(samples: &[f64]) -> Option<Interval> {
 fn throughput(rounds: &[&Round], bins: &[Vec<f64>]) -> Interval {
     let samples: Vec<f64> =
         rounds.iter().filter_map(|round| rate(round, round.transactions.committed)).collect();
-    let Some(estimate) = mean_interval(&samples) else { return Interval::default() };
-    // Few rounds that scatter widely give an interval that reaches below zero, where no rate lies.
-    let low = |low: f64| low.max(0.0);
     if let ([bins], [mean]) = (bins, samples.as_slice())
         && let Some((below, above)) = within::half_widths(bins)
     {
-        let (low, high) = (Some(low(mean - below)), Some(mean + above));
+        let (low, high) = (Some((mean - below).max(0.0)), Some(mean + above));
         return Interval { mean: Some(*mean), low, high, source: IntervalSource::Batches };
     }
-    Interval {
-        mean: Some(estimate.mean),
-        low: estimate.low.map(low),
-        high: estimate.high,
-        source: IntervalSource::Rounds,
-    }
+    over_rounds(&samples).unwrap_or_default()
 }
 
 /// A count per second of a round.

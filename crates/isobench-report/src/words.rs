@@ -5,8 +5,11 @@
 use crate::document::{Document, RatioToFirst};
 use crate::numbers::{counted, given, short};
 
-/// The text with its first letter in upper case.
+/// The text with its first letter in upper case, unless it starts with the name of a setting.
 pub fn capital(text: &str) -> String {
+    if text.split_whitespace().next().is_some_and(|word| word.contains('_')) {
+        return text.to_owned();
+    }
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -47,7 +50,14 @@ pub fn certainty(ratio: &RatioToFirst) -> String {
 /// nor transactions.
 pub fn length(document: &Document) -> Option<String> {
     let plan = &document.plan;
-    let rounds = counted(plan.rounds().into(), "round");
+    let measured = document.cells.iter().map(|cell| cell.rounds.len()).max().unwrap_or_default() as u64;
+    let more = measured.saturating_sub(plan.rounds().into());
+    // With a resolution there are as many as it takes.
+    let rounds = if more > 0 && plan.resolve.is_none() {
+        format!("{} and {more} more", counted(plan.rounds().into(), "round"))
+    } else {
+        counted(plan.rounds().into(), "round")
+    };
     match (plan.seconds(), plan.transactions) {
         (Some(seconds), _) => Some(format!("{rounds} of {} s{}", given(seconds), turns(document))),
         (None, Some(transactions)) => {

@@ -70,39 +70,43 @@ const KINDS: [(&str, &str, Option<&str>, &[&str]); 20] = [
         None,
         &[
             "none of them was safe here; add serializable.",
-            "Read committed lost updates: 1 transaction in 9 went wrong. Repeatable read let write skew through: 1",
+            "Read committed lost 630 updates; in all 1 transaction in 9 went wrong. Repeatable read let write skew through: 1",
         ],
     ),
     (
         "noise",
-        "safe everywhere, costs alike",
-        None,
+        "enough",
+        Some("read committed"),
         &[
-            "nothing wrong was found in 18,900 transactions at any of them, and the difference in cost is within noise; \
-             --resolve 10% takes about",
+            "Read committed is enough here: nothing wrong was found in 6,300 transactions.",
+            "The stronger levels bought nothing that was seen: repeatable read can't be told from read committed in these \
+             rounds (−18 % to +21 %)",
+            "The difference in cost isn't settled; --resolve 10% takes about",
         ],
     ),
     (
         "safe",
-        "safe everywhere",
+        "enough",
         Some("read committed"),
         &[
-            "This workload is safe at read committed: 0 anomalies in 6,300 transactions; serializable would cost 59 %",
+            "Read committed is enough here: nothing wrong was found in 6,300 transactions. The stronger levels bought \
+             nothing that was seen: repeatable read costs 51 % (49 to 53 %) against read committed and retried 66 % of \
+             its attempts; serializable costs 59 % against read committed and retried 71 % of its attempts.",
         ],
     ),
     (
         "checked",
-        "safe",
+        "cheapest",
         Some("serializable"),
         &[
             "Use serializable: nothing wrong was found in 6,300 transactions, and it costs 59 %",
-            "against read committed. Read committed lost updates: 1 transaction in 9 went wrong",
+            "against read committed. Read committed lost 630 updates; in all 1 transaction in 9 went wrong",
             "Repeatable read let write skew through: 1 transaction in 300 went wrong",
         ],
     ),
     (
         "checked-strategies",
-        "safe",
+        "cheapest",
         Some("read committed with for-update"),
         &[
             "Use read committed with for-update: nothing wrong was found in 6,300 transactions, and it commits 2.53 \
@@ -144,8 +148,10 @@ fn the_manual_lists_the_rules_in_their_order() {
     let listed: Vec<&str> = listed.by_ref().map(|(name, _)| name).collect();
     assert_eq!(listed, isobench_report::answer_rules());
     let shown: Vec<&str> = KINDS.iter().map(|(_, rule, ..)| *rule).collect();
-    let rare = "nothing committed";
-    assert!(listed.iter().all(|rule| *rule == rare || shown.contains(rule)), "{listed:?}");
+    // In tests of their own, here and in rules.rs.
+    let others =
+        ["nothing committed", "carried", "condition", "not seen", "stronger for nothing", "not settled"];
+    assert!(listed.iter().all(|rule| others.contains(rule) || shown.contains(rule)), "{listed:?}");
 }
 
 /// What brands a row in the table speaks against recommending it.
@@ -238,20 +244,6 @@ fn speed_doesnt_make_up_for_damage() {
     assert!(reasons(&found).join(" ").contains("swallow LOST WORK"), "{found:?}");
 }
 
-/// Of safe levels that cost the same, the strongest.
-#[test]
-fn the_strongest_of_equals_is_recommended() {
-    let mut document = example("noise");
-    let unsafe_one = example("checked").cells[0].rounds[0].verdict.clone();
-    for round in &mut document.cells[0].rounds {
-        round.verdict.clone_from(&unsafe_one);
-    }
-    summarise(&mut document);
-    let found = answer(&document).text();
-    assert!(found.starts_with("Use serializable: nothing wrong was found"), "{found}");
-    assert!(found.contains("and it makes no measurable difference to read committed ("), "{found}");
-}
-
 #[test]
 fn conditions_alone_tell_levels_apart_where_one_is_violated() {
     let mut document = example("three-levels");
@@ -286,7 +278,7 @@ fn combinations_are_answered_each_for_itself() {
     let found = answer(&twice(&safe, &checked));
     assert_eq!(found.text(), "Which level to use depends on the combination, of which there are 2.");
     let said = reasons(&found).join("\n");
-    assert!(said.contains("8 clients: This workload is safe at read committed"), "{said}");
+    assert!(said.contains("8 clients: Read committed is enough here"), "{said}");
     assert!(said.contains("64 clients: Use serializable"), "{said}");
     let found = answer(&example("many-factors"));
     assert_eq!(found.text(), "No level is recommended in any of the 4 combinations.");

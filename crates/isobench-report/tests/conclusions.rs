@@ -120,6 +120,7 @@ fn the_least_known_ratio_decides_the_precision() {
 #[test]
 fn ratios_of_a_plan_with_a_resolution_are_those_that_end_it() {
     let mut document = example("three-levels");
+    document.plan.rounds = Some(9);
     for cell in &mut document.cells {
         let measured = cell.rounds.clone();
         for again in 1..3 {

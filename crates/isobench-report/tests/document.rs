@@ -300,7 +300,7 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
         ),
         ("counted", &["13,500 / 16,000"]),
         ("scan", &["PostgreSQL 14.20, 18.4 started by isobench", "+63.9 %"]),
-        ("single-round", &["No intervals: they need two complete rounds or more"]),
+        ("single-round", &["No intervals: they need three complete rounds or more"]),
         ("three-levels", &["can't lose an update at read committed"]),
     ] {
         let text = render(&example(name), 120).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -73,6 +73,7 @@ pub use percentile::{Percentile, RoundLatencies};
 pub use poisson::poisson_interval;
 pub use ratio::{
     Ratio, independent_ratio, is_resolved, noise_of, paired_ratio, resolving_ratio, rounds_needed,
+    settling_ratio,
 };
 pub use steady::{Drift, drift, drift_of_rounds, is_bimodal, is_warm, start_of_rounds, transient};
 pub use sweep::Sweep;

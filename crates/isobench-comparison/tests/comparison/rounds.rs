@@ -18,7 +18,7 @@ fn every_cell_is_measured_in_every_round_in_shuffled_order() {
     }
     steps.push("close".to_owned());
     assert_eq!(ran.heard, steps);
-    assert_eq!((ran.incomplete(), ran.rounds()), ("", vec![2, 2, 2]));
+    assert_eq!((ran.incomplete(), ran.rounds()), ("", vec![3, 3, 3]));
     for (index, cell) in ran.document().cells.iter().enumerate() {
         assert!(!cell.level.differs(), "{:?}", cell.level);
         assert_eq!(committed(cell), [10, 10]);
@@ -63,9 +63,9 @@ fn factors_multiply_whatever_the_protocol() {
 
 #[test]
 fn the_first_level_is_measured_twice_to_estimate_the_noise() {
-    let ran = Stage::new("--levels rc,ser --rounds 2 --calibrate").run();
+    let ran = Stage::new("--levels rc,ser --rounds 3 --calibrate").run();
     let cells = &ran.document().cells;
-    assert_eq!((ran.incomplete(), ran.rounds()), ("", vec![2, 2, 2]));
+    assert_eq!((ran.incomplete(), ran.rounds()), ("", vec![3, 3, 3]));
     assert_eq!(cells.iter().map(|cell| cell.calibration).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!(cells[1].level, cells[0].level);
     let noise = |index: usize| cells[index].summary.ratio.as_ref().and_then(|ratio| ratio.noise);

@@ -1,11 +1,11 @@
 //! The evidence that the answer rests on: for each level, with each strategy, what its rounds show
-//! about safety and cost.
+//! about safety.
 //!
-//! Not here: what follows from it (`rules`), and the sentences (`words`).
+//! Not here: cost (`price`), what follows from it (`rules`), and the sentences (`words`).
 
-use crate::document::{AnomalyCount, Cell, Document, FlagKind, RatioToFirst};
+use crate::document::{AnomalyCount, AnomalyFound, Cell, Document, FlagKind, VerdictSummary};
 use crate::factors::strategies_vary;
-use crate::summarise::between;
+use crate::words::distinct;
 
 /// One level, with one strategy, among which an application may choose.
 #[derive(Debug, Clone)]
@@ -36,6 +36,9 @@ pub enum Safety<'a> {
     Unsafe,
     /// No history was recorded.
     Unchecked,
+    /// In the histories of this many committed transactions nothing was found, but statements that
+    /// could matter weren't seen.
+    Unseen(u64),
     /// In the histories of this many committed transactions nothing was found, and no condition
     /// was violated.
     Safe(u64),
@@ -61,25 +64,47 @@ impl<'a> Evidence<'a> {
         Evidence { document, candidates: candidates.collect() }
     }
 
-    /// The candidates in which nothing wrong was found, and which committed anything.
+    /// The candidates without damage that can be recommended, and which committed anything.
     ///
-    /// Without any history, conditions that held everywhere prove nothing; if one is violated
-    /// somewhere, it tells levels apart, and where all held is safe as far as they tell.
-    pub fn safe(&self) -> Vec<&Candidate<'a>> {
-        let safe = |candidate: &&Candidate<'_>| match candidate.safety {
+    /// Where statements weren't seen, that nothing was found says little; but if something went wrong
+    /// at another level, that tells levels apart, and where it didn't is safe as far as seen. The
+    /// same holds for conditions without any history. A level weaker than one that lets damage through
+    /// lets it through as well, even if it didn't happen to.
+    pub fn eligible(&self) -> Vec<&Candidate<'a>> {
+        let told_apart = self.has_damage();
+        let eligible = |candidate: &&Candidate<'_>| match candidate.safety {
             Safety::Safe(_) => true,
-            Safety::Unchecked => self.by_conditions() && candidate.cell.summary.invariants_held == Some(true),
+            Safety::Unseen(_) => told_apart,
+            Safety::Unchecked => self.by_conditions() && candidate.held(),
             _ => false,
         };
-        self.candidates.iter().filter(|candidate| candidate.rate() > 0.0).filter(safe).collect()
+        let eligible = self.candidates.iter().filter(eligible);
+        eligible.filter(|candidate| candidate.rate() > 0.0 && self.worse(candidate).is_none()).collect()
+    }
+
+    /// A stronger level with the same strategy at which something went wrong.
+    pub fn worse(&self, than: &Candidate<'_>) -> Option<&Candidate<'a>> {
+        self.with(|safety| *safety == Safety::Unsafe).find(|candidate| {
+            candidate.cell.strategy() == than.cell.strategy()
+                && candidate.cell.level.requested > than.cell.level.requested
+        })
+    }
+
+    /// True if something went wrong at a level that doesn't promise to prevent it.
+    pub fn has_damage(&self) -> bool {
+        self.candidates.iter().any(|candidate| candidate.safety == Safety::Unsafe)
     }
 
     /// True if nothing but conditions on the tables was checked, and one of them tells the levels
     /// apart.
     pub fn by_conditions(&self) -> bool {
-        let judged = |candidate: &Candidate<'_>| candidate.cell.summary.verdict.is_some();
-        !self.candidates.iter().any(judged)
-            && self.candidates.iter().any(|candidate| candidate.safety == Safety::Unsafe)
+        let judged = |candidate: &Candidate<'_>| candidate.verdict().is_some();
+        !self.candidates.iter().any(judged) && self.has_damage()
+    }
+
+    /// True if a condition on the tables tells the levels apart.
+    pub fn has_violations(&self) -> bool {
+        self.candidates.iter().any(|candidate| is_violated(candidate.cell))
     }
 
     /// The candidates with this safety.
@@ -87,51 +112,57 @@ impl<'a> Evidence<'a> {
         self.candidates.iter().filter(move |candidate| is(&candidate.safety))
     }
 
-    /// The ratio of two candidates' committed work, in the rounds that both have: the table's where
-    /// the table has it.
-    pub fn ratio(&self, of: &Candidate<'_>, to: &Candidate<'_>) -> Option<RatioToFirst> {
-        let (cell, other) = (of.cell, to.cell);
-        let by_level = cell.strategy() == other.strategy();
-        let shown = if by_level { &cell.summary.ratio } else { &cell.summary.strategy_ratio };
-        let same = |ratio: &&RatioToFirst| {
-            if by_level {
-                ratio.to == other.level.name()
-            } else {
-                ratio.to == other.strategy() && cell.level == other.level
-            }
-        };
-        let family = self.candidates.len().saturating_sub(1).max(1);
-        shown.as_ref().filter(same).cloned().or_else(|| between(self.document, cell, other, family))
+    /// Values that are carried from one transaction to another, a clause each.
+    pub fn carried(&self) -> Vec<&'a str> {
+        let verdicts = self.candidates.iter().filter_map(Candidate::verdict);
+        distinct(verdicts.flat_map(|verdict| &verdict.carried).map(String::as_str))
     }
 
-    /// True if two candidates' committed work can't be told apart, or too few rounds say anything.
-    pub fn alike(&self, one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
-        let shown = self.ratio(one, other).or_else(|| self.ratio(other, one));
-        shown.is_none_or(|ratio| ratio.low.is_none() || !ratio.significant)
-    }
-
-    /// The candidate with the most committed work, by the ratios within rounds.
-    pub fn fastest<'b>(&self, of: &[&'b Candidate<'a>]) -> Option<&'b Candidate<'a>> {
-        let first = of.first()?;
-        let times = |candidate: &Candidate<'_>| {
-            let ratio = self.ratio(candidate, first).map(|ratio| ratio.mean);
-            ratio.unwrap_or_else(|| candidate.rate() / first.rate())
-        };
-        of.iter().copied().max_by(|one, other| times(one).total_cmp(&times(other)))
+    /// What could matter and wasn't seen at any level, a clause each.
+    pub fn unseen(&self) -> Vec<&'a str> {
+        distinct(self.candidates.iter().flat_map(Candidate::unseen))
     }
 }
 
-impl Candidate<'_> {
+impl<'a> Candidate<'a> {
     /// Committed transactions per second; 0 if nothing was measured.
     pub fn rate(&self) -> f64 {
         self.cell.summary.tps.mean.unwrap_or(0.0)
     }
 
-    /// The kinds of anomalies that the data show, the most frequent first.
-    pub fn kinds(&self) -> Vec<&AnomalyCount> {
-        let verdict = self.cell.summary.verdict.as_ref();
-        let kinds = verdict.into_iter().flat_map(|verdict| &verdict.kinds);
+    /// The evidence of its histories.
+    pub fn verdict(&self) -> Option<&'a VerdictSummary> {
+        self.cell.summary.verdict.as_ref()
+    }
+
+    /// What could matter and wasn't seen, a clause each.
+    pub fn unseen(&self) -> Vec<&'a str> {
+        self.verdict().into_iter().flat_map(|verdict| &verdict.unseen).map(String::as_str).collect()
+    }
+
+    /// True if there are conditions on the tables, and all held after every round.
+    pub fn held(&self) -> bool {
+        self.cell.summary.invariants_held == Some(true)
+    }
+
+    /// The kinds of anomalies that the data show, the gravest first.
+    pub fn kinds(&self) -> Vec<&'a AnomalyCount> {
+        let kinds = self.verdict().into_iter().flat_map(|verdict| &verdict.kinds);
         kinds.filter(|kind| kind.order == isobench_isolation::Order::Data.name()).collect()
+    }
+
+    /// An example of what was lost because values are carried from one transaction to another.
+    pub fn lost_between(&self) -> Option<&'a AnomalyFound> {
+        let verdicts = self.cell.rounds.iter().filter_map(|round| round.verdict.as_ref());
+        verdicts.filter_map(|verdict| verdict.lost_between.as_ref()).find(|found| found.count > 0)
+    }
+
+    /// An example of a kind, one whose statements are known if there is any.
+    pub fn example(&self, kind: &AnomalyCount) -> Option<&'a AnomalyFound> {
+        let verdicts = self.cell.rounds.iter().filter_map(|round| round.verdict.as_ref());
+        let found = verdicts.flat_map(|verdict| &verdict.anomalies);
+        let mut same = found.filter(|found| found.name == kind.name && found.order == kind.order);
+        same.clone().find(|found| found.place().is_some()).or_else(|| same.next())
     }
 }
 
@@ -156,11 +187,21 @@ impl<'a> Safety<'a> {
         if cell.swallowed() > 0 {
             return Safety::LostWork;
         }
-        if summary.violations > 0 || verdict.is_some_and(|verdict| verdict.anomalies > 0) {
+        if is_violated(cell) || verdict.is_some_and(|verdict| verdict.anomalies > 0) {
             return Safety::Unsafe;
         }
-        verdict.map_or(Safety::Unchecked, |verdict| Safety::Safe(verdict.committed))
+        match verdict {
+            None => Safety::Unchecked,
+            Some(verdict) if verdict.unseen.is_empty() => Safety::Safe(verdict.committed),
+            Some(verdict) => Safety::Unseen(verdict.committed),
+        }
     }
+}
+
+/// True if a condition on the tables didn't hold after a round, whether the level promises it or not.
+fn is_violated(cell: &Cell) -> bool {
+    let mut conditions = cell.rounds.iter().flat_map(|round| &round.invariants);
+    cell.summary.violations > 0 || conditions.any(|condition| condition.held == Some(false))
 }
 
 /// The level of a cell, and its strategy where the document has several.

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use isobench_isolation::Model;
+
 use super::evidence::{Candidate, Evidence, Safety, name};
 use super::words;
 use crate::document::{Cell, Conflict, Document, RatioToFirst, WaitShare};
@@ -15,17 +17,23 @@ use crate::view::Line;
 use crate::words::{capital, distinct};
 
 /// The reasons beside the answer for a group.
-pub fn of(evidence: &Evidence<'_>, recommended: Option<&Cell>) -> Vec<Line> {
+pub fn of(evidence: &Evidence<'_>, recommended: &[&Cell]) -> Vec<Line> {
     let document = evidence.document;
     let cells: Vec<&Cell> = evidence.candidates.iter().map(|candidate| candidate.cell).collect();
-    let beside = recommended.or(cells.first().copied());
+    let beside = recommended.first().or(cells.first()).copied();
     let usual = cells.first().map(|cell| cell.strategy());
     // Of many strategies only the first: what the others do is said in one line for each level.
     let explained = evidence.candidates.iter().filter(|it| Some(it.cell.strategy()) == usual);
     let damaged = evidence.with(|safety| *safety == Safety::Unsafe).filter_map(words::damage_in_numbers);
     let withheld = evidence.candidates.iter().filter_map(withheld);
     let costs = explained.filter_map(|candidate| cost(evidence, candidate, beside));
-    let mut reasons: Vec<Line> = withheld.chain(damaged).chain(costs).map(Line::plain).collect();
+    let missed = evidence.candidates.iter().filter_map(missed);
+    let harmless = evidence.candidates.iter().filter_map(harmless);
+    let blind = evidence.candidates.iter().filter_map(blind);
+    let overlooked = evidence.candidates.iter().filter_map(|candidate| overlooked(evidence, candidate));
+    let reasons =
+        withheld.chain(damaged).chain(missed).chain(blind).chain(overlooked).chain(harmless).chain(costs);
+    let mut reasons: Vec<Line> = reasons.map(Line::plain).collect();
     reasons.extend(strategies(evidence).into_iter().map(Line::plain));
     reasons.extend(lost(document, &cells));
     reasons
@@ -35,6 +43,55 @@ pub fn of(evidence: &Evidence<'_>, recommended: Option<&Cell>) -> Vec<Line> {
 fn withheld(candidate: &Candidate<'_>) -> Option<String> {
     let Safety::Withheld(reason) = candidate.safety else { return None };
     Some(format!("The verdict on {} is withheld: {}.", candidate.name, reason.trim_end_matches('.')))
+}
+
+/// That a condition didn't hold although the history shows nothing.
+fn missed(candidate: &Candidate<'_>) -> Option<String> {
+    let violated = matches!(candidate.safety, Safety::Unsafe | Safety::Broken);
+    let verdict = candidate.verdict().filter(|verdict| violated && verdict.withheld.is_empty())?;
+    if verdict.anomalies > 0 || !verdict.allows(Model::Serializable) {
+        return None;
+    }
+    let unseen = words::unseen(candidate);
+    let why = if unseen.is_empty() { String::new() } else { format!(": {unseen}") };
+    let name = capital(&candidate.name);
+    Some(format!("{name}: the history looks serializable, so it missed what the tables show{why}."))
+}
+
+/// That no anomaly could show.
+fn blind(candidate: &Candidate<'_>) -> Option<String> {
+    candidate.verdict().filter(|verdict| verdict.nothing_shared && verdict.kinds.is_empty())?;
+    Some(format!(
+        "{}: no transaction read or overwrote what another wrote, so no anomaly could show.",
+        capital(&candidate.name)
+    ))
+}
+
+/// That a level in which nothing was found is weaker than one in which something was.
+fn overlooked(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> Option<String> {
+    let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_));
+    let worse = evidence.worse(candidate).filter(|_| clean)?;
+    Some(format!(
+        "{}: nothing wrong was found, which is luck: {} is stronger, and there something was.",
+        capital(&candidate.name),
+        worse.name
+    ))
+}
+
+/// What transactions read and didn't use, which is no damage.
+fn harmless(candidate: &Candidate<'_>) -> Option<String> {
+    let harmless = candidate.verdict()?.harmless;
+    let they = match harmless {
+        0 => return None,
+        1 => "it",
+        _ => "they",
+    };
+    Some(format!(
+        "{} at {} read a row that another one changed before {they} wrote, and didn't use what {they} had read: no \
+         damage, and no reason for a stronger level.",
+        counted(harmless, "transaction"),
+        candidate.name
+    ))
 }
 
 /// For each level the strategy that commits the most, of those that lose no work.

@@ -5,20 +5,24 @@
 
 use isobench_isolation::{EffectiveLevel, Level, Model};
 
+use super::choice::{By, Choice, choose};
 use super::evidence::{Candidate, Evidence, Safety};
-use super::words::{cost, damage, nothing_found, would_cost};
+use super::price::are_alike;
+use super::words::{cost, damage, lost_between, nothing_found, range, retried, unseen};
 use crate::document::{Cell, Document, Round};
-use crate::numbers::counted;
+use crate::numbers::{counted, short};
 use crate::summarise::finer;
 use crate::words::{capital, enumerated};
 
 /// What a rule says.
 #[derive(Debug)]
 pub struct Decision<'a> {
-    /// The cell that is recommended, if any.
-    pub recommended: Option<&'a Cell>,
+    /// The cells that are recommended: more than one if their costs can't be told apart.
+    pub recommended: Vec<&'a Cell>,
     /// The sentences of the headline.
     pub sentences: Vec<String>,
+    /// True if more rounds could change what is recommended.
+    pub open: bool,
 }
 
 /// A rule.
@@ -30,20 +34,24 @@ pub struct Rule {
 }
 
 /// The rules in the order in which they are tried. The last one always applies.
-pub const RULES: [Rule; 13] = [
+pub const RULES: [Rule; 17] = [
     Rule { name: "nothing measured", decide: nothing_measured },
     Rule { name: "mislabelled", decide: mislabelled },
     Rule { name: "contradicted", decide: contradicted },
     Rule { name: "broken promise", decide: broken },
+    Rule { name: "carried", decide: carried },
+    Rule { name: "condition", decide: condition },
     Rule { name: "withheld", decide: withheld },
     Rule { name: "nothing committed", decide: nothing_committed },
     Rule { name: "alone", decide: alone },
     Rule { name: "one client", decide: one_client },
     Rule { name: "unchecked", decide: unchecked },
+    Rule { name: "not seen", decide: not_seen },
     Rule { name: "none safe", decide: none_safe },
-    Rule { name: "safe everywhere, costs alike", decide: alike },
-    Rule { name: "safe everywhere", decide: safe_everywhere },
-    Rule { name: "safe", decide: safe },
+    Rule { name: "enough", decide: enough },
+    Rule { name: "stronger for nothing", decide: free },
+    Rule { name: "not settled", decide: unsettled },
+    Rule { name: "cheapest", decide: cheapest },
 ];
 
 /// Applies the rules.
@@ -56,7 +64,7 @@ pub fn decide<'a>(evidence: &Evidence<'a>) -> (&'static str, Decision<'a>) {
 /// No recommendation, for a reason.
 fn no<'a>(reason: &str) -> Decision<'a> {
     let sentence = format!("No level is recommended: {reason}.");
-    Decision { recommended: None, sentences: vec![sentence] }
+    Decision { recommended: Vec::new(), sentences: vec![sentence], open: false }
 }
 
 fn names<'b, 'a: 'b>(candidates: impl Iterator<Item = &'b Candidate<'a>>) -> String {
@@ -98,11 +106,7 @@ fn broken<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let by_history = first.cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false));
     let wrong = |candidate: &&Candidate<'_>| candidate.cell.rounds.iter().any(Round::is_wrong);
     if !by_history && !broken.iter().any(wrong) {
-        return Some(no(&format!(
-            "a condition of yours didn't hold at {}: a transaction breaks it by itself, or the level isn't what it is \
-             called",
-            names(broken.iter().copied())
-        )));
+        return None;
     }
     let how = if by_history {
         "a recorded history shows what is excluded. Look at the proof before you choose a level here"
@@ -115,6 +119,37 @@ fn broken<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     }
     Some(decision)
 }
+
+/// What is read in one transaction and written in another isn't isolated at all.
+fn carried<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
+    let carried: Vec<String> = evidence.carried().into_iter().map(str::to_owned).collect();
+    if carried.is_empty() {
+        return None;
+    }
+    let sentence = format!(
+        "No level can be called safe here: {}, which no level protects. Put both into one transaction block, or let \
+         the UPDATE check that the row is still as it was read (AND version = :version, and look at the number of \
+         rows).",
+        abridged(&carried, "; ", "value is carried like that", "values are carried like that")
+    );
+    let lost = evidence.candidates.iter().filter_map(lost_between);
+    let sentences = std::iter::once(sentence).chain(lost).chain(damages(evidence)).collect();
+    Some(Decision { recommended: Vec::new(), sentences, open: false })
+}
+
+/// A condition of the user's that didn't hold even where a level promises everything.
+fn condition<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
+    evidence.with(|safety| *safety == Safety::Broken).next()?;
+    Some(no(&format!(
+        "a condition of yours didn't hold at {}: {OWN_CONDITION}",
+        names(evidence.with(|safety| *safety == Safety::Broken))
+    )))
+}
+
+/// What it means that a condition of the user's doesn't hold at serializable.
+pub const OWN_CONDITION: &str = "a transaction breaks it by itself, or the level isn't what it is called, or the \
+                                 condition rests on what no level isolates: values kept between transactions, \
+                                 sequences, locks released early";
 
 /// Beside a broken promise that [may be](is_known) one of PostgreSQL's known limitations.
 const KNOWN: &str = "PostgreSQL itself is known to permit such cycles at serializable, if rarely: see isobench help \
@@ -145,7 +180,10 @@ fn nothing_committed<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 fn alone<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let [only] = evidence.candidates.as_slice() else { return None };
     let found = match only.safety {
-        Safety::Safe(_) => capital(&nothing_found(only)) + ".",
+        Safety::Safe(_) => capital(&nothing_found(only, evidence)) + ".",
+        Safety::Unseen(_) => {
+            format!("{}, as far as seen: {}.", capital(&nothing_found(only, evidence)), unseen(only))
+        }
         Safety::Unsafe => damage(only),
         _ => "Nothing was checked.".to_owned(),
     };
@@ -187,8 +225,33 @@ fn costs<'a>(evidence: &Evidence<'a>, first: &Candidate<'a>) -> Option<String> {
     (!said.is_empty()).then(|| capital(&said.join("; ")) + ".")
 }
 
+/// Nothing tells the levels apart, and what could have wasn't seen.
+fn not_seen<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
+    let first = evidence.with(|safety| matches!(safety, Safety::Unseen(_))).next()?;
+    if evidence.has_damage() || !evidence.eligible().is_empty() {
+        return None;
+    }
+    let mut sentences = vec![format!(
+        "No level can be called safe here: {}. As far as seen, nothing went wrong at any of them.",
+        unseen(first)
+    )];
+    let serializable = evidence.candidates.iter().find(|candidate| {
+        candidate.cell.level.effective == EffectiveLevel::Standard(Level::Serializable)
+            && matches!(candidate.safety, Safety::Unseen(_))
+    });
+    sentences.extend(serializable.map(|candidate| {
+        format!(
+            "{} promises to exclude every anomaly, which couldn't be checked here; a condition on the tables \
+             (--invariant) can tell the levels apart.",
+            capital(&candidate.name)
+        )
+    }));
+    sentences.extend(costs(evidence, &evidence.candidates[0]));
+    Some(Decision { recommended: Vec::new(), sentences, open: false })
+}
+
 fn none_safe<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
-    if !evidence.safe().is_empty() {
+    if !evidence.eligible().is_empty() {
         return None;
     }
     if evidence.with(|safety| *safety == Safety::Unchecked).next().is_some() {
@@ -209,96 +272,188 @@ fn none_safe<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 
 /// The damage that unsafe candidates did, a sentence each; of many the first three.
 fn damages(evidence: &Evidence<'_>) -> Vec<String> {
-    const MOST: usize = 3;
     let all: Vec<_> = evidence.with(|safety| *safety == Safety::Unsafe).collect();
-    let mut said: Vec<String> = all.iter().take(MOST).map(|candidate| damage(candidate)).collect();
-    if all.len() > MOST {
-        said.push(format!("So did {}.", counted((all.len() - MOST) as u64, "more row")));
+    let mut said: Vec<String> = all.iter().take(MOST_NAMED).map(|candidate| damage(candidate)).collect();
+    if all.len() > MOST_NAMED {
+        said.push(format!("So did {}.", counted((all.len() - MOST_NAMED) as u64, "more row")));
     }
     said
 }
 
-/// Nothing tells the levels apart: neither damage nor cost.
-fn alike<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
-    let (safe, best) = everywhere(evidence)?;
-    let others = || safe.iter().filter(|other| !std::ptr::eq(other.cell, best.cell));
-    if !others().any(|other| other.cell.level != best.cell.level && evidence.alike(other, best)) {
-        return None;
+/// The most of many that a headline names.
+const MOST_NAMED: usize = 3;
+
+/// The first clauses of many, and the number of the others.
+fn abridged(clauses: &[String], separator: &str, one: &str, many: &str) -> String {
+    let named = clauses[..clauses.len().min(MOST_NAMED)].join(separator);
+    match clauses.len().saturating_sub(MOST_NAMED) {
+        0 => named,
+        1 => format!("{named}{separator}1 more {one}"),
+        more => format!("{named}{separator}{more} more {many}"),
     }
-    let finer = finer(evidence.document).map_or_else(String::new, |finer| format!("; {}", finer.option()));
-    let mut decision = no(&format!(
-        "{} at any of them, and the difference in cost is within noise{finer}",
-        nothing_found_in_all(&safe)
-    ));
-    decision.sentences.extend(costs(evidence, &evidence.candidates[0]));
-    Some(decision)
 }
 
-/// The safe candidates, if that is all of those that were checked, and the fastest of them.
-fn everywhere<'b, 'a>(evidence: &'b Evidence<'a>) -> Option<(Vec<&'b Candidate<'a>>, &'b Candidate<'a>)> {
-    let safe = evidence.safe();
-    if evidence.candidates.iter().any(|candidate| candidate.safety == Safety::Unsafe) {
-        return None;
+/// Nothing went wrong at the weakest level, and no other one is shown to be cheaper.
+fn enough<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
+    let choice = choose(evidence).filter(|choice| choice.by == By::Enough && !evidence.has_damage())?;
+    let best = choice.best[0];
+    let mut sentences =
+        vec![format!("{} is enough here: {}.", capital(&best.name), nothing_found(best, evidence))];
+    let stronger: Vec<_> = stronger(evidence, best).collect();
+    let said: Vec<String> = stronger
+        .iter()
+        .filter_map(|other| {
+            let cost = cost(&evidence.ratio(other, best)?, &best.name);
+            let retried = retried(other).map_or_else(String::new, |retried| format!(" and {retried}"));
+            Some(format!("{} {cost}{retried}", other.name))
+        })
+        .collect();
+    if !said.is_empty() {
+        let who = if said.len() == 1 { "The stronger level" } else { "The stronger levels" };
+        sentences.push(format!("{who} bought nothing that was seen: {}.", said.join("; ")));
     }
-    let best = evidence.fastest(&safe)?;
-    Some((safe, best))
+    if choice.open {
+        sentences.push(format!("The difference in cost isn't settled{}.", finer_option(evidence)));
+    }
+    sentences.extend(against_usual(evidence, best));
+    sentences.extend(as_far_as_seen(&choice));
+    Some(Decision { recommended: vec![best.cell], sentences, open: choice.open })
 }
 
-fn nothing_found_in_all(safe: &[&Candidate<'_>]) -> String {
-    let committed = |candidate: &&Candidate<'_>| match candidate.safety {
-        Safety::Safe(committed) => committed,
-        _ => 0,
-    };
-    let all = safe.iter().map(committed).fold(0, u64::saturating_add);
-    format!("nothing wrong was found in {}", counted(all, "transaction"))
+/// A stronger level costs the same as the cheapest.
+fn free<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
+    let choice = choose(evidence).filter(|choice| choice.by == By::Free)?;
+    let best = choice.best[0];
+    let ratio = evidence.ratio(best, choice.cheapest);
+    let ends = ratio.and_then(|ratio| ratio.low.zip(ratio.high)).filter(|ends| are_alike(*ends));
+    let range = ends.map_or_else(String::new, |ends| format!(": {}", range(ends)));
+    let mut sentences = vec![format!(
+        "Use {}: {}, and it costs no more than {} (within 5 %{range}).",
+        best.name,
+        nothing_found(best, evidence),
+        choice.cheapest.name
+    )];
+    sentences.extend(against_weaker(evidence, &choice));
+    sentences.extend(damages(evidence));
+    sentences.extend(as_far_as_seen(&choice));
+    Some(Decision { recommended: vec![best.cell], sentences, open: false })
 }
 
-/// The cheapest level is as safe as any, as far as this run shows.
-fn safe_everywhere<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
-    let (safe, best) = everywhere(evidence)?;
-    let strongest = safe.iter().copied().max_by_key(|candidate| candidate.cell.level.requested)?;
-    let mut sentence = match best.safety {
-        Safety::Safe(committed) => format!(
-            "This workload is safe at {}: 0 anomalies in {}",
-            best.name,
-            counted(committed, "transaction")
-        ),
-        _ => format!("This workload is safe at {}: {}", best.name, nothing_found(best)),
-    };
-    let dearer = || evidence.ratio(strongest, best);
-    if let Some(ratio) = dearer().filter(|_| strongest.cell.level != best.cell.level) {
-        sentence = format!("{sentence}; {}", would_cost(&ratio, &strongest.name, &best.name));
+/// The cheapest can't be told from others.
+fn unsettled<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
+    let choice = choose(evidence).filter(|choice| choice.by == By::Unsettled)?;
+    let names: Vec<String> = choice.best.iter().map(|candidate| candidate.name.clone()).collect();
+    let found = nothing_found(choice.cheapest, evidence);
+    let where_ = if names.len() == 2 { "either" } else { "any of them" };
+    let mut sentences = vec![format!("Use {}: {found} at {where_}.", names.join(" or "))];
+    if let Some(numbers) = numbers(evidence, &choice) {
+        let reason = if choice.open {
+            format!("which these rounds don't settle{}", finer_option(evidence))
+        } else {
+            "by too few rounds to say how sure that is".to_owned()
+        };
+        let close = choice.best.iter().all(|other| is_close(evidence, other, choice.cheapest));
+        let how = if close {
+            "By their estimates they cost the same".to_owned()
+        } else {
+            format!("{} looks cheaper", capital(&choice.cheapest.name))
+        };
+        sentences.push(format!("{how} ({numbers}), {reason}."));
     }
-    if let Some(other) = usual(evidence, best)
-        && let Some(ratio) = evidence.ratio(best, other)
-    {
-        sentence = format!("{sentence}, and {} {}", best.name, cost(&ratio, &other.name));
-    }
-    Some(Decision { recommended: Some(best.cell), sentences: vec![sentence + "."] })
+    sentences.extend(against_weaker(evidence, &choice));
+    sentences.extend(damages(evidence));
+    sentences.extend(as_far_as_seen(&choice));
+    let recommended = choice.best.iter().map(|candidate| candidate.cell).collect();
+    Some(Decision { recommended, sentences, open: choice.open })
 }
 
-/// Some are safe and some aren't: the cheapest of the safe, and the strongest of those that cost
-/// the same.
-fn safe<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
-    let safe = evidence.safe();
-    let fastest = evidence.fastest(&safe)?;
-    let as_cheap = safe.iter().copied().filter(|other| {
-        std::ptr::eq(other.cell, fastest.cell)
-            || other.cell.strategy() == fastest.cell.strategy() && evidence.alike(other, fastest)
+/// True if the estimate of one is that of the other, as nearly as anybody cares.
+fn is_close(evidence: &Evidence<'_>, one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
+    std::ptr::eq(one.cell, other.cell)
+        || evidence.ratio(one, other).is_some_and(|ratio| are_alike((ratio.mean, ratio.mean)))
+}
+
+/// The numbers of those that can't be told apart: "repeatable read 0.87 × read committed, serializable
+/// 0.46 ×".
+fn numbers(evidence: &Evidence<'_>, choice: &Choice<'_, '_>) -> Option<String> {
+    let strategy = choice.cheapest.cell.strategy();
+    let first = evidence.candidates.iter().find(|first| first.cell.strategy() == strategy)?;
+    let said = choice.best.iter().enumerate().map(|(index, candidate)| {
+        let itself = std::ptr::eq(candidate.cell, first.cell);
+        let times = if itself { 1.0 } else { evidence.ratio(candidate, first)?.mean };
+        let of = if index == 0 { format!(" {}", first.name) } else { String::new() };
+        Some(format!("{} {} ×{of}", candidate.name, short(times)))
     });
-    let best = as_cheap.max_by_key(|candidate| candidate.cell.level.requested).unwrap_or(fastest);
-    let mut sentence = format!("Use {}: {}", best.name, nothing_found(best));
-    if let Some(other) = usual(evidence, best).or_else(|| weaker(evidence, best))
-        && let Some(ratio) = evidence.ratio(best, other)
-    {
-        sentence = format!("{sentence}, and it {}", cost(&ratio, &other.name));
+    Some(said.collect::<Option<Vec<_>>>()?.join(", "))
+}
+
+/// One is cheaper than the others without damage.
+fn cheapest<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
+    let choice = choose(evidence)?;
+    let best = choice.best[0];
+    let mut sentence = format!("Use {}: {}", best.name, nothing_found(best, evidence));
+    let beside = usual(evidence, best).or_else(|| weaker(evidence, best));
+    let ratio = beside.and_then(|other| Some((evidence.ratio(best, other)?, &other.name)));
+    if let Some((ratio, name)) = &ratio {
+        sentence = format!("{sentence}, and it {}", cost(ratio, name));
     }
-    let sentences = std::iter::once(sentence + ".").chain(damages(evidence)).collect();
-    Some(Decision { recommended: Some(best.cell), sentences })
+    let mut sentences = vec![sentence + "."];
+    let dearer =
+        stronger(evidence, best).filter(|other| matches!(other.safety, Safety::Safe(_) | Safety::Unseen(_)));
+    sentences.extend(dearer.filter_map(|other| {
+        Some(format!("{} {}.", capital(&other.name), cost(&evidence.ratio(other, best)?, &best.name)))
+    }));
+    sentences.extend(damages(evidence));
+    sentences.extend(as_far_as_seen(&choice));
+    Some(Decision { recommended: vec![best.cell], sentences, open: choice.open })
+}
+
+/// What was not seen of what is recommended, in a sentence; `None` if everything that matters was.
+fn as_far_as_seen(choice: &Choice<'_, '_>) -> Option<String> {
+    let best = choice.best.iter().find(|candidate| matches!(candidate.safety, Safety::Unseen(_)))?;
+    Some(format!("That is as far as seen: {}.", unseen(best)))
+}
+
+/// ", and how long a finer precision takes".
+fn finer_option(evidence: &Evidence<'_>) -> String {
+    finer(evidence.document).map_or_else(String::new, |finer| format!("; {}", finer.option()))
+}
+
+/// The stronger levels with the same strategy.
+fn stronger<'b, 'a>(
+    evidence: &'b Evidence<'a>,
+    than: &'b Candidate<'a>,
+) -> impl Iterator<Item = &'b Candidate<'a>> {
+    evidence.candidates.iter().filter(|other| {
+        other.cell.strategy() == than.cell.strategy()
+            && other.cell.level.requested > than.cell.level.requested
+    })
+}
+
+/// What is recommended costs against the first weaker level at which something went wrong.
+fn against_weaker(evidence: &Evidence<'_>, choice: &Choice<'_, '_>) -> Option<String> {
+    let all: Vec<String> = choice
+        .best
+        .iter()
+        .filter_map(|best| {
+            let other = weaker(evidence, best)?;
+            let named = choice.best.iter().any(|one| std::ptr::eq(one.cell, other.cell));
+            let is_cheapest = std::ptr::eq(other.cell, choice.cheapest.cell);
+            let ratio = evidence.ratio(best, other).filter(|_| !named && !is_cheapest)?;
+            Some(format!("{} {}", best.name, cost(&ratio, &other.name)))
+        })
+        .collect();
+    (!all.is_empty()).then(|| capital(&all.join("; ")) + ".")
+}
+
+/// What the recommended strategy gains over the first one.
+fn against_usual(evidence: &Evidence<'_>, best: &Candidate<'_>) -> Option<String> {
+    let other = usual(evidence, best)?;
+    Some(format!("{} {}.", capital(&best.name), cost(&evidence.ratio(best, other)?, &other.name)))
 }
 
 /// The first of the weaker levels with the same strategy.
-fn weaker<'b, 'a>(evidence: &'b Evidence<'a>, best: &Candidate<'a>) -> Option<&'b Candidate<'a>> {
+fn weaker<'b, 'a>(evidence: &'b Evidence<'a>, best: &Candidate<'_>) -> Option<&'b Candidate<'a>> {
     evidence.candidates.iter().find(|other| {
         other.cell.strategy() == best.cell.strategy()
             && other.cell.level.requested < best.cell.level.requested
@@ -307,9 +462,9 @@ fn weaker<'b, 'a>(evidence: &'b Evidence<'a>, best: &Candidate<'a>) -> Option<&'
 
 /// What an application does without the recommended strategy: the first strategy, at the cheapest
 /// level at which that is safe.
-fn usual<'b, 'a>(evidence: &'b Evidence<'a>, best: &Candidate<'a>) -> Option<&'b Candidate<'a>> {
+fn usual<'b, 'a>(evidence: &'b Evidence<'a>, best: &Candidate<'_>) -> Option<&'b Candidate<'a>> {
     let first = evidence.candidates.first()?.cell.strategy();
     let usual: Vec<_> =
-        evidence.safe().into_iter().filter(|candidate| candidate.cell.strategy() == first).collect();
+        evidence.eligible().into_iter().filter(|candidate| candidate.cell.strategy() == first).collect();
     evidence.fastest(&usual).filter(|_| best.cell.strategy() != first)
 }

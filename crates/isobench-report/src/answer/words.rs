@@ -2,52 +2,76 @@
 //!
 //! Not here: when they are said (`rules`, `reasons`).
 
-use super::evidence::{Candidate, Safety};
-use crate::document::{AnomalyCount, RatioToFirst};
+use super::evidence::{Candidate, Evidence, Safety};
+use super::price::are_alike;
+use crate::document::{AnomalyCount, AnomalyFound, RatioToFirst};
 use crate::numbers::{count, counted, short, whole_percent};
 use crate::words::{capital, enumerated};
 
-/// A difference is unknown rather than small if its interval spans this factor.
+/// An interval that spans this factor says nothing, so its ends aren't worth reading.
 const UNKNOWN: f64 = 4.0;
 
 /// What one candidate costs or gains against another, as a clause: "costs 8 % (2 to 14 %) against
 /// read committed".
 pub fn cost(ratio: &RatioToFirst, to: &str) -> String {
-    let Some((low, high)) = ratio.low.zip(ratio.high) else {
+    if ratio.mean == 0.0 {
+        return format!("commits nothing, unlike {to}");
+    }
+    let Some(ends) = ratio.low.zip(ratio.high) else {
         let times = times(ratio.mean);
         return format!("commits {times} as much as {to}, in too few rounds for an interval");
     };
+    let (low, high) = ends;
     let share = |factor: f64| whole_percent((factor - 1.0).abs());
     match ratio.mean {
-        _ if !ratio.significant => {
-            let unknown = high > UNKNOWN * low;
-            let (low, high) = (signed(low - 1.0), signed(high - 1.0));
-            if unknown {
-                return format!("can't be told from {to} in these rounds ({low} to {high})");
-            }
-            format!("makes no measurable difference to {to} ({low} to {high})")
+        _ if !ratio.significant && are_alike(ends) => {
+            format!("costs the same as {to} within 5 % ({})", range(ends))
         }
-        0.0 => format!("commits nothing, unlike {to}"),
+        _ if !ratio.significant && high > UNKNOWN * low => {
+            format!("can't be told from {to} in these rounds")
+        }
+        _ if !ratio.significant => format!("can't be told from {to} in these rounds ({})", range(ends)),
         mean if mean < 1.0 => {
-            format!("costs {} % ({} to {} %) against {to}", share(mean), share(high), share(low))
+            format!("costs {} %{} against {to}", share(mean), span(&share(high), &share(low), " %"))
         }
         mean if mean < 1.5 => {
-            format!("commits {} % more ({} to {} %) than {to}", share(mean), share(low), share(high))
+            format!("commits {} % more{} than {to}", share(mean), span(&share(low), &share(high), " %"))
         }
         mean => {
-            format!("commits {} times as much ({} to {}) as {to}", short(mean), short(low), short(high))
+            let ends = span(&short(low), &short(high), "");
+            format!("commits {} times as much{ends} as {to}", short(mean))
         }
     }
 }
 
-/// What another candidate would cost instead: "serializable would cost 60 % (55 to 64 %)".
-pub fn would_cost(ratio: &RatioToFirst, name: &str, than: &str) -> String {
-    match ratio.low.zip(ratio.high) {
-        Some((low, high)) if ratio.significant && ratio.mean > 0.0 && ratio.mean < 1.0 => {
-            let share = |factor: f64| whole_percent(1.0 - factor);
-            format!("{name} would cost {} % ({} to {} %)", share(ratio.mean), share(high), share(low))
-        }
-        _ => format!("{name} {}", cost(ratio, than)),
+/// The ends of an interval in parentheses; nothing if they are written alike.
+fn span(low: &str, high: &str, unit: &str) -> String {
+    if low == high { String::new() } else { format!(" ({low} to {high}{unit})") }
+}
+
+/// An interval around 1 as a change: "−10 % to +5 %"; one number if its ends are written alike.
+pub fn range((low, high): (f64, f64)) -> String {
+    let (low, high) = (signed(low - 1.0), signed(high - 1.0));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// The share of its attempts that a candidate made again: "retried 42 % of its attempts"; `None` if it
+/// is next to nothing.
+pub fn retried(candidate: &Candidate<'_>) -> Option<String> {
+    let share = candidate.cell.summary.conflict_ratio;
+    (share >= 0.01).then(|| format!("retried {} % of its attempts", whole_percent(share)))
+}
+
+/// What wasn't seen of a candidate, in a clause: "reserve.sql:4 decides an INSERT and wasn't seen".
+pub fn unseen(candidate: &Candidate<'_>) -> String {
+    const MOST: usize = 3;
+    let all = candidate.unseen();
+    let named: Vec<String> =
+        all.iter().take(MOST).map(|clause| format!("{clause} and wasn't seen")).collect();
+    match all.len().saturating_sub(MOST) {
+        0 => enumerated(&named),
+        1 => format!("{}; nor was 1 more statement", named.join(", ")),
+        more => format!("{}; nor were {more} more statements", named.join(", ")),
     }
 }
 
@@ -71,7 +95,9 @@ pub fn one_in(wrong: u64, of: u64) -> String {
     }
 }
 
-/// The damage that a candidate did: "Read committed lost updates: 1 transaction in 5 went wrong.".
+/// The damage that a candidate did: "Read committed lost updates: 1 transaction in 5 went wrong."; of
+/// several kinds the gravest with its own number: "Read committed let 102 write skews through; in all 1
+/// transaction in 8 went wrong.".
 pub fn damage(candidate: &Candidate<'_>) -> String {
     let name = capital(&candidate.name);
     let verdict = candidate.cell.summary.verdict.as_ref().filter(|verdict| verdict.anomalies > 0);
@@ -79,16 +105,27 @@ pub fn damage(candidate: &Candidate<'_>) -> String {
         let how = tables(candidate).map_or_else(String::new, |how| format!(": {how}"));
         return format!("{name} left the tables wrong{how}.");
     };
-    let deed = candidate.kinds().first().map_or("went wrong", |kind| deed(kind));
     let least = if verdict.at_least { "at least " } else { "" };
-    format!("{name} {deed}: {least}{} went wrong.", one_in(verdict.anomalies, verdict.committed))
+    let share = one_in(verdict.anomalies, verdict.committed);
+    match candidate.kinds().as_slice() {
+        [] => format!("{name} went wrong: {least}{share}."),
+        [kind] => format!("{name} {}: {least}{share} went wrong.", deed(kind)),
+        [gravest, ..] => {
+            format!("{name} {least}{}; in all {least}{share} went wrong.", counted_deed(gravest))
+        }
+    }
 }
 
-/// The same in numbers: "Read committed: 4,450 of 21,126 transactions went wrong, with 4,450 lost
-/// updates.". `None` without anomalies.
+/// The same in numbers, with where one of each kind happened: "Read committed: 4,450 of 21,126
+/// transactions went wrong, with 4,450 lost updates (orders:7 → orders:15).". `None` without anomalies.
 pub fn damage_in_numbers(candidate: &Candidate<'_>) -> Option<String> {
     let verdict = candidate.cell.summary.verdict.as_ref().filter(|verdict| verdict.anomalies > 0)?;
-    let listed: Vec<String> = candidate.kinds().into_iter().map(kind_counted).collect();
+    let listed = |kind: &AnomalyCount| {
+        let place = candidate.example(kind).and_then(AnomalyFound::place);
+        let place = place.map_or_else(String::new, |place| format!(" ({place})"));
+        format!("{}{place}", kind_counted(kind))
+    };
+    let listed: Vec<String> = candidate.kinds().into_iter().map(listed).collect();
     let tables = tables(candidate).map_or_else(String::new, |tables| format!("; afterwards {tables}"));
     Some(format!(
         "{}: {} of {} transactions went wrong, with {}{tables}.",
@@ -108,29 +145,65 @@ fn tables(candidate: &Candidate<'_>) -> Option<String> {
     Some(format!("\"{}\" didn't hold{detail}", first.name))
 }
 
+/// The transactions of a candidate that wrote what had changed since another one of theirs read it:
+/// "Serializable: 1 transaction in 12 wrote what had changed since it was read.". `None` if there were
+/// none.
+pub fn lost_between(candidate: &Candidate<'_>) -> Option<String> {
+    let damage = candidate.cell.summary.damage;
+    let committed = candidate.verdict()?.committed;
+    (damage > 0).then(|| {
+        let name = capital(&candidate.name);
+        format!("{name}: {} wrote what had changed since it was read.", one_in(damage, committed))
+    })
+}
+
 /// What a level did that shows this anomaly.
 fn deed(kind: &AnomalyCount) -> &'static str {
     match kind.known_as.as_str() {
         "lost update" => "lost updates",
-        "write skew" => "let write skew through",
+        "write skew" | "write skew on a predicate" => "let write skew through",
         "read skew" => "showed inconsistent states",
         "phantom" => "let phantoms through",
+        "read-only anomaly" => "let read-only anomalies through",
         _ => "let anomalies through",
+    }
+}
+
+/// The same with its number: "lost 121 updates".
+fn counted_deed(kind: &AnomalyCount) -> String {
+    match kind.known_as.as_str() {
+        "lost update" => format!("lost {}", counted(kind.count, "update")),
+        "read skew" => format!("showed {}", counted(kind.count, "inconsistent state")),
+        _ => format!("let {} through", kind_counted(kind)),
     }
 }
 
 /// A kind with its number: "4,450 lost updates".
 fn kind_counted(kind: &AnomalyCount) -> String {
     match kind.known_as.as_str() {
-        name @ ("lost update" | "read skew" | "write skew" | "phantom") => counted(kind.count, name),
+        "write skew on a predicate" if kind.count == 1 => "1 write skew on a predicate".to_owned(),
+        "write skew on a predicate" => format!("{} write skews on predicates", count(kind.count)),
+        "read-only anomaly" if kind.count == 1 => "1 read-only anomaly".to_owned(),
+        "read-only anomaly" => format!("{} read-only anomalies", count(kind.count)),
+        name @ ("lost update" | "read skew" | "write skew" | "phantom" | "long fork") => {
+            counted(kind.count, name)
+        }
         name => format!("{} × {name}", count(kind.count)),
     }
 }
 
-/// The number of transactions in which nothing was found, in words.
-pub fn nothing_found(candidate: &Candidate<'_>) -> String {
+/// The grounds for calling a candidate safe, in words.
+pub fn nothing_found(candidate: &Candidate<'_>, evidence: &Evidence<'_>) -> String {
+    let conditions = candidate.cell.rounds.first().map_or(0, |round| round.invariants.len());
+    let held = if conditions == 1 { "the condition held" } else { "the conditions held" };
+    let shared = candidate.verdict().is_some_and(|verdict| !verdict.nothing_shared);
     match candidate.safety {
-        Safety::Safe(committed) => {
+        // What the history would have shown wasn't seen.
+        Safety::Unseen(_) if candidate.held() && evidence.has_violations() => held.to_owned(),
+        Safety::Safe(_) if !shared => {
+            "no transaction was seen to read or overwrite what another one wrote".to_owned()
+        }
+        Safety::Safe(committed) | Safety::Unseen(committed) => {
             format!("nothing wrong was found in {}", counted(committed, "transaction"))
         }
         _ => "every condition on the tables held".to_owned(),
@@ -159,24 +232,21 @@ mod tests {
             (ratio(0.92, Some((0.86, 0.98)), true), "costs 8 % (2 to 14 %) against x"),
             (ratio(1.12, Some((1.03, 1.22)), true), "commits 12 % more (3 to 22 %) than x"),
             (ratio(2.0, Some((1.8, 2.2)), true), "commits 2.00 times as much (1.80 to 2.20) as x"),
-            (ratio(0.97, Some((0.9, 1.05)), false), "makes no measurable difference to x (−10 % to +5 %)"),
-            (
-                ratio(0.75, Some((0.0, 701.0)), false),
-                "can't be told from x in these rounds (−100 % to +70,000 %)",
-            ),
+            (ratio(0.97, Some((0.9, 1.05)), false), "can't be told from x in these rounds (−10 % to +5 %)"),
+            (ratio(1.0, Some((0.97, 1.04)), false), "costs the same as x within 5 % (−3 % to +4 %)"),
+            // An interval of such ends says nothing, and isn't worth reading.
+            (ratio(0.75, Some((0.0, 701.0)), false), "can't be told from x in these rounds"),
+            (ratio(0.45, Some((0.449, 0.451)), true), "costs 55 % against x"),
             (
                 ratio(0.38, None, false),
                 "commits 0.38 × (−62 %) as much as x, in too few rounds for an interval",
             ),
             (ratio(0.0, Some((0.0, 0.0)), true), "commits nothing, unlike x"),
+            (ratio(0.0, None, false), "commits nothing, unlike x"),
             (ratio(0.997, Some((0.995, 0.999)), true), "costs 0.3 % (0.1 to 0.5 %) against x"),
         ] {
             assert_eq!(cost(&ratio, "x"), said);
         }
-        let dear = ratio(0.4, Some((0.36, 0.45)), true);
-        assert_eq!(would_cost(&dear, "serializable", "x"), "serializable would cost 60 % (55 to 64 %)");
-        let same = ratio(0.97, Some((0.9, 1.05)), false);
-        assert!(would_cost(&same, "serializable", "x").starts_with("serializable makes no measurable"));
     }
 
     #[test]

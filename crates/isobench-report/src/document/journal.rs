@@ -93,6 +93,7 @@ fn bare(document: &Document) -> Document {
         started_at: document.started_at.clone(),
         finished_at: document.finished_at.clone(),
         command: document.command.clone(),
+        answer: document.answer.clone(),
         resolution: document.resolution,
         sweeps: document.sweeps.clone(),
         requirements: document.requirements.clone(),

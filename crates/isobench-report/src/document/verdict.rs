@@ -224,6 +224,16 @@ impl AnomalyFound {
         }
     }
 
+    /// Where the statements of its example stand, those of the first step that names any:
+    /// "reserve.sql:4 → reserve.sql:6". `None` unless rows were observed.
+    pub fn place(&self) -> Option<String> {
+        let places = |step: &Vec<String>| {
+            let places: Vec<&str> = step.iter().filter_map(|statement| place_of(statement)).collect();
+            (!places.is_empty()).then(|| places.join(" → "))
+        };
+        self.statements.iter().find_map(places)
+    }
+
     /// The witness as a graph; without transactions if the document is of a version that had none.
     pub fn graph(&self) -> Graph {
         let why = |index: usize| self.witness.get(index).cloned().unwrap_or_default();
@@ -274,6 +284,16 @@ fn known_as(history: &History, found: &Finding) -> &'static str {
     } else {
         Anomaly::facts(found.anomaly).known_as
     }
+}
+
+/// The place of a statement that is named with file and line: "orders:7" of "orders:7: SELECT …".
+fn place_of(statement: &str) -> Option<&str> {
+    let ends = statement.match_indices(": ").map(|(end, _)| &statement[..end]);
+    let numbered = |place: &&str| {
+        let line = place.rsplit_once(':').map_or("", |(_, line)| line);
+        !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    ends.into_iter().find(numbered)
 }
 
 impl From<Examined> for ExaminedHistory {
@@ -332,6 +352,27 @@ pub struct VerdictSummary {
     pub nothing_shared: bool,
 }
 
+/// The anomalies that applications meet, by the level that it takes to prevent them. Those that any
+/// level prevents come last: a server that shows them has broken a promise, which is said first.
+const GRAVEST_FIRST: [Anomaly; 16] = [
+    Anomaly::G2Item,
+    Anomaly::G2,
+    Anomaly::LostUpdate,
+    Anomaly::GNonadjacent,
+    Anomaly::GNonadjacentPredicate,
+    Anomaly::GSingle,
+    Anomaly::GSinglePredicate,
+    Anomaly::G1c,
+    Anomaly::G1b,
+    Anomaly::G1a,
+    Anomaly::G0,
+    Anomaly::DirtyUpdate,
+    Anomaly::DuplicateWrite,
+    Anomaly::IncompatibleOrder,
+    Anomaly::Internal,
+    Anomaly::GarbageRead,
+];
+
 /// The number of anomalies of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -354,6 +395,15 @@ impl AnomalyCount {
             order: found.order.clone(),
             count: found.count,
         }
+    }
+
+    /// Its place among the kinds, the gravest first: the one that takes the strongest level to
+    /// prevent. Those that the data alone show come first.
+    fn gravity(&self) -> (usize, usize) {
+        let order = [Order::Data, Order::Session, Order::RealTime];
+        let order = order.iter().position(|order| order.name() == self.order).unwrap_or(order.len());
+        let kind = GRAVEST_FIRST.iter().position(|anomaly| anomaly.facts().name == self.name);
+        (order, kind.unwrap_or(GRAVEST_FIRST.len()))
     }
 
     /// Adds up the counts of each kind, in the order in which the kinds come first.
@@ -383,7 +433,7 @@ impl VerdictSummary {
         let strongest = Model::strongest(&allowed).into_iter().map(|model| model.name().to_owned());
         let found = || verdicts.iter().flat_map(|verdict| &verdict.anomalies);
         let mut kinds = AnomalyCount::add_up(found().map(AnomalyCount::of));
-        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
+        kinds.sort_by_key(AnomalyCount::gravity);
         let committed =
             verdicts.iter().map(|verdict| verdict.examined.committed).fold(0, u64::saturating_add);
         let anomalies = verdicts.iter().map(|verdict| verdict.anomalous()).fold(0, u64::saturating_add);
@@ -437,5 +487,57 @@ fn both(one: Option<bool>, other: Option<bool>) -> Option<bool> {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gravest_kind_comes_first() {
+        let found = |anomaly: Anomaly, order: Order, count| AnomalyFound {
+            name: anomaly.facts().name.to_owned(),
+            known_as: anomaly.facts().known_as.to_owned(),
+            order: order.name().to_owned(),
+            count,
+            ..AnomalyFound::default()
+        };
+        let verdict = Verdict {
+            anomalies: vec![
+                found(Anomaly::G2, Order::RealTime, 900),
+                found(Anomaly::GSingle, Order::Data, 300),
+                found(Anomaly::LostUpdate, Order::Data, 121),
+                found(Anomaly::G2Item, Order::Data, 102),
+            ],
+            ..Verdict::default()
+        };
+        let summary = VerdictSummary::of(&[&verdict]).expect("a verdict");
+        let named: Vec<&str> = summary.kinds.iter().map(|kind| kind.known_as.as_str()).collect();
+        assert_eq!(named, ["write skew", "lost update", "read skew", "write skew on a predicate"]);
+    }
+
+    #[test]
+    fn every_anomaly_has_a_gravity() {
+        for anomaly in Anomaly::ALL {
+            assert!(GRAVEST_FIRST.contains(&anomaly), "{anomaly:?}");
+        }
+    }
+
+    #[test]
+    fn the_place_of_an_example_is_script_and_line() {
+        let found = |statements: &[&[&str]]| AnomalyFound {
+            statements: statements
+                .iter()
+                .map(|step| step.iter().map(|&one| one.to_owned()).collect())
+                .collect(),
+            ..AnomalyFound::default()
+        };
+        let of_two = found(&[&[], &["orders:7: SELECT 1", "orders:15: UPDATE t"]]);
+        assert_eq!(of_two.place().as_deref(), Some("orders:7 → orders:15"));
+        let builtin = found(&[&["<builtin: TPC-B (sort of)>:9: UPDATE t SET a = 'x:1: y'"]]);
+        assert_eq!(builtin.place().as_deref(), Some("<builtin: TPC-B (sort of)>:9"));
+        assert_eq!(found(&[]).place(), None);
+        assert_eq!(found(&[&["SELECT 1"]]).place(), None);
     }
 }

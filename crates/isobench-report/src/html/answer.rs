@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::part::cell_name;
 use super::table;
-use crate::answer::answer;
+use crate::answer::{OWN_CONDITION, answer};
 use crate::document::{Document, Round};
 use crate::text::precision;
 use crate::view::Line;
@@ -64,17 +64,15 @@ fn brands(document: &Document) -> Markup {
     if document.has_violations() {
         let mut rounds = document.cells.iter().flat_map(|cell| &cell.rounds);
         let wrong = rounds.any(Round::is_wrong);
-        let (brand, why) = if wrong
-            || document.sweeps.iter().flat_map(|sweep| &sweep.tried).any(|step| step.broken)
-        {
-            ("WRONG DATA", "what the level promises about the tables didn't hold after a round")
-        } else {
-            (
-                "VIOLATED",
-                "a condition of yours (--invariant) didn't hold after a round at serializable: a transaction breaks \
-                 it by itself, or the level isn't what it is called",
-            )
-        };
+        let own = format!(
+            "a condition of yours (--invariant) didn't hold after a round at serializable: {OWN_CONDITION}"
+        );
+        let (brand, why) =
+            if wrong || document.sweeps.iter().flat_map(|sweep| &sweep.tried).any(|step| step.broken) {
+                ("WRONG DATA", "what the level promises about the tables didn't hold after a round")
+            } else {
+                ("VIOLATED", own.as_str())
+            };
         brands.push((Line::grave(brand), why.to_owned()));
     }
     if document.has_level_mismatch() {

@@ -126,6 +126,10 @@ fn plan(document: &Document) -> Vec<(String, String)> {
     rows.push(("latency limit", plan.latency_limit.map(|limit| format!("{} ms", given(limit)))));
     rows.push(("think time", plan.think_time.map(|pause| format!("{} ms", given(pause)))));
     rows.push(("precision wanted", plan.resolve.map(|share| percent(share.0))));
+    rows.push((
+        "settling",
+        plan.settle.map(|extra| format!("for at most {} s after the planned rounds", given(extra))),
+    ));
     rows.push(("time limit", plan.time_limit.map(|limit| format!("{} s", given(limit)))));
     let yes = |asked: Option<bool>, text: &str| (asked == Some(true)).then(|| text.to_owned());
     rows.push(("connections", yes(plan.connect, "a new one for each transaction")));

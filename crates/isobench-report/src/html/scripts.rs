@@ -50,7 +50,12 @@ fn statement(text: &str, line: u32) -> Option<String> {
     let mut lines = text.lines().skip(from);
     let mut whole = lines.next()?.trim().to_owned();
     for next in lines.map(str::trim) {
-        if whole.ends_with(';') || next.starts_with('\\') || next.starts_with("--@") {
+        let sent = |word: &str| word.starts_with("\\gset") || word.starts_with("\\aset");
+        if whole.ends_with(';')
+            || whole.split_whitespace().any(sent)
+            || next.starts_with('\\')
+            || next.starts_with("--@")
+        {
             break;
         }
         if !next.is_empty() && !next.starts_with("--") {

@@ -101,6 +101,7 @@ fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup 
 
 fn promise_word(summary: &VerdictSummary) -> &'static str {
     match summary.kept {
+        Some(true) if summary.anomalies > 0 => "anomalies, none that it promises to exclude",
         Some(true) => "promise unbroken",
         Some(false) => "promise BROKEN",
         None if !summary.withheld.is_empty() => "verdict withheld",
@@ -124,6 +125,9 @@ fn sentence(summary: &VerdictSummary) -> String {
         models => format!("the histories don't contradict {}", models.join(" or ")),
     };
     let kept = match summary.kept {
+        _ if summary.nothing_shared => {
+            "; but no transaction read or overwrote what another wrote, so no anomaly could show"
+        }
         Some(true) => ", so the promise was not seen broken, which doesn't prove that it holds",
         Some(false) => ", which is less than promised: the promise is BROKEN",
         None => "",
@@ -293,6 +297,7 @@ fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<Entry> {
     let held = all.iter().filter(|(_, invariant)| invariant.held == Some(true)).count();
     let broken = all.iter().find(|(_, invariant)| invariant.held == Some(false));
     let unchecked = all.iter().find(|(_, invariant)| invariant.held.is_none());
+    let checked = all.iter().any(|(_, invariant)| invariant.held.is_some());
     let violations = all.iter().filter_map(|(_, invariant)| invariant.violations).reduce(u64::saturating_add);
     let shown = broken.or(unchecked).or(all.last());
     // The violations are those of all rounds, what was found is one round's.
@@ -302,13 +307,18 @@ fn invariant(document: &Document, cell: &Cell, name: &str) -> Vec<Entry> {
     vec![
         cell_name(document, cell).into(),
         name.into(),
-        format!("{held} of {}", counted(all.len() as u64, "round")).into(),
+        if checked {
+            format!("{held} of {}", counted(all.len() as u64, "round")).into()
+        } else {
+            "not checked".into()
+        },
         violations_shown(violations, shown.and_then(|(_, invariant)| invariant.unit.as_deref())),
         match (broken, shown.is_none_or(|(_, invariant)| invariant.promised)) {
             (Some((_, broken)), true) if broken.own => {
                 Entry::grave("if every transaction alone keeps it: VIOLATED")
             }
             (Some(_), true) => Entry::grave("yes: VIOLATED"),
+            _ if !checked => "".into(),
             (_, true) => "yes".into(),
             (_, false) => "no".into(),
         },

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_stats::{Ratio, is_resolved, noise_of, paired_ratio, resolving_ratio, rounds_needed};
+use isobench_stats::{Ratio, is_resolved, noise_of, resolving_ratio, rounds_needed, settling_ratio};
 
 use super::{
     counted_rounds, first_setting_of, first_strategy_of, rate, reference_of, same_but_settings,
@@ -91,11 +91,30 @@ pub fn between(document: &Document, cell: &Cell, other: &Cell, family: usize) ->
     Some(ratio_to(&WithReference { first: other, pairs, ratio, family }, |first| first.level.name(), noise))
 }
 
+/// With fewer rounds than this nothing is said about how sure a number is: the interval of two has a
+/// quantile of 12.7, and spans factors of thousands.
+pub const FEWEST_FOR_INTERVALS: usize = 3;
+
 /// The ratio within rounds, as one of a family of that many: of rounds that went on until a
-/// resolution was reached or the time was over, or of as many as planned.
+/// resolution was reached or the time was over, of as many as planned, or of more, to settle the
+/// answer. Without an interval if there are fewer than [`FEWEST_FOR_INTERVALS`].
 pub fn ratio_of(document: &Document, pairs: &[(f64, f64)], family: usize) -> Option<Ratio> {
-    let method = if document.plan.resolve.is_some() { resolving_ratio } else { paired_ratio };
-    method(pairs, family)
+    let ratio = if document.plan.resolve.is_some() {
+        resolving_ratio(pairs, family)?
+    } else {
+        settling_ratio(pairs, document.plan.rounds() as usize, family)?
+    };
+    // A cell beside itself, and one in which nothing ever commits, don't scatter.
+    let itself = (ratio.mean - 1.0).abs() < f64::EPSILON && ratio.half_width() == Some(0.0);
+    if pairs.len() >= FEWEST_FOR_INTERVALS || itself || ratio.mean == 0.0 {
+        return Some(ratio);
+    }
+    Some(Ratio { low: None, high: None, significant: false, ..ratio })
+}
+
+/// The number of rounds that two cells have in common.
+pub fn common_rounds(cell: &Cell, other: &Cell) -> usize {
+    pairs(cell, other).len()
 }
 
 /// A cell beside the one that it is compared with.

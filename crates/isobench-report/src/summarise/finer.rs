@@ -19,6 +19,9 @@ pub struct Finer {
     pub seconds: Option<f64>,
 }
 
+/// A precision beyond this isn't worth a number.
+const MOST_TOLD: f64 = 3.0;
+
 /// The precision of a document, and the next finer one; `None` if no ratio has an interval, or all
 /// are as fine as is ever asked for.
 pub fn finer(document: &Document) -> Option<Finer> {
@@ -44,7 +47,8 @@ impl Finer {
     pub fn sentence(&self) -> String {
         let reached = match self.reached {
             reached if reached < 0.5 => percent(reached),
-            reached => format!("{} ×", short(reached + 1.0)),
+            reached if reached < MOST_TOLD => format!("{} ×", short(reached + 1.0)),
+            _ => return format!("Precision: too few rounds to tell a factor of 4; {}.", self.option()),
         };
         format!(
             "Precision: good enough to tell {reached}, not {} %; {}.",
@@ -96,6 +100,11 @@ mod tests {
         assert_eq!(
             finer.sentence(),
             "Precision: good enough to tell 1.90 ×, not 10 %; --resolve 10% takes about 12 rounds."
+        );
+        finer.reached = 263_930.0;
+        assert_eq!(
+            finer.sentence(),
+            "Precision: too few rounds to tell a factor of 4; --resolve 10% takes about 12 rounds."
         );
         for (seconds, said) in [(40.0, "40 s"), (89.0, "89 s"), (90.0, "2 min"), (11_000.0, "3 h")] {
             assert_eq!(duration(seconds), said);

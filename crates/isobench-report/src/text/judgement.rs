@@ -32,7 +32,10 @@ pub fn verdict(cells: &[&Cell]) -> Option<String> {
     let kinds = AnomalyCount::add_up(verdicts.iter().flat_map(|verdict| verdict.kinds.clone()));
     let (by_data, by_order): (Vec<_>, Vec<_>) =
         kinds.into_iter().partition(|kind| kind.order == Order::Data.name());
-    let mut text = if by_data.is_empty() {
+    let blind = by_data.is_empty() && verdicts.iter().all(|verdict| verdict.nothing_shared);
+    let mut text = if blind {
+        format!("{looked} no transaction read or overwrote what another wrote, so no anomaly could show")
+    } else if by_data.is_empty() {
         format!("{looked} nothing contradicts {models}, which isn't a proof")
     } else {
         let least = if verdicts.iter().any(|verdict| verdict.at_least) { "at least " } else { "" };

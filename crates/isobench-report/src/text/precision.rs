@@ -38,7 +38,7 @@ fn noise(document: &Document, cell: &Cell) -> Option<String> {
     let level = cell.level.name();
     let Some((low, high)) = ratio.low.zip(ratio.high) else {
         return Some(format!(
-            "Noise{place}: {level} was measured twice in every round; it takes two rounds to tell."
+            "Noise{place}: {level} was measured twice in every round; it takes three rounds to tell."
         ));
     };
     let noise = ratio.noise.map_or_else(String::new, |noise| match noise {
@@ -60,6 +60,9 @@ fn resolution(document: &Document) -> Option<String> {
     Some(match (known.reached, known.more_rounds) {
         (Some(reached), Some(0)) => {
             format!("Resolution: every ratio is known to ± {}, as wanted (± {wanted}).", percent(reached))
+        }
+        (Some(reached), _) if reached > 1.0 => {
+            format!("Resolution: ± {wanted} was wanted, but the rounds don't even tell a factor of 2.")
         }
         (Some(reached), Some(more)) => format!(
             "Resolution: ± {wanted} was wanted, ± {} was reached; it would probably take {}.",

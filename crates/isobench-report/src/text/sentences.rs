@@ -49,7 +49,7 @@ fn of_all(document: &Document, seen: Vec<String>) -> Vec<String> {
     let mut paragraphs = Vec::new();
     if document.cells.iter().all(|cell| cell.summary.tps.low.is_none()) {
         let mut paragraph =
-            "No intervals: they need two complete rounds or more, or a long one with a series.".to_owned();
+            "No intervals: they need three complete rounds or more, or a long one with a series.".to_owned();
         if levels(document).len() > 1 {
             paragraph.push_str(" Whether a difference is measurable is unknown.");
         }

@@ -109,8 +109,8 @@ pub static FIGURES: [Column; 16] = [
         legend: (
             "against first level",
             "what the level costs: committed per s as a multiple of the first level's in the same rounds, and what that \
-             is less (−) or more (+), below it the 95 % interval; ≈: no measurable difference; ?: too few rounds to \
-             tell",
+             is less (−) or more (+), below it the 95 % interval; ≈: the same within 5 %; ?: these rounds don't \
+             tell, or are too few",
         ),
         show: ratio,
     },
@@ -136,9 +136,11 @@ pub static FIGURES: [Column; 16] = [
         legend: (
             "verdict",
             "the strongest level that the recorded histories of these very rounds don't \
-             contradict, and whether the promise was kept; unproved: no history was recorded, and \
-             what must be true of the tables (checked after every round) says little about the \
-             level",
+             contradict, and whether the promise was kept; as far as seen: statements that could \
+             matter weren't seen; unprotected: values are carried from one transaction to another, which no \
+             level protects; unproved: no history was recorded, or no transaction met another \
+             one in it, and what must be true of the tables (checked after every round) says little \
+             about the level",
         ),
         show: verdict,
     },
@@ -370,6 +372,9 @@ fn anomalies(_: &Document, cell: &Cell) -> Entry {
 }
 
 fn verdict(_: &Document, cell: &Cell) -> Entry {
+    let proof = Proof::of(cell);
     let kept = cell.summary.verdict.as_ref().and_then(|verdict| verdict.kept);
-    Entry::Verdict(Proof::of(cell), kept, Tables::of(cell))
+    // A promise that nothing could break wasn't tried.
+    let kept = kept.filter(|kept| !(*kept && proof == Proof::NothingShared));
+    Entry::Verdict(proof, kept, Tables::of(cell))
 }

@@ -4,6 +4,7 @@
 //! (`columns`).
 
 use super::{Line, Mark, Proof, Tables};
+use crate::answer::are_alike;
 use crate::document::{Interval, PercentileInterval, RatioToFirst};
 use crate::numbers::{MISSING, count, optional, percent, short, thousands};
 
@@ -200,12 +201,13 @@ fn ratio_lines(ratio: Estimate, significance: Significance, medium: Medium) -> V
     let mut lines = ratio.lines();
     let Some(value) = ratio.value else { return lines };
     let difference = match significance {
-        Significance::Unknown => " (?)".to_owned(),
         Significance::Noise if medium == Medium::Page => {
             lines.push(Line::plain(NO_DIFFERENCE));
             String::new()
         }
-        Significance::Noise => " (≈)".to_owned(),
+        Significance::Noise if ratio.ends.is_some_and(are_alike) => " (≈)".to_owned(),
+        // What can't be told apart isn't the same.
+        Significance::Noise | Significance::Unknown => " (?)".to_owned(),
         Significance::Less | Significance::More => format!(" ({})", difference(value)),
     };
     lines[0] = Line::plain(format!("{} ×{difference}", short(value)));
@@ -295,7 +297,8 @@ mod tests {
     fn a_ratio_says_what_is_known_of_it() {
         let ratio = |value, ends, significant| texts(&Entry::ratio(value, ends, significant), Medium::Text);
         assert_eq!(ratio(0.5, None, true), ["0.50 × (?)"]);
-        assert_eq!(ratio(0.5, Some((0.4, 1.1)), false), ["0.50 × (≈)", "0.40–1.10"]);
+        assert_eq!(ratio(0.5, Some((0.4, 1.1)), false), ["0.50 × (?)", "0.40–1.10"]);
+        assert_eq!(ratio(1.01, Some((0.98, 1.04)), false), ["1.01 × (≈)", "0.98–1.04"]);
         assert_eq!(ratio(0.38, Some((0.3, 0.5)), true), ["0.38 × (−62 %)", "0.30–0.50"]);
         assert_eq!(ratio(2.1, Some((2.0, 2.2)), true), ["2.10 × (+110 %)", "2.00–2.20"]);
         let page = Entry::ratio(0.5, Some((0.4, 1.1)), false);

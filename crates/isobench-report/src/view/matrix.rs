@@ -74,8 +74,12 @@ pub enum Safety {
     },
     /// This many violations of invariants that the level doesn't promise.
     Violations(u64),
-    /// No history was recorded.
+    /// Values are carried from one transaction to another, which no level protects.
+    Unprotected,
+    /// No history was recorded, or nothing could show in it.
     Unproved,
+    /// Histories were recorded and show nothing wrong, but statements that could matter weren't seen.
+    AsFarAsSeen,
     /// Histories were recorded, and show nothing wrong.
     Safe,
 }
@@ -83,7 +87,8 @@ pub enum Safety {
 /// The legend of the matrix.
 pub const LEGEND: &str = "In each field: committed transactions per second, and what was found wrong: anomalies per \
      million committed attempts (per M); safe: none in the recorded histories, which isn't a proof; \
-     unproved: no history was recorded.";
+     as far as seen: none, but statements that could matter weren't seen; unprotected: values are carried from \
+     one transaction to another; unproved: no history was recorded, or no transaction met another one in it.";
 
 /// The matrix of a summarised document; `None` unless both strategies and levels vary.
 pub fn matrix(document: &Document) -> Option<Matrix> {
@@ -160,6 +165,9 @@ impl Safety {
                 Safety::Anomalies { per_million, at_least: verdict.at_least }
             }
             _ if summary.violations > 0 => Safety::Violations(summary.violations),
+            _ if !verdict.carried.is_empty() => Safety::Unprotected,
+            Some(_) if verdict.nothing_shared => Safety::Unproved,
+            Some(_) if !verdict.unseen.is_empty() => Safety::AsFarAsSeen,
             Some(_) => Safety::Safe,
             // Nothing committed that could have been wrong.
             None => Safety::Unproved,
@@ -179,7 +187,9 @@ impl Safety {
                 Line::plain(format!("{}{} per M", if *at_least { "≥" } else { "" }, short(*per_million)))
             }
             Safety::Violations(violations) => Line::plain(counted(*violations, "violation")),
+            Safety::Unprotected => Line::caution("unprotected"),
             Safety::Unproved => Line::plain("unproved"),
+            Safety::AsFarAsSeen => Line::plain("as far as seen"),
             Safety::Safe => Line::plain("safe"),
         }
     }
@@ -252,7 +262,7 @@ mod tests {
 
     #[test]
     fn the_gravest_is_said() {
-        let mut cells = vec![cell("a", Level::ReadCommitted, Some(115_714.2)); 9];
+        let mut cells = vec![cell("a", Level::ReadCommitted, Some(115_714.2)); 12];
         cells[1].summary.verdict = Some(VerdictSummary { kept: Some(false), ..VerdictSummary::default() });
         cells[2].summary.invariants_held = Some(false);
         cells[3].level.effective = EffectiveLevel::Unknown;
@@ -262,6 +272,14 @@ mod tests {
         cells[6].summary.violations = 3;
         cells[7] = cell("a", Level::ReadCommitted, Some(0.0));
         cells[8].summary.verdict = None;
+        for cell in &mut cells[9..] {
+            cell.summary.verdict.as_mut().expect("a verdict").anomalies_per_million = Some(0.0);
+        }
+        let verdicts = cells[9..].iter_mut().filter_map(|cell| cell.summary.verdict.as_mut());
+        let [unseen, nothing_shared, carried] = verdicts.collect::<Vec<_>>().try_into().expect("three");
+        unseen.unseen = vec!["a:4 decides an INSERT".to_owned()];
+        nothing_shared.nothing_shared = true;
+        carried.carried = vec!["a:4 writes what a:3 read in another transaction".to_owned()];
         let document = document(cells);
         let said: Vec<String> =
             document.cells.iter().map(|cell| Safety::of(&document, cell).line().text).collect();
@@ -276,7 +294,10 @@ mod tests {
                 "withheld",
                 "3 violations",
                 "safe",
-                "unproved"
+                "unproved",
+                "as far as seen",
+                "unproved",
+                "unprotected"
             ]
         );
     }

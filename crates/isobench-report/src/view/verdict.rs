@@ -13,8 +13,14 @@ pub enum Proof {
     Unproved,
     /// Histories were recorded, and a doubt withholds the verdict.
     Withheld,
+    /// Histories were recorded in which no transaction met another one, so that nothing could show.
+    NothingShared,
     /// The strongest models that aren't contradicted; none if all are.
     Models(Vec<String>),
+    /// The same, but statements that could matter weren't seen.
+    AsFarAsSeen(Vec<String>),
+    /// The same, but values are carried from one transaction to another, which no level protects.
+    Unprotected(Vec<String>),
 }
 
 impl Proof {
@@ -23,19 +29,29 @@ impl Proof {
         match &cell.summary.verdict {
             None => Proof::Unproved,
             Some(verdict) if !verdict.withheld.is_empty() && verdict.kept.is_none() => Proof::Withheld,
-            Some(verdict) => Proof::Models(verdict.models.clone()),
+            Some(verdict) if !verdict.carried.is_empty() => Proof::Unprotected(verdict.models.clone()),
+            Some(verdict) if verdict.nothing_shared && verdict.kinds.is_empty() => Proof::NothingShared,
+            Some(verdict) if verdict.unseen.is_empty() => Proof::Models(verdict.models.clone()),
+            Some(verdict) => Proof::AsFarAsSeen(verdict.models.clone()),
         }
     }
 
     /// The proof in words, a line for each model.
     pub fn lines(&self) -> Vec<Line> {
         match self {
-            Proof::Unproved => vec![Line::plain("unproved")],
+            Proof::Unproved | Proof::NothingShared => vec![Line::plain("unproved")],
             Proof::Withheld => vec![Line::caution("withheld")],
             Proof::Models(models) if models.is_empty() => vec![Line::plain("none")],
             Proof::Models(models) => models.iter().map(Line::plain).collect(),
+            Proof::AsFarAsSeen(models) => with(models, Line::plain("as far as seen")),
+            Proof::Unprotected(models) => with(models, Line::caution("unprotected")),
         }
     }
+}
+
+/// The lines of models, and one more.
+fn with(models: &[String], more: Line) -> Vec<Line> {
+    Proof::Models(models.to_vec()).lines().into_iter().chain([more]).collect()
 }
 
 /// The state of the tables.
@@ -81,5 +97,33 @@ impl Tables {
             }
             Tables::Unchecked => vec![Line::caution("unchecked")],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_isolation::{EffectiveLevel, Level};
+
+    use super::*;
+    use crate::document::{CellLevel, VerdictSummary};
+
+    fn lines(verdict: VerdictSummary) -> Vec<String> {
+        let level = CellLevel::new(Some(Level::ReadCommitted), EffectiveLevel::Unknown);
+        let mut cell = Cell::new("w", level);
+        cell.summary.verdict = Some(VerdictSummary { models: vec!["serializable".to_owned()], ..verdict });
+        Proof::of(&cell).lines().into_iter().map(|line| line.text).collect()
+    }
+
+    #[test]
+    fn what_could_not_show_is_not_called_serializable() {
+        assert_eq!(lines(VerdictSummary::default()), ["serializable"]);
+        let nothing_shared = VerdictSummary { nothing_shared: true, ..VerdictSummary::default() };
+        assert_eq!(lines(nothing_shared), ["unproved"]);
+        let unseen = vec!["reserve.sql:4 decides an INSERT".to_owned()];
+        let unseen = VerdictSummary { unseen, ..VerdictSummary::default() };
+        assert_eq!(lines(unseen), ["serializable", "as far as seen"]);
+        let carried = vec!["a.sql:4 writes what a.sql:3 read in another transaction".to_owned()];
+        let carried = VerdictSummary { carried, ..VerdictSummary::default() };
+        assert_eq!(lines(carried), ["serializable", "unprotected"]);
     }
 }

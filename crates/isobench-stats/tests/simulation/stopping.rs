@@ -6,7 +6,7 @@
 //! is averaged, given the scatter: a thousand repetitions are as good as a hundred thousand. Not
 //! here: a fixed number of rounds.
 
-use isobench_stats::{is_resolved, paired_ratio, resolving_ratio};
+use isobench_stats::{is_resolved, paired_ratio, resolving_ratio, settling_ratio};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use crate::generator::Generator;
@@ -314,5 +314,38 @@ fn all_ratios_of_a_comparison_hold_at_the_end() {
             f64::from(u32::try_from(rounds).expect("few")) / 1000.0
         );
         assert!(covered >= 94.0, "{multiple}: {covered}");
+    }
+}
+
+/// Rounds that go on until two levels are told apart, or shown to be alike within 5 %: how often that
+/// is wrong, of equal ones and of those that differ by 6 %.
+#[test]
+fn what_is_settled_is_settled_rightly() {
+    const REPETITIONS: u32 = 2000;
+    let alike = 1.05_f64.ln();
+    println!("| planned | most | scatter | equal, told apart | 6 % apart, called alike |");
+    println!("|---|---|---|---|---|");
+    for (planned, most) in [(3, 20), (8, 13), (8, 25)] {
+        for scatter in [0.03, 0.1, 0.3] {
+            let wrong = [1.0_f64, 0.94].map(|truth| {
+                let mut generator = Generator::new(41);
+                let wrong = (0..REPETITIONS).filter(|_| {
+                    let logs: Vec<f64> =
+                        (0..most).map(|_| truth.ln() + scatter * generator.normal()).collect();
+                    (planned..=most)
+                        .find_map(|rounds| {
+                            let ratio = settling_ratio(&pairs(&logs[..rounds]), planned, 2)?;
+                            let (low, high) = (ratio.low?.ln(), ratio.high?.ln());
+                            let same = low > -alike && high < alike;
+                            (same || ratio.significant).then_some(same == (truth < 1.0))
+                        })
+                        .unwrap_or(false)
+                });
+                100.0 * wrong.count() as f64 / f64::from(REPETITIONS)
+            });
+            println!("| {planned} | {most} | {scatter} | {:.1} % | {:.1} % |", wrong[0], wrong[1]);
+            // A standard deviation of 0.5 is the simulation's.
+            assert!(wrong.iter().all(|share| *share < 6.0), "{planned} {most} {scatter}: {wrong:?}");
+        }
     }
 }

@@ -188,6 +188,10 @@ impl Found {
             return Found::Unknown;
         }
         let per_million = |number: f64| number * 1e6 / verdict.committed as f64;
+        let blind = verdict.nothing_shared || !verdict.unseen.is_empty();
+        if blind && verdict.anomalies == 0 {
+            return Found::Unknown;
+        }
         let (low, high) = poisson_interval(verdict.anomalies);
         let (low, high) = (per_million(low), per_million(high));
         match verdict.anomalies {

@@ -1,0 +1,116 @@
+//! The answer as it is saved with a result.
+//!
+//! Not here: its fields (`document/answer`), its sentences (`rules`, `words`).
+
+use super::evidence::{Candidate, Evidence, Safety};
+use super::{answer, factors, measured, words};
+use crate::answer::rules::{Decision, decide};
+use crate::document::{
+    AnomalyFound, Cell, CombinationAnswer, Document, GivenAnswer, LevelAnswer, LevelSafety,
+};
+use crate::durability;
+use crate::factors::strategies_vary;
+use crate::words::{capital, distinct};
+
+/// The answer of a summarised document.
+pub fn given(document: &Document) -> GivenAnswer {
+    let said = answer(document);
+    let groups = measured(document);
+    let several = groups.len() > 1;
+    let chosen = document.complete && !durability::is_settled(document);
+    let combinations: Vec<CombinationAnswer> = groups
+        .iter()
+        .map(|group| {
+            let (rule, decision) = decide(group);
+            combination(document, group, rule, &if chosen { decision } else { nothing(decision) })
+        })
+        .collect();
+    let everywhere = |level: &String| combinations.iter().all(|one| one.recommended.contains(level));
+    let first = combinations.first().map(|one| one.recommended.clone()).unwrap_or_default();
+    let levels = groups.iter().flat_map(|group| {
+        let of = |candidate| level(document, group, candidate, several);
+        group.candidates.iter().map(of).collect::<Vec<_>>()
+    });
+    GivenAnswer {
+        recommended: first.into_iter().filter(everywhere).collect(),
+        rule: said.rule.to_owned(),
+        headline: said.text(),
+        levels: levels.collect(),
+        combinations: if several { combinations } else { Vec::new() },
+    }
+}
+
+/// A decision of which nothing is recommended, because not everything was measured.
+fn nothing(decision: Decision<'_>) -> Decision<'_> {
+    Decision { recommended: Vec::new(), ..decision }
+}
+
+fn combination(
+    document: &Document,
+    group: &Evidence<'_>,
+    rule: &str,
+    decision: &Decision<'_>,
+) -> CombinationAnswer {
+    let strategy = |cell: &&Cell| cell.strategy().to_owned();
+    CombinationAnswer {
+        combination: factors(document, group.candidates[0].cell),
+        recommended: distinct(decision.recommended.iter().map(|cell| cell.level.name())),
+        strategies: if strategies_vary(document) {
+            decision.recommended.iter().map(strategy).collect()
+        } else {
+            Vec::new()
+        },
+        rule: rule.to_owned(),
+        headline: decision.sentences.join(" "),
+    }
+}
+
+fn level(document: &Document, group: &Evidence<'_>, candidate: &Candidate<'_>, several: bool) -> LevelAnswer {
+    let (safety, reason) = judged(group, candidate);
+    let kinds = candidate.kinds();
+    let example = kinds.first().and_then(|kind| candidate.example(kind));
+    let example = example.or_else(|| candidate.lost_between());
+    LevelAnswer {
+        level: candidate.cell.level.name(),
+        strategy: strategies_vary(document).then(|| candidate.cell.strategy().to_owned()),
+        combination: several.then(|| factors(document, candidate.cell)),
+        safety,
+        reason,
+        place: example.and_then(AnomalyFound::place),
+        witness: example.map(|example| example.witness.clone()).unwrap_or_default(),
+    }
+}
+
+/// Whether a candidate was safe, and why, in a sentence.
+fn judged(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> (LevelSafety, String) {
+    let carried = candidate.verdict().map_or(&[][..], |verdict| &verdict.carried);
+    let found = || capital(&words::nothing_found(candidate, evidence));
+    let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_));
+    if clean && !carried.is_empty() {
+        let lost = words::lost_between(candidate).map_or_else(String::new, |lost| format!(" {lost}"));
+        return (LevelSafety::Unsafe, format!("{}, which no level protects.{lost}", carried.join("; ")));
+    }
+    if let Some(worse) = evidence.worse(candidate).filter(|_| clean) {
+        let reason =
+            format!("Nothing wrong was found, but {} is stronger, and there something was.", worse.name);
+        return (LevelSafety::Unjudged, reason);
+    }
+    match &candidate.safety {
+        Safety::Mislabelled => (LevelSafety::Unjudged, "The server ran another level.".to_owned()),
+        Safety::Contradicted(text) => (LevelSafety::Unjudged, capital(text)),
+        Safety::Broken => (LevelSafety::Unsafe, "What the level promises didn't hold.".to_owned()),
+        Safety::Withheld(reason) => (LevelSafety::Unjudged, format!("The verdict is withheld: {reason}.")),
+        Safety::LostWork => {
+            (LevelSafety::Unsafe, "The server acknowledged work that it hadn't done.".to_owned())
+        }
+        Safety::Unsafe => (LevelSafety::Unsafe, words::damage(candidate)),
+        Safety::Unchecked if candidate.held() && evidence.by_conditions() => {
+            (LevelSafety::Safe, "Every condition on the tables held; no history was recorded.".to_owned())
+        }
+        Safety::Unchecked => (LevelSafety::Unjudged, "No history was recorded.".to_owned()),
+        Safety::Unseen(_) => {
+            (LevelSafety::Unjudged, format!("{}, as far as seen: {}.", found(), words::unseen(candidate)))
+        }
+        Safety::Safe(_) => (LevelSafety::Safe, format!("{}.", found())),
+    }
+}
