@@ -4,7 +4,7 @@
 mod support;
 
 use isobench_isolation::observed::{Dependence, StatementUse};
-use isobench_observation::{Flows, SeenStatement, observe};
+use isobench_observation::{Dark, Flows, SeenStatement, observe};
 use isobench_script::{Script, Symbols, parse};
 
 struct Traced {
@@ -175,4 +175,9 @@ fn what_is_not_seen_may_matter() {
         "BEGIN;\nSELECT y AS n FROM nokey WHERE x = 1 \\gset\nUPDATE s SET amount = :n WHERE id = 1;\nEND;";
     assert_eq!(matters(&[flows, writer])[1], some("flows into an UPDATE"));
     assert_eq!(matters(&["SELECT v FROM t WHERE id = 1;", "UPDATE t SET v = 1 WHERE id = 1;"]), [None, None]);
+    // Seen but for its plan: what it reads is written elsewhere.
+    let report = traced(&["SELECT max(id) FROM t;", "UPDATE t SET v = 1 WHERE id = 1;"]).flows;
+    let plan = Dark::Plan { change: "Seq Scan on t".to_owned() };
+    assert_eq!(report.matters(0, std::slice::from_ref(&plan)), some("is what a transaction returns"));
+    assert_eq!(report.matters(1, &[plan]), some("is an UPDATE that isn't seen wholly"));
 }

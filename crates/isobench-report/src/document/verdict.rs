@@ -262,16 +262,6 @@ impl AnomalyFound {
     }
 }
 
-/// The place of a statement that is named with file and line: "orders:7" of "orders:7: SELECT …".
-fn place_of(statement: &str) -> Option<&str> {
-    let ends = statement.match_indices(": ").map(|(end, _)| &statement[..end]);
-    let numbered = |place: &&str| {
-        let line = place.rsplit_once(':').map_or("", |(_, line)| line);
-        !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    ends.into_iter().find(numbered)
-}
-
 /// The common name of an anomaly: write skew that only a transaction which writes nothing makes
 /// visible has one of its own (Fekete, O'Neil and O'Neil 2004).
 fn known_as(history: &History, found: &Finding) -> &'static str {
@@ -294,6 +284,16 @@ fn known_as(history: &History, found: &Finding) -> &'static str {
     } else {
         Anomaly::facts(found.anomaly).known_as
     }
+}
+
+/// The place of a statement that is named with file and line: "orders:7" of "orders:7: SELECT …".
+fn place_of(statement: &str) -> Option<&str> {
+    let ends = statement.match_indices(": ").map(|(end, _)| &statement[..end]);
+    let numbered = |place: &&str| {
+        let line = place.rsplit_once(':').map_or("", |(_, line)| line);
+        !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    ends.into_iter().find(numbered)
 }
 
 impl From<Examined> for ExaminedHistory {

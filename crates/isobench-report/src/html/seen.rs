@@ -8,7 +8,7 @@ use super::part::{fit, scrolling};
 use super::scripts::one_line;
 use crate::document::{AnomalyFound, Document, Observation, ObservedRows, ObservedStatement};
 use crate::numbers::{count, counted};
-use crate::seen::{cut, name, of_step, place, plain, prevented};
+use crate::seen::{blind, cut, name, of_step, place, plain, prevented};
 use crate::words::capital;
 
 /// The most letters of a statement that are shown before it is opened.
@@ -51,8 +51,9 @@ fn observed(document: &Document, observation: &Observation) -> Markup {
                 (counted(observation.statements.len() as u64, "statement")) (of)
                 ", sent with more output columns, show the rows that they read and write (--no-verdict sends every \
                  byte as written). The verdict rests on what was seen"
-                @if dark == 0 { "; nothing stayed dark." }
-                @else { "; of " (counted(dark as u64, "statement")) " something stayed dark." }
+                @if dark == 0 && blind(&document.cells).is_empty() { "; nothing was left unseen." }
+                @else if dark == 0 { "; each statement was seen." }
+                @else { "; of " (counted(dark as u64, "statement")) " something was not seen." }
             }
             details class="folded" {
                 summary { "Each statement" (of) ": what was seen of it, and what wasn't" }

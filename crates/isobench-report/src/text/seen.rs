@@ -20,7 +20,7 @@ const PLACES: usize = 3;
 /// What was seen, in a paragraph or two for all workloads, not wrapped.
 pub fn briefly(document: &Document) -> Vec<String> {
     let all: Vec<&Observation> = document.observations.iter().collect();
-    let mut paragraphs: Vec<String> = seen(&all, "", FEW).into_iter().collect();
+    let mut paragraphs: Vec<String> = seen(document, &all, "", FEW).into_iter().collect();
     paragraphs.extend(all.iter().filter_map(|observation| unseen(document, observation)));
     paragraphs
 }
@@ -30,7 +30,7 @@ pub fn fully(document: &Document) -> Vec<String> {
     let mut paragraphs = Vec::new();
     for observation in &document.observations {
         let of = name(document, observation).map_or_else(String::new, |name| format!(", {name}"));
-        paragraphs.extend(seen(&[observation], &of, (MANY, usize::MAX)));
+        paragraphs.extend(seen(document, &[observation], &of, (MANY, usize::MAX)));
         paragraphs.extend(unseen(document, observation));
     }
     let blind: Vec<String> = blind(&document.cells).iter().map(|sentence| capital(sentence) + ".").collect();
@@ -42,7 +42,12 @@ pub fn fully(document: &Document) -> Vec<String> {
 
 /// The share of the statements that were sent differently, and what stayed dark; `None` if no
 /// statement was observed.
-fn seen(of: &[&Observation], name: &str, (most, longest): (usize, usize)) -> Option<String> {
+fn seen(
+    document: &Document,
+    of: &[&Observation],
+    name: &str,
+    (most, longest): (usize, usize),
+) -> Option<String> {
     let statements: usize = of.iter().map(|observation| observation.statements.len()).sum();
     let differently: usize = of.iter().map(|observation| observation.sent_differently()).sum();
     if statements == 0 {
@@ -53,10 +58,11 @@ fn seen(of: &[&Observation], name: &str, (most, longest): (usize, usize)) -> Opt
     if dark.len() > most {
         told.push(format!("{} more in the report", count((dark.len() - most) as u64)));
     }
-    let unseen = if told.is_empty() {
-        "Nothing stayed dark".to_owned()
-    } else {
-        format!("Not seen: {}", told.join("; "))
+    let blind = blind(&document.cells);
+    let unseen = match (told.is_empty(), blind.first()) {
+        (true, None) => "Nothing was left unseen".to_owned(),
+        (true, Some(first)) => format!("Each statement was seen. {}", capital(first)),
+        (false, _) => format!("Not seen: {}", told.join("; ")),
     };
     Some(format!(
         "Sent differently{name}: {} of {}, with more output columns, which show the rows (--no-verdict sends every \
