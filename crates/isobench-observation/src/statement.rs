@@ -52,6 +52,8 @@ pub(crate) struct Finding {
     /// Searches whose rows aren't shown, with their tables: what they missed is known only if they
     /// found nothing.
     pub denials: Vec<(RelationId, Search)>,
+    /// The column of the result, from 0, that has the number of all rows found: `count(*)`.
+    pub count: Option<u16>,
 }
 
 /// Rows that the result can show.
@@ -138,12 +140,27 @@ impl Finding {
         of_shown.chain(self.denials.iter().map(|(table, search)| (None, *table, search)))
     }
 
-    /// Shows nothing after all, for this reason: the statement is sent as written.
+    /// Shows nothing after all, for this reason: the statement is sent as written. That it found nothing
+    /// is known all the same.
     pub(crate) fn withdraw(&mut self, reason: Dark) {
-        let written = self.shown.drain(..).filter(|rows| rows.role != Role::Read).map(|rows| rows.table);
-        self.unseen.extend(written);
-        self.additions.clear();
         self.denials.retain(|(_, search)| !matches!(search.when, SearchWhen::Found(_)));
+        let alone = self.shown.len() == 1;
+        for rows in std::mem::take(&mut self.shown) {
+            if rows.role != Role::Read {
+                self.unseen.insert(rows.table);
+                continue;
+            }
+            let nothing = match rows.packed {
+                Packing::Plain => Some(SearchWhen::FewerRows(1)),
+                // A count of 0.
+                Packing::Aggregate => self.count.map(|column| SearchWhen::Column(column, false)),
+                Packing::Subquery => None,
+            };
+            if let (Some(search), Some(when), true) = (rows.search, nothing, alone) {
+                self.denials.push((rows.table, Search { when, ..search }));
+            }
+        }
+        self.additions.clear();
         self.dark.push(reason);
     }
 }

@@ -137,3 +137,20 @@ pub(super) fn asks_for_existence(query: &Query, select: &Select) -> bool {
     };
     limit(query) == Some(1) && query.order_by.is_none() && select.projection.iter().all(constant)
 }
+
+/// The output column, from 0, that is `count(*)` as it stands.
+pub(super) fn count_of_all(select: &Select) -> Option<u16> {
+    let counts = |item: &SelectItem| {
+        let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
+            return false;
+        };
+        let Expr::Function(function) = expr else { return false };
+        let plain = function.filter.is_none() && function.over.is_none() && function.within_group.is_empty();
+        plain && function.to_string().eq_ignore_ascii_case("count(*)")
+    };
+    // A `*` before it stands for any number of columns.
+    let known =
+        |item: &&SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
+    let place = select.projection.iter().take_while(known).position(counts)?;
+    u16::try_from(place).ok()
+}

@@ -8,7 +8,7 @@ use sqlparser::tokenizer::Token;
 
 use super::aggregates::Calls;
 use super::from::{Item, Items, Source};
-use super::known::{asks_for_existence, limit};
+use super::known::{asks_for_existence, count_of_all, limit};
 use super::{Examiner, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood};
 use crate::catalog::RelationId;
 use crate::dark::{Clause, Dark, Unshown};
@@ -134,6 +134,7 @@ impl Examiner<'_> {
         }
         if main {
             self.answers(select, scope);
+            self.found.count = if shape.grouped { None } else { count_of_all(select) };
             self.written_in_ctes(query, select, scope, &shape, &items, &mut shown);
         } else {
             self.lost_writes(scope);
