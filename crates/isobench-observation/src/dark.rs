@@ -205,18 +205,28 @@ pub enum Dark {
     },
 }
 
+/// What may be unseen of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hides<'d> {
+    /// Reads of this table.
+    ReadsOf(&'d str),
+    /// Reads of any table.
+    Reads,
+    /// Whatever the statement does.
+    All,
+}
+
 impl Dark {
-    /// `None` if writes may be unseen; otherwise the table of which reads are unseen, or nothing if it
-    /// may be any.
-    pub(crate) fn read_only(&self) -> Option<Option<&str>> {
+    /// What it leaves unseen.
+    pub(crate) fn hides(&self) -> Hides<'_> {
         match self {
             Self::Subquery { table }
             | Self::Hidden { table, .. }
             | Self::Conflict { table }
             | Self::Search { table, .. }
-            | Self::SearchBy { table, .. } => Some(Some(table)),
-            Self::Function { writes: false, .. } | Self::Reads { .. } => Some(None),
-            _ => None,
+            | Self::SearchBy { table, .. } => Hides::ReadsOf(table),
+            Self::Function { writes: false, .. } | Self::Reads { .. } => Hides::Reads,
+            _ => Hides::All,
         }
     }
 

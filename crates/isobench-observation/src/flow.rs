@@ -14,7 +14,7 @@ use isobench_script::Statement as Kind;
 use isobench_script::{CommandKind, Script, Slot, Sql, Store, Symbols};
 
 use crate::catalog::{Catalog, RelationId};
-use crate::dark::Dark;
+use crate::dark::{Dark, Hides};
 use crate::statement::{ColumnName, Examiner, Finding, Passage, Role, Surroundings};
 use crate::tokens::Text;
 
@@ -221,12 +221,12 @@ impl Flows {
     /// True if a script may write the rows that aren't seen, or they are written unseen.
     fn may_matter(&self, node: &Node, dark: &Dark) -> bool {
         let any = || self.nodes.iter().any(|node| node.writes);
-        match dark.read_only() {
-            Some(Some(table)) => self.is_written(table),
-            Some(None) => any(),
-            None if node.writes => true,
+        match dark.hides() {
+            Hides::ReadsOf(table) => self.is_written(table),
+            Hides::Reads => any(),
+            Hides::All if node.writes => true,
             // Of a statement that only reads nothing is seen.
-            None => match &node.reads {
+            Hides::All => match &node.reads {
                 Some(tables) => tables.iter().any(|table| self.is_written(table)),
                 None => any(),
             },
@@ -462,7 +462,12 @@ fn reads(finding: &Finding, catalog: &Catalog) -> Option<BTreeSet<String>> {
     let name = |table: RelationId| catalog.relations[table].qualified();
     let mut tables: BTreeSet<String> = finding.shown.iter().map(|shown| name(shown.table)).collect();
     for dark in &finding.dark {
-        tables.insert(dark.read_only().flatten().or_else(|| dark.table())?.to_owned());
+        let table = match dark.hides() {
+            Hides::ReadsOf(table) => table,
+            Hides::Reads => return None,
+            Hides::All => dark.table()?,
+        };
+        tables.insert(table.to_owned());
     }
     Some(tables)
 }

@@ -107,7 +107,9 @@ impl History {
                 }
             }
             if transaction.outcome == TransactionOutcome::Committed {
-                consumed.iter().for_each(|key| drop(read.remove(key)));
+                for key in &consumed {
+                    read.remove(key);
+                }
                 note_carried(&mut read, usage, transaction, &whole);
             }
             draft.append(&whole);

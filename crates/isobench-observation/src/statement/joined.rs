@@ -19,6 +19,15 @@ use crate::catalog::{ColumnType, Relation, RelationId};
 /// A column: the table's place in FROM, and its name.
 type Column = (usize, String);
 
+/// Where a part of a condition belongs.
+#[derive(Debug, Clone, Copy)]
+enum Belongs {
+    /// To the table at this place in FROM.
+    Table(usize),
+    /// To two tables, of which it requires columns to be equal.
+    Join,
+}
+
 /// The conditions of a join, by where they belong.
 #[derive(Default)]
 struct Conditions {
@@ -58,7 +67,7 @@ impl Examiner<'_> {
                         let belongs = self.sort_part(part, items, &using, &mut conditions)?;
                         // A condition of ON that doesn't concern a left join's own table only leaves
                         // that one away.
-                        if !is_inner && belongs.is_some_and(|item| item != place) {
+                        if !is_inner && matches!(belongs, Belongs::Table(item) if item != place) {
                             return None;
                         }
                     }
@@ -85,8 +94,10 @@ impl Examiner<'_> {
         for part in parts {
             // A condition of WHERE on the missing side of a join takes its rows away.
             let belongs = self.sort_part(part, items, &using, &mut conditions)?;
-            if belongs.is_none_or(|item| !inner[item]) {
-                return None;
+            match belongs {
+                Belongs::Table(item) if inner[item] => {}
+                Belongs::Join if inner.iter().all(|inner| *inner) => {}
+                _ => return None,
             }
         }
         self.searches_of(items, conditions, &inner)
@@ -144,21 +155,20 @@ impl Examiner<'_> {
         Some(searches)
     }
 
-    /// Adds a part of a condition where it belongs. Returns the place of its table; `None` within if it
-    /// requires columns of two tables to be equal.
+    /// Adds a part of a condition where it belongs; `None` if it can't be evaluated.
     fn sort_part(
         &self,
         part: &Expr,
         items: &Items,
         using: &BTreeSet<String>,
         conditions: &mut Conditions,
-    ) -> Option<Option<usize>> {
+    ) -> Option<Belongs> {
         if let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = part
             && let (Some(one), Some(other)) = (self.column_of(left, items), self.column_of(right, items))
             && one.0 != other.0
         {
             conditions.equal.push((one, other));
-            return Some(None);
+            return Some(Belongs::Join);
         }
         for (place, item) in items.list.iter().enumerate() {
             let relation = self.relation_of(item)?;
@@ -176,7 +186,7 @@ impl Examiner<'_> {
                     if condition != Condition::True {
                         conditions.own[place].push(condition);
                     }
-                    return Some(Some(place));
+                    return Some(Belongs::Table(place));
                 }
                 return None;
             }

@@ -87,11 +87,9 @@ impl Examiner<'_> {
                 passage.gives = self.given(&select.projection, &names);
             }
             SetExpr::Query(inner) => self.of_query(inner, passage),
-            SetExpr::Update(statement) => {
-                if let Statement::Update(update) = statement {
-                    self.of_update(update, passage);
-                    "UPDATE".clone_into(&mut passage.verb);
-                }
+            SetExpr::Update(Statement::Update(update)) => {
+                self.of_update(update, passage);
+                "UPDATE".clone_into(&mut passage.verb);
             }
             SetExpr::Insert(_) => "INSERT".clone_into(&mut passage.verb),
             SetExpr::Delete(_) => "DELETE".clone_into(&mut passage.verb),

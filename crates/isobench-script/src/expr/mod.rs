@@ -65,7 +65,9 @@ impl Node {
             }
             Node::Case { arms, otherwise } => {
                 arms.iter().flatten().for_each(|node| node.collect_variables(found));
-                otherwise.iter().for_each(|node| node.collect_variables(found));
+                if let Some(node) = otherwise {
+                    node.collect_variables(found);
+                }
             }
             Node::Call(_, arguments) => arguments.iter().for_each(|node| node.collect_variables(found)),
         }
