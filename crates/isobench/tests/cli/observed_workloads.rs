@@ -12,7 +12,7 @@ use crate::support::scene::Scene;
 
 /// The workloads, with parameters so small that transactions meet, and the anomaly that each is made
 /// for, with the level that permits it.
-const WORKLOADS: [(&str, &str, &str); 15] = [
+const WORKLOADS: [(&str, &str, &str); 14] = [
     ("registers:keys=8", "read committed", "P4"),
     ("registers:keys=8", "repeatable read", "G2-item"),
     ("list-append:lists=4", "read committed", "G-single"),
@@ -26,9 +26,15 @@ const WORKLOADS: [(&str, &str, &str); 15] = [
     ("reporting:departments=3,items=10,reports=20", "read committed", "G-single"),
     ("reporting:departments=3,items=10,reports=20", "repeatable read", "G2-item"),
     ("ycsb+f:records=10", "read committed", "P4"),
-    ("ycsb+a:records=10", "repeatable read", "G2-item"),
     ("ycsb-t+all:records=10", "read committed", "P4"),
 ];
+
+/// A workload whose transactions read records and use them nowhere: by the letter, which is all that
+/// annotations say, it shows an anomaly; by use it shows harmless reads.
+const UNUSED: (&str, &str, &str) = ("ycsb+a:records=10", "repeatable read", "G2-item");
+
+/// What is found in its place by rows.
+const NO_HARM: &str = "harmless";
 
 /// Workloads in which nothing goes wrong at any level.
 const HARMLESS: [&str; 3] = ["sibench", "scan:rows=10", "ycsb+c:records=10"];
@@ -75,7 +81,10 @@ fn found(scene: &Scene, observe: &str) -> Option<BTreeSet<(String, String, Strin
             continue;
         }
         assert_kept(cell);
-        let names = anomalies(cell);
+        let mut names = anomalies(cell);
+        if cell["summary"]["verdict"]["harmless"].as_u64() > Some(0) {
+            names.push(NO_HARM.to_owned());
+        }
         let harmless = level == "serializable" || HARMLESS.contains(&workload.as_str());
         assert!(!harmless || names.is_empty(), "{workload} at {level}: {names:?}");
         found.extend(names.into_iter().map(|name| (workload.clone(), level.clone(), name)));
@@ -85,17 +94,19 @@ fn found(scene: &Scene, observe: &str) -> Option<BTreeSet<(String, String, Strin
 
 /// Runs the workloads until each had the anomaly that it is made for.
 fn each_is_found(scene: &Scene, observe: &str) {
-    let mut all = BTreeSet::new();
+    let (mut all, mut wanted) = (BTreeSet::new(), WORKLOADS.to_vec());
+    let (workload, level, name) = UNUSED;
+    wanted.push((workload, level, if observe == "rows" { NO_HARM } else { name }));
     for _ in 0..TRIALS {
         all.extend(found(scene, observe).unwrap_or_default());
         let met = |(workload, level, name): &(&str, &str, &str)| {
             all.contains(&((*workload).to_owned(), (*level).to_owned(), (*name).to_owned()))
         };
-        if WORKLOADS.iter().all(met) {
+        if wanted.iter().all(met) {
             return;
         }
     }
-    panic!("not found by {observe} in {TRIALS} runs: one of {WORKLOADS:?}; found: {all:?}");
+    panic!("not found by {observe} in {TRIALS} runs: one of {wanted:?}; found: {all:?}");
 }
 
 #[test]
@@ -113,7 +124,7 @@ fn workloads_are_judged_by_annotations() {
     assert!(document.get("observations").is_none_or(|seen| *seen == serde_json::json!([])));
 }
 
-/// Ranges are searched: what they missed is seen, too.
+/// Ranges are searched: what they missed is seen, too. Nothing is made of it, so no harm is done.
 #[test]
 fn ranges_have_phantoms() {
     let Some(scene) = Scene::with_server("ranges_have_phantoms") else { return };
@@ -121,7 +132,9 @@ fn ranges_have_phantoms() {
                 --server-setting fsync=off --json out.json";
     scene.run(&words(line)).expect(0);
     let document = document::read(&scene, "out.json");
-    assert!(anomalies(&cells(&document)[0]).contains(&"G2".to_owned()), "{document:#}");
+    let cell = &cells(&document)[0];
+    assert_eq!(anomalies(cell), Vec::<String>::new(), "{document:#}");
+    assert!(cell["summary"]["verdict"]["harmless"].as_u64() > Some(0), "{document:#}");
 }
 
 /// A session for each transaction; the verdict is the same, and a hot spot moves on.

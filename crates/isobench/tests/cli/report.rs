@@ -308,7 +308,7 @@ fn what_is_no_result_is_an_error_that_says_why() {
         ),
         (
             &["report", "three-levels.json", "other.json"],
-            "can't be compared: A has measurement version 3 and B has 99",
+            "can't be compared: A has measurement version 4 and B has 99",
         ),
         (&["report", "three-levels.json", "a", "c"], "could not read \"a\""),
         (
