@@ -51,7 +51,7 @@ const RARELY_BROKEN: (&str, &str) = ("receipts:tills=1", "serializable");
 /// if the one promise was broken that rarely is.
 fn found(scene: &Scene, observe: &str) -> Option<BTreeSet<(String, String, String)>> {
     let names: BTreeSet<&str> = WORKLOADS.iter().map(|(name, ..)| *name).collect();
-    let names = names.into_iter().chain(HARMLESS);
+    let names = names.into_iter().chain([UNUSED.0]).chain(HARMLESS);
     let names: Vec<String> = names.map(|name| format!("-w {name}")).collect();
     let line = format!(
         "compare {} --observe {observe} --clients 8 --transactions 60 --warmup 0 --rounds 1 \
