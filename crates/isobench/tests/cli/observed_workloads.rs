@@ -149,11 +149,16 @@ fn every_transaction_can_have_a_session_of_its_own() {
     cells(&document).iter().for_each(assert_kept);
 }
 
-/// Every workload has statements that show rows.
+/// The workload that reads nothing but an index, which columns would change: it is judged by its lines
+/// `--@`.
+const AS_WRITTEN: &str = "mytab";
+
+/// Every other workload has statements that show rows.
 fn assert_observed(document: &Value) {
     let observations = document["observations"].as_array().expect("what was observed");
     let seen: BTreeSet<&str> = observations.iter().filter_map(|seen| seen["workload"].as_str()).collect();
-    let names: BTreeSet<&str> = cells(document).iter().filter_map(|cell| cell["workload"].as_str()).collect();
+    let names = cells(document).iter().filter_map(|cell| cell["workload"].as_str());
+    let names: BTreeSet<&str> = names.filter(|name| !name.starts_with(AS_WRITTEN)).collect();
     assert_eq!(seen, names);
     for observed in observations {
         let statements = observed["statements"].as_array().expect("statements");
