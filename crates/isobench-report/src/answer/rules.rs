@@ -325,10 +325,11 @@ fn free<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let choice = choose(evidence).filter(|choice| choice.by == By::Free)?;
     let best = choice.best[0];
     let ratio = evidence.ratio(best, choice.cheapest);
-    let ends = ratio.and_then(|ratio| ratio.low.zip(ratio.high)).filter(|ends| are_alike(*ends));
+    let ends = ratio.and_then(|ratio| ratio.low.zip(ratio.high));
     let range = ends.map_or_else(String::new, |ends| format!(": {}", range(ends)));
+    let more = if ends.is_none_or(are_alike) { "no more" } else { "hardly more" };
     let mut sentences = vec![format!(
-        "Use {}: {}, and it costs no more than {} (within 5 %{range}).",
+        "Use {}: {}, and it costs {more} than {} (within 5 %{range}).",
         best.name,
         nothing_found(best, evidence),
         choice.cheapest.name
