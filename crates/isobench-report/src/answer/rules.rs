@@ -324,16 +324,19 @@ fn enough<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 fn free<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let choice = choose(evidence).filter(|choice| choice.by == By::Free)?;
     let best = choice.best[0];
-    let ratio = evidence.ratio(best, choice.cheapest);
-    let ends = ratio.and_then(|ratio| ratio.low.zip(ratio.high));
-    let range = ends.map_or_else(String::new, |ends| format!(": {}", range(ends)));
-    let more = if ends.is_none_or(are_alike) { "no more" } else { "hardly more" };
-    let mut sentences = vec![format!(
-        "Use {}: {}, and it costs {more} than {} (within 5 %{range}).",
-        best.name,
-        nothing_found(best, evidence),
-        choice.cheapest.name
-    )];
+    let cheapest = &choice.cheapest.name;
+    let little = match evidence.ratio(best, choice.cheapest) {
+        Some(ratio) if !ratio.low.zip(ratio.high).is_none_or(are_alike) => {
+            format!("{}, too little to matter", cost(&ratio, cheapest))
+        }
+        ratio => {
+            let ends = ratio.and_then(|ratio| ratio.low.zip(ratio.high));
+            let range = ends.map_or_else(String::new, |ends| format!(": {}", range(ends)));
+            format!("costs no more than {cheapest} (within 5 %{range})")
+        }
+    };
+    let found = nothing_found(best, evidence);
+    let mut sentences = vec![format!("Use {}: {found}, and it {little}.", best.name)];
     sentences.extend(against_weaker(evidence, &choice));
     sentences.extend(damages(evidence));
     sentences.extend(as_far_as_seen(&choice));
