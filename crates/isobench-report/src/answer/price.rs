@@ -10,9 +10,10 @@ use crate::summarise::{FEWEST_FOR_INTERVALS, between, common_rounds};
 /// Candidates are alike if the whole interval of their ratio lies within this factor of 1.
 const ALIKE: f64 = 1.05;
 
-/// A difference that is told is too small to matter if its estimate lies within [`ALIKE`], and the whole
-/// interval within this factor of 1.
-const LITTLE: f64 = 1.1;
+/// A difference is too little to matter if its estimate is 5 % at most and the whole interval 10 % at
+/// most, in whole percent, as they are shown.
+const LITTLE: f64 = 0.055;
+const LITTLE_FOR_SURE: f64 = 0.105;
 
 /// With too few rounds for intervals, what commits at least this share of the best isn't told from it.
 const CLOSE: f64 = 0.9;
@@ -20,7 +21,7 @@ const CLOSE: f64 = 0.9;
 /// The price of one candidate against another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Price {
-    /// It commits the same, within 5 %, which the rounds show; or what they show is too little to
+    /// It commits the same, within 5 %, which the rounds show; or the difference is too little to
     /// matter.
     Same,
     /// It commits less, by more than noise.
@@ -40,7 +41,7 @@ impl Price {
                 mean if mean > CLOSE.recip() => Price::Cheaper,
                 _ => Price::Open,
             },
-            Some(ends) if are_alike(ends) || ratio.significant && is_little(ratio.mean, ends) => Price::Same,
+            Some(ends) if are_alike(ends) || is_little(ratio.mean, ends) => Price::Same,
             Some(_) if ratio.significant && ratio.mean < 1.0 => Price::Dearer,
             Some(_) if ratio.significant => Price::Cheaper,
             _ => Price::Open,
@@ -61,11 +62,11 @@ pub fn are_alike((low, high): (f64, f64)) -> bool {
     low >= ALIKE.recip() && high <= ALIKE
 }
 
-/// True if a difference is too small to matter. Without this, a difference of 3 % would be called the
-/// same in one run and a price in the next one, as its interval just includes 5 % or not.
+/// True if a difference is too little to matter. Without this, a difference of 3 % would be called the
+/// same in one run, a price in the next one and open in a third, as its interval just includes 0 % or
+/// 5 % or not.
 fn is_little(mean: f64, (low, high): (f64, f64)) -> bool {
-    let within = |factor: f64, (low, high): (f64, f64)| low >= factor.recip() && high <= factor;
-    within(ALIKE, (mean, mean)) && within(LITTLE, (low, high))
+    (mean - 1.0).abs() < LITTLE && low > 1.0 - LITTLE_FOR_SURE && high < 1.0 + LITTLE_FOR_SURE
 }
 
 /// True if candidates have too few rounds in common for intervals.
@@ -125,12 +126,16 @@ mod tests {
     fn a_wide_interval_shows_nothing() {
         for (mean, ends, rounds, price) in [
             (1.0, Some((0.97, 1.03)), 8, Price::Same),
-            // A difference that is measured, and too small to matter.
+            // A difference that is too little to matter, whether it is told from none or not.
             (0.97, Some((0.96, 0.98)), 8, Price::Same),
             (0.97, Some((0.94, 0.99)), 8, Price::Same),
-            (0.97, Some((0.9, 0.99)), 8, Price::Dearer),
-            (0.94, Some((0.92, 0.97)), 8, Price::Dearer),
-            (1.0, Some((0.94, 1.06)), 8, Price::Open),
+            (0.97, Some((0.93, 1.01)), 8, Price::Same),
+            (1.0, Some((0.91, 1.09)), 8, Price::Same),
+            (0.946, Some((0.92, 0.97)), 8, Price::Same),
+            (0.944, Some((0.92, 0.97)), 8, Price::Dearer),
+            (0.944, Some((0.90, 1.01)), 8, Price::Open),
+            (0.97, Some((0.89, 0.99)), 8, Price::Dearer),
+            (1.0, Some((0.89, 1.12)), 8, Price::Open),
             (0.46, Some((0.1, 2.1)), 3, Price::Open),
             (0.8, Some((0.7, 0.9)), 3, Price::Dearer),
             (1.3, Some((1.2, 1.4)), 3, Price::Cheaper),

@@ -325,18 +325,22 @@ fn free<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let choice = choose(evidence).filter(|choice| choice.by == By::Free)?;
     let best = choice.best[0];
     let cheapest = &choice.cheapest.name;
-    let little = match evidence.ratio(best, choice.cheapest) {
-        Some(ratio) if !ratio.low.zip(ratio.high).is_none_or(are_alike) => {
-            format!("{}, too little to matter", cost(&ratio, cheapest))
+    let ratio = evidence.ratio(best, choice.cheapest);
+    let ends = ratio.as_ref().and_then(|ratio| ratio.low.zip(ratio.high));
+    let little = match (ratio, ends) {
+        (_, None) => format!("it costs no more than {cheapest} (within 5 %)"),
+        (_, Some(ends)) if are_alike(ends) => {
+            format!("it costs no more than {cheapest} (within 5 %: {})", range(ends))
         }
-        ratio => {
-            let ends = ratio.and_then(|ratio| ratio.low.zip(ratio.high));
-            let range = ends.map_or_else(String::new, |ends| format!(": {}", range(ends)));
-            format!("costs no more than {cheapest} (within 5 %{range})")
+        (Some(ratio), _) if ratio.significant => {
+            format!("it {}, too little to matter", cost(&ratio, cheapest))
+        }
+        (_, Some(ends)) => {
+            format!("what it costs against {cheapest} is too little to matter ({})", range(ends))
         }
     };
     let found = nothing_found(best, evidence);
-    let mut sentences = vec![format!("Use {}: {found}, and it {little}.", best.name)];
+    let mut sentences = vec![format!("Use {}: {found}, and {little}.", best.name)];
     sentences.extend(against_weaker(evidence, &choice));
     sentences.extend(damages(evidence));
     sentences.extend(as_far_as_seen(&choice));
