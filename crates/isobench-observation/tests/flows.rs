@@ -51,6 +51,45 @@ fn flows(text: &str) -> Vec<String> {
     traced(&[text]).usage.iter().map(said).collect()
 }
 
+/// For each observed statement: the statements that leave its result as it was.
+fn untouched(text: &str) -> Vec<Vec<u16>> {
+    traced(&[text]).usage.into_iter().map(|one| one.untouched_by).collect()
+}
+
+#[test]
+fn other_columns_leave_a_result_as_it_was() {
+    let pair = |read: &str, write: &str| untouched(&format!("BEGIN;\n{read}\n{write}\nEND;"));
+    let write = "UPDATE t SET v = v + 1 WHERE id = 1;";
+    for (read, unchanged) in [
+        ("SELECT name FROM t WHERE id = 1;", true),
+        ("SELECT name AS v FROM t WHERE id = 1;", true),
+        ("SELECT count(*) AS v FROM t WHERE name = 'a' \\gset", true),
+        ("SELECT x.name FROM t AS x WHERE x.id = 1 FOR UPDATE;", true),
+        ("SELECT v FROM t WHERE id = 1;", false),
+        ("SELECT name FROM t WHERE id = 1 AND v > 0;", false),
+        ("SELECT name FROM t WHERE id = 1 ORDER BY v;", false),
+        ("SELECT * FROM t WHERE id = 1;", false),
+        ("SELECT t.* FROM t WHERE id = 1;", false),
+        ("SELECT row_to_json(t) FROM t WHERE id = 1;", false),
+        ("SELECT name FROM t WHERE id = 1 AND xmin IS NOT NULL;", false),
+    ] {
+        let found = pair(read, write);
+        assert_eq!(found.first().is_some_and(|by| by.contains(&1)), unchanged, "{read}: {found:?}");
+    }
+    let read = "SELECT name FROM t WHERE id = 1;";
+    for (write, unchanged) in [
+        ("UPDATE t SET v = 1, name = 'b' WHERE id = 1;", false),
+        ("UPDATE t SET (v, name) = (1, 'b') WHERE id = 1;", false),
+        ("UPDATE t SET id = 2 WHERE id = 1;", false),
+        ("DELETE FROM t WHERE id = 1;", false),
+        ("INSERT INTO t (id, v) VALUES (1, 2);", false),
+        ("INSERT INTO t (id, v) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET v = 3;", false),
+    ] {
+        let found = pair(read, write);
+        assert_eq!(found.first().is_some_and(|by| by.contains(&1)), unchanged, "{write}: {found:?}");
+    }
+}
+
 #[test]
 fn values_flow_through_variables() {
     for (text, expected) in [
@@ -136,7 +175,13 @@ fn values_are_carried_between_transactions() {
         assert_eq!(places, expected, "{text}");
     }
     let kept = |texts: &[&str]| traced(texts).flows.carried().len();
-    // Nobody writes what is read.
+    // Nobody writes what is read, or only other columns of it.
+    assert_eq!(
+        kept(&[
+            "SELECT name AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET v = v + length(:'x') WHERE id = 1;"
+        ]),
+        0
+    );
     assert_eq!(kept(&["SELECT v AS x FROM t WHERE id = 1 \\gset\nINSERT INTO s VALUES (1, 2, :x);"]), 0);
     // What a transaction wrote itself, and a key, don't age.
     assert_eq!(
@@ -176,8 +221,12 @@ fn what_is_not_seen_may_matter() {
     assert_eq!(matters(&[flows, writer])[1], some("flows into an UPDATE"));
     assert_eq!(matters(&["SELECT v FROM t WHERE id = 1;", "UPDATE t SET v = 1 WHERE id = 1;"]), [None, None]);
     // Seen but for its plan: what it reads is written elsewhere.
-    let report = traced(&["SELECT max(id) FROM t;", "UPDATE t SET v = 1 WHERE id = 1;"]).flows;
+    let report = |column: &str| {
+        traced(&[&format!("SELECT max({column}) FROM t;"), "UPDATE t SET v = 1 WHERE id = 1;"]).flows
+    };
+    let (other, report) = (report("id"), report("v"));
     let plan = Dark::Plan { change: "Seq Scan on t".to_owned() };
     assert_eq!(report.matters(0, std::slice::from_ref(&plan)), some("is what a transaction returns"));
+    assert_eq!(other.matters(0, std::slice::from_ref(&plan)), None, "only another column is");
     assert_eq!(report.matters(1, &[plan]), some("is an UPDATE that isn't seen wholly"));
 }

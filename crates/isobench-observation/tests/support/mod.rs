@@ -207,7 +207,7 @@ fn read_relation(fields: &[&str]) -> Relation {
             "Composite" => ColumnType::Composite,
             _ => ColumnType::Scalar,
         };
-        Column { name: name.to_owned(), kind }
+        Column { name: name.to_owned(), kind, generated: false }
     };
     let bits = |text: &str| {
         let at = |place: usize| text.as_bytes()[place] == b'1';
