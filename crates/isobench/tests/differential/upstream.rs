@@ -50,7 +50,7 @@ pub fn run(tree: &Path) -> Result<(), String> {
     let (pgbench, isobench) = (bin.join("pgbench"), folder.path().join("isobench"));
     fs::remove_file(&pgbench).expect("the real one's link");
     // The build folder may be inaccessible to other users.
-    fs::copy(env!("CARGO_BIN_EXE_isobench"), &isobench).expect("a copy");
+    fs::copy(crate::program::isobench(), &isobench).expect("a copy");
     let wrapper = format!("#!/bin/bash\nexec -a pgbench '{}' --compat {major} \"$@\"\n", isobench.display());
     fs::write(&pgbench, wrapper).expect("a script");
     fs::set_permissions(&pgbench, Permissions::from_mode(0o755)).expect("chmod");

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::fault::{Fault, What};
 use crate::compare::words;
 use crate::support::document;
-use crate::support::program::Running;
+use crate::support::program::{Running, isobench};
 use crate::support::scene::Scene;
 use crate::support::wait_for;
 
@@ -140,7 +140,8 @@ pub fn play(fault: &Fault, command: Command) -> Ended {
         _ => "",
     };
     let shell = format!("{limit} exec \"$0\" \"$@\"");
-    let arguments = [&["-c", &shell, env!("CARGO_BIN_EXE_isobench")], &words(&line)[..]].concat();
+    let program = isobench();
+    let arguments = [&["-c", &shell, &program], &words(&line)[..]].concat();
     let mut program = scene.program(Path::new("/bin/sh"), &arguments);
     program.args(address).env("PGDATABASE", server.database());
     if let Some(proxy) = &proxy {

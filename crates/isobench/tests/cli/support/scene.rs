@@ -8,8 +8,8 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::program::Running;
-use super::{has_postgresql, program::Finished};
+use super::has_postgresql;
+use super::program::{Finished, Running, isobench};
 
 /// Folders of one test. Dropping it ends servers that a failed test left behind.
 pub struct Scene {
@@ -61,7 +61,7 @@ impl Scene {
 
     /// The program with arguments, in an environment that names no server.
     pub fn isobench(&self, arguments: &[&str]) -> Command {
-        self.program(Path::new(env!("CARGO_BIN_EXE_isobench")), arguments)
+        self.program(Path::new(&isobench()), arguments)
     }
 
     /// Another program in the same environment.
