@@ -11,6 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::has_postgresql;
 use super::program::{Finished, Running, isobench};
 
+/// The longest path of a folder for temporary files that is used.
+const MOST: usize = "/dev/shm".len();
+
 /// Folders of one test. Dropping it ends servers that a failed test left behind.
 pub struct Scene {
     folder: tempfile::TempDir,
@@ -19,7 +22,9 @@ pub struct Scene {
 impl Scene {
     pub fn new() -> Scene {
         // Short, because a socket's path must be, and accessible to all users as /tmp is.
-        let folder = tempfile::Builder::new().prefix("isob").tempdir_in("/tmp").expect("a folder");
+        let place = Some(std::env::temp_dir()).filter(|place| place.as_os_str().len() <= MOST);
+        let place = place.unwrap_or_else(|| PathBuf::from("/tmp"));
+        let folder = tempfile::Builder::new().prefix("isob").tempdir_in(place).expect("a folder");
         for name in ["", "tmp", "files"] {
             let path = folder.path().join(name);
             fs::create_dir_all(&path).expect("a folder");
