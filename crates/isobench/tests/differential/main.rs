@@ -9,7 +9,7 @@
 //! | environment variable | does |
 //! |---|---|
 //! | `ISOBENCH_PGBENCH` | paths to real pgbenches, each beside the programs of its server |
-//! | `ISOBENCH_EVERY_CASE` | runs all cases for every version, otherwise a share of them |
+//! | `ISOBENCH_EVERY_CASE` | runs all cases for these versions, such as `15 18`, not just a share |
 //! | `ISOBENCH_CASE` | runs the cases whose names contain this |
 //! | `ISOBENCH_SHOW` | runs the real program only and prints its results: for writing cases |
 //! | `ISOBENCH_RANDOM_SCRIPTS` | number of random scripts |
@@ -51,7 +51,7 @@ const TABLES: &[(&str, &str)] = &[
 ];
 
 /// The share of cases that runs for a version, and the first of them: most have nothing to do with
-/// versions, but all take time. `ISOBENCH_EVERY_CASE` runs all.
+/// versions, but all take time.
 const ONE_IN: &[(u32, usize, usize)] = &[(15, 3, 0), (16, 9, 1), (18, 9, 2)];
 
 /// Number of concurrent cases; each is two programs.
@@ -108,8 +108,9 @@ fn check(test: &str, version: u32) {
     let cases = TABLES.iter().flat_map(|(name, text)| case::read(name, text));
     let cases = cases.filter(|case| case.versions.contains(&version));
     let wanted = std::env::var("ISOBENCH_CASE").ok();
-    let share =
-        ONE_IN.iter().find(|(of, ..)| *of == version && std::env::var_os("ISOBENCH_EVERY_CASE").is_none());
+    let every = std::env::var("ISOBENCH_EVERY_CASE").unwrap_or_default();
+    let is_whole = every.split_whitespace().any(|of| of == version.to_string());
+    let share = ONE_IN.iter().find(|(of, ..)| *of == version && !is_whole);
     let is_wanted = |(index, case): &(usize, Case)| match (&wanted, share) {
         (Some(wanted), _) => case.name.contains(wanted),
         (None, Some((_, one_in, first))) => index % one_in == *first || case.is_of_versions(),

@@ -6,13 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use isobench_testkit::folder;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::has_postgresql;
 use super::program::{Finished, Running, isobench};
-
-/// The longest path of a folder for temporary files that is used.
-const MOST: usize = "/dev/shm".len();
 
 /// Folders of one test. Dropping it ends servers that a failed test left behind.
 pub struct Scene {
@@ -21,10 +19,8 @@ pub struct Scene {
 
 impl Scene {
     pub fn new() -> Scene {
-        // Short, because a socket's path must be, and accessible to all users as /tmp is.
-        let place = Some(std::env::temp_dir()).filter(|place| place.as_os_str().len() <= MOST);
-        let place = place.unwrap_or_else(|| PathBuf::from("/tmp"));
-        let folder = tempfile::Builder::new().prefix("isob").tempdir_in(place).expect("a folder");
+        let folder = folder::short();
+        // Accessible to all users as /tmp is.
         for name in ["", "tmp", "files"] {
             let path = folder.path().join(name);
             fs::create_dir_all(&path).expect("a folder");
