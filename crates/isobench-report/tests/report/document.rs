@@ -1,11 +1,8 @@
 //! Properties of the result document and its renderings, whatever they say.
 
-mod examples;
-
 use std::ptr;
 use std::time::Duration;
 
-use examples::{Story, example};
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{
     Cell, CellLevel, Client, Document, Emphasis, Invariant, Journal, Plan, Server, Terminal, answer,
@@ -16,6 +13,8 @@ use isobench_testkit::schema::violations;
 use proptest::prelude::*;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
+
+use crate::examples::{self, Story, example};
 
 #[test]
 fn every_example_obeys_the_schema() {

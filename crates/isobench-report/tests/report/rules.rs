@@ -1,12 +1,11 @@
 //! The rules of the recommendation by safety and cost: which level of those without damage, what "can't
 //! be told" means, what wasn't seen, what no level protects.
 
-mod examples;
-
-use examples::example;
 use isobench_report::{
     Answer, Document, LevelSafety, VerdictSummary, answer, recommended, render, summarise, unsettled,
 };
+
+use crate::examples::{self, example};
 
 /// What the rounds of a level commit, and the transactions that go wrong in each.
 type Row<'a> = (&'a [u64], u64);

@@ -1,10 +1,9 @@
 //! The answer: the rules of the recommendation, each with an example; and that no answer
 //! contradicts its table.
 
-mod examples;
-
-use examples::example;
 use isobench_report::{Answer, Cell, Document, answer, recommended, summarise};
+
+use crate::examples::{self, example};
 
 /// The rule that decides an example, the recommended row, and pieces of the headline.
 const KINDS: [(&str, &str, Option<&str>, &[&str]); 20] = [
@@ -143,7 +142,7 @@ fn each_rule_has_an_example() {
 
 #[test]
 fn the_manual_lists_the_rules_in_their_order() {
-    let manual = include_str!("../../../docs/guide/reading-a-report.md");
+    let manual = include_str!("../../../../docs/guide/reading-a-report.md");
     let mut listed = manual.lines().filter_map(|line| line.strip_prefix("| *")?.split_once('*'));
     let listed: Vec<&str> = listed.by_ref().map(|(name, _)| name).collect();
     assert_eq!(listed, isobench_report::answer_rules());

@@ -1,10 +1,9 @@
 //! Two results side by side: what is matched, what is called a difference, what counts as a
 //! regression.
 
-mod examples;
-
-use examples::example;
 use isobench_report::{Document, Invariant, Pair, PlannedScript, compare_results, summarise};
+
+use crate::examples::{self, example};
 
 fn pair(a: &Document, b: &Document) -> Pair {
     compare_results(a, b).expect("the same measurement version").named("a.json", "b.json")

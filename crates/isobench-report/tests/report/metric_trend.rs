@@ -1,12 +1,11 @@
 //! One figure over many results: its order, its series, its changes, and what is left out.
 
-mod examples;
-
 use std::path::Path;
 
-use examples::example;
 use isobench_report::{Axis, Document, METRIC_TREND_TITLES, MetricTrend, TrendResult, metric_trend};
 use isobench_testkit::golden::expect;
+
+use crate::examples::{self, example};
 
 /// Ten results that scatter by some percent; the last five commit a fifth less, on another version.
 fn ten() -> Vec<(String, Vec<String>, Document)> {

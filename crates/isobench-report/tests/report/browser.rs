@@ -4,9 +4,7 @@
 //!
 //! Skipped where Chromium isn't installed. What can be told without a browser is in `html.rs`.
 
-#[path = "browser/driver.rs"]
 mod driver;
-mod examples;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +16,8 @@ use driver::WebDriver;
 use isobench_report::{Cell, Document, to_html};
 use isobench_testkit::installed::{chromium, skip};
 use serde_json::{Value, json};
+
+use crate::examples;
 
 /// The width of a sheet between its margins, in CSS pixels.
 const A4: u32 = 688;

@@ -3,17 +3,12 @@
 //! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes the outlines anew. What only a browser
 //! can tell is in `browser.rs`.
 
-mod examples;
-#[path = "html/mutilate.rs"]
 mod mutilate;
-#[path = "html/outline.rs"]
 mod outline;
-#[path = "html/sound.rs"]
 mod sound;
 
 use std::path::Path;
 
-use examples::example;
 use isobench_report::{
     Cell, Document, Round, compare_results, compare_series, judge, render, summarise, to_csv, to_html,
     to_markdown,
@@ -21,6 +16,8 @@ use isobench_report::{
 use isobench_testkit::golden;
 use proptest::prelude::*;
 use proptest::sample::Index;
+
+use crate::examples::{self, example};
 
 #[test]
 fn outlines_are_as_expected() {

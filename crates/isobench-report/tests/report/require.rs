@@ -1,10 +1,9 @@
 //! Thresholds: which values they are compared with, and what never passes.
 
-mod examples;
-
-use examples::example;
 use isobench_plan::FIGURES;
 use isobench_report::{Cell, Document, RequirementResult, judge, requirement_lines, summarise};
+
+use crate::examples::{self, example};
 
 fn judged(document: &Document, text: &str) -> RequirementResult {
     let requirement = text.parse().unwrap_or_else(|error| panic!("{error}"));

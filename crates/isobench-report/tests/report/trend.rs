@@ -1,12 +1,11 @@
 //! A series of results: what is matched, what is compared, what is refused; and that lines for
 //! spreadsheets have the same titles everywhere.
 
-mod examples;
-
 use std::collections::BTreeSet;
 
-use examples::example;
 use isobench_report::{Document, Trend, compare_results, compare_series, summarise, to_csv};
+
+use crate::examples::{self, example};
 
 fn series(documents: &[Document]) -> Trend {
     let named: Vec<(String, &Document)> =

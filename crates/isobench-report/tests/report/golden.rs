@@ -2,17 +2,16 @@
 //!
 //! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes them anew.
 
-mod examples;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use examples::example;
 use isobench_report::{
     Document, ResultRow, Terminal, compare_results, compare_series, json_schema, overview, render,
     to_bencher, to_csv, to_github_action_benchmark, to_markdown,
 };
 use isobench_testkit::golden::{blessing, expect};
+
+use crate::examples::{self, example};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)

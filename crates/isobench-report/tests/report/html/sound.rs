@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use scraper::{ElementRef, Html, Selector};
 
-use crate::outline::text;
+use super::outline::text;
 
 /// The faults of a page, a sentence each.
 pub fn faults(page: &str) -> Vec<String> {
