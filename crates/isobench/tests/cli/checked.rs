@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::compare::words;
 use crate::support::document::{self, cells, count, rounds};
 use crate::support::named::Database;
-use crate::support::program::Running;
+use crate::support::program::{Running, isobench};
 use crate::support::scene::Scene;
 use crate::support::{embedded, skip, wait_for};
 
@@ -288,7 +288,7 @@ fn a_history_that_cant_be_written_proves_nothing() {
         return skip(test, "to mount a small file system takes root, unshare and mount");
     }
     fs::create_dir(scene.file("small")).expect("a folder");
-    let program = env!("CARGO_BIN_EXE_isobench");
+    let program = isobench();
     let options = "compare --workload registers:keys=16 --levels ser --clients 4 --rounds 1 --transactions 500 \
         --warmup 0 --observe annotations --history small --json out.json";
     let command = format!("mount -t tmpfs -o size=8k none small && exec {program} {options}");
@@ -317,7 +317,7 @@ fn an_audit_says_which_histories_arent_there() {
         return skip(test, "to mount a small file system takes root, unshare and mount");
     }
     fs::create_dir(scene.file("small")).expect("a folder");
-    let program = env!("CARGO_BIN_EXE_isobench");
+    let program = isobench();
     let options = "audit -w registers:keys=16 --levels rr,ser --clients 4 --transactions 500 --warmup 0 --history small \
         --json out.json";
     let command = format!(

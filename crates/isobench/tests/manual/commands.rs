@@ -2,10 +2,11 @@
 //! existing options.
 
 use std::fmt::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use isobench_testkit::golden;
 
+use crate::isobench;
 use crate::markdown::{code, files, page, root};
 
 /// The commands, in the order of the page.
@@ -38,7 +39,7 @@ pub fn help(command: &str) -> String {
 
 fn help_of(command: &str, words: &[&str]) -> String {
     let all = if matches!(command, "compare" | "audit") { "--help-all" } else { "--help" };
-    let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
+    let output = isobench()
         .args(words)
         .arg(all)
         // Decides the width if no stream is a terminal.

@@ -49,6 +49,11 @@ pub enum What {
 }
 
 impl What {
+    /// Returns whether the server doesn't survive it in order.
+    pub const fn hurts_the_server(self) -> bool {
+        matches!(self, What::Stop | What::StopAndInterrupt(_) | What::Kill)
+    }
+
     /// Returns whether the command can only wait until its limits are reached.
     pub const fn is_waited_out(self) -> bool {
         matches!(self, What::Stop | What::StopAndInterrupt(1) | What::Cut | What::Notices)
