@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use isobench_isolation::Model;
 
 use super::evidence::{Candidate, Evidence, Safety, name};
-use super::words;
+use super::{factors, words};
 use crate::document::{Cell, Conflict, Document, RatioToFirst, WaitShare};
 use crate::numbers::{counted, percent, short};
-use crate::seen::way_out;
+use crate::seen::unproved;
 use crate::summarise::{counted_ledger, counted_rounds, kept_share};
 use crate::view::Line;
 use crate::words::{capital, distinct};
@@ -62,7 +62,7 @@ fn missed(candidate: &Candidate<'_>) -> Option<String> {
 fn blind(candidate: &Candidate<'_>) -> Option<String> {
     candidate.verdict().filter(|verdict| verdict.nothing_shared && verdict.kinds.is_empty())?;
     Some(format!(
-        "{}: no transaction read or overwrote what another wrote, so no anomaly could show.",
+        "{}: no transaction read or overwrote what another wrote, so no anomaly was possible.",
         capital(&candidate.name)
     ))
 }
@@ -72,7 +72,7 @@ fn overlooked(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> Option<Stri
     let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_));
     let worse = evidence.worse(candidate).filter(|_| clean)?;
     Some(format!(
-        "{}: nothing wrong was found, which is luck: {} is stronger, and there something was.",
+        "{}: no anomaly was found, but only by luck: {}, which is stronger, had some.",
         capital(&candidate.name),
         worse.name
     ))
@@ -81,14 +81,12 @@ fn overlooked(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> Option<Stri
 /// What transactions read and didn't use, which is no damage.
 fn harmless(candidate: &Candidate<'_>) -> Option<String> {
     let harmless = candidate.verdict()?.harmless;
-    let they = match harmless {
-        0 => return None,
-        1 => "it",
-        _ => "they",
-    };
+    if harmless == 0 {
+        return None;
+    }
     Some(format!(
-        "{} at {} read a row that another one changed before {they} wrote, and didn't use what {they} had read: no \
-         damage, and no reason for a stronger level.",
+        "{} at {} read a row that another one then changed, but didn't use what was read: no damage, and no reason \
+         for a stronger level.",
         counted(harmless, "transaction"),
         candidate.name
     ))
@@ -119,14 +117,20 @@ fn strategies(evidence: &Evidence<'_>) -> Vec<String> {
     levels.iter().filter_map(said).collect()
 }
 
+/// The level of a cell with everything that rows differ in: "serializable with swallow, 8 clients".
+fn place_of(document: &Document, cell: &Cell) -> String {
+    let others = Some(factors(document, cell)).filter(|others| !others.is_empty());
+    std::iter::once(name(document, cell)).chain(others).collect::<Vec<_>>().join(", ")
+}
+
 /// The share of the acknowledged transactions that did no work.
 pub fn lost(document: &Document, cells: &[&Cell]) -> Vec<Line> {
     let said = |cell: &&Cell| {
         let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
         Some(Line::grave(format!(
-            "{} LOST WORK, so it isn't eligible: of {} transactions per second that the server \
-             acknowledged {} committed work; the others swallowed their error.",
-            capital(&name(document, cell)),
+            "{} LOST WORK, so it can't be recommended: of {} transactions per second that the server acknowledged, \
+             {} committed work; the others swallowed their error.",
+            capital(&place_of(document, cell)),
             short(cell.summary.acknowledged_tps?.mean?),
             percent(kept)
         )))
@@ -246,7 +250,7 @@ fn background(document: &Document) -> Vec<Line> {
         } else {
             format!("{} s each", short(seconds / times as f64))
         };
-        Line::plain(format!("Beside the clients: {kind}, {}, {mean}.", counted(times, "time")))
+        Line::plain(format!("Background work: {kind}, {}, {mean}.", counted(times, "time")))
     };
     done.into_iter().map(line).collect()
 }
@@ -264,9 +268,9 @@ fn standby(document: &Document) -> Option<Line> {
     let behind = lag.map_or_else(String::new, |lag| format!(", which was up to {} ms behind", short(lag)));
     (readers > 0).then(|| {
         Line::plain(format!(
-            "{} on a standby{behind}, so the verdict is on what both servers showed together. PostgreSQL promises \
-             nothing of that: each is consistent, but they may show commits in different orders, whatever \
-             synchronous_commit says (long fork).",
+            "{} on a standby{behind}, so the verdict covers both servers together. PostgreSQL promises nothing about \
+             that: each is consistent, but they may show commits in different orders, whatever synchronous_commit \
+             says (long fork).",
             if readers == 1 { "1 further client reads".to_owned() } else { format!("{readers} further clients read") }
         ))
     })
@@ -275,17 +279,12 @@ fn standby(document: &Document) -> Option<Line> {
 fn uncertain(document: &Document) -> Vec<Line> {
     let mut caveats = Vec::new();
     let measured = || document.cells.iter().filter(|cell| !cell.rounds.is_empty());
-    if measured().all(|cell| cell.summary.verdict.is_none()) {
-        caveats.push(Line::plain(format!(
-            "Unproved: no history was recorded, so nothing is known about anomalies: {}.",
-            way_out(document)
-        )));
-    }
+    caveats.extend(unproved(document).map(|why| Line::plain(format!("Unproved: {why}"))));
     let flagged: Vec<String> =
         measured().filter(|cell| !cell.summary.flags.is_empty()).map(|cell| name(document, cell)).collect();
     if !flagged.is_empty() {
         let names = distinct(flagged).join(", ");
-        caveats.push(Line::plain(format!("Read the flags of {names} before trusting the numbers.")));
+        caveats.push(Line::plain(format!("Read the notes on {names} before trusting these numbers.")));
     }
     caveats
 }

@@ -231,7 +231,7 @@ fn windows(document: &Document) -> Option<String> {
 fn one_place(document: &Document) -> Option<String> {
     said(
         measured(document).next().is_some(),
-        "The intervals tell what the same rounds on the same machine would give again. They know \
+        "The intervals show what the same rounds on the same machine would give again. They know \
          nothing of another machine, another version of the server, or another application.",
     )
 }

@@ -51,9 +51,9 @@ fn observed(document: &Document, observation: &Observation) -> Markup {
                 (counted(observation.statements.len() as u64, "statement")) (of)
                 ", sent with more output columns, show the rows that they read and write (--no-verdict sends every \
                  byte as written). The verdict rests on what was seen"
-                @if dark == 0 && blind(&document.cells).is_empty() { "; nothing was left unseen." }
-                @else if dark == 0 { "; each statement was seen." }
-                @else { "; of " (counted(dark as u64, "statement")) " something was not seen." }
+                @if dark == 0 && blind(&document.cells).is_empty() { "; the verdict covers all statements." }
+                @else if dark == 0 { "; the verdict covers all statements." }
+                @else { "; " (counted(dark as u64, "statement")) " not covered by the verdict, or only in part." }
             }
             details class="folded" {
                 summary { "Each statement" (of) ": what was seen of it, and what wasn't" }

@@ -46,7 +46,7 @@ pub fn body(document: &Document) -> Option<Markup> {
         @if !unproved.is_empty() {
             div class="level" {
                 h3 { "Unproved" }
-                @let why = crate::text::unproved(document).unwrap_or_default();
+                @let why = crate::seen::unproved(document).unwrap_or_default();
                 p { (capital(&why)) }
                 @if unproved.len() < cells.len() { p { "This concerns " (unproved.join("; ")) "." } }
             }
@@ -101,9 +101,8 @@ fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup 
 
 fn promise_word(summary: &VerdictSummary) -> &'static str {
     match summary.kept {
-        Some(true) if summary.anomalies > 0 => "anomalies, none that it promises to exclude",
-        Some(true) => "promise unbroken",
-        Some(false) => "promise BROKEN",
+        Some(true) => "no forbidden anomaly",
+        Some(false) => "FORBIDDEN ANOMALY",
         None if !summary.withheld.is_empty() => "verdict withheld",
         None => "no promise known",
     }

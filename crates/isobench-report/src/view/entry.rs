@@ -127,7 +127,7 @@ impl Entry {
             }
             Entry::Verdict(proof, kept, tables) => {
                 let promise = kept.map(|kept| {
-                    if kept { Line::plain("promise unbroken") } else { Line::grave("promise BROKEN") }
+                    if kept { Line::plain("no forbidden anomaly") } else { Line::grave("FORBIDDEN ANOMALY") }
                 });
                 let tables = tables.iter().flat_map(Tables::lines);
                 proof.lines().into_iter().chain(promise).chain(tables).collect()
@@ -266,7 +266,7 @@ mod tests {
         );
         assert_eq!(
             verdict(true, Tables::Permitted(1, None)),
-            [line(false, "G-single"), line(false, "promise unbroken"), line(false, "1 violation")]
+            [line(false, "G-single"), line(false, "no forbidden anomaly"), line(false, "1 violation")]
         );
         let stock = Some("units of stock".to_owned());
         assert_eq!(
