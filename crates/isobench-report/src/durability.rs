@@ -151,7 +151,8 @@ fn sentence(document: &Document, cell: &Cell) -> Option<Line> {
                 String::new()
             };
             Line::grave(format!(
-                "{}: DURABILITY BROKEN: {lost} of {acknowledged} acknowledged commits lost{more}, with {settings}.",
+                "{}: DURABILITY BROKEN: {lost} of {acknowledged} acknowledged commits lost{more}, although {settings} \
+                 promises to keep them.",
                 capital(&name)
             ))
         }

@@ -9,7 +9,7 @@ use isobench_isolation::Model;
 
 use super::evidence::{Candidate, Evidence, Safety, name};
 use super::{factors, words};
-use crate::document::{Cell, Conflict, Document, RatioToFirst, WaitShare};
+use crate::document::{Cell, Conflict, Document, WaitShare};
 use crate::numbers::{counted, percent, short};
 use crate::seen::unproved;
 use crate::summarise::{counted_ledger, counted_rounds, kept_share};
@@ -20,19 +20,19 @@ use crate::words::{capital, distinct};
 pub fn of(evidence: &Evidence<'_>, recommended: &[&Cell]) -> Vec<Line> {
     let document = evidence.document;
     let cells: Vec<&Cell> = evidence.candidates.iter().map(|candidate| candidate.cell).collect();
-    let beside = recommended.first().or(cells.first()).copied();
+    let against = recommended.first().or(cells.first()).copied();
     let usual = cells.first().map(|cell| cell.strategy());
     // Of many strategies only the first: what the others do is said in one line for each level.
     let explained = evidence.candidates.iter().filter(|it| Some(it.cell.strategy()) == usual);
     let damaged = evidence.with(|safety| *safety == Safety::Unsafe).filter_map(words::damage_in_numbers);
     let withheld = evidence.candidates.iter().filter_map(withheld);
-    let costs = explained.filter_map(|candidate| cost(evidence, candidate, beside));
+    let spent = explained.filter_map(|candidate| spent(candidate, against));
     let missed = evidence.candidates.iter().filter_map(missed);
     let harmless = evidence.candidates.iter().filter_map(harmless);
     let blind = evidence.candidates.iter().filter_map(blind);
     let overlooked = evidence.candidates.iter().filter_map(|candidate| overlooked(evidence, candidate));
     let reasons =
-        withheld.chain(damaged).chain(missed).chain(blind).chain(overlooked).chain(harmless).chain(costs);
+        withheld.chain(damaged).chain(missed).chain(blind).chain(overlooked).chain(harmless).chain(spent);
     let mut reasons: Vec<Line> = reasons.map(Line::plain).collect();
     reasons.extend(strategies(evidence).into_iter().map(Line::plain));
     reasons.extend(lost(document, &cells));
@@ -138,20 +138,10 @@ pub fn lost(document: &Document, cells: &[&Cell]) -> Vec<Line> {
     cells.iter().filter_map(said).collect()
 }
 
-/// The cost of a level, and what it spends it on, beside another one; `None` if there is nothing to
-/// say.
-fn cost(evidence: &Evidence<'_>, candidate: &Candidate<'_>, beside: Option<&Cell>) -> Option<String> {
+/// What a level spends its time on, against another one; `None` if there is nothing to say. What it
+/// costs is in the table, and in the headline.
+fn spent(candidate: &Candidate<'_>, against: Option<&Cell>) -> Option<String> {
     let cell = candidate.cell;
-    let name = capital(&candidate.name);
-    let ratio = cell.summary.ratio.as_ref().filter(|ratio| ratio.to != cell.level.name());
-    let named = |ratio: &RatioToFirst| {
-        let first = evidence
-            .candidates
-            .iter()
-            .find(|other| other.cell.level.name() == ratio.to && other.cell.strategy() == cell.strategy());
-        first.map_or_else(|| ratio.to.clone(), |first| first.name.clone())
-    };
-    let costs = ratio.map(|ratio| words::cost(ratio, &named(ratio)));
     let mut why = Vec::new();
     if cell.summary.conflict_ratio > 0.0 {
         let mostly = main_conflict(cell).map_or_else(String::new, |main| format!(", mostly {main}"));
@@ -161,13 +151,8 @@ fn cost(evidence: &Evidence<'_>, candidate: &Candidate<'_>, beside: Option<&Cell
             percent(cell.summary.wasted_share)
         ));
     }
-    why.extend(main_wait(cell, beside));
-    match (costs, why.is_empty()) {
-        (Some(costs), true) => Some(format!("{name} {costs}.")),
-        (Some(costs), false) => Some(format!("{name} {costs}: {}.", why.join("; "))),
-        (None, true) => None,
-        (None, false) => Some(format!("{name}: {}.", why.join("; "))),
-    }
+    why.extend(main_wait(cell, against));
+    (!why.is_empty()).then(|| format!("{}: {}.", capital(&candidate.name), why.join("; ")))
 }
 
 /// The most frequent conflict, if it makes up half of them: reason and place.

@@ -262,7 +262,7 @@ mod tests {
         let line = |grave: bool, text: &str| (grave, text.to_owned());
         assert_eq!(
             verdict(false, Tables::Violated(12, None)),
-            [line(false, "G-single"), line(true, "promise BROKEN"), line(true, "VIOLATED 12")]
+            [line(false, "G-single"), line(true, "FORBIDDEN ANOMALY"), line(true, "VIOLATED 12")]
         );
         assert_eq!(
             verdict(true, Tables::Permitted(1, None)),
