@@ -18,10 +18,9 @@ use crate::{
 mod heading {
     pub const FACTORS: &str = "What to compare";
     pub const LENGTH: &str = "Duration and precision";
-    pub const LOAD: &str = "Load";
-    pub const RETRIES: &str = "Retries";
+    pub const LOAD: &str = "Load and retries";
     pub const FAULTS: &str = "Standbys and faults";
-    pub const REQUIRED: &str = "Requirements";
+    pub const REQUIRED: &str = "Output";
     pub const EXPERT: &str = "Advanced";
 }
 
@@ -128,7 +127,7 @@ pub struct Plan {
     #[arg(long, value_name = "FILE.sql", help_heading = heading::FACTORS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<PathBuf>,
-    /// Duration of each round of each row, also 500ms or 2min [default: 1.5]
+    /// Seconds of each row in each round, also 500ms or 2min [default: 1.5]
     #[arg(long, short = 'T', value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
     #[serde(deserialize_with = "time::in_seconds")]
     #[schemars(with = "Option<f64>")]
@@ -269,17 +268,17 @@ pub struct Plan {
     /// Delay before a retry: none, fixed:5ms, exponential, … [default: none]
     ///
     /// Or several to compare. A wrong one lists them all.
-    #[arg(long, value_name = "LIST", help_heading = heading::RETRIES)]
+    #[arg(long, value_name = "LIST", help_heading = heading::LOAD)]
     pub backoff: Option<Vec<String>>,
     /// Most attempts of one transaction; 0 is unlimited [default: 0]
-    #[arg(long, value_name = "NUM", help_heading = heading::RETRIES, hide_short_help = true)]
+    #[arg(long, value_name = "NUM", help_heading = heading::LOAD, hide_short_help = true)]
     pub max_tries: Option<u32>,
     /// SQLSTATEs of further errors to retry, such as 23505 (unique violation)
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        help_heading = heading::RETRIES,
+        help_heading = heading::LOAD,
         hide_short_help = true
     )]
     pub retry_sqlstate: Option<Vec<RetriedState>>,
@@ -290,7 +289,7 @@ pub struct Plan {
         num_args = 0,
         default_missing_value = "true",
         value_name = "BOOL",
-        help_heading = heading::RETRIES,
+        help_heading = heading::LOAD,
         hide_short_help = true
     )]
     pub continue_on_error: Option<bool>,

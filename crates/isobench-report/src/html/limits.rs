@@ -165,9 +165,7 @@ fn many_comparisons(document: &Document) -> Option<String> {
     let compared = document.cells.iter().filter(compared).count();
     said(
         compared >= MANY,
-        format!(
-            "Of {compared} ratios, about one in twenty would exclude 1 by chance alone."
-        ),
+        format!("Of {compared} ratios, about one in twenty would exclude 1 by chance alone."),
     )
 }
 

@@ -8,6 +8,9 @@ use clap::{ArgAction, Args};
 use super::{ConnectionOptions, EmbeddedOptions, MachineOptions, MonitorOptions, TableOptions};
 use isobench_plan::{Plan, Size};
 
+/// The heading of options that say what is compared; the plan has most of them.
+const FACTORS: &str = "What to compare";
+
 /// The heading of options for the output.
 const OUTPUT: &str = "Output";
 
@@ -39,17 +42,17 @@ pub struct CompareOptions {
     /// Repeat a published experiment (isobench plans), or read a plan file
     ///
     /// Options override it.
-    #[arg(long = "plan", value_name = "NAME|FILE.toml", help_heading = "Plan")]
+    #[arg(long = "plan", value_name = "NAME|FILE.toml", help_heading = FACTORS)]
     pub plan_file: Option<PathBuf>,
     /// The plan's small size, about a minute for a published experiment [default]
-    #[arg(long, requires = "plan_file", help_heading = "Plan", hide_short_help = true)]
+    #[arg(long, requires = "plan_file", help_heading = FACTORS, hide_short_help = true)]
     pub quick: bool,
     /// The plan's full size: the published size and time of a published experiment
     #[arg(
         long,
         requires = "plan_file",
         conflicts_with = "quick",
-        help_heading = "Plan",
+        help_heading = FACTORS,
         hide_short_help = true
     )]
     pub full: bool,
