@@ -238,7 +238,7 @@ static METHODS: [Method; 10] = [
         name: "Mean of rounds: Student's t",
         used: |document| any_interval(document, IntervalSource::Rounds),
         text: "The 95 % interval of committed per s is mean ± t·s/√n over the n rounds. It assumes \
-               that rounds are independent and scatter roughly normally. It tells what more rounds \
+               that rounds are independent and scatter roughly normally. It estimates what more rounds \
                of the same kind on the same machine would give.",
     },
     Method {
