@@ -82,7 +82,7 @@ fn on_a_named_server_nothing_is_run_and_nothing_is_left() {
     assert!(!finished.stderr.contains("schema isobench"), "{}", finished.stderr);
     database.run(&scene, &["observe", "-w", "registers", "-w", "tpcb-like"]).expect(0).prints(&[
         "registers",
-        "tpcb-like: 4 of 7 statements",
+        "tpcb-like: adds columns to 4 of 7 statements",
         "pgbench_accounts",
     ]);
     // Without their schema the user's tables aren't found, and the way to them is told.
