@@ -80,7 +80,7 @@ pub struct Plan {
         help_heading = heading::FACTORS
     )]
     pub clients: Option<Vec<u32>>,
-    /// Values to compare, such as setting:synchronous_commit=on,off (repeatable)
+    /// Values to compare, such as setting:fsync=on,off (repeatable)
     ///
     /// Of a parameter of the workload (rows=10,1000) or of pgbench's tables (scale,
     /// foreign-keys=off,on, unlogged-tables, fillfactor, script-scale), of a variable of your own
