@@ -426,7 +426,7 @@ fn something_else_goes_on_beside_the_clients() {
         // Whatever it is, it isn't held against a level.
         assert_ne!(round["verdict"]["kept"], false, "{round}");
     }
-    assert!(finished.stdout.contains("Beside the clients: old-snapshot, 2 times"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("Background work: old-snapshot, 2 times"), "{}", finished.stdout);
     scene.assert_clean();
 }
 
