@@ -123,7 +123,7 @@ Generated from the tests (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli ev
 what came out of each [fault](../guide/durability.md#what-can-happen) with each workload, at
 serializable, with 8 clients and, for the last two, an asynchronous standby. In every one the run
 ends, the ledger adds up, every attempt is settled by the data, no failed attempt is there, none is
-there twice, and no row is of nobody.
+there twice, and each row belongs to an attempt.
 
 - *sessions*: whether clients lost theirs;
 - *kept*: all acknowledged commits are there, as the settings promise;
