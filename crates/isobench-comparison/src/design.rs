@@ -287,7 +287,7 @@ impl Design {
         if has_standby && self.plan.readers() == 0 {
             return Err(wrong(
                 "standby-server",
-                "nobody reads there; say how many clients do, by --readers NUM",
+                "needs --readers NUM, the number of clients that read there",
             ));
         }
         if self.schema().is_some() && !named {
@@ -683,10 +683,7 @@ impl Design {
 fn reading(mut plan: Plan, works: &[Work], asked: bool, left_out: &mut Vec<String>) -> Outcome<Plan> {
     if plan.readers() == 0 {
         if !plan.read_scripts().is_empty() {
-            return Err(wrong(
-                "read-script",
-                "nobody runs it; give the number of clients that do (--readers)",
-            ));
+            return Err(wrong("read-script", "needs --readers NUM, the number of clients that run it"));
         }
         return Ok(plan);
     }

@@ -256,7 +256,7 @@ impl Measurement<'_> {
         let settlement = measured.round.faults.as_ref().map(|faults| &faults.settlement);
         if settlement.is_some_and(|settlement| settlement.lost > 0 || settlement.withheld.is_some()) {
             measured.notes.push(
-                "where acknowledged commits are lost, the level isn't judged: what the clients were told isn't what \
+                "where acknowledged commits are lost, the level isn't judged: what clients saw acknowledged isn't what \
                  the database has"
                     .to_owned(),
             );

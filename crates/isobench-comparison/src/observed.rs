@@ -382,7 +382,7 @@ fn horizon(site: &Site) -> Outcome<u32> {
     let next = next.and_then(|next| next.parse::<u64>().ok());
     let next = next.ok_or_else(|| {
         Failure::setup(
-            "the server doesn't tell the number of its next transaction; use --observe annotations",
+            "the server doesn't show the number of its next transaction; use --observe annotations",
         )
     })?;
     Ok(u32::try_from(next & u64::from(u32::MAX)).unwrap_or(0))

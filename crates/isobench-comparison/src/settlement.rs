@@ -45,7 +45,7 @@ fn table(database: &Database) -> String {
 pub fn leave_rows(workload: &mut RunWorkload, retry: &RetryPolicy, database: &Database) -> Outcome {
     let refused = |script: &str, why: &str| {
         Failure::setup(format!(
-            "--fault: {script}: {why}, so its transactions can't leave a row each that tells after the fault which of \
+            "--fault: {script}: {why}, so its transactions can't leave a row each that shows after the fault which of \
              them were committed; measure one that is a single transaction"
         ))
     };

@@ -109,7 +109,8 @@ impl Pusher {
                 let pushed = push(&agent, &url, &request(&meter, &instance).to_string());
                 if let (Err(error), false) = (pushed, warned) {
                     warned = true;
-                    let goes_on = if last { "" } else { "; isobench goes on, and goes on trying" };
+                    let goes_on =
+                        if last { "" } else { "; the run continues, and so do the attempts to push" };
                     warn(&format!("--otlp: {url}: {error}{goes_on}"));
                 }
                 if last {

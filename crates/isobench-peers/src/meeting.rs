@@ -218,7 +218,7 @@ fn absent(
     patience: Duration,
     refused: Option<(SocketAddr, String)>,
 ) -> PeersError {
-    let refused = refused.map(|(from, why)| format!("; somebody at {from} was refused: {why}"));
+    let refused = refused.map(|(from, why)| format!("; a connection from {from} was refused: {why}"));
     PeersError::Missing {
         missing,
         address: place.addresses[missing].clone(),
@@ -237,7 +237,7 @@ fn differs(hello: &Hello, place: &Place, credentials: &Credentials) -> Option<St
     if *version != credentials.version {
         Some(format!("runs isobench {version}, and this machine {}", credentials.version))
     } else if *number != place.number() {
-        Some(format!("was told of {number} machines, and this one of {}", place.number()))
+        Some(format!("expects {number} machines, and this one {}", place.number()))
     } else if *task != credentials.task {
         Some("was given another plan, seed or options than this machine".to_owned())
     } else {

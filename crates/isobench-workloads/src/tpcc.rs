@@ -107,7 +107,7 @@ pub static TPCC: Workload = Workload {
             LIMIT (the oldest new order, a customer's last order, the customer in the middle of a \
             name) show the row found, not the rows they would have missed. Stock-Level shows the \
             stocks that are low, not the others. Table history has no key, as in the standard, and \
-            is only inserted into. Where only lines --@ tell (--rate, other products), Stock-Level \
+            is only inserted into. Where only lines --@ show them (--rate, other products), Stock-Level \
             shows only the district, and Delivery no order lines.",
 };
 

@@ -79,8 +79,8 @@ pub static LEVEL: Column = Column {
     when: always,
     legend: (
         "level",
-        "isolation level asked for; → what the server says it runs instead; CAPITALS: don't trust this row; !: less \
-         certain than it looks, see below",
+        "isolation level asked for; → what the server says it runs instead; CAPITALS: result not valid; !: read the \
+         note below",
     ),
     show: level,
 };
@@ -109,8 +109,8 @@ pub static FIGURES: [Column; 16] = [
         legend: (
             "against first level",
             "what the level costs: committed per s as a multiple of the first level's in the same rounds, and what that \
-             is less (−) or more (+), below it the 95 % interval; ≈: the same within 5 %; ?: these rounds don't \
-             tell, or are too few",
+             is less (−) or more (+), below it the 95 % interval; ≈: the same within 5 %; ?: no measurable \
+             difference, or too few rounds",
         ),
         show: ratio,
     },
@@ -135,12 +135,10 @@ pub static FIGURES: [Column; 16] = [
         when: always,
         legend: (
             "verdict",
-            "the strongest level that the recorded histories of these very rounds don't \
-             contradict, and whether the promise was kept; as far as seen: statements that could \
-             matter weren't seen; unprotected: values are carried from one transaction to another, which no \
-             level protects; unproved: no history was recorded, or no transaction met another \
-             one in it, and what must be true of the tables (checked after every round) says little \
-             about the level",
+            "the strongest level that the recorded histories don't contradict; below it whether they have an anomaly \
+             that the row's level forbids, and whether the invariants of the tables held; as far as seen: statements \
+             that could matter weren't tracked; unprotected: values are carried from one transaction to another, \
+             which no level protects; unproved: no history was recorded, or no two transactions met in it",
         ),
         show: verdict,
     },

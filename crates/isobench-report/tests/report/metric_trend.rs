@@ -56,7 +56,7 @@ fn a_wide_interval_leaves_the_others_room() {
     let text = trend.to_text(100);
     let line = text.lines().find(|line| line.starts_with("2026-01-01T10-00-00Z")).expect("its line");
     assert!(line.contains('◂') && line.ends_with('▸'), "{line}");
-    assert!(text.contains("◂ ▸: an interval that goes on beyond the scale."), "{text}");
+    assert!(text.contains("◂ ▸: an interval that extends beyond the scale."), "{text}");
     // The others' intervals still have a width.
     assert!(text.contains("├─●─┤"), "{text}");
     assert!(trend.to_html().contains("<figure "), "it is drawn");

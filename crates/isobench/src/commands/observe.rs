@@ -33,7 +33,7 @@ const NARROWEST: usize = 40;
 /// Wrong options, an error in a script, no server, or one whose rows don't show their writers.
 pub fn observe(options: &ObserveOptions) -> Outcome {
     let plan = options.plan().ok_or_else(|| {
-        Failure::setup("which scripts? Name them: --script FILE, -b NAME, or -w with a workload or a file")
+        Failure::setup("which scripts? Name them: --file FILE, -b NAME, or -w with a workload or a file")
     })?;
     if let Some(path) = &options.json {
         check_file("--json", path, Kind::Preview)?;

@@ -158,7 +158,7 @@ fn table(
     );
     let legend = format!(
         "Round trip: the fastest of 20 messages there and back; clock ±: half of that, by which times of this machine and \
-         rank 0 can be wrong against each other; drift: how far the clocks went apart meanwhile, if that is more; MB/s: \
+         rank 0 can be wrong against each other; drift: how far the clocks drifted apart during the test, if that is more; MB/s: \
          {} MB from rank 0, packing and unpacking included.",
         PIECES * PIECE / 1_000_000,
     );

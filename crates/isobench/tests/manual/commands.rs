@@ -38,7 +38,7 @@ pub fn help(command: &str) -> String {
 }
 
 fn help_of(command: &str, words: &[&str]) -> String {
-    let all = if matches!(command, "compare" | "audit") { "--help-all" } else { "--help" };
+    let all = if matches!(command, "compare" | "audit" | "run") { "--help-all" } else { "--help" };
     let output = isobench()
         .args(words)
         .arg(all)

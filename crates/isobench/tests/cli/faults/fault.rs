@@ -117,7 +117,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "The network is cut",
-        text: "A proxy between isobench and the server forwards nothing any more and answers nobody.",
+        text: "A proxy between isobench and the server forwards nothing any more and answers no one.",
         what: What::Cut,
         ends: &[(Run, CHECKED), (RunConnect, CHECKED), (Compare, CHECKED), (Audit, CHECKED)],
     },
