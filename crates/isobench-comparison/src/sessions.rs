@@ -7,7 +7,7 @@ use isobench_database::{Connector, Database, Error, Product, Relations};
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_pgwire::{Connection, SqlState};
 use isobench_plan::RetriedState;
-use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, RunWorkload};
+use isobench_runner::{ErrorClass, Fleet, Job, NoThreads, OpenError, RunSpec, RunWorkload};
 
 use crate::failure::{Failure, Outcome};
 use crate::site::Site;
@@ -248,8 +248,14 @@ pub fn advice(code: Option<SqlState>) -> String {
     known.map_or_else(String::new, |(_, advice)| format!("\n  {advice}"))
 }
 
+/// Returns the failure of a run without threads for its workers.
+#[expect(clippy::needless_pass_by_value, reason = "so that it can be handed to map_err")]
+pub fn no_threads(error: NoThreads) -> Failure {
+    Failure::setup(format!("{error}{FEWER_THREADS}"))
+}
+
 /// Advice if there are no threads.
-pub const FEWER_THREADS: &str =
+const FEWER_THREADS: &str =
     "\nuse fewer worker threads (--jobs), or raise the limit of processes (ulimit -u) or memory (ulimit -v)";
 
 fn explain(error: &OpenError<Error>, clients: usize) -> Failure {

@@ -17,11 +17,11 @@ use super::{END, Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, Ur
 use crate::conditions::Conditions;
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
-use crate::measurement::{Invariants, Measurement, no_threads};
+use crate::measurement::{Invariants, Measurement};
 use crate::messages::Messages;
 use crate::observed::Recorded;
 use crate::round::cpu_seconds;
-use crate::sessions::{self, Places};
+use crate::sessions::{self, Places, no_threads};
 use crate::site::Site;
 use crate::workload::Sources;
 

@@ -10,8 +10,7 @@ use isobench_comparison::{
 use isobench_isolation::Level;
 use isobench_pgbench::Version;
 use isobench_pgbench::options::{parse_definition, parse_seed};
-use isobench_pgbench::transaction_log::LogSettings;
-use isobench_runner::{Backoff, Detail, OnError, RetryPolicy, RunSpec, StopCondition};
+use isobench_runner::{Backoff, Detail, LogSettings, OnError, RetryPolicy, RunSpec, StopCondition};
 
 use crate::options::RunOptions;
 
@@ -117,11 +116,11 @@ fn log(options: &RunOptions, version: Version, stop: StopCondition) -> Outcome<O
         return Err(Failure::setup("--aggregate-interval: must not be longer than the duration (-T)"));
     }
     Ok(Some(LogSettings {
-        version,
         prefix: options.log_prefix.clone(),
         sampling_rate: options.sampling_rate,
         aggregate_interval: interval,
         failures_detailed: options.failures_detailed,
+        other_failures: version.continue_on_error(),
     }))
 }
 
