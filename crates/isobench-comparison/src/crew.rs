@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use isobench_database::{Database, Product};
 use isobench_isolation::{EffectiveLevel, Level};
+use isobench_limits::LIMITS;
 use isobench_peers::{ClockOffset, Peers, PeersError};
 use isobench_pgwire::ConnectOptions;
 use isobench_report::MachineRound;
@@ -20,7 +21,7 @@ use isobench_runner::{
 
 use crate::design::count;
 use crate::failure::{Failure, Outcome};
-use crate::machines::{Left, Machines, Open, Order, Ran, Reply, STEP, Urge, unpack};
+use crate::machines::{Left, Machines, Open, Order, Ran, Reply, Urge, unpack};
 use crate::messages::Messages;
 use crate::round::{cpu_seconds, load};
 use crate::sessions::{self, Places, no_threads};
@@ -434,7 +435,8 @@ fn each<T>(machines: &Machines, what: &'static str, wanted: impl Fn(Reply) -> Op
 
 /// Waits for a reply of a machine.
 fn receive(machines: &Machines, rank: usize, what: &'static str) -> Outcome<(Reply, Vec<u8>)> {
-    let bytes = machines.peers().receive_from(rank, what, STEP).map_err(|error| machines.failed(&error))?;
+    let bytes =
+        machines.peers().receive_from(rank, what, LIMITS.step).map_err(|error| machines.failed(&error))?;
     match unpack::<Reply>(&bytes) {
         Some((Reply::Failed(why), _)) => Err(Failure::setup(format!("{}: {why}", machines.name(rank)))),
         Some((reply, body)) => Ok((reply, body.to_vec())),

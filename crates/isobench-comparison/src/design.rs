@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use isobench_database::{Database, InitOptions};
 use isobench_isolation::Level;
+use isobench_limits::LIMITS;
 use isobench_plan::{
     BACKGROUND, Background, FAULT, Plan, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY, Setting, Vary,
 };
@@ -52,9 +53,6 @@ const WARMUP_BINS: usize = 25;
 
 /// Length of the bins of a course of unknown length, because transactions are counted.
 const COUNTED_BIN: Duration = Duration::from_millis(100);
-
-/// Time allowed for transactions in progress at the end of a cell.
-pub const GRACE: Duration = Duration::from_secs(10);
 
 /// A comparison: the workloads, and the other factors whose combinations are the cells.
 #[derive(Debug, Clone)]
@@ -571,7 +569,7 @@ impl Design {
             seed: self.seed(),
             connect_each: self.plan.connects(),
             event_loop: event_loop(self.plan.event_loop()),
-            grace: GRACE,
+            grace: LIMITS.grace,
             ..RunSpec::default()
         }
     }

@@ -68,8 +68,8 @@ pub use cell::WATCH_EVERY;
 pub use comparison::{Followers, Judgements, Listener, Save, Surroundings, compare, take_part};
 pub use conditions::{Condition, Conditions};
 pub use design::{
-    CellPlan, Design, GRACE, ServerPlan, Work, cell_entry, count, event_loop, milliseconds, no_serializable,
-    pacing, protocol, refusal, seconds,
+    CellPlan, Design, ServerPlan, Work, cell_entry, count, event_loop, milliseconds, no_serializable, pacing,
+    protocol, refusal, seconds,
 };
 pub use environment::{client, first_attempt, now};
 pub use failure::{Failure, Outcome};

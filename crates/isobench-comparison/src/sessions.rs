@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use isobench_database::{Connector, Database, Error, Product, Relations};
 use isobench_isolation::{EffectiveLevel, Level};
+use isobench_limits::LIMITS;
 use isobench_pgwire::{Connection, SqlState};
 use isobench_plan::RetriedState;
 use isobench_runner::{ErrorClass, Fleet, Job, NoThreads, OpenError, RunSpec, RunWorkload};
@@ -112,10 +113,10 @@ impl Places {
         let mut connection = standby.open().map_err(Failure::setup)?;
         let began = Instant::now();
         while connection.value(&reached).map_err(Failure::setup)?.as_deref() != Some("t") {
-            if began.elapsed() > CATCH_UP {
+            if began.elapsed() > LIMITS.catch_up {
                 return Err(Failure::setup(format!(
                     "the standby hasn't caught up with its primary within {} s",
-                    CATCH_UP.as_secs()
+                    LIMITS.catch_up.as_secs()
                 )));
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -124,9 +125,6 @@ impl Places {
         Ok(())
     }
 }
-
-/// Time allowed for a standby to replay what makes the tables.
-const CATCH_UP: Duration = Duration::from_mins(1);
 
 /// Returns the same job with a way to open a session at this level, for clients that lose theirs, or
 /// have one for each transaction.
@@ -191,7 +189,7 @@ pub fn leave(sessions: Vec<Connection>, product: &Product) -> (Vec<EffectiveLeve
     let mut answers = Vec::new();
     let mut transactions = 0;
     for mut session in sessions {
-        session.set_timeout(Some(PATIENCE));
+        session.set_timeout(Some(LIMITS.last_answer));
         match product.read_effective(&mut session) {
             Ok(answer) => answers.push(answer),
             // The others wouldn't answer either.
@@ -202,9 +200,6 @@ pub fn leave(sessions: Vec<Connection>, product: &Product) -> (Vec<EffectiveLeve
     }
     (answers, transactions)
 }
-
-/// Time allowed for the last answer of a session.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Returns the level of all sessions; if they differ, a name that says so.
 pub fn agree(levels: &[EffectiveLevel]) -> EffectiveLevel {

@@ -4,10 +4,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_comparison::{
-    Condition, Failure, GRACE, Outcome, Source, Sources, event_loop, first_attempt, milliseconds, pacing,
-    protocol, seconds,
+    Condition, Failure, Outcome, Source, Sources, event_loop, first_attempt, milliseconds, pacing, protocol,
+    seconds,
 };
 use isobench_isolation::Level;
+use isobench_limits::LIMITS;
 use isobench_pgbench::Version;
 use isobench_pgbench::options::{parse_definition, parse_seed};
 use isobench_runner::{Backoff, Detail, LogSettings, OnError, RetryPolicy, RunSpec, StopCondition};
@@ -74,7 +75,7 @@ impl RunSettings {
             seed: seed(&options.random_seed)?,
             attempts_from: first_attempt(),
             per_command: options.report_per_command,
-            grace: GRACE,
+            grace: LIMITS.grace,
             ..RunSpec::default()
         };
         sources.check(spec.protocol)?;

@@ -142,7 +142,7 @@ pub fn play(fault: &Fault, command: Command) -> Ended {
     let shell = format!("{limit} exec \"$0\" \"$@\"");
     let arguments = [&["-c", &shell, env!("CARGO_BIN_EXE_isobench")], &words(&line)[..]].concat();
     let mut program = scene.program(Path::new("/bin/sh"), &arguments);
-    program.args(address).env("PGDATABASE", server.database());
+    program.args(address).env("PGDATABASE", server.database()).env("ISOBENCH_PATIENCE", what.patience());
     if let Some(proxy) = &proxy {
         program.env("PGPASSWORD", &proxy.password);
     }
