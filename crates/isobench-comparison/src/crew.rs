@@ -1,7 +1,7 @@
 //! The clients of one measurement: those of this machine, and those of the others if there are any.
 //! They are connected, run and left as one.
 //!
-//! Not here: what the other machines do (`machines.rs`), and what the figures are for
+//! Not here: what the other machines do (`serving.rs`), and what the figures are for
 //! (`measurement.rs`).
 
 use std::sync::{Mutex, PoisonError};

@@ -7,7 +7,6 @@
 //! clients each machine has (`isobench_runner`).
 
 mod messages;
-mod serving;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -23,7 +22,6 @@ use crate::failure::{Failure, Outcome};
 
 pub(crate) use messages::{Left, Opened, Order, Ran, Reply, Urge, unpack};
 pub use messages::{Open, RecordedAs};
-pub use serving::{Entered, serve};
 
 /// What a machine says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +55,7 @@ pub struct Machines {
 
 /// Compares the clocks, and then takes the time of a phase, in which all wait for all. On all
 /// machines.
-fn compare_clocks(peers: &mut Peers) -> Result<(Vec<ClockOffset>, Duration), PeersError> {
+pub(crate) fn compare_clocks(peers: &mut Peers) -> Result<(Vec<ClockOffset>, Duration), PeersError> {
     let offsets = peers.compare_clocks(LIMITS.step)?;
     let began = peers.now();
     peers.barrier("comparing the clocks", LIMITS.step)?;

@@ -222,7 +222,11 @@ impl Measurement<'_> {
             own.beside();
         }
         let report = |event: ClientEvent| messages.take(&event, job);
-        let warmup = self.warm_up(&mut crew, job, &report, onlooker, &mut own)?;
+        let warmup = if self.warmup.0.is_zero() {
+            None
+        } else {
+            Some(Warmed::up(self.warmup, &mut crew, job, (self.control, &report), onlooker, &mut own)?)
+        };
         if let Some(faults) = &self.faults {
             faults.attested.empty()?;
         }

@@ -18,7 +18,6 @@ use isobench_report as report;
 use isobench_runner::{Job, Pacing, Restart, RunSpec, RunWorkload};
 use isobench_script::{Annotation, Mix, Script};
 
-use crate::design::Work;
 use crate::failure::{Failure, Outcome};
 use crate::plans::{AsWritten, Values, compare_plans};
 use crate::site::Site;
@@ -103,7 +102,7 @@ pub fn recorded(
     observe_by: Observe,
     seen_by: Option<SeenBy<'_>>,
 ) -> Recorded {
-    let annotated = is_annotated(&workload.mix);
+    let annotated = workload.mix.is_annotated();
     let by_annotations = if annotated { Recorded::Annotations } else { Recorded::Nothing };
     let eligible = observe_by.shows_rows()
         && spec.pacing == Pacing::Unpaced
@@ -140,12 +139,6 @@ fn flows(workload: &RunWorkload, catalog: &Catalog) -> Flows {
 
 fn scripts(mix: &Mix) -> impl Iterator<Item = &Script> {
     mix.scripts().iter().map(|weighted| &weighted.script)
-}
-
-/// True if a script describes reads or writes in lines `--@`.
-pub fn is_annotated(mix: &Mix) -> bool {
-    let mut lines = mix.scripts().iter().flat_map(|weighted| weighted.script.annotations());
-    lines.any(|line| line.what.is_recorded())
 }
 
 /// True if a command with such lines shows no rows.
@@ -299,13 +292,19 @@ pub struct Preview {
     pub recorded: &'static str,
 }
 
-/// Returns what a comparison would see of a work's statements. Its tables must be there; nothing is
-/// executed, so the plans are those for any values of variables.
+/// Returns what a comparison would see of the statements of a workload of this name, with this
+/// strategy. Its tables must be there; nothing is executed, so the plans are those for any values of
+/// variables.
 ///
 /// # Errors
-/// A script can't be adapted to the server.
-pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcome<Preview> {
-    let mut workload = work.workload(seed, &site.database)?;
+/// The server is gone.
+pub fn preview(
+    name: String,
+    strategy: Option<String>,
+    mut workload: RunWorkload,
+    site: &Site,
+    catalog: &Catalog,
+) -> Outcome<Preview> {
     let flows = flows(&workload, catalog);
     let as_written = as_written(&workload, site, catalog)?;
     let seen_by = SeenBy { catalog, as_written: &as_written, site };
@@ -314,8 +313,8 @@ pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcom
     let by = recorded(&mut workload, &RunSpec::default(), Observe::Rows, Some(seen_by));
     Ok(Preview {
         observation: report::Observation {
-            workload: work.sources.name(),
-            strategy: work.strategy.clone(),
+            workload: name,
+            strategy,
             statements: statements(&observed.statements, &flows),
             prevented: None,
             carried: carried(&flows),

@@ -109,6 +109,8 @@ limits! {
 
         /// A request for metrics and its answer, or a push of them.
         metrics: seconds(2);
+        /// The end of the program after the second Ctrl-C.
+        end_of_program: seconds(30);
     }
     scaled {
         /// A call after one that wasn't answered in time.
@@ -142,8 +144,6 @@ limits! {
         settlement: seconds(30);
         /// The removal of schema, slot or publication, which sessions of an interrupted run may block.
         removal: seconds(30);
-        /// The end of the program after the second Ctrl-C.
-        end_of_program: seconds(30);
     }
 }
 

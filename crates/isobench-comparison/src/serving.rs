@@ -14,10 +14,12 @@ use isobench_runner::{
     Urgency, Watch,
 };
 
-use super::{Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, Urge, compare_clocks, unpack};
 use crate::conditions::Conditions;
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
+use crate::machines::{
+    Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, Urge, compare_clocks, unpack,
+};
 use crate::measurement::{Invariants, Measurement};
 use crate::messages::Messages;
 use crate::observed::Recorded;
