@@ -23,7 +23,7 @@ use crate::fault::outage;
 use crate::judgement::Judging;
 use crate::machines::{Machines, Open, RecordedAs};
 use crate::measurement::{Faults, Invariants, Measured, Measurement, Others};
-use crate::observed::{Recorded, SeenBy, catalog, recorded};
+use crate::observed::{Recorded, SeenBy, catalog, recorded, recorded_at};
 use crate::plans::{AsWritten, Values, compare_plans};
 use crate::serving::Entered;
 use crate::sessions;
@@ -453,10 +453,8 @@ impl<'a> CellMeasurer<'a> {
             RecordedAs::Nothing => Recorded::Nothing,
             RecordedAs::Annotations => recorded(&mut workload, &spec, Observe::Annotations, None),
             RecordedAs::Rows => {
-                let (catalog, as_written) = (catalog(&site)?, AsWritten::of_another(&open.as_written));
-                let as_written = &as_written;
-                let seen_by = catalog.as_ref().map(|catalog| SeenBy { catalog, as_written, site: &site });
-                recorded(&mut workload, &spec, design.plan.observe(), seen_by)
+                let known = AsWritten::of_another(&open.as_written);
+                recorded_at(&site, &mut workload, &spec, design.plan.observe(), Some(known))?
             }
         };
         let job = self.job(&site, spec, workload);

@@ -79,8 +79,7 @@ pub use machines::{Machines, Open, Portrait, RecordedAs};
 pub use measurement::{Invariants, Measured, Measurement, Others};
 pub use messages::Messages;
 pub use observed::{
-    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenBy, SeenWorkload, as_written, catalog, preview,
-    recorded, statement,
+    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded_at, statement,
 };
 pub use onlooker::{Onlooker, Phase, SoFar};
 pub use plans::AsWritten;

@@ -268,12 +268,31 @@ impl SeenWorkload {
     }
 }
 
+/// Decides how the transactions of a workload on a site are recorded, as [`recorded`] does.
+/// `known` has the statements that are sent as written; without it, plans are compared.
+///
+/// # Errors
+/// The server is gone.
+pub fn recorded_at(
+    site: &Site,
+    workload: &mut RunWorkload,
+    spec: &RunSpec,
+    observe_by: Observe,
+    known: Option<AsWritten>,
+) -> Outcome<Recorded> {
+    let catalog = if observe_by.shows_rows() { catalog(site)? } else { None };
+    let Some(catalog) = catalog else { return Ok(recorded(workload, spec, observe_by, None)) };
+    let as_written = &known.map_or_else(|| as_written(workload, site, &catalog), Ok)?;
+    let seen_by = SeenBy { catalog: &catalog, as_written, site };
+    Ok(recorded(workload, spec, observe_by, Some(seen_by)))
+}
+
 /// Returns the statements of a workload whose scripts aren't tried before that are sent as written:
 /// their plans are compared for any values of variables.
 ///
 /// # Errors
 /// The server is gone.
-pub fn as_written(workload: &RunWorkload, site: &Site, catalog: &Catalog) -> Outcome<AsWritten> {
+fn as_written(workload: &RunWorkload, site: &Site, catalog: &Catalog) -> Outcome<AsWritten> {
     let mut found = AsWritten::none();
     let seen_by = SeenBy { catalog, as_written: &AsWritten::none(), site };
     let forms = seen_by.observe(&mut workload.mix.clone()).forms;

@@ -99,7 +99,9 @@ pub fn stage(plan: Resolved, wanted: &Wanted<'_>, note: &dyn Fn(&str)) -> Outcom
     let follows = standby(wanted.standby, named)?;
     let choice = Choice { named, programs: embedded.chooses(), standby: follows.is_some() };
     let (chosen, notes) = plan.on(choice)?;
-    notes.iter().for_each(|text| note(text));
+    for text in &notes {
+        note(text);
+    }
     let embedded = embedded.with(&server_settings(&chosen.design().plan));
     let (placed, mut targets, control) = find_all(chosen, connection, &embedded, alters)?;
     let first = &mut targets[0];
@@ -109,7 +111,9 @@ pub fn stage(plan: Resolved, wanted: &Wanted<'_>, note: &dyn Fn(&str)) -> Outcom
     let (place, scale) = (first.place(), || first.scale());
     let hot = first.standby.then_some(HotStandby { place, scale: &scale });
     let (design, notes) = interrupt::blame(&control, placed.fit(&first.database, hot))?;
-    notes.iter().for_each(|text| note(text));
+    for text in &notes {
+        note(text);
+    }
     if let Some(schema) = design.schema() {
         for target in &mut targets {
             interrupt::blame(&control, target.use_schema(schema))?;

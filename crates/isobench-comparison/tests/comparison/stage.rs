@@ -126,7 +126,9 @@ impl Stage {
         let standby = target.standby.then(|| HotStandby { place: target.place(), scale: &scale });
         let placed = plan(&self.options).place(&target, None, false).expect("no settings");
         let (design, notes) = placed.fit(&target.database, standby).expect("a plan for this server");
-        notes.iter().for_each(|note| say(note));
+        for note in &notes {
+            say(note);
+        }
         match design.schema() {
             Some(schema) => target.use_schema(schema).expect("a schema"),
             None if target.standby => {}

@@ -202,10 +202,10 @@ fn prepare(design: &Design, targets: &mut [Target], agreed: bool, control: &Cont
         return Ok(());
     }
     if let Some(schema) = design.schema() {
-        let places = targets.iter().map(Target::place);
-        return places
-            .map(|place| consent::require(&design.announcement(&place), schema, agreed, control))
-            .collect();
+        let ask = |target: &Target| {
+            consent::require(&design.announcement(&target.place()), schema, agreed, control)
+        };
+        return targets.iter().try_for_each(ask);
     }
     targets.iter_mut().try_for_each(|target| target.claim_namespace(&say))
 }

@@ -35,6 +35,8 @@ pub fn observe(options: &ObserveOptions) -> Outcome {
     if let Some(path) = &options.json {
         check_file("--json", path, Kind::Preview)?;
     }
+    // No clients run here.
+    let plan = Plan { clients: Some(vec![1]), ..plan };
     let plan = Resolved::of(&plan, None, Plan::default(), &InitOptions::default())?;
     let (connection, embedded) = (&options.connection, &options.embedded);
     let wanted = Wanted { connection, embedded, standby: None, alters: false };
