@@ -7,8 +7,8 @@
 mod announcement;
 mod faults;
 mod kept;
-mod phases;
-mod resolve;
+pub mod phases;
+pub mod resolve;
 mod settle;
 mod standby;
 mod values;
@@ -38,8 +38,6 @@ use crate::workload::Sources;
 use faults::fault_name;
 
 pub use faults::FaultPlan;
-pub use phases::{Choice, Chosen, HotStandby, Placed};
-pub use resolve::Resolved;
 pub use settle::Settling;
 pub use standby::{no_serializable, refusal};
 pub use values::{event_loop, milliseconds, pacing, protocol, seconds};

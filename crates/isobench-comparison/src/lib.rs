@@ -68,9 +68,11 @@ mod workload;
 pub use cell::WATCH_EVERY;
 pub use comparison::{Followers, Judgements, Listener, Save, Surroundings, compare, take_part};
 pub use conditions::{Condition, Conditions};
+pub use design::phases::{Choice, Chosen, HotStandby, Placed};
+pub use design::resolve::Resolved;
 pub use design::{
-    CellPlan, Choice, Chosen, Design, HotStandby, Placed, Resolved, ServerPlan, Work, cell_entry, count,
-    event_loop, milliseconds, no_serializable, pacing, protocol, refusal, seconds,
+    CellPlan, Design, ServerPlan, Work, cell_entry, count, event_loop, milliseconds, no_serializable, pacing,
+    protocol, refusal, seconds,
 };
 pub use environment::{client, first_attempt, now};
 pub use failure::{Failure, Outcome};

@@ -58,8 +58,9 @@ mod tests {
     use isobench_database::InitOptions;
     use isobench_plan::Plan;
 
+    use crate::design::phases::Choice;
+    use crate::design::resolve::Resolved;
     use crate::design::tests::options;
-    use crate::design::{Choice, Resolved};
     use crate::failure::Outcome;
 
     const SCRIPT: &str = "BEGIN;\nSELECT v FROM t WHERE id = 1 \\gset\nUPDATE t SET v = :v + 1\n  WHERE id = \

@@ -56,8 +56,9 @@ mod tests {
     use isobench_plan::Plan;
 
     use super::*;
+    use crate::design::Design;
+    use crate::design::resolve::Resolved;
     use crate::design::tests::options;
-    use crate::design::{Design, Resolved};
     use crate::failure::Outcome;
 
     fn adapted(line: &str, tables: &InitOptions) -> Outcome<(Design, Vec<String>)> {

@@ -8,6 +8,8 @@ use isobench_plan::{Size, read};
 use crate::failure::{Failure, Outcome};
 use crate::tables::Tables;
 
+use super::phases::Choice;
+use super::resolve::Resolved;
 use super::*;
 
 /// The options of a command line.
