@@ -316,7 +316,7 @@ mod tests {
             SystemTime::UNIX_EPOCH,
             vec![Prng::seed(0)],
         );
-        assert!(logs.unwrap().observers().is_empty());
+        assert!(logs.unwrap().observers.is_empty());
     }
 
     fn intervals(settings: LogSettings, spec: &RunSpec, transactions: &[EndedTransaction]) -> String {
