@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
-use isobench_pgbench::transaction_log::TransactionLogs;
 use isobench_plan::{EventLoop, Observe, Requirement};
+use isobench_runner::LogSettings;
 
 use isobench_plan::RetriedState;
 
@@ -197,7 +197,7 @@ pub struct RunOptions {
         long,
         value_name = "PREFIX",
         requires = "log",
-        default_value = TransactionLogs::PREFIX,
+        default_value = LogSettings::PREFIX,
         help_heading = "pgbench's options"
     )]
     pub log_prefix: String,

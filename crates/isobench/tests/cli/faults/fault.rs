@@ -58,6 +58,15 @@ impl What {
     pub const fn is_waited_out(self) -> bool {
         matches!(self, What::Stop | What::StopAndInterrupt(1) | What::Cut | What::Notices)
     }
+
+    /// The factor for isobench's limits: where nothing answers any more, it needn't wait long to see
+    /// that.
+    pub const fn patience(self) -> &'static str {
+        match self {
+            What::Stop | What::StopAndInterrupt(_) | What::Kill | What::Cut => "0.1",
+            _ => "1",
+        }
+    }
 }
 
 use Command::{Audit, Compare, Init, Pgbench, Probe, Run, RunConnect};

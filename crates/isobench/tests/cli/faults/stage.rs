@@ -112,9 +112,9 @@ impl Command {
     const fn at_work(self) -> &'static str {
         match self {
             Command::Run | Command::RunConnect | Command::Pgbench => {
-                "select count(*) > 10 from pgbench_history"
+                "select count(*) > 0 from pgbench_history"
             }
-            Command::Compare => "select count(*) > 10 from isobench_1.pgbench_history",
+            Command::Compare => "select count(*) > 0 from isobench_1.pgbench_history",
             Command::Audit => "select sum(version) > 10 from isobench.registers",
             Command::Probe => "select count(*) > 0 from pg_tables where schemaname = 'isobench'",
             Command::Init => {
@@ -183,7 +183,7 @@ pub fn play(fault: &Fault, command: Command, shared: &Shared) -> Ended {
     let program = isobench();
     let arguments = [&["-c", &shell, &program], &words(&line)[..]].concat();
     let mut program = scene.program(Path::new("/bin/sh"), &arguments);
-    program.args(address).env("PGDATABASE", &database);
+    program.args(address).env("PGDATABASE", &database).env("ISOBENCH_PATIENCE", what.patience());
     if let Some(proxy) = &proxy {
         program.env("PGPASSWORD", &proxy.password);
     }

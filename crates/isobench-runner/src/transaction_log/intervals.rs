@@ -5,7 +5,7 @@
 //!
 //! Source: PostgreSQL: pgbench, Aggregated Logging.
 
-use isobench_runner::{EndedTransaction, TransactionEnd};
+use crate::observer::{EndedTransaction, TransactionEnd};
 
 use super::lines::{LogColumns, number};
 use super::log_file::LogFile;

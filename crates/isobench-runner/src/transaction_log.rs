@@ -1,4 +1,5 @@
-//! The files of `-l`: one for each worker, with a line for each transaction or for each interval.
+//! Logs of transactions in pgbench's format (`-l`): a file for each worker, with a line for each
+//! transaction or for each interval.
 //!
 //! | file | holds |
 //! |---|---|
@@ -13,10 +14,14 @@ mod log_file;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use isobench_runner::{EndedTransaction, Fleet, Pacing, RunSpec, TransactionObserver};
 use isobench_script::Prng;
 
-use crate::version::Version;
+use crate::control::Control;
+use crate::event::EventHandler;
+use crate::fleet::{Fleet, NoThreads, RunOutcome, Watch};
+use crate::job::Job;
+use crate::observer::{EndedTransaction, TransactionObserver};
+use crate::spec::{Pacing, RunSpec, StopCondition};
 use intervals::Intervals;
 use lines::{LogColumns, transaction};
 pub use log_file::LogError;
@@ -25,8 +30,6 @@ use log_file::LogFile;
 /// The settings of the logs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogSettings {
-    /// The version whose columns they have.
-    pub version: Version,
     /// Start of the files' names (`--log-prefix`).
     pub prefix: String,
     /// Share of the transactions that is logged, 0 to 1 (`--sampling-rate`).
@@ -35,24 +38,68 @@ pub struct LogSettings {
     pub aggregate_interval: Option<Duration>,
     /// Failures by kind (`--failures-detailed`).
     pub failures_detailed: bool,
+    /// Failures other than conflicts, in lines of intervals (pgbench: since 19).
+    pub other_failures: bool,
+}
+
+impl LogSettings {
+    /// The default prefix.
+    pub const PREFIX: &str = "pgbench_log";
+}
+
+/// A run that has ended, and its logs.
+#[derive(Debug)]
+pub struct LoggedRun {
+    /// The outcome of the clients' work.
+    pub outcome: RunOutcome,
+    /// An error if the logs are incomplete.
+    pub logged: Result<(), LogError>,
+}
+
+/// A run that didn't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A log file can't be opened.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// There are no threads for the workers.
+    #[error(transparent)]
+    NoThreads(#[from] NoThreads),
+}
+
+impl Fleet {
+    /// The same as [`Fleet::run`], with a log file for each worker if there are settings for it.
+    ///
+    /// # Errors
+    /// The run didn't start.
+    pub fn run_logged(
+        &mut self,
+        job: &Job,
+        stop: StopCondition,
+        control: &Control,
+        report: &EventHandler<'_>,
+        watch: Watch<'_>,
+        log: Option<&LogSettings>,
+    ) -> Result<LoggedRun, StartError> {
+        let mut logs = TransactionLogs::open(log, job.spec(), self)?;
+        let outcome = self.run(job, stop, control, report, watch, &mut logs.observers)?;
+        Ok(LoggedRun { outcome, logged: logs.finish() })
+    }
 }
 
 /// The open files of a run.
-pub struct TransactionLogs {
+struct TransactionLogs {
     observers: Vec<Box<dyn TransactionObserver>>,
     failed: Arc<OnceLock<LogError>>,
 }
 
 impl TransactionLogs {
-    /// The default prefix.
-    pub const PREFIX: &str = "pgbench_log";
-
     /// Opens a file for each worker of the fleet: `PREFIX.PID`, then `PREFIX.PID.1` and so on.
     /// Without settings there are none.
     ///
     /// # Errors
     /// A file can't be opened.
-    pub fn open(settings: Option<&LogSettings>, spec: &RunSpec, fleet: &Fleet) -> Result<Self, LogError> {
+    fn open(settings: Option<&LogSettings>, spec: &RunSpec, fleet: &Fleet) -> Result<Self, LogError> {
         let streams = fleet.sampling().collect();
         TransactionLogs::open_since(settings, spec, fleet.epoch(), streams)
     }
@@ -77,16 +124,11 @@ impl TransactionLogs {
         Ok(logs)
     }
 
-    /// The observers, one for each worker.
-    pub fn observers(&mut self) -> &mut [Box<dyn TransactionObserver>] {
-        &mut self.observers
-    }
-
     /// Writes the remaining lines and closes the files.
     ///
     /// # Errors
     /// The first error of a write; the logs are incomplete then.
-    pub fn finish(self) -> Result<(), LogError> {
+    fn finish(self) -> Result<(), LogError> {
         drop(self.observers);
         self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
     }
@@ -113,7 +155,7 @@ impl TransactionLog {
             lag: matches!(spec.pacing, Pacing::Rate(_)),
             retries: spec.retry.allows_another(1),
             failures_detailed: settings.failures_detailed,
-            other_failures: settings.version.continue_on_error(),
+            other_failures: settings.other_failures,
         };
         let began = micros(SystemTime::now());
         TransactionLog {
@@ -145,16 +187,18 @@ impl TransactionObserver for TransactionLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isobench_runner::{Nanos, RetryPolicy, TransactionEnd};
+    use crate::observer::TransactionEnd;
+    use crate::retry::RetryPolicy;
+    use crate::time::Nanos;
     use isobench_script::Streams;
 
     fn settings(folder: &tempfile::TempDir) -> LogSettings {
         LogSettings {
-            version: Version::default(),
             prefix: folder.path().join("log").display().to_string(),
             sampling_rate: None,
             aggregate_interval: None,
             failures_detailed: false,
+            other_failures: false,
         }
     }
 
@@ -179,7 +223,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(&folder);
         let mut logs = open(&settings, &RunSpec::default(), vec![Prng::seed(0), Prng::seed(0)]);
-        for (client, observer) in logs.observers().iter_mut().enumerate() {
+        for (client, observer) in logs.observers.iter_mut().enumerate() {
             observer.ended(&committed(client, 1, 1_500_000_000));
         }
         assert_eq!(logs.finish(), Ok(()));
@@ -209,7 +253,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let settings = LogSettings { sampling_rate: Some(0.3), ..settings(&folder) };
             let mut logs = open(&settings, &RunSpec::default(), sampling);
-            for (client, observer) in logs.observers().iter_mut().enumerate() {
+            for (client, observer) in logs.observers.iter_mut().enumerate() {
                 (1..=20).for_each(|number| observer.ended(&committed(client, number, 0)));
             }
             logs.finish().unwrap();
@@ -228,7 +272,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(&folder);
         let mut logs = open(&settings, &RunSpec::default(), vec![Prng::seed(0)]);
-        (1..=20_000).for_each(|number| logs.observers()[0].ended(&committed(0, number, 0)));
+        (1..=20_000).for_each(|number| logs.observers[0].ended(&committed(0, number, 0)));
         logs.finish().unwrap();
         let text = read(&settings, 0);
         assert_eq!(text.lines().count(), 20_000);
@@ -259,7 +303,7 @@ mod tests {
         let name = format!("{}.{}", settings.prefix, std::process::id());
         std::os::unix::fs::symlink("/dev/full", &name).unwrap();
         let mut logs = open(&settings, &RunSpec::default(), vec![Prng::seed(0)]);
-        logs.observers()[0].ended(&committed(0, 1, 0));
+        logs.observers[0].ended(&committed(0, 1, 0));
         let reported = logs.finish().map_err(|error| error.to_string());
         assert_eq!(reported, Err(format!("could not write to logfile \"{name}\": No space left on device")));
     }
@@ -272,7 +316,7 @@ mod tests {
             SystemTime::UNIX_EPOCH,
             vec![Prng::seed(0)],
         );
-        assert!(logs.unwrap().observers().is_empty());
+        assert!(logs.unwrap().observers.is_empty());
     }
 
     fn intervals(settings: LogSettings, spec: &RunSpec, transactions: &[EndedTransaction]) -> String {
@@ -319,16 +363,16 @@ mod tests {
             })
             .collect();
         transactions.push(committed(0, 7, 2_000_000_000));
-        let lines = |version: Version, failures_detailed: bool| {
+        let lines = |failures_detailed: bool, other_failures: bool| {
             let folder = tempfile::tempdir().unwrap();
             let aggregate_interval = Some(Duration::from_secs(1));
             let settings =
-                LogSettings { version, aggregate_interval, failures_detailed, ..settings(&folder) };
+                LogSettings { aggregate_interval, failures_detailed, other_failures, ..settings(&folder) };
             intervals(settings, &spec, &transactions)
         };
         let head = "1 1 2000 4000000 2000 2000 5 25 5 5 1 5 10";
-        assert_eq!(lines(Version::V18, false), format!("{head} 0 0\n"));
-        assert_eq!(lines(Version::V18, true), format!("{head} 2 1\n"));
-        assert_eq!(lines(Version::V19, true), format!("{head} 2 1 1\n"));
+        assert_eq!(lines(false, false), format!("{head} 0 0\n"));
+        assert_eq!(lines(true, false), format!("{head} 2 1\n"));
+        assert_eq!(lines(true, true), format!("{head} 2 1 1\n"));
     }
 }

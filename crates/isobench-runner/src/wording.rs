@@ -1,11 +1,9 @@
 //! pgbench's messages about a client's errors, retries and steps during a run.
-//!
-//! Not here: where they are shown (`console.rs`).
 
-use isobench_runner::{AbortCause, ClientEvent, ClientStep, CommandPlace, FailedStatement, Job, Unfinished};
-use isobench_script::{Argument, Command, CommandKind, EvalError};
+use isobench_script::{Argument, Command, CommandKind, Dialect, EvalError};
 
-use crate::version::Version;
+use crate::event::{AbortCause, ClientEvent, ClientStep, CommandPlace, FailedStatement, Unfinished};
+use crate::job::Job;
 
 /// The form of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +17,7 @@ pub enum MessageForm {
 }
 
 /// The messages for an event, each of one or more lines, without the last line end.
-pub fn messages(event: &ClientEvent, job: &Job, version: Version) -> Vec<(MessageForm, String)> {
+pub fn messages(event: &ClientEvent, job: &Job, dialect: Dialect) -> Vec<(MessageForm, String)> {
     match event {
         ClientEvent::Aborted(place, cause) => {
             abort(*place, cause, job).into_iter().map(|text| (MessageForm::Error, text)).collect()
@@ -43,7 +41,7 @@ pub fn messages(event: &ClientEvent, job: &Job, version: Version) -> Vec<(Messag
         ClientEvent::Notice(notice) => vec![(MessageForm::Plain, notice.report(None))],
         ClientEvent::Unrecorded(why) => vec![(MessageForm::Error, why.clone())],
         ClientEvent::Debug(text) => vec![(MessageForm::Plain, text.clone())],
-        ClientEvent::Trace { client, step } => vec![(MessageForm::Info, trace(*client, step, job, version))],
+        ClientEvent::Trace { client, step } => vec![(MessageForm::Info, trace(*client, step, job, dialect))],
     }
 }
 
@@ -108,7 +106,7 @@ fn abort(place: CommandPlace, cause: &AbortCause, job: &Job) -> Vec<String> {
     }
 }
 
-fn trace(client: usize, step: &ClientStep, job: &Job, version: Version) -> String {
+fn trace(client: usize, step: &ClientStep, job: &Job, dialect: Dialect) -> String {
     let scripts = job.workload().mix.scripts();
     let what = match step {
         ClientStep::Script(script) => format!("executing script \"{}\"", scripts[*script].script.name),
@@ -126,7 +124,7 @@ fn trace(client: usize, step: &ClientStep, job: &Job, version: Version) -> Strin
             return format!("{}: shell parameter name: \"{}\", value: \"{value}\"", word(0), word(1));
         }
         ClientStep::Receiving => "receiving".to_owned(),
-        ClientStep::EndingPipeline(syncs) if version.dialect().syncpipeline => {
+        ClientStep::EndingPipeline(syncs) if dialect.syncpipeline => {
             format!("pipeline ending, ongoing syncs: {syncs}")
         }
         ClientStep::EndingPipeline(_) => "pipeline ending".to_owned(),
@@ -179,10 +177,12 @@ mod tests {
     use std::num::NonZeroU32;
 
     use isobench_pgwire::{ServerError, SqlState};
-    use isobench_runner::{ErrorClass, RetryPolicy, RunSpec, RunWorkload};
     use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
 
     use super::*;
+    use crate::program::{ErrorClass, RunWorkload};
+    use crate::retry::RetryPolicy;
+    use crate::spec::RunSpec;
 
     // The expected messages are those of pgbench 18, and of 15 where it differs.
 
@@ -206,7 +206,7 @@ SELECT 1 \\gset
     }
 
     fn texts(event: &ClientEvent) -> Vec<(MessageForm, String)> {
-        messages(event, &job_of(SCRIPT, Some(2)), Version::default())
+        messages(event, &job_of(SCRIPT, Some(2)), Dialect::default())
     }
 
     /// The messages when the third client ends at a command.
@@ -357,7 +357,7 @@ SELECT 1 \\gset
             (None, true, None, "repeats the transaction after the error (try 1)"),
         ] {
             let event = ClientEvent::Follows { client: 2, retry, tries: 1, used };
-            let said = messages(&event, &job_of(SCRIPT, tries), Version::default());
+            let said = messages(&event, &job_of(SCRIPT, tries), Dialect::default());
             assert_eq!(said, [(MessageForm::Info, format!("client 2 {expected}"))]);
         }
     }
@@ -380,8 +380,8 @@ SELECT 1 \\gset
     }
 
     /// The message of `--debug` for a step.
-    fn traced(script: &str, step: ClientStep, version: Version) -> String {
-        let said = messages(&ClientEvent::Trace { client: 2, step }, &job_of(script, None), version);
+    fn traced(script: &str, step: ClientStep, dialect: Dialect) -> String {
+        let said = messages(&ClientEvent::Trace { client: 2, step }, &job_of(script, None), dialect);
         let [(MessageForm::Info, text)] = &said[..] else { panic!("{said:?}") };
         text.clone()
     }
@@ -395,14 +395,15 @@ SELECT 1 \\gset
             (ClientStep::Receiving, "client 2 receiving"),
             (ClientStep::EndingPipeline(2), "client 2 pipeline ending, ongoing syncs: 2"),
         ] {
-            assert_eq!(traced(SCRIPT, step, Version::V18), expected);
+            assert_eq!(traced(SCRIPT, step, Dialect::default()), expected);
         }
         let value =
-            |script: &str| traced(script, ClientStep::ShellValue(0, 0, "3\n".to_owned()), Version::V18);
+            |script: &str| traced(script, ClientStep::ShellValue(0, 0, "3\n".to_owned()), Dialect::default());
         assert_eq!(value("\\setshell x echo :n"), "echo: shell parameter name: \":n\", value: \"3\n\"");
         assert_eq!(value("\\setshell x pwd"), "pwd: shell parameter name: \"(null)\", value: \"3\n\"");
         // 15 and 16 have no \syncpipeline, and don't count.
-        assert_eq!(traced(SCRIPT, ClientStep::EndingPipeline(1), Version::V16), "client 2 pipeline ending");
+        let old = Dialect { syncpipeline: false, ..Dialect::default() };
+        assert_eq!(traced(SCRIPT, ClientStep::EndingPipeline(1), old), "client 2 pipeline ending");
     }
 
     #[test]
@@ -420,7 +421,7 @@ SELECT 1 \\gset
             ("\\if :n = 3\n\\endif", "\\if"),
             ("\\startpipeline\n\\endpipeline", "\\startpipeline"),
         ] {
-            let said = traced(&format!("{line}\n"), ClientStep::Command(0, 0), Version::default());
+            let said = traced(&format!("{line}\n"), ClientStep::Command(0, 0), Dialect::default());
             assert_eq!(said, format!("client 2 executing {reported}"));
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Source: PostgreSQL: pgbench, Per-Transaction Logging.
 
-use isobench_runner::{EndedTransaction, TransactionEnd};
+use crate::observer::{EndedTransaction, TransactionEnd};
 
 /// The optional columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(super) fn transaction(line: &mut Vec<u8>, ended: &EndedTransaction, at: u64,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isobench_runner::Nanos;
+    use crate::time::Nanos;
 
     const PLAIN: LogColumns =
         LogColumns { lag: false, retries: false, failures_detailed: false, other_failures: false };

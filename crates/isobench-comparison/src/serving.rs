@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use isobench_isolation::Level;
+use isobench_limits::LIMITS;
 use isobench_peers::{ClockOffset, PeersError};
 use isobench_plan::Background;
 use isobench_runner::{
@@ -13,15 +14,17 @@ use isobench_runner::{
     Urgency, Watch,
 };
 
-use super::{END, Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, Urge, compare_clocks, unpack};
 use crate::conditions::Conditions;
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
-use crate::measurement::{Invariants, Measurement, no_threads};
+use crate::machines::{
+    Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, Urge, compare_clocks, unpack,
+};
+use crate::measurement::{Invariants, Measurement};
 use crate::messages::Messages;
 use crate::observed::Recorded;
 use crate::round::cpu_seconds;
-use crate::sessions::{self, Places};
+use crate::sessions::{self, Places, no_threads};
 use crate::site::Site;
 use crate::workload::Sources;
 
@@ -191,7 +194,7 @@ fn serve_all(
                 servant.measurements.remove(&measurement);
             }
             Order::End { why } => {
-                let _ = machines.peers().barrier("the end", END);
+                let _ = machines.peers().barrier("the end", LIMITS.end);
                 return match why {
                     None => Ok(runs),
                     Some(why) => {
