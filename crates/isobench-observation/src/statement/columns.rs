@@ -34,7 +34,7 @@ impl Examiner<'_> {
             let table = matches!(relation.kind, RelationKind::Table | RelationKind::Partitioned);
             !table || relation.row_security
         };
-        if relations.iter().any(|relation| hidden(&relation)) {
+        if relations.iter().any(hidden) {
             return None;
         }
         let is_column = |name: &String| relations.iter().any(|relation| relation.column(name).is_some());
@@ -127,9 +127,10 @@ impl Mentions {
             // Parentheses have a query of their own, which is visited.
             SetExpr::Query(_) | SetExpr::Values(_) => ControlFlow::Continue(()),
             SetExpr::Insert(statement) | SetExpr::Update(statement) | SetExpr::Delete(statement) => {
-                match returning(statement).iter().any(is_wildcard) {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
+                if returning(statement).iter().any(is_wildcard) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
                 }
             }
             _ => ControlFlow::Break(()),
