@@ -326,17 +326,12 @@ fn free<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let cheapest = &choice.cheapest.name;
     let ratio = evidence.ratio(best, choice.cheapest);
     let ends = ratio.as_ref().and_then(|ratio| ratio.low.zip(ratio.high));
-    let little = match (ratio, ends) {
-        (_, None) => format!("it costs no more than {cheapest} (within 5 %)"),
-        (_, Some(ends)) if are_alike(ends) => {
-            format!("it costs no more than {cheapest} (within 5 %: {})", range(ends))
-        }
-        (Some(ratio), _) if ratio.significant => {
-            format!("it {}, too little to matter", cost(&ratio, cheapest))
-        }
-        (_, Some(ends)) => {
-            format!("its cost against {cheapest} is too small to matter ({})", range(ends))
-        }
+    let range = ends.map_or_else(String::new, range);
+    let little = match ratio.filter(|_| !ends.is_none_or(are_alike)) {
+        None if range.is_empty() => format!("it costs no more than {cheapest} (within 5 %)"),
+        None => format!("it costs no more than {cheapest} (within 5 %: {range})"),
+        Some(ratio) if ratio.significant => format!("it {}, too little to matter", cost(&ratio, cheapest)),
+        Some(_) => format!("its cost against {cheapest} is too small to matter ({range})"),
     };
     let found = nothing_found(best, evidence);
     let mut sentences = vec![format!("Use {}: {found}, and {little}.", best.name)];
