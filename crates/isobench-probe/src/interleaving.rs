@@ -48,9 +48,6 @@ pub use program::Programs;
 pub use shown::{render, steps};
 pub use stage::{Step, StepResult};
 
-/// The most transactions that run against each other.
-const MOST: usize = 3;
-
 /// How scripts are tried.
 pub struct Trying<'a> {
     /// Opens a session in the schema of the tables, in which nothing else is.
@@ -120,6 +117,6 @@ pub fn explore(programs: &Programs, trying: &Trying<'_>) -> Result<Found, TryErr
         return Ok(Found { levels, refused: programs.refused.clone(), complete: true, ..Found::default() });
     }
     let stage =
-        Stage::open(&trying.open, trying.product, programs, MOST, trying.options, trying.stopped)?;
+        Stage::open(&trying.open, trying.product, programs, trying.levels, trying.options, trying.stopped)?;
     Search::new(stage, programs, trying, began).run()
 }

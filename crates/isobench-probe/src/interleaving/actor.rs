@@ -114,10 +114,6 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// The script's name.
-    pub fn name(&self) -> &str {
-        &self.program.script.name
-    }
 
     /// Walks to the next statement.
     pub fn next(&mut self, status: TransactionStatus) -> Next {

@@ -38,6 +38,8 @@ pub struct GroundTable {
     qualified: String,
     quoted: Vec<String>,
     generated: Vec<bool>,
+    /// Whether a column gets a value by itself: a default, an identity, a generated one.
+    pub by_itself: Vec<bool>,
     /// The columns by which a row is found soonest: the primary key's, or those of another index.
     key: Vec<usize>,
     /// The columns of the primary key and of unique constraints.
@@ -75,7 +77,8 @@ const TABLES: &str = "SELECT c.oid, c.relname, quote_ident(n.nspname) || '.' || 
     c.relkind, c.relispartition FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') ORDER BY c.relname";
 
-const COLUMNS: &str = "SELECT a.attrelid, a.attname, quote_ident(a.attname), a.attgenerated <> '', a.attnum \
+const COLUMNS: &str = "SELECT a.attrelid, a.attname, quote_ident(a.attname), a.attgenerated <> '', a.attnum, \
+    a.atthasdef OR a.attidentity <> '' \
     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() \
     AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum";
@@ -120,8 +123,18 @@ impl Ground {
             }
             if kind == "r" {
                 let (columns, quoted, generated) = (Vec::new(), Vec::new(), Vec::new());
-                let (key, unique) = (Vec::new(), BTreeSet::new());
-                tables.push(GroundTable { name, columns, oid, qualified, quoted, generated, key, unique });
+                let (by_itself, key, unique) = (Vec::new(), Vec::new(), BTreeSet::new());
+                tables.push(GroundTable {
+                    name,
+                    columns,
+                    oid,
+                    qualified,
+                    quoted,
+                    generated,
+                    by_itself,
+                    key,
+                    unique,
+                });
             }
         }
         let mut numbers: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -129,11 +142,13 @@ impl Ground {
             let mut values = row.into_iter().map(Option::unwrap_or_default);
             let mut value = || values.next().unwrap_or_default();
             let (oid, name, quoted, generated, number) = (value(), value(), value(), value(), value());
+            let by_itself = value() == "t";
             let Some(table) = tables.iter_mut().find(|table| table.oid == oid) else { continue };
             numbers.insert((oid, number), table.columns.len());
             table.columns.push(name);
             table.quoted.push(quoted);
             table.generated.push(generated == "t");
+            table.by_itself.push(by_itself);
         }
         for row in ask(INDEXES)? {
             let mut values = row.into_iter().map(Option::unwrap_or_default);

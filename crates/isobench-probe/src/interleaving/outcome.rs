@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::actor::{Answer, Ending, View};
-use super::ground::{Changed, Delta, Row};
+use super::ground::{Changed, Delta, GroundTable, Row};
 use crate::event::Table;
 
 /// What came of one run of some transactions.
@@ -65,6 +65,13 @@ fn leaves_nothing(view: &View) -> bool {
 }
 
 impl Masks {
+    /// True if values that an order doesn't determine go on into other columns or into statements, so
+    /// that it may show only later what they are good for.
+    pub fn matter_later(&self, tables: &[GroundTable]) -> bool {
+        let goes_on = |(table, column): &(usize, usize)| !tables[*table].by_itself[*column];
+        !self.sent.is_empty() || self.columns.iter().any(goes_on)
+    }
+
     /// Adds what differs between two runs of the same order. Returns false if they took different
     /// ways, so that nothing can be compared.
     #[must_use]

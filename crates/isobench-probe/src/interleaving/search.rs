@@ -21,6 +21,9 @@ const MOST_STEPS: usize = 40;
 /// The most repetitions of a script while it is looked for a change of its way.
 const MOST_REPEATS: i64 = 8;
 
+/// A number of scripts with so many triples that pairs are tried in every way first.
+const MANY: usize = 3;
+
 /// The values by which sequences are ahead when an order is run once more.
 const AHEAD: i64 = 1000;
 
@@ -196,6 +199,8 @@ impl<'a, 's> Search<'a, 's> {
     fn items(&self, states: &[State]) -> Vec<Item> {
         let count = self.programs.programs.len();
         let mut items = Vec::new();
+        // There are many more triples of many scripts.
+        let far = if count > MANY { 2 } else { 1 };
         for (at, state) in states.iter().enumerate() {
             for cast in &state.own {
                 items.push(Item { rank: state.rank, state: at, cast: cast.clone() });
@@ -209,7 +214,7 @@ impl<'a, 's> Search<'a, 's> {
                     let programs: Vec<_> =
                         combination.iter().map(|program| &self.programs.programs[*program]).collect();
                     for (number, choices) in choices(&programs).iter().enumerate() {
-                        let rank = state.rank + 2 * (size - 2) + number.div_ceil(3);
+                        let rank = state.rank + (size - 2) * far + number.div_ceil(3);
                         items.push(Item { rank, state: at, cast: parts(&combination, choices) });
                     }
                 }
@@ -246,7 +251,7 @@ impl<'a, 's> Search<'a, 's> {
             self.found.undetermined += 1;
             return Ok(());
         }
-        if !serial.masks.columns.is_empty() {
+        if serial.masks.matter_later(&self.stage.ground.tables) {
             // Values that are masked may matter later: what follows shows it.
             let (once, again) = (
                 self.serially(cast, &all, 0, &serial.masks)?,
@@ -279,7 +284,7 @@ impl<'a, 's> Search<'a, 's> {
 
     /// The transactions that follow, to show what masked values are good for: each script once.
     fn later(&self, masks: &Masks) -> Vec<Part> {
-        if masks.columns.is_empty() {
+        if !masks.matter_later(&self.stage.ground.tables) {
             return Vec::new();
         }
         (0..self.programs.programs.len()).map(|program| Part { program, choice: Choice::new() }).collect()

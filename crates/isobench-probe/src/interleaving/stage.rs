@@ -18,14 +18,13 @@ use crate::tester::{Opener, Options, Patience, Reply, TestSession, Tester, WaitD
 /// Sessions and tables.
 pub struct Stage<'a> {
     programs: &'a Programs,
-    product: &'static Product,
     options: Options,
     stopped: &'a dyn Fn() -> bool,
     control: TestSession,
+    /// The levels, each with as many sessions as transactions run against each other.
+    levels: Vec<Level>,
     sessions: Vec<TestSession>,
     waits: Waits,
-    /// The level of the sessions.
-    level: Option<Level>,
     /// The tables.
     pub ground: Ground,
     /// True if scripts take locks that outlast their transactions.
@@ -91,6 +90,13 @@ const BY_DESIGN: [(&str, &str); 4] = [
     ("dirty_", "dirty reads"),
 ];
 
+/// Settings that save time. The server or the role may not know or permit one; then deadlocks take a
+/// second to be found, and commits wait for the disk.
+const SETTINGS: [&str; 2] = ["SET deadlock_timeout = '10ms'", "SET synchronous_commit = off"];
+
+/// The most transactions that run against each other.
+const MOST: usize = 3;
+
 /// The number of milliseconds without an answer after which the server is asked whether a session
 /// waits.
 const ASK_AFTER: u32 = 1;
@@ -106,6 +112,8 @@ enum Went {
 /// Transactions under way.
 struct Cast<'a> {
     actors: Vec<Actor<'a>>,
+    /// The session of the first one; the others follow.
+    first: usize,
     waiting: Vec<Option<String>>,
     steps: Vec<Step>,
     committed_part: Vec<bool>,
@@ -121,7 +129,7 @@ impl<'a> Stage<'a> {
         open: &Opener,
         product: &'static Product,
         programs: &'a Programs,
-        count: usize,
+        levels: &[Level],
         options: Options,
         stopped: &'a dyn Fn() -> bool,
     ) -> Result<Stage<'a>, TryError> {
@@ -135,8 +143,10 @@ impl<'a> Stage<'a> {
         };
         let mut control = tester.session("control connection", None)?;
         let mut sessions = Vec::new();
-        for number in 1..=count {
-            sessions.push(tester.session(&format!("T{number}"), None)?);
+        for level in levels {
+            for number in 1..=MOST {
+                sessions.push(tester.session(&format!("T{number}"), Some(*level))?);
+            }
         }
         let view = match product.waits {
             WaitView::Query { .. } => Waits::find(product, &mut control, &sessions, stopped)?,
@@ -144,24 +154,24 @@ impl<'a> Stage<'a> {
         };
         let waits = view.unwrap_or(Waits::Timed(options.waits_after));
         let patience = Patience { limit: options.step_timeout, stopped, now: options.now };
-        for session in &mut sessions {
-            // Only some roles may; then deadlocks take a second to be found.
-            match query(session, "SET deadlock_timeout = '10ms'", patience) {
-                Ok(_) | Err(TryError::Server(_)) => {}
-                Err(error) => return Err(error),
+        for session in sessions.iter_mut().chain([&mut control]) {
+            for setting in SETTINGS {
+                match query(session, setting, patience) {
+                    Ok(_) | Err(TryError::Server(_)) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         let ground = Ground::prepare(&mut control, patience)?;
         let keeps_locks = programs.mention(&["pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock"]);
         Ok(Stage {
             programs,
-            product,
             options,
             stopped,
             control,
+            levels: levels.to_vec(),
             sessions,
             waits,
-            level: None,
             ground,
             keeps_locks,
         })
@@ -183,9 +193,10 @@ impl<'a> Stage<'a> {
         level: Level,
         later: &[Part],
     ) -> Result<Performance, TryError> {
-        self.set_level(level)?;
+        let first = MOST * self.levels.iter().position(|other| *other == level).unwrap_or(0);
         let mut under_way = Cast {
             actors: cast.iter().enumerate().map(|(client, part)| Actor::new(self.programs, part, client)).collect(),
+            first,
             waiting: vec![None; cast.len()],
             steps: Vec::new(),
             committed_part: vec![false; cast.len()],
@@ -201,7 +212,7 @@ impl<'a> Stage<'a> {
             Schedule::Split(after) => {
                 while under_way.actors[0].steps < *after && self.step(&mut under_way, 0)? == Went::On {}
                 over = under_way.actors[0].ending != Ending::Running;
-                between = self.sessions[0].status() == TransactionStatus::Idle;
+                between = self.sessions[first].status() == TransactionStatus::Idle;
                 if !over {
                     for number in 1..cast.len() {
                         while self.step(&mut under_way, number)? == Went::On {}
@@ -220,7 +231,7 @@ impl<'a> Stage<'a> {
         let torn = parts.clone().any(|(actor, part)| *part && matches!(actor.ending, Ending::Failed(_)));
         let (delta, writers) = self.changes()?;
         let mut views: Vec<View> = under_way.actors.iter().map(|actor| actor.view.clone()).collect();
-        for (view, session) in views.iter_mut().zip(&self.sessions) {
+        for (view, session) in views.iter_mut().zip(&self.sessions[first..]) {
             view.wrote = writers.contains(&session.pid());
         }
         let endings = under_way.actors.iter().map(|actor| actor.ending.clone()).collect();
@@ -240,6 +251,7 @@ impl<'a> Stage<'a> {
         for part in later {
             let mut alone = Cast {
                 actors: vec![Actor::new(self.programs, part, 0)],
+                first: 0,
                 waiting: vec![None],
                 steps: Vec::new(),
                 committed_part: vec![false],
@@ -275,17 +287,6 @@ impl<'a> Stage<'a> {
         self.ground.note_sequences(&mut self.control, patience)
     }
 
-    fn set_level(&mut self, level: Level) -> Result<(), TryError> {
-        if self.level != Some(level) {
-            let (sql, patience) = (self.product.set_level(level), self.patience());
-            for session in &mut self.sessions {
-                query(session, &sql, patience)?;
-            }
-            self.level = Some(level);
-        }
-        Ok(())
-    }
-
     /// Lets all go on, until they have ended or wait for each other for good.
     fn finish(&mut self, cast: &mut Cast<'_>) -> Result<(), TryError> {
         loop {
@@ -313,7 +314,7 @@ impl<'a> Stage<'a> {
         if actor.ending != Ending::Running {
             return Ok(Went::Ended);
         }
-        let (patience, session) = (self.patience(), &mut self.sessions[number]);
+        let (patience, session) = (self.patience(), &mut self.sessions[cast.first + number]);
         if cast.waiting[number].is_none() {
             let status = session.status();
             let (sql, enclose) = match actor.next(status) {
@@ -347,7 +348,7 @@ impl<'a> Stage<'a> {
                 && step.result == StepResult::Waits
                 && Some(&step.sql) == cast.waiting[number].as_ref()
         });
-        if self.waits(number)? {
+        if self.waits(cast.first + number)? {
             if !resumed {
                 let sql = cast.waiting[number].clone().unwrap_or_default();
                 cast.steps.push(Step { transaction: number, sql, result: StepResult::Waits });
@@ -360,7 +361,7 @@ impl<'a> Stage<'a> {
 
     /// Takes the replies to a statement.
     fn receive(&mut self, cast: &mut Cast<'_>, number: usize, sql: String) -> Result<Went, TryError> {
-        let (patience, session) = (self.patience(), &mut self.sessions[number]);
+        let (patience, session) = (self.patience(), &mut self.sessions[cast.first + number]);
         let mut replies = Vec::new();
         session.busy(&mut |_| {});
         while let Some(reply) = session.reply() {
@@ -391,19 +392,19 @@ impl<'a> Stage<'a> {
     }
 
     /// Waits until a session has its answer. Returns true if it waits for another one instead.
-    fn waits(&mut self, number: usize) -> Result<bool, TryError> {
+    fn waits(&mut self, session: usize) -> Result<bool, TryError> {
         let began = Instant::now();
-        while !self.sessions[number].finished() {
-            let arrived = self.sessions[number].wait_for(ASK_AFTER);
+        while !self.sessions[session].finished() {
+            let arrived = self.sessions[session].wait_for(ASK_AFTER);
             if (self.stopped)() {
                 return Err(TryError::Stopped);
             }
             let elapsed = began.elapsed();
-            if !arrived && self.waits.waits(&mut self.control, number, elapsed, self.stopped)? {
+            if !arrived && self.waits.waits(&mut self.control, session, elapsed, self.stopped)? {
                 return Ok(true);
             }
             if elapsed > self.options.step_timeout {
-                self.sessions[number].cancel();
+                self.sessions[session].cancel();
                 return Err(TryError::TooLong(self.options.step_timeout));
             }
         }
@@ -414,19 +415,20 @@ impl<'a> Stage<'a> {
     fn leave(&mut self, cast: &mut Cast<'_>, count: usize) -> Result<(), TryError> {
         let patience = self.patience();
         for number in 0..count {
+            let session = &mut self.sessions[cast.first + number];
             if cast.waiting[number].take().is_some() {
-                self.sessions[number].cancel();
-                while !self.sessions[number].finished() {
-                    self.sessions[number].wait_for(ASK_AFTER);
+                session.cancel();
+                while !session.finished() {
+                    session.wait_for(ASK_AFTER);
                     if (self.stopped)() {
                         return Err(TryError::Stopped);
                     }
                 }
-                while self.sessions[number].reply().is_some() {
-                    self.sessions[number].busy(&mut |_| {});
+                session.busy(&mut |_| {});
+                while session.reply().is_some() {
+                    session.busy(&mut |_| {});
                 }
             }
-            let session = &mut self.sessions[number];
             if session.status() != TransactionStatus::Idle {
                 query(session, "ROLLBACK", patience)?;
             }
