@@ -2,12 +2,13 @@
 //! is what `isobench report FILE` prints of a result in `docs/examples`, at 80 columns; of
 //! `<!-- report of FILE, first N lines -->` the first lines.
 //!
-//! `docs/examples/record` measures the results again; `ISOBENCH_BLESS=1` writes the blocks anew.
+//! `docs/examples/record` measures the results again; `ISOBENCH_BLESS=1` takes from them what is not
+//! shown, and writes the blocks anew.
 
 use std::fs;
 
 use isobench_report::{Document, render};
-use isobench_testkit::golden::blessing;
+use isobench_testkit::golden::{blessing, expect};
 
 use crate::markdown::{files, root};
 
@@ -38,8 +39,36 @@ fn generated(text: &str) -> (String, usize) {
     (page, count)
 }
 
+/// A result as it is kept: without what each round has for every moment, which is most of a file, and
+/// which pages show but the text doesn't.
+fn kept(mut document: Document) -> String {
+    for round in document.cells.iter_mut().flat_map(|cell| &mut cell.rounds) {
+        round.series = None;
+        round.server = None;
+        round.latency_ms.histogram = None;
+    }
+    document.to_json()
+}
+
+/// Checks that the results are as they are kept, or writes them so.
+fn keep_results() {
+    let folder = root().join("docs/examples");
+    let mut count = 0;
+    for entry in fs::read_dir(&folder).expect("the folder can be read") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let saved = fs::read(&path).expect("the file can be read");
+            let document = Document::from_json(&saved).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+            expect(&path, &kept(document));
+            count += 1;
+        }
+    }
+    assert!(count >= 3, "{count} results in {}", folder.display());
+}
+
 #[test]
 fn the_outputs_shown_are_generated() {
+    keep_results();
     let mut count = 0;
     for (path, text) in files() {
         let (page, more) = generated(&text);
