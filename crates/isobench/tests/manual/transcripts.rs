@@ -7,7 +7,7 @@
 
 use std::fs;
 
-use isobench_report::{Document, render};
+use isobench_report::{Document, PredicateLocks, ServerSide, render};
 use isobench_testkit::golden::{blessing, expect};
 
 use crate::markdown::{files, root};
@@ -39,15 +39,38 @@ fn generated(text: &str) -> (String, usize) {
     (page, count)
 }
 
-/// A result as it is kept: without what each round has for every moment, which is most of a file, and
-/// which pages show but the text doesn't.
+/// A result as it is kept: without what each round has for every moment, and with few of the server's
+/// statistics; the rest, which is most of a file, is shown by pages and not by text. What sessions
+/// waited for is summed up, as in one sample.
 fn kept(mut document: Document) -> String {
     for round in document.cells.iter_mut().flat_map(|cell| &mut cell.rounds) {
         round.series = None;
-        round.server = None;
-        round.latency_ms.histogram = None;
+        let Some(server) = &mut round.server else { continue };
+        for row in &mut server.waits {
+            row.sessions = vec![row.sessions.iter().sum()];
+        }
+        *server = ServerSide {
+            at_s: server.at_s.last().copied().into_iter().collect(),
+            waits: server.waits.drain(..).filter(|row| row.sessions != [0]).collect(),
+            predicate_locks: server.predicate_locks.take().map(|locks| most(&locks)),
+            processes: server.processes,
+            ..ServerSide::default()
+        };
     }
     document.to_json()
+}
+
+/// The sample with the most locks.
+fn most(locks: &PredicateLocks) -> PredicateLocks {
+    let locked = |index: &usize| locks.tuple[*index] + locks.page[*index] + locks.relation[*index];
+    let only = |list: &[u64], index: usize| vec![list[index]];
+    (0..locks.at_s.len()).max_by_key(locked).map_or_else(PredicateLocks::default, |index| PredicateLocks {
+        at_s: vec![locks.at_s[index]],
+        tuple: only(&locks.tuple, index),
+        page: only(&locks.page, index),
+        relation: only(&locks.relation, index),
+        ..PredicateLocks::default()
+    })
 }
 
 /// Checks that the results are as they are kept, or writes them so.
