@@ -30,19 +30,17 @@ fn family_text(Family { metric, points }: &Family) -> String {
         Kind::Gauge => "gauge",
         Kind::Histogram => "histogram",
     };
-    let mut text = format!("# HELP {name} {}\n# TYPE {name} {kind}\n", metric.help);
-    if metric.is_seconds() {
-        text += &format!("# UNIT {name} seconds\n");
-    }
-    for Point { attributes, value } in points {
+    let unit = if metric.is_seconds() { format!("# UNIT {name} seconds\n") } else { String::new() };
+    let samples = |Point { attributes, value }: &Point| {
         let labels = labels(attributes);
         match value {
-            Value::Count(count) => text += &format!("{sample}{{{labels}}} {count}\n"),
-            Value::Seconds(seconds) => text += &format!("{sample}{{{labels}}} {}\n", number(*seconds)),
-            Value::Latencies(latencies) => text += &histogram(name, &labels, latencies),
+            Value::Count(count) => format!("{sample}{{{labels}}} {count}\n"),
+            Value::Seconds(seconds) => format!("{sample}{{{labels}}} {}\n", number(*seconds)),
+            Value::Latencies(latencies) => histogram(name, &labels, latencies),
         }
-    }
-    text
+    };
+    let samples: String = points.iter().map(samples).collect();
+    format!("# HELP {name} {}\n# TYPE {name} {kind}\n{unit}{samples}", metric.help)
 }
 
 /// The samples of a histogram, whose buckets hold all that is below their bounds.

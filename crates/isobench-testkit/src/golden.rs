@@ -110,8 +110,7 @@ fn kind(line: &str) -> String {
     let mut kind = String::new();
     for character in line.chars() {
         match character {
-            '0'..='9' if kind.ends_with('#') => {}
-            '.' | ',' if kind.ends_with('#') => {}
+            '0'..='9' | '.' | ',' if kind.ends_with('#') => {}
             '0'..='9' => kind.push('#'),
             other => kind.push(other),
         }

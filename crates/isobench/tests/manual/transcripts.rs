@@ -81,7 +81,8 @@ fn keep_results() {
         let path = entry.expect("an entry").path();
         if path.extension().is_some_and(|extension| extension == "json") {
             let saved = fs::read(&path).expect("the file can be read");
-            let document = Document::from_json(&saved).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+            let document =
+                Document::from_json(&saved).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             expect(&path, &kept(document));
             count += 1;
         }
