@@ -248,7 +248,7 @@ fn the_card_is_handed_out(session: &WebDriver, folder: &Path) {
     let whole = || fs::read_to_string(&file).is_ok_and(|text| text.ends_with("</svg>"));
     while !whole() {
         assert!(Instant::now() < patience, "{} was not saved", file.display());
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
     let picture = fs::read_to_string(&file).expect("it is there");
     let words = session.run("return document.getElementById('card-text').textContent");
@@ -274,7 +274,7 @@ fn data_are_handed_out(session: &WebDriver, folder: &Path) {
     let patience = Instant::now() + Duration::from_secs(30);
     while fs::read_to_string(&file).ok().as_deref() != Some(text) {
         assert!(Instant::now() < patience, "{} was not saved", file.display());
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
