@@ -6,9 +6,8 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use isobench_report::{
-    Document, DocumentError, Journal, Round, Terminal, summarise, to_csv, to_html, to_markdown,
-};
+use isobench_report::{Terminal, to_csv, to_html, to_markdown};
+use isobench_result::{Document, DocumentError, Journal, Round, summarise};
 use rustix::time::{ClockId, clock_gettime};
 
 /// The result whose cells and rounds are repeated: three levels, five rounds each.

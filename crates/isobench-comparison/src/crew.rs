@@ -14,7 +14,7 @@ use isobench_peers::{ClockOffset, Peers, PeersError};
 use isobench_pgbench::load::{LoadError, Loaded, load};
 use isobench_pgbench::transaction_log::LogSettings;
 use isobench_pgwire::ConnectOptions;
-use isobench_report::MachineRound;
+use isobench_result::MachineRound;
 use isobench_runner::{
     CommonStart, Control, EventHandler, Fleet, Job, Nanos, Recording, RunOutcome, RunProgress, StopCondition,
     Urgency, Watch,

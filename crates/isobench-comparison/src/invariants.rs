@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use isobench_database::{Baseline, Connector, Database, Error, Expectation, Writes, baseline, check};
 use isobench_isolation::{Guarantee, Model};
 use isobench_pgwire::Connection;
-use isobench_report::Invariant;
+use isobench_result::Invariant;
 use isobench_runner::RunOutcome;
 use isobench_workloads::{Chosen, Violations};
 

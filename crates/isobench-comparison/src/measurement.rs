@@ -16,7 +16,7 @@ use isobench_observer::{Observer, Part};
 use isobench_pgbench::load::Loaded;
 use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_plan::{self as plan, Fault};
-use isobench_report::{BackgroundWork, FaultRound, MachineRound, RecordedHistory, Round, StandbyLag};
+use isobench_result::{BackgroundWork, FaultRound, MachineRound, RecordedHistory, Round, StandbyLag};
 use isobench_runner::{ClientEvent, Control, Job, Nanos, NoThreads, RunOutcome, StopCondition, Watch};
 
 use crate::background::Background;

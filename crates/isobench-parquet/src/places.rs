@@ -1,9 +1,9 @@
-//! The tables of rounds and of their time series. The columns are `isobench_report`'s.
+//! The tables of rounds and of their time series. The columns are `isobench_result`'s.
 
 use std::io::Write;
 use std::time::UNIX_EPOCH;
 
-use isobench_report::{Column, Document, Place, Values, bins, round_columns, rounds, series_columns};
+use isobench_result::{Column, Document, Place, Values, bins, round_columns, rounds, series_columns};
 
 use crate::file::{Kind, TableFile, Value};
 use crate::{ColumnType, ExportError};

@@ -4,8 +4,8 @@
 //! pair or a series has, too, has the same title there. Not here: the columns (`columns.rs`), and
 //! summaries.
 
-use crate::columns::{Column, Place, Values, csv_columns, rounds};
-use crate::document::Document;
+use isobench_result::columns::{Column, Place, Values, csv_columns, rounds};
+use isobench_result::document::Document;
 
 /// The first titles of the first line.
 pub fn titles(count: usize) -> String {

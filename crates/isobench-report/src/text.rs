@@ -18,16 +18,16 @@ pub use judgement::unproved;
 pub use precision::paragraphs as precision;
 pub use statements::statements;
 
-use crate::answer::answer;
-use crate::document::Document;
-use crate::durability;
-use crate::factors::{Factor, varying};
-use crate::machines;
-use crate::numbers::counted;
-use crate::overhead;
-use crate::summarise::{groups, summarised};
-use crate::view::columns::{Column, ColumnId, LEVEL, figures};
-use crate::view::{Emphasis, Entry, Line, Row, Table, matrix};
+use isobench_result::answer::answer;
+use isobench_result::document::Document;
+use isobench_result::durability;
+use isobench_result::factors::{Factor, varying};
+use isobench_result::machines;
+use isobench_result::numbers::counted;
+use isobench_result::overhead;
+use isobench_result::summarise::{groups, summarised};
+use isobench_result::view::columns::{Column, ColumnId, LEVEL, figures};
+use isobench_result::view::{Emphasis, Entry, Line, Row, Table, matrix};
 use layout::{Spans, wrap_line};
 
 /// Narrower than this no table is readable; the lines then run over.

@@ -10,13 +10,12 @@ use isobench_plan::{End, FIGURES, FigureFacts};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::document::{Cell, Document};
-use crate::html::server_name;
-use crate::numbers::short;
-use crate::pair::{Factors, Names};
-use crate::require::measured;
-use crate::summarise::summarised;
-use crate::words::distinct;
+use isobench_result::document::{Cell, Document};
+use isobench_result::numbers::short;
+use isobench_result::pair::{Factors, Names};
+use isobench_result::require::measured;
+use isobench_result::summarise::summarised;
+use isobench_result::words::distinct;
 
 /// A value of Bencher's format.
 #[derive(Serialize)]
@@ -88,7 +87,7 @@ pub fn to_bencher(document: &Document) -> String {
 pub fn to_github_action_benchmark(document: &Document, more_is_better: bool) -> String {
     let document = summarised(document);
     let when = document.started_at.as_deref().unwrap_or("an unknown time");
-    let extra = format!("{}, measured {when}", server_name(&document.server));
+    let extra = format!("{}, measured {when}", document.server.name());
     let mut tracked = Vec::new();
     for (name, cell) in cells(&document) {
         let wanted = figures(cell).filter(|(facts, _)| facts.more_is_better == more_is_better);

@@ -4,7 +4,7 @@
 mod examples;
 
 use examples::example;
-use isobench_report::{Answer, Cell, Document, answer, recommended, summarise};
+use isobench_result::{Answer, Cell, Document, answer, recommended, summarise};
 
 /// The rule that decides an example, the recommended row, and pieces of the headline.
 const KINDS: [(&str, &str, Option<&str>, &[&str]); 20] = [
@@ -146,7 +146,7 @@ fn the_manual_lists_the_rules_in_their_order() {
     let manual = include_str!("../../../docs/guide/reading-a-report.md");
     let mut listed = manual.lines().filter_map(|line| line.strip_prefix("| *")?.split_once('*'));
     let listed: Vec<&str> = listed.by_ref().map(|(name, _)| name).collect();
-    assert_eq!(listed, isobench_report::answer_rules());
+    assert_eq!(listed, isobench_result::answer_rules());
     let shown: Vec<&str> = KINDS.iter().map(|(_, rule, ..)| *rule).collect();
     // In tests of their own, here and in rules.rs.
     let others =

@@ -4,7 +4,7 @@ mod examples;
 
 use examples::example;
 use isobench_plan::Share;
-use isobench_report::{
+use isobench_result::{
     Answer, ClientLoad, Document, FlagKind, IntervalSource, Round, Series, WaitShare, Warmup, answer,
     resolution, summarise,
 };
@@ -105,7 +105,7 @@ fn what_equal_cells_differ_by_is_no_difference() {
 #[test]
 fn the_least_known_ratio_decides_the_precision() {
     let document = example("three-levels");
-    let wide = |cell: &isobench_report::Cell| {
+    let wide = |cell: &isobench_result::Cell| {
         let ratio = cell.summary.ratio.as_ref()?;
         Some((ratio.high? / ratio.low?).sqrt() - 1.0)
     };

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use examples::example;
 use isobench_report::{
-    Document, ResultRow, Terminal, compare_results, compare_series, json_schema, overview, render,
-    to_bencher, to_csv, to_github_action_benchmark, to_markdown,
+    Layouts as _, Terminal, overview, render, to_bencher, to_csv, to_github_action_benchmark, to_markdown,
 };
+use isobench_result::{Document, ResultRow, compare_results, compare_series, json_schema};
 use isobench_testkit::golden::{blessing, expect};
 
 fn golden(name: &str) -> PathBuf {

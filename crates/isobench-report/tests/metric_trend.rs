@@ -5,7 +5,8 @@ mod examples;
 use std::path::Path;
 
 use examples::example;
-use isobench_report::{Axis, Document, METRIC_TREND_TITLES, MetricTrend, TrendResult, metric_trend};
+use isobench_report::{Layouts as _, METRIC_TREND_TITLES};
+use isobench_result::{Axis, Document, MetricTrend, TrendResult, metric_trend};
 use isobench_testkit::golden::expect;
 
 /// Ten results that scatter by some percent; the last five commit a fifth less, on another version.

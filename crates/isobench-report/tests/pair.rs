@@ -4,7 +4,8 @@
 mod examples;
 
 use examples::example;
-use isobench_report::{Document, Invariant, Pair, PlannedScript, compare_results, summarise};
+use isobench_report::Layouts as _;
+use isobench_result::{Document, Invariant, Pair, PlannedScript, compare_results, summarise};
 
 fn pair(a: &Document, b: &Document) -> Pair {
     compare_results(a, b).expect("the same measurement version").named("a.json", "b.json")

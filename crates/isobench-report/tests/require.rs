@@ -4,7 +4,7 @@ mod examples;
 
 use examples::example;
 use isobench_plan::FIGURES;
-use isobench_report::{Cell, Document, RequirementResult, judge, requirement_lines, summarise};
+use isobench_result::{Cell, Document, RequirementResult, judge, requirement_lines, summarise};
 
 fn judged(document: &Document, text: &str) -> RequirementResult {
     let requirement = text.parse().unwrap_or_else(|error| panic!("{error}"));

@@ -4,8 +4,9 @@
 mod examples;
 
 use examples::example;
-use isobench_report::{
-    Answer, Document, LevelSafety, VerdictSummary, answer, recommended, render, summarise, unsettled,
+use isobench_report::render;
+use isobench_result::{
+    Answer, Document, LevelSafety, VerdictSummary, answer, recommended, summarise, unsettled,
 };
 
 /// What the rounds of a level commit, and the transactions that go wrong in each.

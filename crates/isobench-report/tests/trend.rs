@@ -6,7 +6,8 @@ mod examples;
 use std::collections::BTreeSet;
 
 use examples::example;
-use isobench_report::{Document, Trend, compare_results, compare_series, summarise, to_csv};
+use isobench_report::{Layouts as _, to_csv};
+use isobench_result::{Document, Trend, compare_results, compare_series, summarise};
 
 fn series(documents: &[Document]) -> Trend {
     let named: Vec<(String, &Document)> =

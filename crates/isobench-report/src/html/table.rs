@@ -7,13 +7,13 @@ use maud::{Markup, html};
 
 use super::part::{fit, scrolling};
 use super::room::has_cards;
-use crate::answer::recommended;
-use crate::document::{Cell, Document};
-use crate::factors::varying;
-use crate::summarise::groups;
-use crate::view::columns::{Column, ColumnId, LEVEL, figures};
-use crate::view::{Line, Medium};
-use crate::words::distinct;
+use isobench_result::answer::recommended;
+use isobench_result::document::{Cell, Document};
+use isobench_result::factors::varying;
+use isobench_result::summarise::groups;
+use isobench_result::view::columns::{Column, ColumnId, LEVEL, figures};
+use isobench_result::view::{Line, Medium};
+use isobench_result::words::distinct;
 
 /// The columns that follow from others: they have a table of their own.
 const SPARE: [ColumnId; 4] = [ColumnId::Attempts, ColumnId::Retries, ColumnId::P50, ColumnId::P95];

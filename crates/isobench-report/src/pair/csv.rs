@@ -2,8 +2,9 @@
 //!
 //! What is also in the lines of a single result has the same title there.
 
-use super::{Factors, Figures, Pair, PairRatio, PairedCell};
-use crate::columns::assignments;
+use isobench_result::columns::assignments;
+use isobench_result::{Factors, Figures, Pair, PairRatio, PairedCell};
+
 use crate::csv::{line, number};
 
 /// A figure of each side: its title (of a pair after "a_" or "b_"), and its value.
@@ -57,19 +58,17 @@ pub fn ratio_fields(ratio: Option<PairRatio>) -> [String; 4] {
     ]
 }
 
-impl Pair {
-    /// Renders a line of comma-separated values for each cell that both have, titles first.
-    pub fn to_csv(&self) -> String {
-        let factors = FACTOR_COLUMNS.iter().map(|(title, _)| (*title).to_owned());
-        let sides = ["a", "b"].into_iter();
-        let figures =
-            sides.flat_map(|side| FIGURE_COLUMNS.iter().map(move |(title, _)| format!("{side}_{title}")));
-        let mut text = line(factors.chain(RATIO_COLUMNS.map(str::to_owned)).chain(figures));
-        for cell in &self.cells {
-            text += &line(fields(cell).into_iter());
-        }
-        text
+/// Renders a line of comma-separated values for each cell that both have, titles first.
+pub fn render(pair: &Pair) -> String {
+    let factors = FACTOR_COLUMNS.iter().map(|(title, _)| (*title).to_owned());
+    let sides = ["a", "b"].into_iter();
+    let figures =
+        sides.flat_map(|side| FIGURE_COLUMNS.iter().map(move |(title, _)| format!("{side}_{title}")));
+    let mut text = line(factors.chain(RATIO_COLUMNS.map(str::to_owned)).chain(figures));
+    for cell in &pair.cells {
+        text += &line(fields(cell).into_iter());
     }
+    text
 }
 
 fn fields(cell: &PairedCell) -> Vec<String> {

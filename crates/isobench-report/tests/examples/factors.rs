@@ -2,7 +2,7 @@
 //! counted transactions.
 
 use isobench_isolation::Level;
-use isobench_report::{
+use isobench_result::{
     Cell, Document, Experiment, Metric, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure,
     PublishedRow, Round, Selector, Server, ServerSide, Shape,
 };

@@ -1,7 +1,7 @@
 //! Examples of what happened to a server, with every outcome for the commits that clients were told of.
 
 use isobench_isolation::Level;
-use isobench_report::{
+use isobench_result::{
     BackgroundWork, Cell, ClientLoad, Document, FaultEvent, FaultRound, MachineRound, Round, Series,
     Settlement, StandbyLag,
 };

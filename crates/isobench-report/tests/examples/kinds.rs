@@ -3,7 +3,7 @@
 //! for the highest rate.
 
 use isobench_isolation::Level;
-use isobench_report::{Cell, Document, Round, SweepResult, SweepStep, Verdict};
+use isobench_result::{Cell, Document, Round, SweepResult, SweepStep, Verdict};
 
 use super::{Story, base, cell, checked, factors, held, rounds, verdict};
 

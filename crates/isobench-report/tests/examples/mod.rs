@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_plan::Observe;
-use isobench_report::{
+use isobench_result::{
     AnomalyFound, Cell, CellLevel, Client, Conflict, Document, ExaminedHistory, Invariant, Plan,
     PlannedScript, Round, Server, Verdict, Warmup, Withheld, WitnessArrow, WitnessTransaction,
 };
@@ -539,7 +539,7 @@ fn build() -> Vec<(&'static str, Document)> {
         ("nothing", base()),
     ];
     for (_, document) in &mut examples {
-        isobench_report::summarise(document);
+        isobench_result::summarise(document);
     }
     examples
 }

@@ -2,7 +2,7 @@
 //! side, an A/A cell.
 
 use isobench_plan::Share;
-use isobench_report::{
+use isobench_result::{
     Cell, ClientLoad, CountComparison, Counter, Document, LockWait, LockedRelation, LocksSeen,
     PredicateLocks, RelationSize, Resolution, Round, Series, ServerProcesses, ServerSide, SweepResult,
     SweepStep, TableUse, WaitRow,

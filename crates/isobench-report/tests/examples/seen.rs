@@ -1,7 +1,7 @@
 //! An example of plain SQL whose rows were observed: what of it stayed dark, and witnesses with the
 //! SQL of their steps.
 
-use isobench_report::{Document, Observation, ObservedRows, ObservedStatement};
+use isobench_result::{Document, Observation, ObservedRows, ObservedStatement};
 
 use super::broken_promise;
 

@@ -9,7 +9,7 @@ mod tables;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use isobench_report::{
+use isobench_result::{
     Document, Pair, compare_results, compare_series, concerns, judge, requirement_lines, summarise,
 };
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use isobench_comparison::Outcome;
-use isobench_report::{TrendResult, metric_trend};
+use isobench_result::{TrendResult, metric_trend};
 
 use super::rendered::{Otherwise, deliver, one_stream_of};
 use crate::destination::Kind;

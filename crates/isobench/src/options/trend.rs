@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 use isobench_plan::CellFigure;
-use isobench_report::Axis;
+use isobench_result::Axis;
 
 use super::RenderingOptions;
 use crate::latest;

@@ -6,7 +6,8 @@
 
 use std::fs;
 
-use isobench_report::{Document, render};
+use isobench_report::render;
+use isobench_result::Document;
 use isobench_testkit::golden::blessing;
 
 use crate::markdown::{files, root};

@@ -7,7 +7,8 @@ use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use isobench_report::{Document, to_csv, to_html};
+use isobench_report::{to_csv, to_html};
+use isobench_result::Document;
 
 use super::saving::Saving;
 use crate::destination::{Kind, check_file, check_folder, one_stream};

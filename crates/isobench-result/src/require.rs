@@ -14,14 +14,15 @@ use crate::summarise::counted_ledger;
 
 /// The value of a figure in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Value {
+pub struct Value {
+    /// The number, in the figure's unit.
     pub number: f64,
     /// True if the true value may be larger.
     pub at_least: bool,
 }
 
 /// A value, or the reason why there is none.
-pub(crate) type Measured = Result<Value, String>;
+pub type Measured = Result<Value, String>;
 
 /// The reason why most figures are missing.
 const UNMEASURED: &str = "wasn't measured";
@@ -99,7 +100,7 @@ fn decide(value: Value, requirement: &Requirement) -> (bool, Option<String>) {
 }
 
 /// The value of a figure in a cell. A figure that the plan can name must have a row here to compile.
-pub(crate) fn measured(cell: &Cell, figure: Figure, end: End) -> Measured {
+pub fn measured(cell: &Cell, figure: Figure, end: End) -> Measured {
     let summary = &cell.summary;
     let ran = || if counted_ledger(cell).attempts.started > 0 { Ok(()) } else { unmeasured() };
     let exactly = |number: f64| Ok(Value { number, at_least: false });
@@ -194,7 +195,7 @@ impl RequirementResult {
     }
 
     /// The values, or those that don't keep the threshold, and the reasons why not.
-    pub(crate) fn found(&self) -> String {
+    pub fn found(&self) -> String {
         let failing = self.cells.iter().filter(|cell| !cell.met).map(RequiredCell::describe);
         let mut found: Vec<String> = if self.met { vec![self.values()] } else { failing.collect() };
         found.extend(self.reason.clone());

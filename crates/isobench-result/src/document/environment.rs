@@ -47,6 +47,15 @@ pub struct Server {
     pub notes: Vec<String>,
 }
 
+impl Server {
+    /// Product and version.
+    pub fn name(&self) -> String {
+        let product = if self.product.is_empty() { "an unknown server" } else { &self.product };
+        let standby = if self.hot_standby { ", a hot standby" } else { "" };
+        format!("{}{standby}", format!("{product} {}", self.version).trim_end())
+    }
+}
+
 /// A table or an index of the workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

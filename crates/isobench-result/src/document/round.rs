@@ -105,7 +105,7 @@ pub enum StartingState {
 
 impl StartingState {
     /// On which tables that is, as a phrase.
-    pub(crate) fn phrase(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             StartingState::Made => "on fresh tables",
             StartingState::PutBack => "on tables that were loaded once and their rows put back",

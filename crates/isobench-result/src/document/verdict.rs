@@ -407,7 +407,7 @@ impl AnomalyCount {
     }
 
     /// Adds up the counts of each kind, in the order in which the kinds come first.
-    pub(crate) fn add_up(counts: impl Iterator<Item = AnomalyCount>) -> Vec<AnomalyCount> {
+    pub fn add_up(counts: impl Iterator<Item = AnomalyCount>) -> Vec<AnomalyCount> {
         let mut kinds: Vec<AnomalyCount> = Vec::new();
         for count in counts {
             match kinds.iter_mut().find(|kind| kind.name == count.name && kind.order == count.order) {

@@ -248,7 +248,7 @@ mod tests {
 
     /// The saved results of the golden tests.
     fn examples() -> Vec<Document> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../isobench-report/tests/golden");
         let files = fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
         let results = files.filter(|path| path.extension().is_some_and(|kind| kind == "json"));
         let read = |path| Document::from_json(fs::read(path).expect("a file"));

@@ -1,13 +1,8 @@
-//! The numbers of a figure's trend: the table, and lines for spreadsheets; what they mean.
+//! The table of a figure's trend, and what its numbers mean.
 
 use super::{MetricPoint, MetricSeries, MetricTrend};
-use crate::csv::{line, number};
 use crate::numbers::{short, whole_percent};
 use crate::view::{Entry, Heading, Table};
-
-/// The titles of the lines for spreadsheets.
-pub const METRIC_TREND_TITLES: &str =
-    "series,conditions,result,started_at,at,metric,value,low,high,at_least,change,p";
 
 /// The table of a series.
 pub fn table(series: &MetricSeries) -> Table {
@@ -55,33 +50,4 @@ pub fn legend(trend: &MetricTrend) -> Vec<String> {
          changed between two results is part of every change, and no method knows what it was."
             .to_owned(),
     ]
-}
-
-impl MetricTrend {
-    /// Renders a line of comma-separated values for each series and result, titles first. In the line
-    /// of the first result after a change there is its share of permutations, too.
-    pub fn to_csv(&self) -> String {
-        let mut text = METRIC_TREND_TITLES.to_owned() + "\n";
-        for series in &self.series {
-            for (point, place) in series.points.iter().zip(1..) {
-                let change = series.changes.iter().find(|change| change.at == place);
-                let fields = [
-                    series.name.clone(),
-                    series.differs_in.join("; "),
-                    point.result.clone(),
-                    point.started_at.clone().unwrap_or_default(),
-                    point.at.clone(),
-                    self.metric.clone(),
-                    number(Some(point.value)),
-                    number(point.low),
-                    number(point.high),
-                    point.at_least.to_string(),
-                    change.is_some().to_string(),
-                    number(change.map(|change| change.p)),
-                ];
-                text += &line(fields.into_iter());
-            }
-        }
-        text
-    }
 }
