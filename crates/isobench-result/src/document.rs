@@ -32,9 +32,7 @@ pub use cell::{Cell, CellLevel};
 pub use environment::{Client, RelationSize, Server};
 pub use fault::{BackgroundWork, Durability, FaultEvent, FaultRound, Settlement, StandbyLag};
 pub use flag::{Flag, FlagKind};
-pub use isobench_plan::{
-    Experiment, Metric, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape,
-};
+pub use isobench_plan::{Experiment, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape};
 pub use journal::Journal;
 pub use latency::{Distribution, Latency};
 pub use observation::{CarriedValue, Observation, ObservedRows, ObservedStatement};

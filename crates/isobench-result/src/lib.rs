@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `document` | what is saved: server, client, plan, cells, rounds, summaries; its JSON and its schema |
 //! | `factors` | what cells differ in besides the level, and how that is said |
+//! | `figure` | the figures of a cell, of which tables, requirements, trends and the manual are views |
 //! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
 //! | `answer` | which level to use, and why |
 //! | `shape` | a published experiment beside ours, and what came out again |
@@ -59,6 +60,7 @@ pub mod diagnosis;
 pub mod document;
 pub mod durability;
 pub mod factors;
+pub mod figure;
 pub mod machines;
 pub mod metric_trend;
 pub mod numbers;
@@ -81,7 +83,7 @@ pub use document::{
     ClientLoad, CombinationAnswer, Conflict, CountComparison, Counter, Distribution, Document, DocumentError,
     Durability, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind,
     GivenAnswer, Interval, IntervalSource, Invariant, Journal, Latency, LevelAnswer, LevelSafety, LockWait,
-    LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, Metric, Observation, ObservedRows,
+    LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, Observation, ObservedRows,
     ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks,
     PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
     RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server,
@@ -89,6 +91,7 @@ pub use document::{
     SweepStep, TableUse, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld,
     WitnessArrow, WitnessTransaction, Workload, json_schema,
 };
+pub use figure::{FIGURES, Figure, Wanted};
 pub use metric_trend::{
     Axis, AxisError, METRIC_TREND_FORMAT, METRIC_TREND_FORMAT_VERSION, MetricChange, MetricPoint,
     MetricSeries, MetricTrend, TrendResult, metric_trend,

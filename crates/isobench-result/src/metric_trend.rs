@@ -8,13 +8,14 @@ mod axis;
 mod matching;
 pub mod table;
 
-use isobench_plan::{CellFigure, End};
+use isobench_plan::End;
 use isobench_stats::{CONFIDENCE, change_points, fewest};
 use serde::Serialize;
 
 use crate::document::{Cell, Document};
+use crate::figure::Wanted;
 use crate::numbers::{counted, short};
-use crate::require::{concerned, measured};
+use crate::require::concerned;
 use crate::summarise::{median, summarised};
 use matching::Line;
 
@@ -110,7 +111,7 @@ pub struct MetricChange {
 
 /// Shows a figure over results, ordered by the axis. Summaries are computed from the rounds, whatever
 /// the documents say. A/A cells and incomplete results are left out.
-pub fn metric_trend(results: &[TrendResult], of: &CellFigure, axis: &Axis) -> MetricTrend {
+pub fn metric_trend(results: &[TrendResult], of: &Wanted, axis: &Axis) -> MetricTrend {
     let mut left_out = Vec::new();
     let mut lines: Vec<Line> = Vec::new();
     for result in results {
@@ -132,7 +133,7 @@ pub fn metric_trend(results: &[TrendResult], of: &CellFigure, axis: &Axis) -> Me
         format: METRIC_TREND_FORMAT,
         format_version: METRIC_TREND_FORMAT_VERSION,
         metric: of.to_string(),
-        meaning: of.figure.facts().meaning,
+        meaning: of.figure.meaning,
         by: axis.to_string(),
         significance,
         series: series.collect(),
@@ -144,7 +145,7 @@ pub fn metric_trend(results: &[TrendResult], of: &CellFigure, axis: &Axis) -> Me
 fn add(
     lines: &mut Vec<Line>,
     result: &TrendResult,
-    of: &CellFigure,
+    of: &Wanted,
     axis: &Axis,
     left_out: &mut Vec<String>,
 ) -> Result<(), String> {
@@ -153,7 +154,7 @@ fn add(
         let why = document.incomplete_reason.as_deref().unwrap_or("it ended early");
         return Err(format!("the result is incomplete: {}", why.trim_end_matches('.')));
     }
-    let mut cells = concerned(&document, of).peekable();
+    let mut cells = concerned(&document, of.selector.as_ref()).peekable();
     if cells.peek().is_none() {
         return Err("it has no such cell".to_owned());
     }
@@ -177,14 +178,12 @@ fn point(
     result: &TrendResult,
     document: &Document,
     cell: &Cell,
-    of: &CellFigure,
+    of: &Wanted,
     at: String,
 ) -> Result<MetricPoint, String> {
-    let value = measured(cell, of.figure, of.end)?;
+    let value = of.figure.end(document, cell, of.end)?;
     // An end of an interval has no interval of its own.
-    let has_interval = of.end == End::Mean && of.figure.facts().has_interval;
-    let end = |end| measured(cell, of.figure, end).ok().map(|value| value.number);
-    let ends = if has_interval { (end(End::Low), end(End::High)) } else { (None, None) };
+    let ends = if of.end == End::Mean { (value.low, value.high) } else { (None, None) };
     if !value.number.is_finite() {
         return Err("the value isn't finite".to_owned());
     }

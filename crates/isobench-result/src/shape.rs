@@ -4,15 +4,10 @@
 //! A shape is a ratio or an order that should come out again on any machine; absolute figures never
 //! do. Not here: what was published (`document/experiment`), the words (`text/experiment`).
 
-use crate::document::{
-    Cell, Document, Experiment, Interval, Latency, Metric, PublishedFigure, PublishedRow, Round, Selector,
-    Shape,
-};
-use crate::durability;
-use crate::numbers::{counted, finite, optional, percent, short};
-use crate::summarise::{
-    FEWEST_FOR_INTERVALS, counted_ledger, counted_rounds, kept_share, pairs_of, planned, rate, ratio_of,
-};
+use crate::document::{Cell, Document, Experiment, PublishedFigure, PublishedRow, Selector, Shape};
+use crate::figure::{Figure, OfRound, unknown_figure};
+use crate::numbers::{counted, finite, short};
+use crate::summarise::{FEWEST_FOR_INTERVALS, pairs_of, ratio_of};
 use crate::view::Line;
 
 /// A published experiment with what came out here. The document's summaries must have been
@@ -98,8 +93,9 @@ pub fn is_same_product(document: &Document, experiment: &Experiment) -> bool {
 fn row<'a>(document: &'a Document, published: &'a PublishedRow) -> ComparedRow<'a> {
     let cell = find(document, &published.cell);
     let ours = |figure: &'a PublishedFigure| {
-        let found = figure.metric.zip(cell).and_then(|(metric, cell)| figure_of(document, cell, metric));
-        (figure, found.zip(figure.metric).map(|(ours, metric)| shown(metric, ours.mean)))
+        let metric = figure.metric.as_deref().and_then(Figure::named);
+        let found = metric.zip(cell).and_then(|(metric, cell)| figure_of(document, cell, metric));
+        (figure, found.zip(metric).map(|(ours, metric)| metric.text(ours.mean)))
     };
     ComparedRow { selector: &published.cell, cell, figures: published.figures.iter().map(ours).collect() }
 }
@@ -156,95 +152,41 @@ fn ours(document: &Document, shape: &Shape) -> Result<Ours, String> {
         find(document, selector)
             .ok_or_else(|| format!("nothing was measured of {}", selected(selector).join(", ")))
     };
+    let figure = Figure::named(&shape.metric).ok_or_else(|| unknown_figure(&shape.metric))?;
     let of = cell(&shape.of)?;
-    let missing = |cell: &Selector| format!("{} has no {}", selected(cell).join(", "), name(shape.metric));
+    let missing = |cell: &Selector| format!("{} has no {}", selected(cell).join(", "), figure.said);
     let Some(reference) = &shape.to else {
-        return figure_of(document, of, shape.metric).ok_or_else(|| missing(&shape.of));
+        return figure_of(document, of, figure).ok_or_else(|| missing(&shape.of));
     };
     let to = cell(reference)?;
-    if let Some(figure) = of_round(shape.metric)
-        && let pairs = pairs_of(of, to, figure)
+    if let Some(of_round @ OfRound::Number(_)) = figure.of_round
+        && let pairs = pairs_of(of, to, |round| of_round.number(round))
         && let Some(ratio) = ratio_of(document, &pairs, 1)
     {
         let few = pairs.len() < FEWEST_FOR_INTERVALS;
         return Ok(Ours { mean: ratio.mean, ends: ratio.low.zip(ratio.high), few });
     }
-    let of = figure_of(document, of, shape.metric).ok_or_else(|| missing(&shape.of))?;
-    let to = figure_of(document, to, shape.metric).ok_or_else(|| missing(reference))?;
+    let of = figure_of(document, of, figure).ok_or_else(|| missing(&shape.of))?;
+    let to = figure_of(document, to, figure).ok_or_else(|| missing(reference))?;
     match finite(of.mean / to.mean) {
         Some(mean) => Ok(Ours { mean, ends: None, few: false }),
-        None => Err(format!("{} has {} 0", selected(reference).join(", "), name(shape.metric))),
+        None => Err(format!("{} has {} 0", selected(reference).join(", "), figure.said)),
     }
 }
 
-/// The metric of a single round, where rounds can be paired by it.
-fn of_round(metric: Metric) -> Option<fn(&Round) -> Option<f64>> {
-    match metric {
-        Metric::Tps => Some(|round| rate(round, round.transactions.committed)),
-        Metric::AcknowledgedTps => Some(|round| rate(round, acknowledged(round))),
-        Metric::MeanLatency => Some(|round| round.latency_ms.mean),
-        Metric::MedianLatency => Some(|round| round.latency_ms.p50),
-        _ => None,
-    }
+/// A figure of a cell.
+fn figure_of(document: &Document, cell: &Cell, figure: &Figure) -> Option<Ours> {
+    let found = figure.measured(document, cell).ok()?;
+    let mean = finite(found.number)?;
+    let ends = found.low.zip(found.high);
+    let few =
+        figure.has_interval() && ends.is_none() && (cell.summary.rounds as usize) < FEWEST_FOR_INTERVALS;
+    Some(Ours { mean, ends, few })
 }
 
-fn acknowledged(round: &Round) -> u64 {
-    round.transactions.committed.saturating_add(round.transactions.swallowed)
-}
-
-/// A metric of a cell.
-fn figure_of(document: &Document, cell: &Cell, metric: Metric) -> Option<Ours> {
-    let summary = &cell.summary;
-    let plain = |value: Option<f64>| value.and_then(finite).map(|mean| Ours { mean, ends: None, few: false });
-    let interval = |value: Interval| {
-        let few = (cell.summary.rounds as usize) < FEWEST_FOR_INTERVALS && value.low.is_none();
-        value.mean.map(|mean| Ours { mean, ends: value.low.zip(value.high), few })
-    };
-    let started = counted_ledger(cell).attempts.started > 0;
-    let latency = |get: fn(&Latency) -> Option<f64>| plain(get(&summary.latency_ms));
-    match metric {
-        Metric::Tps => interval(summary.tps),
-        Metric::AcknowledgedTps => interval(summary.acknowledged_tps.unwrap_or(summary.tps)),
-        Metric::ConflictRatio => plain(started.then_some(summary.conflict_ratio)),
-        Metric::RetriesPerTransaction => plain(started.then_some(summary.retries_per_transaction)),
-        Metric::DoneShare => plain(planned(document, cell).map(|planned| {
-            counted_rounds(cell).iter().map(|round| round.transactions.committed).sum::<u64>() as f64
-                / planned as f64
-        })),
-        Metric::KeptShare => plain(kept_share(cell)),
-        Metric::WastedShare => plain(started.then_some(summary.wasted_share)),
-        Metric::MeanLatency => latency(|latency| latency.mean),
-        Metric::MedianLatency => latency(|latency| latency.p50),
-        Metric::PredicateLocks => plain(summary.predicate_locks.map(|locks| locks as f64)),
-        Metric::LostCommits => plain(cell.settled(|round| round.settlement.lost).map(|lost| lost as f64)),
-        Metric::Silence => plain(durability::silence(cell)),
-    }
-}
-
-/// The name of a metric in a sentence.
-pub fn name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Tps => "committed transactions per second",
-        Metric::AcknowledgedTps => "acknowledged transactions per second",
-        Metric::ConflictRatio => "share of attempts in conflict",
-        Metric::RetriesPerTransaction => "retries per transaction",
-        Metric::DoneShare => "share of the planned transactions that committed",
-        Metric::KeptShare => "share of the acknowledged transactions that committed work",
-        Metric::WastedShare => "share of the clients' busy time wasted",
-        Metric::MeanLatency => "mean latency",
-        Metric::MedianLatency => "median latency",
-        Metric::PredicateLocks => "predicate locks",
-        Metric::LostCommits => "acknowledged commits lost",
-        Metric::Silence => "seconds without a commit",
-    }
-}
-
-/// A figure as text: shares as percentages.
-pub fn shown(metric: Metric, value: f64) -> String {
-    match metric {
-        Metric::ConflictRatio | Metric::DoneShare | Metric::KeptShare | Metric::WastedShare => percent(value),
-        _ => optional(finite(value)),
-    }
+/// A value of a metric as text.
+fn shown(metric: &str, value: f64) -> String {
+    Figure::named(metric).map_or_else(|| short(value), |figure| figure.text(value))
 }
 
 impl JudgedShape<'_> {
@@ -263,7 +205,7 @@ impl JudgedShape<'_> {
     pub fn figures(&self) -> String {
         let bare = |value: f64| match self.shape.to {
             Some(_) => short(value),
-            None => shown(self.shape.metric, value),
+            None => shown(&self.shape.metric, value),
         };
         let times = if self.shape.to.is_some() { " times" } else { "" };
         let published = match self.shape.published {

@@ -299,7 +299,7 @@ fn per_minute(rounds: &[&Round], name: &str) -> Option<Interval> {
 }
 
 /// The mean of a rate over the rounds, with its interval if they are enough for one.
-fn over_rounds(samples: &[f64]) -> Option<Interval> {
+pub fn over_rounds(samples: &[f64]) -> Option<Interval> {
     let estimate = mean_interval(samples)?;
     let enough = samples.len() >= FEWEST_FOR_INTERVALS;
     Some(Interval {

@@ -3,11 +3,11 @@
 //!
 //! Not here: the conditions that any comparison needs (`pair/differences`).
 
-use isobench_plan::{CellFigure, Figure};
 use serde_json::Value;
 
 use super::{Axis, MetricPoint};
 use crate::document::{Cell, Document};
+use crate::figure::Wanted;
 use crate::pair::{self, Factors, Names};
 
 /// A series in the making.
@@ -27,7 +27,7 @@ pub(super) fn put(
     lines: &mut Vec<Line>,
     document: &Document,
     cell: &Cell,
-    of: &CellFigure,
+    of: &Wanted,
     axis: &Axis,
     point: MetricPoint,
 ) {
@@ -49,11 +49,11 @@ pub(super) fn put(
 /// What must be equal for values to be of one series: what a comparison of two results warns of, and
 /// what it compares on purpose, besides the versions and settings of the server, whose changes a
 /// trend is for.
-fn conditions(document: &Document, cell: &Cell, of: &CellFigure) -> Vec<(&'static str, Value)> {
+fn conditions(document: &Document, cell: &Cell, of: &Wanted) -> Vec<(&'static str, Value)> {
     let server = document.server_of(cell);
     // Of an embedded server the place is that of its programs, which every version has its own of.
     let place = (!server.embedded).then_some((&server.description, &server.host));
-    let reference = cell.summary.ratio.as_ref().filter(|_| of.figure == Figure::Ratio).map(|ratio| &ratio.to);
+    let reference = of.figure.reference(cell).map(|ratio| &ratio.to);
     // Plain data can always be written.
     let json = |value: serde_json::Result<Value>| value.unwrap_or_default();
     let own = [

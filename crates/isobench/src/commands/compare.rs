@@ -17,7 +17,7 @@ use isobench_comparison::{
 use isobench_database::Database;
 use isobench_plan::{Observe, Plan, Setting};
 use isobench_report::Terminal;
-use isobench_result::{Document, RequirementResult, judge, requirement_lines, summarise};
+use isobench_result::{Document, RequirementResult, figure, judge, requirement_lines, summarise};
 use isobench_runner::Control;
 
 use self::files::Files;
@@ -68,7 +68,8 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
     let read = |name| isobench_plan::read(name, options.size()).map_err(Failure::setup);
     let file = options.plan_file.as_deref().map(read).transpose()?;
     let defaults = options.defaults.clone();
-    let design = Design::resolve(&options.plan, file, defaults, &options.tables.at_scale(1))?;
+    let mut design = Design::resolve(&options.plan, file, defaults, &options.tables.at_scale(1))?;
+    figure::resolve(&mut design.plan).map_err(Failure::setup)?;
     check_consent(options, &design)?;
     design.plan.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
     let machines = meet(options, &design)?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 use isobench_plan::Requirement;
+use isobench_result::figure::requirement;
 
 /// Options of `isobench report`.
 #[derive(Debug, Args)]
@@ -28,9 +29,9 @@ pub struct ReportOptions {
     #[arg(long)]
     pub legend: bool,
     /// What the result must keep, or else the exit status is 4: [LEVEL.]METRIC[.low|.high] OP
-    /// NUMBER, such as 'serializable.ratio.low >= 0.5', 'anomalies == 0' or 'p99 <= 50'
+    /// NUMBER, such as 'serializable.ratio.low >= 0.5', 'anomalies == 0' or 'latency_p99_ms <= 50'
     /// (repeatable; without a level for every row)
-    #[arg(long, value_name = "EXPRESSION")]
+    #[arg(long, value_name = "EXPRESSION", value_parser = requirement)]
     pub require: Vec<Requirement>,
     /// Of two results: exit with status 3 if the second commits less per second than the first by
     /// more than this share, and by more than noise, or does so relative to the first level; or if

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use isobench_pgbench::transaction_log::TransactionLogs;
 use isobench_plan::{EventLoop, Observe, Requirement};
+use isobench_result::figure::requirement;
 
 use isobench_plan::RetriedState;
 
@@ -29,8 +30,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// What must come out, or else the exit status is 4: METRIC[.low|.high] OP NUMBER, such as
-    /// 'tps >= 1000', 'anomalies == 0' or 'p99 <= 50' (repeatable)
-    #[arg(long, value_name = "EXPRESSION")]
+    /// 'tps >= 1000', 'anomalies == 0' or 'latency_p99_ms <= 50' (repeatable)
+    #[arg(long, value_name = "EXPRESSION", value_parser = requirement)]
     pub require: Vec<Requirement>,
     /// Milliseconds a client pauses between two transactions
     #[arg(long, value_name = "MS", value_parser = isobench_plan::milliseconds)]
