@@ -18,8 +18,9 @@ use isobench_stats::independent_ratio;
 use serde::Serialize;
 
 use crate::document::{Cell, Document, Interval};
+use crate::figure::{FIGURES, Value};
 use crate::numbers::{counted, short};
-use crate::summarise::{counted_ledger, counted_rounds, rate, summarise};
+use crate::summarise::{counted_rounds, rate, summarise};
 use crate::view::Proof;
 
 pub use between_levels::LevelRatio;
@@ -149,6 +150,9 @@ pub struct Figures {
     pub invariants_held: Option<bool>,
     /// False if either of the two is; null if neither could be checked.
     pub promise_kept: Option<bool>,
+    /// Every figure that was measured.
+    #[serde(skip)]
+    measured: Vec<(&'static str, Value)>,
 }
 
 /// A figure of B as a multiple of A's.
@@ -216,7 +220,7 @@ pub fn compare_results(a: &Document, b: &Document) -> Result<Pair, PairError> {
         differences: differences::differences(&a, &b),
         a: Side::of(&a),
         b: Side::of(&b),
-        cells: pairs.iter().zip(ratios).map(|(pair, ratio)| pair.judged(&names, *ratio)).collect(),
+        cells: pairs.iter().zip(ratios).map(|(pair, ratio)| pair.judged(&names, [&a, &b], *ratio)).collect(),
         levels: between.iter().zip(of_levels).map(|(one, ratio)| one.judged(&names, *ratio)).collect(),
         only_in_a,
         only_in_b,
@@ -257,13 +261,13 @@ impl Matched<'_> {
         Samples::rates(self.a, self.b)
     }
 
-    fn judged(&self, names: &Names, ratio: Option<PairRatio>) -> PairedCell {
+    fn judged(&self, names: &Names, [a, b]: [&Document; 2], ratio: Option<PairRatio>) -> PairedCell {
         PairedCell {
             name: names.of_cell(&self.factors),
             others: names.others(&self.factors),
             factors: self.factors.clone(),
-            a: Figures::of(self.a),
-            b: Figures::of(self.b),
+            a: Figures::of(a, self.a),
+            b: Figures::of(b, self.b),
             ratio,
         }
     }
@@ -428,21 +432,37 @@ impl Names {
 }
 
 impl Figures {
-    pub(crate) fn of(cell: &Cell) -> Figures {
+    /// The value of a figure, if it was measured.
+    pub fn value(&self, name: &str) -> Option<Value> {
+        self.measured.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    /// The same as a number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.value(name).map(|value| value.number)
+    }
+
+    pub(crate) fn of(document: &Document, cell: &Cell) -> Figures {
         let summary = &cell.summary;
-        let ran = counted_ledger(cell).attempts.started > 0;
+        let measured = FIGURES.iter().filter_map(|figure| {
+            let value = figure.measured(document, cell).ok()?;
+            Some((figure.name, value))
+        });
+        let measured: Vec<(&'static str, Value)> = measured.collect();
+        let number =
+            |name: &str| measured.iter().find(|(known, _)| *known == name).map(|(_, value)| value.number);
         let verdict = summary.verdict.as_ref();
         let kept = [verdict.and_then(|verdict| verdict.kept), summary.invariants_held];
         Figures {
             rounds: summary.rounds,
             tps: summary.tps,
-            p50_ms: summary.latency_ms.p50,
-            p95_ms: summary.latency_ms.p95,
-            p99_ms: summary.latency_ms.p99,
-            conflict_ratio: ran.then_some(summary.conflict_ratio),
-            wasted_share: ran.then_some(summary.wasted_share),
-            server_cpu_us: summary.server_cpu_us,
-            client_cpu_us: summary.client_cpu_us,
+            p50_ms: number("latency_p50_ms"),
+            p95_ms: number("latency_p95_ms"),
+            p99_ms: number("latency_p99_ms"),
+            conflict_ratio: number("conflict_ratio"),
+            wasted_share: number("wasted_share"),
+            server_cpu_us: number("server_cpu_us"),
+            client_cpu_us: number("client_cpu_us"),
             anomalies: verdict.map(|verdict| verdict.anomalies),
             anomalies_per_million: verdict.and_then(|verdict| verdict.anomalies_per_million),
             verdict_kept: kept[0],
@@ -452,6 +472,7 @@ impl Figures {
                 Proof::Unproved | Proof::Withheld | Proof::NothingShared => Vec::new(),
             },
             promise_kept: kept.into_iter().flatten().reduce(|one, other| one && other),
+            measured,
         }
     }
 }

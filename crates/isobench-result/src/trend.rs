@@ -136,7 +136,7 @@ fn cells(documents: &[Document]) -> Vec<TrendCell> {
             .enumerate()
             .map(|(index, (result, cell))| TrendPoint {
                 result: *result,
-                figures: Figures::of(cell),
+                figures: Figures::of(&documents[result - 1], cell),
                 // The first one isn't compared with itself.
                 ratio: if index == 0 { None } else { ratios.next().flatten() },
             })

@@ -60,10 +60,11 @@ fn unknown(asked: &CellFigure) -> String {
 
 /// Says that no figure has this name, and which there are.
 pub fn unknown_figure(name: &str) -> String {
-    let hint = did_you_mean(
-        &name.replace('-', "_"),
-        FIGURES.iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied())),
-    );
+    // Of names with the same beginning the shortest is meant.
+    let mut known: Vec<&str> =
+        FIGURES.iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied())).collect();
+    known.sort_by_key(|name| name.len());
+    let hint = did_you_mean(name, known);
     let names: Vec<&str> = FIGURES.iter().map(|row| row.name).collect();
     format!("unknown metric \"{name}\"; use one of {}{hint}", names.join(", "))
 }

@@ -4,6 +4,7 @@
 //! Not here: widths, lines, Markdown.
 
 use super::{Figures, LevelRatio, PairRatio, PairedCell};
+use crate::figure::{Figure, Shown};
 use crate::view::{Entry, Heading, Line, Table};
 
 /// The meaning of the ratios.
@@ -19,89 +20,80 @@ pub const LEGEND: [&str; 4] = [
      is part of every ratio of B to A, and no interval knows it.",
 ];
 
-/// One column.
-struct PairColumn {
-    /// The first line of the heading.
-    title: &'static str,
-    /// The second line of the heading.
-    unit: &'static str,
-    /// True for numbers, which are right-aligned.
-    right: bool,
-    /// The entries of a cell: that of A, and that of B.
-    show: fn(&PairedCell) -> [Entry; 2],
-    /// True if a pair's cells have something for the column.
-    when: fn(&[PairedCell]) -> bool,
+/// One column: of a figure, or its own.
+enum PairColumn {
+    /// A figure of both.
+    Figure(&'static str),
+    /// The two lines of its heading, whether it is of numbers, and the entries of A and of B.
+    Own([&'static str; 2], bool, fn(&PairedCell) -> [Entry; 2]),
 }
+
+use PairColumn::{Figure as Of, Own};
 
 /// The columns.
 static COLUMNS: [PairColumn; 12] = [
-    PairColumn { title: "cell", unit: "", right: false, when: always, show: name },
-    PairColumn { title: "", unit: "", right: false, when: always, show: |_| ["A".into(), "B".into()] },
-    PairColumn {
-        title: "committed",
-        unit: "per s",
-        right: true,
-        when: always,
-        show: |cell| both(cell, |figures| Entry::Number(figures.tps.mean)),
-    },
-    PairColumn { title: "B ÷ A", unit: "", right: true, when: always, show: ratio },
-    PairColumn {
-        title: "conflict",
-        unit: "ratio",
-        right: true,
-        when: always,
-        show: |cell| both(cell, |figures| Entry::Share(figures.conflict_ratio)),
-    },
-    PairColumn {
-        title: "wasted",
-        unit: "time",
-        right: true,
-        when: always,
-        show: |cell| both(cell, |figures| Entry::Share(figures.wasted_share)),
-    },
-    PairColumn {
-        title: "p50",
-        unit: "ms",
-        right: true,
-        when: always,
-        show: |cell| both(cell, |figures| Entry::Number(figures.p50_ms)),
-    },
-    PairColumn {
-        title: "p95",
-        unit: "ms",
-        right: true,
-        when: always,
-        show: |cell| both(cell, |figures| Entry::Number(figures.p95_ms)),
-    },
-    PairColumn {
-        title: "p99",
-        unit: "ms",
-        right: true,
-        when: always,
-        show: |cell| both(cell, |figures| Entry::Number(figures.p99_ms)),
-    },
-    PairColumn {
-        title: "server CPU",
-        unit: "µs per tx",
-        right: true,
-        when: server_was_seen,
-        show: |cell| both(cell, |figures| Entry::Number(figures.server_cpu_us)),
-    },
-    PairColumn {
-        title: "anomalies",
-        unit: "per million",
-        right: true,
-        when: anomalies_were_counted,
-        show: |cell| both(cell, |figures| Entry::Number(figures.anomalies_per_million)),
-    },
-    PairColumn { title: "verdict", unit: "", right: false, when: always, show: |cell| both(cell, verdict) },
+    Own(["cell", ""], false, name),
+    Own(["", ""], false, |_| ["A".into(), "B".into()]),
+    Of("tps"),
+    Own(["B ÷ A", ""], true, ratio),
+    Of("conflict_ratio"),
+    Of("wasted_share"),
+    Of("latency_p50_ms"),
+    Of("latency_p95_ms"),
+    Of("latency_p99_ms"),
+    Of(SERVER_CPU),
+    Of(ANOMALIES),
+    Own(["verdict", ""], false, |cell| [verdict(&cell.a), verdict(&cell.b)]),
 ];
+
+/// Figures that have a column only where one of the two has a value.
+const SERVER_CPU: &str = "server_cpu_us";
+const ANOMALIES: &str = "anomalies_per_million";
+
+impl PairColumn {
+    fn heading(&self) -> Heading {
+        match self {
+            Of(name) => figure_heading(name),
+            Own([title, unit], right, _) => Heading::new(*title, *unit, *right),
+        }
+    }
+
+    fn show(&self, cell: &PairedCell) -> [Entry; 2] {
+        match self {
+            Of(name) => [figure_entry(name, &cell.a), figure_entry(name, &cell.b)],
+            Own(_, _, show) => show(cell),
+        }
+    }
+
+    /// True if a pair's cells have something for the column.
+    fn is_filled(&self, cells: &[PairedCell]) -> bool {
+        match self {
+            Of(name @ (SERVER_CPU | ANOMALIES)) => {
+                let sides = cells.iter().flat_map(|cell| [&cell.a, &cell.b]);
+                sides.into_iter().any(|figures| figures.number(name).is_some())
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The heading of a figure.
+pub fn figure_heading(name: &str) -> Heading {
+    let (title, unit) = Figure::known(name).heading;
+    Heading::new(title, unit, true)
+}
+
+/// A figure of a side, without its interval.
+pub fn figure_entry(name: &str, figures: &Figures) -> Entry {
+    let number = figures.number(name);
+    if Figure::known(name).shown == Shown::Share { Entry::Share(number) } else { Entry::Number(number) }
+}
 
 /// The table of the columns that have something to show: a row for each cell, A above B in it.
 pub fn table(cells: &[PairedCell]) -> Table {
     let stacked = |cell: &PairedCell, columns: &[&PairColumn]| {
         let entry = |(index, column): (usize, &&PairColumn)| {
-            let [a, b] = (column.show)(cell);
+            let [a, b] = column.show(cell);
             // The name is the same for both.
             if index == 0 { a } else { Entry::Stack(vec![a, b]) }
         };
@@ -115,7 +107,7 @@ pub fn table_of_two_rows(cells: &[PairedCell]) -> Table {
     let apart = |cell: &PairedCell, columns: &[&PairColumn]| {
         let (mut a_row, mut b_row) = (Vec::new(), Vec::new());
         for column in columns {
-            let [a, b] = (column.show)(cell);
+            let [a, b] = column.show(cell);
             a_row.push(a);
             b_row.push(b);
         }
@@ -125,9 +117,9 @@ pub fn table_of_two_rows(cells: &[PairedCell]) -> Table {
 }
 
 fn with_rows(cells: &[PairedCell], rows: impl Fn(&PairedCell, &[&PairColumn]) -> Vec<Vec<Entry>>) -> Table {
-    let columns: Vec<&PairColumn> = COLUMNS.iter().filter(|column| (column.when)(cells)).collect();
+    let columns: Vec<&PairColumn> = COLUMNS.iter().filter(|column| column.is_filled(cells)).collect();
     Table::new(
-        columns.iter().map(|column| Heading::new(column.title, column.unit, column.right)).collect(),
+        columns.iter().map(|column| column.heading()).collect(),
         cells.iter().flat_map(|cell| rows(cell, &columns)),
     )
 }
@@ -147,22 +139,6 @@ pub fn levels(levels: &[LevelRatio]) -> Table {
         vec![name, Entry::Number(level.a), Entry::Number(level.b), ratio_entry(level.ratio)]
     });
     Table::new(columns.into(), rows)
-}
-
-fn always(_: &[PairedCell]) -> bool {
-    true
-}
-
-fn anomalies_were_counted(cells: &[PairedCell]) -> bool {
-    cells.iter().any(|cell| cell.a.anomalies.or(cell.b.anomalies).is_some())
-}
-
-fn server_was_seen(cells: &[PairedCell]) -> bool {
-    cells.iter().any(|cell| cell.a.server_cpu_us.or(cell.b.server_cpu_us).is_some())
-}
-
-fn both(cell: &PairedCell, show: fn(&Figures) -> Entry) -> [Entry; 2] {
-    [show(&cell.a), show(&cell.b)]
 }
 
 /// The ratio is beside B, its interval below.

@@ -1,6 +1,7 @@
 //! The table of a series, for all renderings that people read: a row for each cell and result.
 
 use super::{TrendCell, TrendPoint};
+use crate::pair::table::{figure_entry, figure_heading};
 use crate::pair::{ratio_entry, verdict};
 use crate::view::{Entry, Heading, Table};
 
@@ -20,13 +21,13 @@ pub fn table(cells: &[TrendCell]) -> Table {
     let mut columns = vec![
         Heading::new("cell", "", false),
         Heading::new("result", "", true),
-        Heading::new("committed", "per s", true),
+        figure_heading("tps"),
         Heading::new("÷ first", "", true),
-        Heading::new("conflict", "ratio", true),
-        Heading::new("p99", "ms", true),
+        figure_heading("conflict_ratio"),
+        figure_heading("latency_p99_ms"),
     ];
     if judged {
-        columns.push(Heading::new("anomalies", "per million", true));
+        columns.push(figure_heading("anomalies_per_million"));
         columns.push(Heading::new("verdict", "", false));
     }
     let row = |cell: &TrendCell, point: &TrendPoint, is_first: bool| {
@@ -37,11 +38,11 @@ pub fn table(cells: &[TrendCell]) -> Table {
             Entry::Count(Some(point.result as u64)),
             Entry::Estimate(figures.tps.into()),
             if is_first { Entry::First } else { ratio_entry(point.ratio) },
-            Entry::Share(figures.conflict_ratio),
-            Entry::Number(figures.p99_ms),
+            figure_entry("conflict_ratio", figures),
+            figure_entry("latency_p99_ms", figures),
         ];
         if judged {
-            row.push(Entry::Number(figures.anomalies_per_million));
+            row.push(figure_entry("anomalies_per_million", figures));
             row.push(verdict(figures));
         }
         row

@@ -1,6 +1,6 @@
 //! `isobench trend`: one figure over many saved results, with its change points.
 //!
-//! Not here: series and statistics (`isobench_report`), how results are found (`saved.rs`).
+//! Not here: series and statistics (`isobench_result`), how results are found (`saved.rs`).
 
 use std::path::Path;
 

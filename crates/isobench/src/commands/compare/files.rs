@@ -1,6 +1,6 @@
 //! The files of a comparison's result: the JSON document, the report, one line per round.
 //!
-//! Not here: their contents (`isobench_report`).
+//! Not here: their contents (`isobench_result`, `isobench_report`).
 
 use std::cell::RefCell;
 use std::fmt::Display;
