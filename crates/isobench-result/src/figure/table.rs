@@ -408,6 +408,17 @@ pub static FIGURES: &[Figure] = &[
         ..LESS
     },
     Figure {
+        name: "rolled_back_per_s",
+        heading: ("rolled back", "per s"),
+        unit: "per s",
+        better: Better::Neither,
+        said: "transactions per second that their own script rolled back",
+        meaning: "transactions that their own script rolled back, per second",
+        population: EACH_ROUND,
+        of_round: Some(OfRound::Number(|round| rate(round, round.transactions.rolled_back))),
+        ..LESS
+    },
+    Figure {
         name: "kept_share",
         heading: ("kept", "of acknowl."),
         unit: "of acknowledged",
