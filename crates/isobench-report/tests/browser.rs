@@ -6,6 +6,7 @@
 
 #[path = "browser/driver.rs"]
 mod driver;
+#[path = "../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 
 use std::fs;

@@ -1,5 +1,6 @@
 //! Properties of the result document and its renderings, whatever they say.
 
+#[path = "../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 
 use std::ptr;

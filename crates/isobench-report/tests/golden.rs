@@ -2,6 +2,7 @@
 //!
 //! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes them anew.
 
+#[path = "../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 
 use std::fs;

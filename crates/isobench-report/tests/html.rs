@@ -3,6 +3,7 @@
 //! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes the outlines anew. What only a browser
 //! can tell is in `browser.rs`.
 
+#[path = "../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 #[path = "html/mutilate.rs"]
 mod mutilate;

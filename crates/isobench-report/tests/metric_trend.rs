@@ -1,5 +1,6 @@
 //! One figure over many results: its order, its series, its changes, and what is left out.
 
+#[path = "../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Two results side by side: what is matched, what is called a difference, what counts as a
 //! regression.
 
+#[path = "../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 
 use examples::example;

@@ -1,6 +1,7 @@
 //! The rules of the recommendation by safety and cost: which level of those without damage, what "can't
 //! be told" means, what wasn't seen, what no level protects.
 
+#[path = "../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 
 use examples::example;

@@ -1,6 +1,7 @@
 //! A series of results: what is matched, what is compared, what is refused; and that lines for
 //! spreadsheets have the same titles everywhere.
 
+#[path = "../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 
 use std::collections::BTreeSet;

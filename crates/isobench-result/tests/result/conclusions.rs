@@ -1,8 +1,6 @@
 //! The conclusions from the rounds: noise, precision, flags. Not here: the answer (`answers.rs`).
 
-mod examples;
-
-use examples::example;
+use crate::examples::{self, example};
 use isobench_plan::Share;
 use isobench_result::{
     Answer, ClientLoad, Document, FlagKind, IntervalSource, Round, Series, WaitShare, Warmup, answer,

@@ -1,9 +1,7 @@
 //! The answer: the rules of the recommendation, each with an example; and that no answer
 //! contradicts its table.
 
-mod examples;
-
-use examples::example;
+use crate::examples::{self, example};
 use isobench_result::{Answer, Cell, Document, answer, recommended, summarise};
 
 /// The rule that decides an example, the recommended row, and pieces of the headline.

@@ -1,8 +1,6 @@
 //! Thresholds: which values they are compared with, and what never passes.
 
-mod examples;
-
-use examples::example;
+use crate::examples::{self, example};
 use isobench_result::figure::OfCell;
 use isobench_result::{
     Cell, Document, FIGURES, Figure, Interval, PercentileInterval, RequirementResult, Wanted, judge,
