@@ -303,8 +303,8 @@ pub struct Plan {
     )]
     pub connect: Option<bool>,
     /// What must come out, or else the exit status is 4: [LEVEL.]METRIC[.low|.high] OP NUMBER, such
-    /// as 'serializable.ratio.low >= 0.5', 'anomalies == 0' or 'latency_p99_ms <= 50' (repeatable; without a
-    /// level for every row)
+    /// as 'serializable.ratio.low >= 0.5' or 'anomalies == 0' (repeatable; without a level for every
+    /// row)
     #[arg(long, value_name = "EXPRESSION", help_heading = heading::REQUIRED)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require: Option<Vec<Requirement>>,

@@ -53,7 +53,7 @@ pub fn results(document: &Document) -> Markup {
 }
 
 fn names(columns: &[Column]) -> String {
-    columns.iter().map(|column| label(column)).collect::<Vec<_>>().join(", ")
+    columns.iter().map(label).collect::<Vec<_>>().join(", ")
 }
 
 /// A table of these columns.

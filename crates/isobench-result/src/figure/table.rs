@@ -2,7 +2,7 @@
 //! ones are left out.
 
 use super::{Better, Figure, InTable, Measured, OfCell, OfRound, Shown, UNMEASURED, Value, unmeasured};
-use crate::document::{Cell, Document, Round, VerdictSummary};
+use crate::document::{Cell, Document, Round, Verdict, VerdictSummary};
 use crate::durability;
 use crate::numbers::finite;
 use crate::summarise::{counted_ledger, counted_rounds, groups, kept_share, planned, rate, settings_name};
@@ -112,7 +112,7 @@ pub static FIGURES: &[Figure] = &[
         population: RECORDED,
         shown: Shown::Count,
         of_cell: OfCell::Number(|_, cell| anomalies(cell, |verdict| Some(verdict.anomalies as f64))),
-        of_round: Some(OfRound::Count(|round| round.verdict.as_ref().map(|verdict| verdict.anomalous()))),
+        of_round: Some(OfRound::Count(|round| round.verdict.as_ref().map(Verdict::anomalous))),
         ..LESS
     },
     Figure {
@@ -475,17 +475,17 @@ pub static FIGURES: &[Figure] = &[
     },
 ];
 
-fn exactly(number: f64) -> Measured {
-    Ok(Value { number, low: None, high: None, at_least: false })
+fn exactly(number: f64) -> Value {
+    Value { number, low: None, high: None, at_least: false }
 }
 
 fn known(number: Option<f64>) -> Measured {
-    number.and_then(finite).map_or_else(unmeasured, exactly)
+    number.and_then(finite).map_or_else(unmeasured, |number| Ok(exactly(number)))
 }
 
 /// Shares of nothing aren't zero.
 fn if_started(cell: &Cell, number: f64) -> Measured {
-    if counted_ledger(cell).attempts.started > 0 { exactly(number) } else { unmeasured() }
+    if counted_ledger(cell).attempts.started > 0 { Ok(exactly(number)) } else { unmeasured() }
 }
 
 fn done_share(document: &Document, cell: &Cell) -> Measured {

@@ -28,10 +28,7 @@ impl Wanted {
     /// # Errors
     /// There is no such figure, level or interval, in a sentence with what there is.
     pub fn of(asked: &CellFigure) -> Result<Wanted, String> {
-        let figure = match Figure::named(&asked.figure) {
-            Some(figure) => figure,
-            None => return Err(unknown(asked)),
-        };
+        let Some(figure) = Figure::named(&asked.figure) else { return Err(unknown(asked)) };
         if asked.end != End::Mean && !figure.has_interval() {
             let with = FIGURES.iter().filter(|row| row.has_interval()).map(|row| row.name);
             return Err(format!(

@@ -141,7 +141,7 @@ fn each_rule_has_an_example() {
 
 #[test]
 fn the_manual_lists_the_rules_in_their_order() {
-    let manual = include_str!("../../../docs/guide/reading-a-report.md");
+    let manual = include_str!("../../../../docs/guide/reading-a-report.md");
     let mut listed = manual.lines().filter_map(|line| line.strip_prefix("| *")?.split_once('*'));
     let listed: Vec<&str> = listed.by_ref().map(|(name, _)| name).collect();
     assert_eq!(listed, isobench_result::answer_rules());

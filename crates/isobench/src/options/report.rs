@@ -29,8 +29,8 @@ pub struct ReportOptions {
     #[arg(long)]
     pub legend: bool,
     /// What the result must keep, or else the exit status is 4: [LEVEL.]METRIC[.low|.high] OP
-    /// NUMBER, such as 'serializable.ratio.low >= 0.5', 'anomalies == 0' or 'latency_p99_ms <= 50'
-    /// (repeatable; without a level for every row)
+    /// NUMBER, such as 'serializable.ratio.low >= 0.5' or 'anomalies == 0' (repeatable; without a
+    /// level for every row)
     #[arg(long, value_name = "EXPRESSION", value_parser = requirement)]
     pub require: Vec<Requirement>,
     /// Of two results: exit with status 3 if the second commits less per second than the first by

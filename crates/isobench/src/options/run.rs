@@ -30,7 +30,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// What must come out, or else the exit status is 4: METRIC[.low|.high] OP NUMBER, such as
-    /// 'tps >= 1000', 'anomalies == 0' or 'latency_p99_ms <= 50' (repeatable)
+    /// 'tps >= 1000' or 'anomalies == 0' (repeatable)
     #[arg(long, value_name = "EXPRESSION", value_parser = requirement)]
     pub require: Vec<Requirement>,
     /// Milliseconds a client pauses between two transactions

@@ -11,8 +11,8 @@ use crate::latest;
 /// Options of `isobench trend`.
 #[derive(Debug, Args)]
 pub struct TrendOptions {
-    /// The figure, as --require names it: [LEVEL.]METRIC[.low|.high], such as tps, serializable.ratio
-    /// or latency_p99_ms
+    /// The figure, as --require names it: [LEVEL.]METRIC[.low|.high], such as tps or
+    /// serializable.ratio
     #[arg(value_name = "METRIC")]
     pub metric: Wanted,
     /// The results: names, tags that only one has, latest, latest~N, or paths [default: all in the
