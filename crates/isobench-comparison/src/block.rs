@@ -1,13 +1,13 @@
-//! Cells that take turns. All of them have their tables and keep their sessions; one works for a
-//! fraction of a second while the others are idle. So what changes on the machine meanwhile
-//! changes for all.
+//! Cells that are measured together: in turns, or one in one piece. In turns all of them have their
+//! tables and keep their sessions; one works for a fraction of a second while the others are idle. So
+//! what changes on the machine meanwhile changes for all.
 //!
-//! Not here: one cell's measurement (`measurement.rs`), and which cells take turns
-//! (`comparison/fair.rs`).
+//! Not here: what a cell's measurement is (`cell.rs`), its steps (`measurement.rs`), and which cells
+//! take turns (`comparison/fair.rs`).
 
 use std::time::Duration;
 
-use isobench_result::Turns;
+use isobench_result as report;
 use isobench_runner::{Job, RunWorkload, StopCondition, Urgency};
 
 use crate::cell::{CellMeasurer, Entrant, MeasuredCell, WATCH_EVERY};
@@ -15,7 +15,9 @@ use crate::design::CellPlan;
 use crate::failure::{Failure, Outcome};
 use crate::measurement::{Measured, Measurement, Started};
 use crate::messages::Messages;
+use crate::observed::SecondSource;
 use crate::onlooker::{Onlooker, SoFar};
+use crate::session_state::{keeps_prepared, roll_back_prepared};
 use crate::tables::{Ready, Tables};
 
 /// A slice lasts at least this many times as long as clients wait for the last one at its end, so
@@ -28,7 +30,7 @@ pub enum BlockStep<'s> {
     Preparing(usize),
     /// The tables are ready.
     Prepared(&'s Ready),
-    /// This cell works: what it has done in all its slices.
+    /// This cell works: what it has done so far.
     Working(usize, &'s SoFar),
 }
 
@@ -38,12 +40,18 @@ pub struct Block<'b> {
     pub cells: &'b [CellPlan],
     /// The number of the round.
     pub number: u32,
+    /// Whoever looks on wants latencies.
+    pub latencies: bool,
+    /// How the cells take turns; `None`: each in one piece.
+    pub turns: Option<Turns<'b>>,
+}
+
+/// How cells take turns.
+pub struct Turns<'b> {
     /// The measured time of each cell.
     pub time: Duration,
     /// The shortest slice.
     pub slice: Duration,
-    /// Whoever looks on wants latencies.
-    pub latencies: bool,
     /// The orders of the cells in the turns, repeated as often as needed.
     pub orders: &'b [Vec<usize>],
 }
@@ -61,6 +69,7 @@ struct ReadyCell<'e> {
     measurement: Measurement<'e>,
     job: Job,
     messages: Messages<'e>,
+    second: Option<SecondSource>,
 }
 
 /// For each cell of a block the reason why it can't be measured, if there is one.
@@ -80,17 +89,17 @@ impl Failures {
 }
 
 impl CellMeasurer<'_> {
-    /// Measures cells in turns.
+    /// Measures the cells of a block.
     pub fn measure_block(&mut self, block: &Block<'_>, follow: &mut dyn FnMut(BlockStep<'_>)) -> Played {
         let mut failures = Failures(block.cells.iter().map(|_| None).collect());
         let mut rooms = vec![0; self.targets.len()];
         let mut entrants = Vec::new();
         let mut workloads = Vec::new();
         for (place, cell) in block.cells.iter().enumerate() {
-            let alone = matches!(self.design.works[cell.work].tables, Tables::Found);
+            let alone = block.turns.is_none() || matches!(self.design.works[cell.work].tables, Tables::Found);
             rooms[cell.server] += usize::from(!alone);
             let room = if alone { 0 } else { rooms[cell.server] };
-            let entered = (!self.is_stopped()).then(|| {
+            let entered = (!self.is_over(block)).then(|| {
                 follow(BlockStep::Preparing(place));
                 let prepared = self.prepare(cell, room)?;
                 follow(BlockStep::Prepared(&prepared.ready));
@@ -104,8 +113,10 @@ impl CellMeasurer<'_> {
         self.play(block, entrants, workloads, failures, follow)
     }
 
-    fn is_stopped(&self) -> bool {
-        self.control.urgency() > Urgency::None
+    /// True if no further cell is to begin, and none to take another turn. A cell in one piece obeys
+    /// requests by itself, and has a round even so.
+    fn is_over(&self, block: &Block<'_>) -> bool {
+        block.turns.is_some() && self.control.urgency() > Urgency::None
     }
 
     /// What a cell's clients are to do.
@@ -121,7 +132,8 @@ impl CellMeasurer<'_> {
     ) -> Outcome<ReadyCell<'e>> {
         let measurement = self.measurement(entrant, place)?;
         let job = self.measured_job(&measurement, cell, workload)?;
-        Ok(ReadyCell { measurement, job, messages: Messages::kept(self.say) })
+        let second = measurement.recorded.second_source(self.design.plan.observe(), measurement.site)?;
+        Ok(ReadyCell { measurement, job, messages: Messages::kept(self.say), second })
     }
 
     /// Measures the cells whose tables are ready.
@@ -144,23 +156,28 @@ impl CellMeasurer<'_> {
             .collect();
         let mut started: Vec<Option<Started<'_>>> = Vec::new();
         for (place, ready) in ready.iter().enumerate() {
-            let ready = ready.as_ref().filter(|_| !self.is_stopped());
-            started.push(ready.and_then(|ReadyCell { measurement, job, messages }| {
+            let ready = ready.as_ref().filter(|_| !self.is_over(block));
+            started.push(ready.and_then(|ReadyCell { measurement, job, messages, .. }| {
                 let show = &mut |so_far: &SoFar| follow(BlockStep::Working(place, so_far));
                 let mut onlooker = Onlooker { every: WATCH_EVERY, latencies: block.latencies, show };
-                let started = measurement.start(job, messages, &mut onlooker);
-                failures.keep(place, started.inspect(Started::rest))
+                let started = failures.keep(place, measurement.start(job, messages, &mut onlooker));
+                started.inspect(|started| {
+                    if block.turns.is_some() {
+                        started.rest();
+                    }
+                })
             }));
         }
-        let slices = Slices::for_block(block, &started);
-        self.take_turns(block, &slices, &mut started, &mut failures, follow);
+        let slices = self.work(block, &mut started, &mut failures, follow);
         let ended: Vec<Option<Measured>> = started
             .into_iter()
             .enumerate()
             .map(|(place, started)| {
                 // One that never worked has nothing to report.
                 let started = started.filter(|started| started.so_far().is_some())?;
-                started.wake();
+                if slices.is_some() {
+                    started.wake();
+                }
                 let measured = failures.keep(place, started.end(block.number))?;
                 follow(BlockStep::Working(place, &measured.so_far()));
                 Some(measured)
@@ -169,10 +186,16 @@ impl CellMeasurer<'_> {
         let judged: Vec<Option<(Measured, Option<String>)>> = ready
             .into_iter()
             .zip(ended)
-            .map(|(ready, measured)| {
-                let (ReadyCell { measurement, job, .. }, mut measured) = ready.zip(measured)?;
-                slices.note(&mut measured);
-                let judgement = measurement.judge(job, None, &mut measured);
+            .enumerate()
+            .map(|(place, (ready, measured))| {
+                let (ReadyCell { measurement, job, second, .. }, mut measured) = ready.zip(measured)?;
+                if let Some(slices) = &slices {
+                    slices.note(&mut measured);
+                }
+                if keeps_prepared(measurement.sources) {
+                    failures.keep(place, roll_back_prepared(measurement.site))?;
+                }
+                let judgement = measurement.judge(job, second, &mut measured);
                 Some((measured, judgement))
             })
             .collect();
@@ -183,31 +206,44 @@ impl CellMeasurer<'_> {
                     measured.map(|(entrant, (measured, text))| Ok(self.conclude(entrant, measured, text)));
                 failure.map(Err).or(measured)
             });
-        Played { measured: measured.collect(), in_one_piece: slices.in_one_piece }
+        Played { measured: measured.collect(), in_one_piece: slices.and_then(|slices| slices.in_one_piece) }
     }
 
-    /// Lets all cells work, in turns. A cell with a client that failed takes no further turn.
-    fn take_turns(
+    /// Lets all cells work: each in one piece, or in turns, whose slices are returned.
+    fn work(
         &self,
         block: &Block<'_>,
-        turns: &Slices,
         started: &mut [Option<Started<'_>>],
         failures: &mut Failures,
         follow: &mut dyn FnMut(BlockStep<'_>),
-    ) {
-        for turn in 0..turns.count {
-            for &place in &block.orders[turn as usize % block.orders.len()] {
-                let failed = |cell: &&mut Started<'_>| cell.so_far().is_some_and(|run| run.aborted > 0);
-                let cell = started[place].as_mut().filter(|cell| !self.is_stopped() && !failed(cell));
-                let Some(cell) = cell else { continue };
-                let show = &mut |so_far: &SoFar| follow(BlockStep::Working(place, so_far));
-                let mut onlooker = Onlooker { every: WATCH_EVERY, latencies: block.latencies, show };
-                let worked = cell.work(StopCondition::Turn(turns.length), &mut onlooker);
-                if failures.keep(place, worked).is_none() {
-                    started[place] = None;
+    ) -> Option<Slices> {
+        let mut work = |place: usize, cell: &mut Option<Started<'_>>, stop: StopCondition| {
+            let Some(started) = cell else { return };
+            let show = &mut |so_far: &SoFar| follow(BlockStep::Working(place, so_far));
+            let mut onlooker = Onlooker { every: WATCH_EVERY, latencies: block.latencies, show };
+            let worked = started.work(stop, &mut onlooker);
+            if failures.keep(place, worked).is_none() {
+                *cell = None;
+            }
+        };
+        let Some(turns) = &block.turns else {
+            for (place, cell) in started.iter_mut().enumerate() {
+                work(place, cell, self.design.stop);
+            }
+            return None;
+        };
+        let slices = Slices::for_turns(turns, started);
+        for turn in 0..slices.count {
+            for &place in &turns.orders[turn as usize % turns.orders.len()] {
+                let cell = &mut started[place];
+                // A cell with a client that failed takes no further turn.
+                let failed = cell.as_ref().and_then(Started::so_far).is_some_and(|run| run.aborted > 0);
+                if !failed && !self.is_over(block) {
+                    work(place, cell, StopCondition::Turn(slices.length));
                 }
             }
         }
+        Some(slices)
     }
 }
 
@@ -221,9 +257,9 @@ struct Slices {
 
 impl Slices {
     /// Chooses the length of slices by what their ends cost, as seen in the warm-up.
-    fn for_block(block: &Block<'_>, started: &[Option<Started<'_>>]) -> Slices {
+    fn for_turns(turns: &Turns<'_>, started: &[Option<Started<'_>>]) -> Slices {
         let idle = started.iter().flatten().filter_map(Started::idle_in_warmup).max();
-        Slices::of(block.time, block.slice, idle.unwrap_or_default())
+        Slices::of(turns.time, turns.slice, idle.unwrap_or_default())
     }
 
     /// Slices of at least this length that add up to a time. `idle` is the time for which clients
@@ -248,7 +284,7 @@ impl Slices {
         let run = &measured.run;
         measured.round.complete &= run.turns == self.count;
         let elapsed = run.elapsed.as_secs_f64();
-        measured.round.turns = Some(Turns {
+        measured.round.turns = Some(report::Turns {
             count: run.turns,
             length_s: self.length.as_secs_f64(),
             idle_share: if elapsed > 0.0 { run.idle.as_secs_f64() / elapsed } else { 0.0 },

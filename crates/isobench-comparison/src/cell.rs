@@ -1,6 +1,6 @@
-//! One cell of a comparison in one round: the reset of its tables, then a measurement.
+//! One cell of a comparison in one round: the reset of its tables, and what its measurement is.
 //!
-//! Not here: the measurement itself (`measurement.rs`), cells that take turns (`block.rs`), and the
+//! Not here: the order of its steps (`block.rs`), the measurement itself (`measurement.rs`), and the
 //! order of the cells (`comparison.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,13 +21,11 @@ use crate::environment::first_attempt;
 use crate::failure::{Failure, Outcome};
 use crate::fault::outage;
 use crate::judgement::Judging;
-use crate::machines::{Entered, Machines, Open, RecordedAs};
+use crate::machines::{Machines, Open, RecordedAs};
 use crate::measurement::{Faults, Invariants, Measured, Measurement, Others};
-use crate::messages::Messages;
-use crate::observed::{Recorded, SeenBy, catalog, recorded};
-use crate::onlooker::Onlooker;
+use crate::observed::{Recorded, SeenBy, catalog, recorded, recorded_at};
 use crate::plans::{AsWritten, Values, compare_plans};
-use crate::session_state::{keeps_prepared, roll_back_prepared};
+use crate::serving::Entered;
 use crate::sessions;
 use crate::settlement::{Attested, leave_rows};
 use crate::site::Site;
@@ -317,31 +315,6 @@ impl<'a> CellMeasurer<'a> {
         self.kept = Some(prepared);
     }
 
-    /// Measures one cell in one piece.
-    ///
-    /// # Errors
-    /// Nothing could be measured: a client couldn't connect, the level was refused.
-    pub fn measure(
-        &self,
-        cell: &CellPlan,
-        number: u32,
-        prepared: Prepared,
-        onlooker: &mut Onlooker<'_>,
-    ) -> Outcome<MeasuredCell> {
-        let (entrant, workload) = self.enter(cell, number, prepared)?;
-        let measurement = self.measurement(&entrant, 0)?;
-        let job = self.measured_job(&measurement, cell, workload)?;
-        let messages = Messages::kept(self.say);
-        let second = entrant.recorded.second_source(self.design.plan.observe(), &entrant.site)?;
-        let mut measured = measurement.run(&job, number, &messages, onlooker)?;
-        if keeps_prepared(&self.design.works[cell.work].sources) {
-            roll_back_prepared(&entrant.site)?;
-        }
-        let judgement = measurement.judge(job, second, &mut measured);
-        drop(measurement);
-        Ok(self.conclude(entrant, measured, judgement))
-    }
-
     /// Decides how the transactions of a cell are recorded. Also returns its workload.
     pub(crate) fn enter(
         &self,
@@ -480,10 +453,8 @@ impl<'a> CellMeasurer<'a> {
             RecordedAs::Nothing => Recorded::Nothing,
             RecordedAs::Annotations => recorded(&mut workload, &spec, Observe::Annotations, None),
             RecordedAs::Rows => {
-                let (catalog, as_written) = (catalog(&site)?, AsWritten::of_another(&open.as_written));
-                let as_written = &as_written;
-                let seen_by = catalog.as_ref().map(|catalog| SeenBy { catalog, as_written, site: &site });
-                recorded(&mut workload, &spec, design.plan.observe(), seen_by)
+                let known = AsWritten::of_another(&open.as_written);
+                recorded_at(&site, &mut workload, &spec, design.plan.observe(), Some(known))?
             }
         };
         let job = self.job(&site, spec, workload);

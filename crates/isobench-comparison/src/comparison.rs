@@ -1,8 +1,8 @@
 //! A comparison: rounds of shuffled cells, until all are measured and the answer is settled, the
-//! ratios are known to the requested precision, or the time limit is reached. In a round, cells that are compared with each
-//! other take turns if they can; others are measured one after the other.
+//! ratios are known to the requested precision, or the time limit is reached. In a round, cells that
+//! are compared with each other take turns if they can; others are measured one after the other.
 //!
-//! Not here: measuring a cell (`cell.rs`), taking turns (`block.rs`), the search for the highest rates
+//! Not here: measuring cells (`block.rs`), the search for the highest rates
 //! (`comparison/sweep.rs`), the display, and the place where the result is saved; the caller passes
 //! the last two in.
 
@@ -19,16 +19,17 @@ use isobench_plan::{FAULT, Share};
 use isobench_result::{Cell, CellLevel, Document, Observation, Round, resolution, summarise, unsettled};
 use isobench_runner::{Control, Urgency};
 
-use crate::block::{Block, BlockStep, Played};
-use crate::cell::{CellMeasurer, MeasuredCell, WATCH_EVERY};
+use crate::block::{Block, BlockStep, Played, Turns};
+use crate::cell::{CellMeasurer, MeasuredCell};
 use crate::design::{CellPlan, Design, count};
 use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
-use crate::machines::{Machines, serve};
+use crate::machines::Machines;
 use crate::measurement::refusal;
-use crate::onlooker::{Onlooker, Phase, SoFar};
+use crate::onlooker::{Phase, SoFar};
 use crate::server_side::observer;
+use crate::serving::serve;
 use crate::sessions;
 use crate::target::Target;
 use fair::Capacity;
@@ -373,17 +374,13 @@ impl<'a> Comparison<'a> {
         for block in self.blocks(number) {
             let usable: Vec<usize> =
                 block.iter().copied().filter(|index| self.unusable[*index].is_none()).collect();
-            let goes = match (block.len(), &usable[..]) {
-                _ if self.interrupted() => Goes::NoFurther,
-                (_, []) => Goes::On,
-                (1, [index]) => {
-                    let measured = self.measure(&self.cells[*index].clone(), number);
-                    self.take(*index, place, number, measured)?
-                }
-                _ => self.measure_in_turns(&usable, place, number)?,
-            };
-            if goes == Goes::NoFurther {
-                return Ok(goes);
+            if self.interrupted() {
+                return Ok(Goes::NoFurther);
+            }
+            let in_turns = block.len() > 1;
+            if !usable.is_empty() && self.measure_block(&usable, in_turns, place, number)? == Goes::NoFurther
+            {
+                return Ok(Goes::NoFurther);
             }
             place += block.len();
         }
@@ -401,7 +398,6 @@ impl<'a> Comparison<'a> {
         let cell = self.cells[index];
         match measured {
             Ok(mut measured) => {
-                self.note_broken(index, number, &measured);
                 self.judgements[index] = measured.judgement.take();
                 let (tps, conflicts) = (measured.round.tps, measured.round.ledger().conflict_ratio());
                 let lost = measured.lost;
@@ -440,8 +436,8 @@ impl<'a> Comparison<'a> {
         self.measurer.machines.is_some_and(|machines| machines.lost().is_some())
     }
 
-    /// Measures cells in turns and shows their progress.
-    fn measure_in_turns(&mut self, group: &[usize], place: usize, number: u32) -> Outcome<Goes> {
+    /// Measures cells, in turns or one in one piece, and takes what that gave.
+    fn measure_block(&mut self, group: &[usize], in_turns: bool, place: usize, number: u32) -> Outcome<Goes> {
         let design = self.measurer.design;
         let cells: Vec<CellPlan> = group.iter().map(|index| self.cells[*index]).collect();
         let mut draws = 0;
@@ -449,29 +445,8 @@ impl<'a> Comparison<'a> {
             draws += 1;
             design.shuffled(number.wrapping_mul(2).wrapping_add(draws), places)
         });
-        let block = Block {
-            cells: &cells,
-            number,
-            time: design.time().unwrap_or_default(),
-            slice: design.slice,
-            latencies: self.listener.shows_latencies(),
-            orders: &orders,
-        };
-        let (listener, mut all) = (&mut *self.listener, vec![SoFar::default(); cells.len()]);
-        let observers = self.measurer.observers;
-        let Played { measured, in_one_piece } = self.measurer.measure_block(&block, &mut |step| match step {
-            BlockStep::Preparing(place) => listener.preparing(design, &cells[place], number),
-            BlockStep::Prepared(ready) => listener.prepared(ready.took, ready.again),
-            BlockStep::Working(place, so_far) if so_far.phase == Phase::WarmUp => {
-                listener.running(design, &cells[place], number, so_far, &[]);
-            }
-            BlockStep::Working(place, so_far) => {
-                all[place] = *so_far;
-                let observer = observers.get(cells[place].server).filter(|_| listener.shows_waits());
-                let waits = observer.map(crate::server_side::waits_now).unwrap_or_default();
-                listener.in_turns(design, &cells, number, &all, &waits);
-            }
-        });
+        let turns = Turns { time: design.time().unwrap_or_default(), slice: design.slice, orders: &orders };
+        let Played { measured, in_one_piece } = self.play(&cells, number, Some(turns).filter(|_| in_turns));
         if let Some(why) = in_one_piece {
             self.warn(&why);
         }
@@ -490,19 +465,36 @@ impl<'a> Comparison<'a> {
         Ok(if self.interrupted() { Goes::NoFurther } else { Goes::On })
     }
 
-    /// Measures a cell in one piece and shows its progress.
+    /// Measures a cell in one piece.
     fn measure(&mut self, cell: &CellPlan, number: u32) -> Outcome<MeasuredCell> {
-        let design = self.measurer.design;
-        self.listener.preparing(design, cell, number);
-        let ready = self.measurer.prepare(cell, 0)?;
-        self.listener.prepared(ready.ready.took, ready.ready.again);
-        let (listener, observer) = (&*self.listener, self.measurer.observer(cell));
-        let show = &mut |so_far: &SoFar| {
-            let waits = observer.filter(|_| listener.shows_waits()).map(crate::server_side::waits_now);
-            listener.running(design, cell, number, so_far, &waits.unwrap_or_default());
-        };
-        let mut onlooker = Onlooker { every: WATCH_EVERY, latencies: listener.shows_latencies(), show };
-        self.measurer.measure(cell, number, ready, &mut onlooker)
+        let Played { measured, .. } = self.play(&[*cell], number, None);
+        let nothing = || Err(Failure::setup("nothing was measured"));
+        measured.into_iter().flatten().next().unwrap_or_else(nothing)
+    }
+
+    /// Measures cells and shows their progress.
+    fn play(&mut self, cells: &[CellPlan], number: u32, turns: Option<Turns<'_>>) -> Played {
+        let (design, observers) = (self.measurer.design, self.measurer.observers);
+        let (listener, mut all) = (&mut *self.listener, vec![SoFar::default(); cells.len()]);
+        let in_turns = turns.is_some();
+        let block = Block { cells, number, latencies: listener.shows_latencies(), turns };
+        self.measurer.measure_block(&block, &mut |step| match step {
+            BlockStep::Preparing(place) => listener.preparing(design, &cells[place], number),
+            BlockStep::Prepared(ready) => listener.prepared(ready.took, ready.again),
+            BlockStep::Working(place, so_far) if in_turns && so_far.phase == Phase::WarmUp => {
+                listener.running(design, &cells[place], number, so_far, &[]);
+            }
+            BlockStep::Working(place, so_far) => {
+                all[place] = *so_far;
+                let observer = observers.get(cells[place].server).filter(|_| listener.shows_waits());
+                let waits = observer.map(crate::server_side::waits_now).unwrap_or_default();
+                if in_turns {
+                    listener.in_turns(design, cells, number, &all, &waits);
+                } else {
+                    listener.running(design, &cells[place], number, so_far, &waits);
+                }
+            }
+        })
     }
 
     /// Notes that a broken promise has ended the comparison.

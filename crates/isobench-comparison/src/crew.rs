@@ -1,7 +1,7 @@
 //! The clients of one measurement: those of this machine, and those of the others if there are any.
 //! They are connected, run and left as one.
 //!
-//! Not here: what the other machines do (`machines.rs`), and what the figures are for
+//! Not here: what the other machines do (`serving.rs`), and what the figures are for
 //! (`measurement.rs`).
 
 use std::sync::{Mutex, PoisonError};
@@ -10,23 +10,21 @@ use std::time::Duration;
 
 use isobench_database::{Database, Product};
 use isobench_isolation::{EffectiveLevel, Level};
+use isobench_limits::LIMITS;
 use isobench_peers::{ClockOffset, Peers, PeersError};
-use isobench_pgbench::load::{LoadError, Loaded, load};
-use isobench_pgbench::transaction_log::LogSettings;
 use isobench_pgwire::ConnectOptions;
 use isobench_result::MachineRound;
 use isobench_runner::{
-    CommonStart, Control, EventHandler, Fleet, Job, Nanos, Recording, RunOutcome, RunProgress, StopCondition,
-    Urgency, Watch,
+    CommonStart, Control, EventHandler, Fleet, Job, LogSettings, LoggedRun, Nanos, Recording, RunOutcome,
+    RunProgress, StartError, StopCondition, Urgency, Watch,
 };
 
 use crate::design::count;
 use crate::failure::{Failure, Outcome};
-use crate::machines::{Left, Machines, Open, Order, Ran, Reply, STEP, Urge, unpack};
-use crate::measurement::no_threads;
+use crate::machines::{Left, Machines, Open, Order, Ran, Reply, Urge, unpack};
 use crate::messages::Messages;
-use crate::round::{cpu_seconds, load as client_load};
-use crate::sessions::{self, Places};
+use crate::round::{cpu_seconds, load};
+use crate::sessions::{self, Places, no_threads};
 
 /// How often rank 0 looks whether it is asked to stop.
 const LOOK: Duration = Duration::from_millis(20);
@@ -149,7 +147,7 @@ impl Crew<'_> {
     ///
     /// # Errors
     /// A log file can't be opened, there are no threads for the workers, or a machine is gone.
-    #[expect(clippy::too_many_arguments, reason = "those of `load`, and the purpose")]
+    #[expect(clippy::too_many_arguments, reason = "those of `Fleet::run_logged`, and the purpose")]
     pub fn run(
         &mut self,
         job: &Job,
@@ -159,10 +157,10 @@ impl Crew<'_> {
         watch: Watch<'_>,
         log: Option<&LogSettings>,
         purpose: Purpose,
-    ) -> Outcome<Loaded> {
+    ) -> Outcome<LoggedRun> {
         let Crew { fleet, others } = self;
         let Some(others) = others else {
-            return load(fleet, job, stop, control, report, watch, log).map_err(not_loaded);
+            return fleet.run_logged(job, stop, control, report, watch, log).map_err(not_started);
         };
         let machines = others.machines;
         let mut peers = machines.peers();
@@ -180,27 +178,27 @@ impl Crew<'_> {
         };
         let cpu = cpu_seconds();
         let show = &mut |elapsed, progress| show(elapsed, progress + collector.progress());
-        let (loaded, ran) = thread::scope(|scope| {
+        let (own, ran) = thread::scope(|scope| {
             let peers: &mut Peers = &mut peers;
             let collector = &collector;
             let thread = scope.spawn(move || collector.collect(peers));
             let watch = Watch { every, latencies, show };
-            let loaded = load(fleet, job, stop, &collector.local, report, watch, log);
-            if loaded.is_err() {
+            let own = fleet.run_logged(job, stop, &collector.local, report, watch, log);
+            if own.is_err() {
                 collector.local.request(Urgency::Now);
             }
-            (loaded, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            (own, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         let cpu_s = cpu_seconds() - cpu;
         let (ran, outcomes): (Vec<Ran>, Vec<RunOutcome>) = ran?.into_iter().unzip();
         // What a followed recording wants, or a client that ends the run.
         control.request(collector.local.urgency());
-        let loaded = loaded.map_err(not_loaded)?;
+        let LoggedRun { outcome, logged } = own.map_err(not_started)?;
         let late = fleet.began().0.saturating_sub(clock);
         let own = Ran { cpu_s, late, clock: fleet.clock_after(Duration::ZERO).0 };
         let ran: Vec<Ran> = std::iter::once(own).chain(ran).collect();
         others.clock = ran.iter().map(|ran| ran.clock).max().unwrap_or(0);
-        let outcomes: Vec<RunOutcome> = std::iter::once(loaded.outcome).chain(outcomes).collect();
+        let outcomes: Vec<RunOutcome> = std::iter::once(outcome).chain(outcomes).collect();
         if purpose != Purpose::WarmUp {
             for ((counted, ran), outcome) in others.counted.iter_mut().zip(&ran).zip(&outcomes) {
                 counted.cpu_s += ran.cpu_s;
@@ -209,7 +207,7 @@ impl Crew<'_> {
             }
         }
         let outcome = RunOutcome::together(outcomes).unwrap_or_else(|| RunOutcome::nothing(job));
-        Ok(Loaded { outcome, logged: loaded.logged })
+        Ok(LoggedRun { outcome, logged })
     }
 
     /// Closes the sessions. What the other machines have recorded is added to the recording, if one
@@ -332,7 +330,7 @@ impl Counted {
             clock_within_ms: within_ns as f64 / 1e6,
             late_ms: self.late as f64 / 1e6,
             cpu_s: self.cpu_s,
-            load: client_load(run, self.cpu_s, portrait.cores as usize),
+            load: load(run, self.cpu_s, portrait.cores as usize),
         })
     }
 }
@@ -437,7 +435,8 @@ fn each<T>(machines: &Machines, what: &'static str, wanted: impl Fn(Reply) -> Op
 
 /// Waits for a reply of a machine.
 fn receive(machines: &Machines, rank: usize, what: &'static str) -> Outcome<(Reply, Vec<u8>)> {
-    let bytes = machines.peers().receive_from(rank, what, STEP).map_err(|error| machines.failed(&error))?;
+    let bytes =
+        machines.peers().receive_from(rank, what, LIMITS.step).map_err(|error| machines.failed(&error))?;
     match unpack::<Reply>(&bytes) {
         Some((Reply::Failed(why), _)) => Err(Failure::setup(format!("{}: {why}", machines.name(rank)))),
         Some((reply, body)) => Ok((reply, body.to_vec())),
@@ -445,9 +444,9 @@ fn receive(machines: &Machines, rank: usize, what: &'static str) -> Outcome<(Rep
     }
 }
 
-fn not_loaded(error: LoadError) -> Failure {
+fn not_started(error: StartError) -> Failure {
     match error {
-        LoadError::NoThreads(error) => no_threads(error),
-        LoadError::Log(error) => Failure::setup(error),
+        StartError::NoThreads(error) => no_threads(error),
+        StartError::Log(error) => Failure::setup(error),
     }
 }

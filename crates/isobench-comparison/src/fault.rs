@@ -11,15 +11,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use isobench_database::Outage;
+use isobench_limits::LIMITS;
 use isobench_pgserver::{Server, Shutdown};
 use isobench_pgwire::{ConnectOptions, Connection};
 use isobench_plan::{Fault, FaultKind};
-
-/// Time allowed for a server that recovers by itself.
-const RECOVERY: Duration = Duration::from_mins(1);
-
-/// Time after which a server that was never seen to recover has done so.
-const UNNOTICED: Duration = Duration::from_secs(1);
 
 /// The pause between two looks at a server that recovers by itself.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -158,12 +153,12 @@ impl Victim {
         }
         let began = Instant::now();
         let mut was_busy = false;
-        while began.elapsed() < RECOVERY {
+        while began.elapsed() < LIMITS.recovery {
             match Connection::open(&self.nodes[node]) {
                 Ok(connection) => {
                     connection.close();
                     // It may not have noticed yet, or recover faster than it can be asked.
-                    if was_busy || began.elapsed() > UNNOTICED {
+                    if was_busy || began.elapsed() > LIMITS.notice {
                         return Ok(());
                     }
                 }
@@ -171,7 +166,7 @@ impl Victim {
             }
             sleep(PAUSE);
         }
-        Err(format!("the server wasn't ready within {} s", RECOVERY.as_secs()))
+        Err(format!("the server wasn't ready within {} s", LIMITS.recovery.as_secs()))
     }
 
     /// Makes the standby that has the most the primary, as tools for failover do. Returns its node.
@@ -189,7 +184,7 @@ impl Victim {
             }
         }
         let (_, node, mut connection) = best.ok_or(problem)?;
-        let seconds = RECOVERY.as_secs();
+        let seconds = LIMITS.recovery.as_secs();
         let promoted = connection.value(&format!("SELECT pg_catalog.pg_promote(true, {seconds})"));
         connection.close();
         match promoted {
@@ -241,12 +236,12 @@ fn ended(child: &mut Child, over: &Receiver<()>) -> Result<ExitStatus, String> {
         }
         if over.recv_timeout(PAUSE) == Err(RecvTimeoutError::Disconnected) {
             let since = *finished.get_or_insert_with(Instant::now);
-            if since.elapsed() > RECOVERY {
+            if since.elapsed() > LIMITS.recovery {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!(
                     "it was still busy {} s after the clients had finished",
-                    RECOVERY.as_secs()
+                    LIMITS.recovery.as_secs()
                 ));
             }
             sleep(PAUSE);

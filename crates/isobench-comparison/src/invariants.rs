@@ -7,16 +7,13 @@ use std::time::{Duration, Instant};
 
 use isobench_database::{Baseline, Connector, Database, Error, Expectation, Writes, baseline, check};
 use isobench_isolation::{Guarantee, Model};
+use isobench_limits::LIMITS;
 use isobench_pgwire::Connection;
 use isobench_result::Invariant;
 use isobench_runner::RunOutcome;
 use isobench_workloads::{Chosen, Violations};
 
 use crate::workload::Sources;
-
-/// Time allowed for a lost server to come back before the invariants are checked (PostgreSQL
-/// restarts by itself after a backend has crashed).
-const COMEBACK: Duration = Duration::from_secs(10);
 
 /// The knowledge of the tables before the measured part.
 pub enum InvariantCheck {
@@ -191,7 +188,7 @@ fn asserted(chosen: &Chosen, run: &RunOutcome, promised: Option<Guarantee>) -> V
 
 /// Connects to a server that may be restarting after this run.
 pub fn open_after(connector: &Connector, run: &RunOutcome) -> Result<Connection, Error> {
-    open_again(connector, if run.aborted > 0 { COMEBACK } else { Duration::ZERO })
+    open_again(connector, if run.aborted > 0 { LIMITS.comeback } else { Duration::ZERO })
 }
 
 fn open_again(connector: &Connector, patience: Duration) -> Result<Connection, Error> {

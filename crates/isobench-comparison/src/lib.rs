@@ -11,7 +11,7 @@
 //! | `site` | the place of a cell's tables and sessions |
 //! | `target` | the server, named or embedded, and the place on it where isobench works |
 //! | `tables`, `setup` | the tables of a cell in their starting state |
-//! | `machines` | several machines that measure as one: what rank 0 says, and the others do |
+//! | `machines`, `serving` | several machines that measure as one: what rank 0 says, and the others do |
 //! | `crew` | the clients of a measurement, on all machines |
 //! | `sessions` | clients connected at a level that is read back |
 //! | `session_state` | what scripts leave in their sessions that other sessions meet |
@@ -19,7 +19,7 @@
 //! | `onlooker` | what clients have done so far, for whoever looks on |
 //! | `observed` | how transactions are observed: by the rows that statements show, or by annotations |
 //! | `cell` | a cell of a comparison in one round |
-//! | `block` | cells that take turns in a round |
+//! | `block` | cells that are measured together, in turns or one in one piece |
 //! | `remedy` | what to do about an error of a script |
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
@@ -54,6 +54,7 @@ mod remedy;
 mod round;
 mod round_trips;
 mod server_side;
+mod serving;
 mod session_state;
 mod sessions;
 mod settlement;
@@ -67,22 +68,24 @@ mod workload;
 pub use cell::WATCH_EVERY;
 pub use comparison::{Followers, Judgements, Listener, Save, Surroundings, compare, take_part};
 pub use conditions::{Condition, Conditions};
+pub use design::phases::{Choice, Chosen, HotStandby, Placed};
+pub use design::resolve::Resolved;
 pub use design::{
-    CellPlan, Design, GRACE, ServerPlan, Work, cell_entry, count, event_loop, milliseconds, no_serializable,
-    pacing, protocol, refusal, seconds,
+    CellPlan, Design, ServerPlan, Work, cell_entry, count, event_loop, milliseconds, no_serializable, pacing,
+    protocol, refusal, seconds,
 };
 pub use environment::{client, first_attempt, now};
 pub use failure::{Failure, Outcome};
 pub use judgement::Judging;
-pub use machines::{Entered, Machines, Open, Portrait, RecordedAs, serve};
+pub use machines::{Machines, Open, Portrait, RecordedAs};
 pub use measurement::{Invariants, Measured, Measurement, Others};
 pub use messages::Messages;
 pub use observed::{
-    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenBy, SeenWorkload, as_written, catalog, preview,
-    recorded, statement,
+    NOT_EMBEDDED, Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded_at, statement,
 };
 pub use onlooker::{Onlooker, Phase, SoFar};
 pub use plans::AsWritten;
+pub use serving::{Entered, serve};
 pub use sessions::job;
 pub use site::Site;
 pub use tables::Tables;

@@ -7,12 +7,12 @@
 //! clients each machine has (`isobench_runner`).
 
 mod messages;
-mod serving;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use isobench_limits::LIMITS;
 use isobench_peers::{ClockOffset, Credentials, Peers, PeersError, Place};
 use isobench_runner::ClientShare;
 use serde::{Deserialize, Serialize};
@@ -22,14 +22,6 @@ use crate::failure::{Failure, Outcome};
 
 pub(crate) use messages::{Left, Opened, Order, Ran, Reply, Urge, unpack};
 pub use messages::{Open, RecordedAs};
-pub use serving::{Entered, serve};
-
-/// Time for a step that all machines take together. One that is gone is noticed much sooner
-/// ([`isobench_peers::SILENCE`]).
-pub(crate) const STEP: Duration = Duration::from_mins(10);
-
-/// Time for all to hear that nothing more is to be done.
-const END: Duration = Duration::from_secs(5);
 
 /// What a machine says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,10 +55,10 @@ pub struct Machines {
 
 /// Compares the clocks, and then takes the time of a phase, in which all wait for all. On all
 /// machines.
-fn compare_clocks(peers: &mut Peers) -> Result<(Vec<ClockOffset>, Duration), PeersError> {
-    let offsets = peers.compare_clocks(STEP)?;
+pub(crate) fn compare_clocks(peers: &mut Peers) -> Result<(Vec<ClockOffset>, Duration), PeersError> {
+    let offsets = peers.compare_clocks(LIMITS.step)?;
     let began = peers.now();
-    peers.barrier("comparing the clocks", STEP)?;
+    peers.barrier("comparing the clocks", LIMITS.step)?;
     Ok((offsets, peers.now().saturating_sub(began)))
 }
 
@@ -135,7 +127,7 @@ impl Machines {
         let mut peers = self.peers();
         peers.send_all(&Order::End { why: why.map(str::to_owned) }.pack(&[]));
         // Whoever doesn't hear it notices that this machine is gone.
-        let _ = peers.barrier("the end", END);
+        let _ = peers.barrier("the end", LIMITS.end);
     }
 
     pub(crate) fn peers(&self) -> MutexGuard<'_, Peers> {

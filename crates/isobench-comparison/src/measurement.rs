@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use isobench_isolation::{EffectiveLevel, Guarantee, Level};
 use isobench_observer::{Observer, Part};
-use isobench_pgbench::load::Loaded;
-use isobench_pgbench::transaction_log::{LogError, LogSettings};
 use isobench_plan::{self as plan, Fault};
 use isobench_result::{BackgroundWork, FaultRound, MachineRound, RecordedHistory, Round, StandbyLag};
-use isobench_runner::{ClientEvent, Control, Job, Nanos, NoThreads, RunOutcome, StopCondition, Watch};
+use isobench_runner::{
+    ClientEvent, Control, Job, LogError, LogSettings, LoggedRun, Nanos, RunOutcome, StopCondition, Watch,
+};
 
 use crate::background::Background;
 use crate::conditions::Conditions;
@@ -222,7 +222,11 @@ impl Measurement<'_> {
             own.beside();
         }
         let report = |event: ClientEvent| messages.take(&event, job);
-        let warmup = self.warm_up(&mut crew, job, &report, onlooker, &mut own)?;
+        let warmup = if self.warmup.0.is_zero() {
+            None
+        } else {
+            Some(Warmed::up(self.warmup, &mut crew, job, (self.control, &report), onlooker, &mut own)?)
+        };
         if let Some(faults) = &self.faults {
             faults.attested.empty()?;
         }
@@ -256,7 +260,7 @@ impl Measurement<'_> {
         let settlement = measured.round.faults.as_ref().map(|faults| &faults.settlement);
         if settlement.is_some_and(|settlement| settlement.lost > 0 || settlement.withheld.is_some()) {
             measured.notes.push(
-                "where acknowledged commits are lost, the level isn't judged: what the clients were told isn't what \
+                "where acknowledged commits are lost, the level isn't judged: what clients saw acknowledged isn't what \
                  the database has"
                     .to_owned(),
             );
@@ -396,8 +400,8 @@ impl Started<'_> {
         let work = || match background {
             None => (work(), None),
             Some(background) => {
-                let (loaded, done) = background.beside(work);
-                (loaded, Some(done))
+                let (run, done) = background.beside(work);
+                (run, Some(done))
             }
         };
         let site = self.measurement.site;
@@ -408,7 +412,7 @@ impl Started<'_> {
                 beside(|over| lag::watch(server, standby, last, over), work)
             }
         };
-        let (((loaded, background), lag), struck) = match &self.measurement.faults {
+        let (((done, background), lag), struck) = match &self.measurement.faults {
             None => (work(), Vec::new()),
             Some(faults) => {
                 let began = Instant::now();
@@ -417,7 +421,7 @@ impl Started<'_> {
         };
         (self.background, self.lag) = (background, lag);
         self.struck.extend(struck);
-        let Loaded { outcome, logged } = loaded?;
+        let LoggedRun { outcome, logged } = done?;
         self.began.get_or_insert(self.crew.began());
         self.cpu += cpu_seconds() - cpu;
         // The next turn is another measurement's.
@@ -554,12 +558,6 @@ fn note_machines(round: &mut Round, machines: Vec<MachineRound>) {
             machines.iter().map(|machine| machine.load.share_of_cores).fold(0.0, f64::max);
     }
     round.machines = machines;
-}
-
-/// Returns the failure of a run without threads for its workers.
-#[expect(clippy::needless_pass_by_value, reason = "so that it can be handed to map_err")]
-pub fn no_threads(error: NoThreads) -> Failure {
-    Failure::setup(format!("{error}{}", sessions::FEWER_THREADS))
 }
 
 /// Returns the reason why a level is refused.

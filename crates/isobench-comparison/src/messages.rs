@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use isobench_pgbench::{Version, wording};
 use isobench_pgwire::SqlState;
-use isobench_runner::{AbortCause, ClientEvent, Job, Unfinished};
+use isobench_runner::{AbortCause, ClientEvent, Job, Unfinished, wording};
+use isobench_script::Dialect;
 
 use crate::remedy::remedy;
 
@@ -136,5 +136,5 @@ fn texts(event: &ClientEvent, job: &Job) -> Vec<String> {
         ClientEvent::Abandoned(place, failed) => Some(wording::failure(*place, failed)),
         _ => None,
     };
-    wording::messages(event, job, Version::default()).into_iter().map(|(_, text)| text).chain(why).collect()
+    wording::messages(event, job, Dialect::default()).into_iter().map(|(_, text)| text).chain(why).collect()
 }

@@ -18,7 +18,6 @@ use isobench_result as report;
 use isobench_runner::{Job, Pacing, Restart, RunSpec, RunWorkload};
 use isobench_script::{Annotation, Mix, Script};
 
-use crate::design::Work;
 use crate::failure::{Failure, Outcome};
 use crate::plans::{AsWritten, Values, compare_plans};
 use crate::site::Site;
@@ -103,7 +102,7 @@ pub fn recorded(
     observe_by: Observe,
     seen_by: Option<SeenBy<'_>>,
 ) -> Recorded {
-    let annotated = is_annotated(&workload.mix);
+    let annotated = workload.mix.is_annotated();
     let by_annotations = if annotated { Recorded::Annotations } else { Recorded::Nothing };
     let eligible = observe_by.shows_rows()
         && spec.pacing == Pacing::Unpaced
@@ -140,12 +139,6 @@ fn flows(workload: &RunWorkload, catalog: &Catalog) -> Flows {
 
 fn scripts(mix: &Mix) -> impl Iterator<Item = &Script> {
     mix.scripts().iter().map(|weighted| &weighted.script)
-}
-
-/// True if a script describes reads or writes in lines `--@`.
-pub fn is_annotated(mix: &Mix) -> bool {
-    let mut lines = mix.scripts().iter().flat_map(|weighted| weighted.script.annotations());
-    lines.any(|line| line.what.is_recorded())
 }
 
 /// True if a command with such lines shows no rows.
@@ -275,12 +268,31 @@ impl SeenWorkload {
     }
 }
 
+/// Decides how the transactions of a workload on a site are recorded, as [`recorded`] does.
+/// `known` has the statements that are sent as written; without it, plans are compared.
+///
+/// # Errors
+/// The server is gone.
+pub fn recorded_at(
+    site: &Site,
+    workload: &mut RunWorkload,
+    spec: &RunSpec,
+    observe_by: Observe,
+    known: Option<AsWritten>,
+) -> Outcome<Recorded> {
+    let catalog = if observe_by.shows_rows() { catalog(site)? } else { None };
+    let Some(catalog) = catalog else { return Ok(recorded(workload, spec, observe_by, None)) };
+    let as_written = &known.map_or_else(|| as_written(workload, site, &catalog), Ok)?;
+    let seen_by = SeenBy { catalog: &catalog, as_written, site };
+    Ok(recorded(workload, spec, observe_by, Some(seen_by)))
+}
+
 /// Returns the statements of a workload whose scripts aren't tried before that are sent as written:
 /// their plans are compared for any values of variables.
 ///
 /// # Errors
 /// The server is gone.
-pub fn as_written(workload: &RunWorkload, site: &Site, catalog: &Catalog) -> Outcome<AsWritten> {
+fn as_written(workload: &RunWorkload, site: &Site, catalog: &Catalog) -> Outcome<AsWritten> {
     let mut found = AsWritten::none();
     let seen_by = SeenBy { catalog, as_written: &AsWritten::none(), site };
     let forms = seen_by.observe(&mut workload.mix.clone()).forms;
@@ -299,13 +311,19 @@ pub struct Preview {
     pub recorded: &'static str,
 }
 
-/// Returns what a comparison would see of a work's statements. Its tables must be there; nothing is
-/// executed, so the plans are those for any values of variables.
+/// Returns what a comparison would see of the statements of a workload of this name, with this
+/// strategy. Its tables must be there; nothing is executed, so the plans are those for any values of
+/// variables.
 ///
 /// # Errors
-/// A script can't be adapted to the server.
-pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcome<Preview> {
-    let mut workload = work.workload(seed, &site.database)?;
+/// The server is gone.
+pub fn preview(
+    name: String,
+    strategy: Option<String>,
+    mut workload: RunWorkload,
+    site: &Site,
+    catalog: &Catalog,
+) -> Outcome<Preview> {
     let flows = flows(&workload, catalog);
     let as_written = as_written(&workload, site, catalog)?;
     let seen_by = SeenBy { catalog, as_written: &as_written, site };
@@ -314,8 +332,8 @@ pub fn preview(work: &Work, seed: u64, site: &Site, catalog: &Catalog) -> Outcom
     let by = recorded(&mut workload, &RunSpec::default(), Observe::Rows, Some(seen_by));
     Ok(Preview {
         observation: report::Observation {
-            workload: work.sources.name(),
-            strategy: work.strategy.clone(),
+            workload: name,
+            strategy,
             statements: statements(&observed.statements, &flows),
             prevented: None,
             carried: carried(&flows),
@@ -382,7 +400,7 @@ fn horizon(site: &Site) -> Outcome<u32> {
     let next = next.and_then(|next| next.parse::<u64>().ok());
     let next = next.ok_or_else(|| {
         Failure::setup(
-            "the server doesn't tell the number of its next transaction; use --observe annotations",
+            "the server doesn't show the number of its next transaction; use --observe annotations",
         )
     })?;
     Ok(u32::try_from(next & u64::from(u32::MAX)).unwrap_or(0))

@@ -82,7 +82,7 @@ impl OwnWork {
 
     /// Another session works beside the clients, whose transactions the server counts, too.
     pub fn beside(&mut self) {
-        self.incomparable = Some("another session works beside the clients (--background)");
+        self.incomparable = Some("another session works at the same time (--background)");
     }
 
     /// Adds sessions besides the clients', and their transactions.

@@ -7,7 +7,7 @@ use isobench_pgwire::Connection;
 use isobench_script::Sql;
 
 use crate::failure::{Failure, Outcome};
-use crate::setup::Setup;
+use crate::setup::{Setup, has_word};
 use crate::site::Site;
 use crate::workload::Sources;
 
@@ -100,12 +100,6 @@ fn kind(has: impl Fn(&str) -> bool) -> Option<&'static str> {
     let makes =
         |kept: &&Kept| kept.words.iter().any(|word| has(word)) && (kept.and.is_empty() || has(kept.and));
     KINDS.iter().find(makes).map(|kept| kept.name)
-}
-
-/// True if a text has a word, in letters of either case, in quotations too.
-pub fn has_word(text: &str, word: &str) -> bool {
-    let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
-    text.split(|other| !letter(other)).any(|found| found.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use isobench_database::{Connector, Database, Error, Product, Relations};
 use isobench_isolation::{EffectiveLevel, Level};
+use isobench_limits::LIMITS;
 use isobench_pgwire::{Connection, SqlState};
 use isobench_plan::RetriedState;
-use isobench_runner::{ErrorClass, Fleet, Job, OpenError, RunSpec, RunWorkload};
+use isobench_runner::{ErrorClass, Fleet, Job, NoThreads, OpenError, RunSpec, RunWorkload};
 
 use crate::failure::{Failure, Outcome};
 use crate::site::Site;
@@ -112,10 +113,10 @@ impl Places {
         let mut connection = standby.open().map_err(Failure::setup)?;
         let began = Instant::now();
         while connection.value(&reached).map_err(Failure::setup)?.as_deref() != Some("t") {
-            if began.elapsed() > CATCH_UP {
+            if began.elapsed() > LIMITS.catch_up {
                 return Err(Failure::setup(format!(
                     "the standby hasn't caught up with its primary within {} s",
-                    CATCH_UP.as_secs()
+                    LIMITS.catch_up.as_secs()
                 )));
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -124,9 +125,6 @@ impl Places {
         Ok(())
     }
 }
-
-/// Time allowed for a standby to replay what makes the tables.
-const CATCH_UP: Duration = Duration::from_mins(1);
 
 /// Returns the same job with a way to open a session at this level, for clients that lose theirs, or
 /// have one for each transaction.
@@ -191,7 +189,7 @@ pub fn leave(sessions: Vec<Connection>, product: &Product) -> (Vec<EffectiveLeve
     let mut answers = Vec::new();
     let mut transactions = 0;
     for mut session in sessions {
-        session.set_timeout(Some(PATIENCE));
+        session.set_timeout(Some(LIMITS.last_answer));
         match product.read_effective(&mut session) {
             Ok(answer) => answers.push(answer),
             // The others wouldn't answer either.
@@ -202,9 +200,6 @@ pub fn leave(sessions: Vec<Connection>, product: &Product) -> (Vec<EffectiveLeve
     }
     (answers, transactions)
 }
-
-/// Time allowed for the last answer of a session.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Returns the level of all sessions; if they differ, a name that says so.
 pub fn agree(levels: &[EffectiveLevel]) -> EffectiveLevel {
@@ -248,8 +243,14 @@ pub fn advice(code: Option<SqlState>) -> String {
     known.map_or_else(String::new, |(_, advice)| format!("\n  {advice}"))
 }
 
+/// Returns the failure of a run without threads for its workers.
+#[expect(clippy::needless_pass_by_value, reason = "so that it can be handed to map_err")]
+pub fn no_threads(error: NoThreads) -> Failure {
+    Failure::setup(format!("{error}{FEWER_THREADS}"))
+}
+
 /// Advice if there are no threads.
-pub const FEWER_THREADS: &str =
+const FEWER_THREADS: &str =
     "\nuse fewer worker threads (--jobs), or raise the limit of processes (ulimit -u) or memory (ulimit -v)";
 
 fn explain(error: &OpenError<Error>, clients: usize) -> Failure {

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use isobench_database::{Connector, Database, Error, SynchronousCommit, current_setting};
+use isobench_limits::LIMITS;
 use isobench_pgwire::Connection;
 use isobench_plan::Fault;
 use isobench_result as report;
@@ -22,10 +23,6 @@ const TABLE: &str = "isobench_attempts";
 
 /// Rows fetched at once.
 const BATCH: usize = 50_000;
-
-/// Time allowed for the server to accept a session after the run, and for transactions that are still
-/// under way there to end.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What is known of an attempt, and how often its number was found.
 type Attempts = HashMap<u64, (AttemptEnd, u64)>;
@@ -45,7 +42,7 @@ fn table(database: &Database) -> String {
 pub fn leave_rows(workload: &mut RunWorkload, retry: &RetryPolicy, database: &Database) -> Outcome {
     let refused = |script: &str, why: &str| {
         Failure::setup(format!(
-            "--fault: {script}: {why}, so its transactions can't leave a row each that tells after the fault which of \
+            "--fault: {script}: {why}, so its transactions can't leave a row each that shows after the fault which of \
              them were committed; measure one that is a single transaction"
         ))
     };
@@ -182,7 +179,9 @@ impl Attested {
         let began = Instant::now();
         let mut connection = loop {
             match self.connector.open() {
-                Err(_) if began.elapsed() < PATIENCE && self.connector.patience().requests() == 0 => {
+                Err(_)
+                    if began.elapsed() < LIMITS.settlement && self.connector.patience().requests() == 0 =>
+                {
                     std::thread::sleep(Duration::from_millis(50));
                 }
                 outcome => break outcome?,
@@ -191,7 +190,7 @@ impl Attested {
         let mut strangers = 0;
         // Waiting for a standby that is gone would never end, and nothing here has to last.
         connection.execute("SET synchronous_commit = local")?;
-        connection.execute(&format!("SET lock_timeout = '{}s'", PATIENCE.as_secs()))?;
+        connection.execute(&format!("SET lock_timeout = {}", LIMITS.settlement.as_millis()))?;
         connection.execute("BEGIN")?;
         connection.execute(&format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", self.table))?;
         connection

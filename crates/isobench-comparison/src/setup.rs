@@ -8,7 +8,6 @@ use isobench_pgwire::Connection;
 use isobench_script::{CommandKind, Symbols, parse};
 
 use crate::failure::{Failure, Outcome};
-use crate::session_state::has_word;
 
 /// The statements of a file.
 #[derive(Debug, Clone)]
@@ -129,6 +128,12 @@ fn advice(code: &str, statement: &str) -> &'static str {
     }
     let of_role = code == UNKNOWN && OF_ROLES.iter().any(|word| has_word(statement, word));
     if of_role { NO_OWNER } else { "" }
+}
+
+/// True if a text has a word, in letters of either case, in quotations too.
+pub fn has_word(text: &str, word: &str) -> bool {
+    let letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    text.split(|other| !letter(other)).any(|found| found.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, pgbench_strategy};
 
 use crate::failure::{Failure, Outcome};
-use crate::observed::is_annotated;
 use crate::round_trips::round_trips;
 
 /// A script's text and origin.
@@ -333,7 +332,7 @@ impl Sources {
 
     /// Returns whether the scripts describe their reads and writes in lines `--@`.
     pub fn is_annotated(&self) -> bool {
-        is_annotated(&self.mix)
+        self.mix.is_annotated()
     }
 
     /// Combines scripts, and parses each, so that errors are found before anything is started.

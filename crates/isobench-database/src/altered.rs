@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use isobench_limits::LIMITS;
 use isobench_pgwire::{ConnectOptions, Connection};
 
 use crate::error::Error;
 use crate::quoting::{identifier, literal};
-
-/// Time allowed for a server to read its configuration.
-const RELOADED: Duration = Duration::from_secs(10);
 
 /// The pause between two looks whether it has.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -102,8 +100,8 @@ impl AlteredSettings {
             if loaded != before {
                 return Ok(());
             }
-            if began.elapsed() > RELOADED {
-                return Err(Error::NotReloaded { seconds: RELOADED.as_secs() });
+            if began.elapsed() > LIMITS.reload {
+                return Err(Error::NotReloaded { seconds: LIMITS.reload.as_secs() });
             }
             sleep(PAUSE);
         }

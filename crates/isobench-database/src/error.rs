@@ -93,7 +93,7 @@ pub enum Error {
     Pooled,
     /// The server refused a second session beside the first one.
     #[error(
-        "a second session beside the first one was refused, and isobench needs one for each client \
+        "a second session was refused, and isobench needs one for each client \
          and two of its own: {source}"
     )]
     Alone {
@@ -102,7 +102,7 @@ pub enum Error {
     },
     /// A pooler passes sessions on without cleaning them.
     #[error(
-        "the server is reached through a pooler that doesn't clean a session before somebody else \
+        "the server is reached through a pooler that doesn't clean a session before another client \
          gets it (PgBouncer: server_reset_query is empty), so isolation levels and schemas set by \
          isobench would stay in other users' sessions; nothing is done there. Connect to the server \
          itself, or to a pool with server_reset_query = DISCARD ALL"

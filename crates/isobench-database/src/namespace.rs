@@ -11,6 +11,7 @@
 
 use std::time::{Duration, Instant};
 
+use isobench_limits::LIMITS;
 use isobench_pgwire::{ConnectOptions, Connection, Patience, ServerError, SqlState};
 
 use crate::database::Database;
@@ -25,8 +26,6 @@ const NAME: &str = "isobench";
 pub(crate) const MARK: &str = "made by isobench; safe to drop";
 /// The key of the advisory lock: the letters `isobench`.
 const LOCK_KEY: i64 = i64::from_be_bytes(*b"isobench");
-/// The time limit for removing it: sessions of an interrupted run may still hold locks for a while.
-const REMOVAL_LIMIT: Duration = Duration::from_secs(30);
 
 impl NamespaceFacts {
     fn kind(&self, db: &Database) -> NamespaceKind {
@@ -398,7 +397,7 @@ impl Namespace {
         let (facts, kind) = (self.facts, self.kind);
         while let Some(name) = self.made.last().cloned() {
             let conn = self.admin()?;
-            conn.set_timeout(Some(REMOVAL_LIMIT));
+            conn.set_timeout(Some(LIMITS.removal));
             let removed = remove(conn, facts, kind, &name);
             conn.set_timeout(None);
             // "drop cascades to table …" is expected.

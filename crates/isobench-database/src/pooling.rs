@@ -8,8 +8,7 @@
 //! Sources: `PgBouncer`, "Features", table "SQL feature map for pooling modes"; PostgreSQL:
 //! Protocol, Message Formats, `BackendKeyData`.
 
-use std::time::Duration;
-
+use isobench_limits::LIMITS;
 use isobench_pgwire::{ConnectOptions, Connection};
 
 use crate::error::Error;
@@ -36,10 +35,6 @@ pub enum Pooling {
 /// Number of comparisons of two sessions. One is enough unless other users of the pool interfere.
 const ROUNDS: usize = 3;
 
-/// The time limit for opening the second session. A pool with a single session of the server,
-/// occupied by our first one, never opens it.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// Recognises a pooler with two simultaneous sessions. Queries that change nothing show whether
 /// transactions are shared out; only if they aren't, a setting without a meaning is set and reset.
 ///
@@ -50,7 +45,7 @@ pub fn pooling(options: &ConnectOptions, product: &Product) -> Result<Pooling, E
     let mut first = Connection::open(options)?;
     let Some(known) = name(&mut first, question)? else { return Ok(Pooling::Unknown) };
     let mut second = Connection::open(options).map_err(|source| Error::Alone { source })?;
-    second.set_timeout(Some(PATIENCE));
+    second.set_timeout(Some(LIMITS.second_session));
     let found = match name(&mut second, question) {
         // A proxy may put all clients into one session of the server, and name that in their keys.
         Ok(Some(other)) if other == known => Ok(Pooling::Transactions),

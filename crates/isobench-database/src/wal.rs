@@ -33,6 +33,7 @@ mod transaction;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use isobench_limits::LIMITS;
 use isobench_pgwire::Connection;
 
 use self::assembly::Assembler;
@@ -45,9 +46,6 @@ use crate::database::Database;
 use crate::error::Error;
 use crate::namespace::Connector;
 use crate::products::POSTGRESQL;
-
-/// The time limit for removing slot and publication.
-const REMOVAL_LIMIT: Duration = Duration::from_secs(30);
 
 /// A session's settings that decide how constants, texts and transactions work there, whatever the
 /// role's defaults are. None of them changes how values are written as text. The server doesn't end
@@ -70,9 +68,9 @@ pub struct WalOptions {
 }
 
 impl WalOptions {
-    /// Reads these tables, with 256 MiB for a transaction and a minute's patience.
+    /// Reads these tables, with 256 MiB for a transaction and the usual patience.
     pub fn new(tables: Vec<(String, String)>) -> WalOptions {
-        WalOptions { tables, memory: 256 << 20, patience: Duration::from_mins(1) }
+        WalOptions { tables, memory: 256 << 20, patience: LIMITS.wal }
     }
 }
 
@@ -199,7 +197,7 @@ impl WalReader {
             // The slot has ended with the lost session.
             Some(Err(error)) if error.is_connection_lost() => {
                 // The publication belongs to no schema, and the connector's may be gone already.
-                let within = self.connector.within(Some(REMOVAL_LIMIT));
+                let within = self.connector.within(Some(LIMITS.removal));
                 let mut conn = Connection::open(within.options()).map_err(Error::from)?;
                 publication::remove_later(&mut conn)?;
                 conn.close();
@@ -212,7 +210,7 @@ impl WalReader {
 
     /// Removes slot and publication over the session that made them, and ends it.
     fn remove_over(&mut self, mut conn: Connection) -> Result<(), Error> {
-        conn.set_timeout(Some(REMOVAL_LIMIT));
+        conn.set_timeout(Some(LIMITS.removal));
         let run = |conn: &mut Connection, sql: &str| {
             conn.execute(sql).map(|_| ()).map_err(|error| Error::of(error, sql))
         };

@@ -173,7 +173,7 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.round",
         kind: Kind::Gauge,
         unit: "1",
-        help: "Number of the round that the cell is in, from 1; a search for the highest rate goes on counting after \
+        help: "Number of the round that the cell is in, from 1; a search for the highest rate continues counting after \
                the last round. Present while isobench.clients is.",
         split: None,
         values: family::round,

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use isobench_http::{NoCertificates, plain_agent, secure_agent};
+use isobench_limits::LIMITS;
 use ureq::Agent;
 
 use crate::meter::Meter;
@@ -17,9 +18,6 @@ use crate::otlp::request;
 
 /// Time between two pushes.
 const PUSH_EVERY: Duration = Duration::from_secs(5);
-
-/// The longest time that a push may take.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The path of metrics, as the protocol has it.
 const PATH: &str = "/v1/metrics";
@@ -96,9 +94,9 @@ impl Pusher {
     ) -> Result<Pusher, CollectorError> {
         let agent = if collector.url.starts_with("https") {
             let certificates = |error| CollectorError::Certificates(collector.clone(), error);
-            secure_agent(PATIENCE, None).map_err(certificates)?
+            secure_agent(LIMITS.metrics, None).map_err(certificates)?
         } else {
-            plain_agent(PATIENCE)
+            plain_agent(LIMITS.metrics)
         };
         let (over, ends) = channel::<()>();
         let (url, meter, instance) = (collector.url.clone(), meter.clone(), instance());
@@ -109,7 +107,8 @@ impl Pusher {
                 let pushed = push(&agent, &url, &request(&meter, &instance).to_string());
                 if let (Err(error), false) = (pushed, warned) {
                     warned = true;
-                    let goes_on = if last { "" } else { "; isobench goes on, and goes on trying" };
+                    let goes_on =
+                        if last { "" } else { "; the run continues, and so do the attempts to push" };
                     warn(&format!("--otlp: {url}: {error}{goes_on}"));
                 }
                 if last {

@@ -9,15 +9,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use httparse::{EMPTY_HEADER, Request, Status};
+use isobench_limits::LIMITS;
 
 use crate::meter::Meter;
 use crate::openmetrics::{CONTENT_TYPE, text};
 
 /// The path of the metrics.
 const PATH: &str = "/metrics";
-
-/// The time for one request and its answer. Others wait meanwhile.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The longest head of a request, bytes.
 const LONGEST_HEAD: usize = 16 << 10;
@@ -98,8 +96,8 @@ fn serve(listener: &TcpListener, meter: &Meter) {
 /// # Errors
 /// The other side is gone, or too slow.
 fn answer(socket: &mut TcpStream, meter: &Meter) -> io::Result<()> {
-    let end = Instant::now() + PATIENCE;
-    socket.set_write_timeout(Some(PATIENCE))?;
+    let end = Instant::now() + LIMITS.metrics;
+    socket.set_write_timeout(Some(LIMITS.metrics))?;
     let asked = read_head(socket, end)?;
     let body = || text(meter).unwrap_or_default();
     let (status, headers, body) = match &asked {

@@ -61,6 +61,10 @@ struct Node {
     written: Option<BTreeSet<String>>,
     /// It has a refusal for an answer: the rows are found by their key and something else.
     conditional: bool,
+    /// See [`Passage::uses`].
+    uses: Option<BTreeSet<String>>,
+    /// See [`Passage::sets`].
+    sets: Option<BTreeSet<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,6 +147,11 @@ impl Flows {
         let edges = || self.edges.iter().filter(move |edge| edge.from == node);
         let flow = |edge: &Edge| Some(Flow { statement: *numbers.get(&edge.to)?, how: edge.how });
         let within = |edge: &&Edge| self.within(edge);
+        let untouched: BTreeSet<u16> = numbers
+            .iter()
+            .filter(|(other, _)| own.is_untouched_by(&self.nodes[**other]))
+            .map(|(_, number)| *number)
+            .collect();
         StatementUse {
             writes: own.writes,
             guarded: own.conditional,
@@ -150,6 +159,7 @@ impl Flows {
             flows_unseen: edges().filter(within).any(|edge| !numbers.contains_key(&edge.to)),
             into: edges().filter(within).filter_map(flow).collect(),
             carried: edges().filter(|edge| self.carries(edge)).filter_map(flow).collect(),
+            untouched_by: untouched.into_iter().collect(),
         }
     }
 
@@ -160,18 +170,23 @@ impl Flows {
 
     /// True if a value may be old when it is written, because another transaction read it.
     fn carries(&self, edge: &Edge) -> bool {
-        let changes = || match &self.nodes[edge.from].reads {
-            None => self.nodes.iter().any(|node| node.writes),
-            Some(reads) => reads.iter().any(|table| self.is_written(table)),
-        };
-        !self.within(edge) && edge.ages && !edge.guarded && changes()
+        !self.within(edge) && edge.ages && !edge.guarded && self.may_change(&self.nodes[edge.from])
     }
 
-    /// True if a script may write a table.
-    fn is_written(&self, table: &str) -> bool {
-        self.nodes
-            .iter()
-            .any(|node| node.writes && node.written.as_ref().is_none_or(|written| written.contains(table)))
+    /// True if a script may write what a statement reads.
+    fn may_change(&self, node: &Node) -> bool {
+        match &node.reads {
+            None => self.nodes.iter().any(|node| node.writes),
+            Some(reads) => reads.iter().any(|table| self.may_change_in(node, table)),
+        }
+    }
+
+    /// True if a script may write what a statement reads of a table.
+    fn may_change_in(&self, node: &Node, table: &str) -> bool {
+        let writes = |other: &&Node| {
+            other.writes && other.written.as_ref().is_none_or(|written| written.contains(table))
+        };
+        self.nodes.iter().filter(writes).any(|other| !node.is_untouched_by(other))
     }
 
     /// True if a statement of a transaction may write.
@@ -220,17 +235,20 @@ impl Flows {
 
     /// True if a script may write the rows that aren't seen, or they are written unseen.
     fn may_matter(&self, node: &Node, dark: &Dark) -> bool {
-        let any = || self.nodes.iter().any(|node| node.writes);
         match dark.hides() {
-            Hides::ReadsOf(table) => self.is_written(table),
-            Hides::Reads => any(),
+            Hides::ReadsOf(table) => self.may_change_in(node, table),
+            Hides::Reads => self.nodes.iter().any(|node| node.writes),
             Hides::All if node.writes => true,
             // Of a statement that only reads nothing is seen.
-            Hides::All => match &node.reads {
-                Some(tables) => tables.iter().any(|table| self.is_written(table)),
-                None => any(),
-            },
+            Hides::All => self.may_change(node),
         }
+    }
+}
+
+impl Node {
+    /// True if another statement changes none of the columns that this one uses.
+    fn is_untouched_by(&self, other: &Node) -> bool {
+        self.uses.as_ref().zip(other.sets.as_ref()).is_some_and(|(uses, sets)| uses.is_disjoint(sets))
     }
 }
 
@@ -340,6 +358,8 @@ impl Walk<'_> {
                 reads: reads(&finding, self.catalog),
                 written: written(&finding, self.catalog),
                 conditional: passage.conditional,
+                uses: passage.uses.clone(),
+                sets: passage.sets.clone(),
             };
             self.flow_into(node, &passage);
             let last = place + 1 == sql.statements.len();

@@ -1,6 +1,7 @@
 //! One statement: which rows it reads and writes, and where its text can be extended to show them.
 
 mod aggregates;
+mod columns;
 mod command;
 mod condition;
 mod from;

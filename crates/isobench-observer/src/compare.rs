@@ -115,7 +115,8 @@ fn judge(
         CountComparison { what, ours, servers, agrees: ours == servers, explanation: String::new() };
     if change < 0.0 || facts.reset {
         (row.agrees, row.servers) = (false, 0);
-        "the server's statistics were reset meanwhile, or it was restarted".clone_into(&mut row.explanation);
+        "the server's statistics were reset during the run, or it was restarted"
+            .clone_into(&mut row.explanation);
         return row;
     }
     if row.agrees {

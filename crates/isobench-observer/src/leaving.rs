@@ -4,11 +4,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use isobench_limits::LIMITS;
+
 use crate::activity;
 use crate::session::ObserverSession;
 
-/// The time limit for sessions to end, and the time between two checks.
-const LEAVING: Duration = Duration::from_secs(2);
+/// The time between two checks.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The wait if sessions can't be seen.
@@ -56,7 +57,7 @@ pub fn left(session: &mut ObserverSession, leaving: Option<&[u32]>) -> bool {
         thread::sleep(UNSEEN);
         return false;
     };
-    let until = Instant::now() + LEAVING;
+    let until = Instant::now() + LIMITS.leaving;
     loop {
         let Ok(present) = activity::pids(session) else { return leaving.is_empty() };
         if !leaving.iter().any(|pid| present.contains(pid)) {

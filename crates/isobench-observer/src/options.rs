@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use isobench_database::Error;
+use isobench_limits::LIMITS;
 use isobench_pgwire::Connection;
 
 /// Opens a session in the database that is measured.
@@ -31,7 +32,7 @@ impl Default for ObserverOptions {
             every: Duration::from_millis(100),
             locks_every: Duration::from_secs(1),
             application_name: "isobench observer".to_owned(),
-            patience: Duration::from_secs(10),
+            patience: LIMITS.observer,
         }
     }
 }

@@ -51,7 +51,7 @@ impl Processes {
             (LocalServer::Postmaster(pid), _) => {
                 i32::try_from(pid).map_err(|_| "no process id".to_owned())?
             }
-            (LocalServer::Maybe, None) => return Err("the server doesn't tell its process id".to_owned()),
+            (LocalServer::Maybe, None) => return Err("the server doesn't report its process id".to_owned()),
             (LocalServer::Maybe, Some((pid, began))) => parent(pid, began).ok_or(
                 "the server's processes aren't to be seen on this machine (another one, or a container?)",
             )?,

@@ -5,14 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use isobench_limits::LIMITS;
 use isobench_pgwire::{Connection, Rows, SqlState, cut};
-
-/// The server's time limit for one of our statements.
-const STATEMENT_LIMIT: Duration = Duration::from_secs(1);
-
-/// Our time limit for an answer: longer, because of the network, and because the server's limit
-/// gives a better message.
-const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
 /// The reason why a query has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +50,7 @@ impl ObserverSession {
     /// Takes over a new connection and applies `settings`, statements that keep it from disturbing
     /// the server. Those that the server doesn't know are ignored.
     pub fn new(mut connection: Connection, settings: &[String]) -> Self {
-        connection.set_timeout(Some(ANSWER_LIMIT));
+        connection.set_timeout(Some(LIMITS.observation_answer));
         let mut session = ObserverSession {
             connection: Some(connection),
             opened: true,
@@ -76,7 +70,7 @@ impl ObserverSession {
     pub fn settings(application_name: &str) -> [String; 4] {
         [
             format!("set application_name = '{}'", application_name.replace('\'', "''")),
-            format!("set statement_timeout = {}", STATEMENT_LIMIT.as_millis()),
+            format!("set statement_timeout = {}", LIMITS.observation.as_millis()),
             "set default_transaction_isolation = 'read committed'".to_owned(),
             "set jit = off".to_owned(),
         ]

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use isobench_limits::LIMITS;
 use timely::WorkerConfig;
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
@@ -38,10 +39,6 @@ const REST: Duration = Duration::from_millis(100);
 
 /// How often rank 0 and each other one tell each other that they live.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
-
-/// A machine is gone if rank 0 has heard nothing of it for so long, or it nothing of rank 0: its
-/// process has stopped, though its connections stand.
-pub const SILENCE: Duration = Duration::from_secs(15);
 
 /// What is exchanged: to whom, from whom, and the message; `None` is a sign of life.
 type Record = (u64, u64, Option<Vec<u8>>);
@@ -431,14 +428,14 @@ impl Life {
             return false;
         }
         // A machine that was asleep itself has heard nobody.
-        let awake = now.saturating_duration_since(self.given) < SILENCE / 2;
+        let awake = now.saturating_duration_since(self.given) < LIMITS.silence / 2;
         self.given = now;
         for rank in self.others() {
             let rank = usize::try_from(rank).unwrap_or(0);
             if !awake {
                 self.heard[rank] = now;
-            } else if now.saturating_duration_since(self.heard[rank]) > SILENCE {
-                self.lost.note(rank, format!("it has been silent for {} s", SILENCE.as_secs()));
+            } else if now.saturating_duration_since(self.heard[rank]) > LIMITS.silence {
+                self.lost.note(rank, format!("it has been silent for {} s", LIMITS.silence.as_secs()));
             }
         }
         true

@@ -22,7 +22,7 @@ mod meeting;
 mod place;
 
 pub use clock::ClockOffset;
-pub use engine::{Peers, SILENCE, Waker};
+pub use engine::{Peers, Waker};
 pub use link::NOTICED;
 pub use meeting::{Credentials, Secret, digest};
 pub use place::{Place, PlaceError};

@@ -11,13 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hmac::{Hmac, KeyInit, Mac};
+use isobench_limits::LIMITS;
 use sha2::{Digest, Sha256};
 
 use crate::link::{Link, Lost};
 use crate::{PeersError, Place};
-
-/// Time for one exchange, of a few hundred bytes.
-const EXCHANGE: Duration = Duration::from_secs(5);
 
 /// The pause between two attempts to connect to a machine that isn't there yet.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -103,7 +101,7 @@ pub(crate) fn meet(
 /// Listens on the own address. One that is taken may be that of a run that is just ending.
 fn listen(place: &Place, end: Instant) -> Result<TcpListener, PeersError> {
     let (rank, address) = (place.rank, place.addresses[place.rank].clone());
-    let taken = end.min(Instant::now() + EXCHANGE);
+    let taken = end.min(Instant::now() + LIMITS.exchange);
     loop {
         let listening = TcpListener::bind(&address[..]).and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -209,7 +207,7 @@ fn reach(
 
 fn connect(address: &str, limit: Duration) -> Option<TcpStream> {
     let mut found = address.to_socket_addrs().ok()?;
-    found.find_map(|one| TcpStream::connect_timeout(&one, limit.min(EXCHANGE)).ok())
+    found.find_map(|one| TcpStream::connect_timeout(&one, limit.min(LIMITS.exchange)).ok())
 }
 
 fn absent(
@@ -218,7 +216,7 @@ fn absent(
     patience: Duration,
     refused: Option<(SocketAddr, String)>,
 ) -> PeersError {
-    let refused = refused.map(|(from, why)| format!("; somebody at {from} was refused: {why}"));
+    let refused = refused.map(|(from, why)| format!("; a connection from {from} was refused: {why}"));
     PeersError::Missing {
         missing,
         address: place.addresses[missing].clone(),
@@ -237,7 +235,7 @@ fn differs(hello: &Hello, place: &Place, credentials: &Credentials) -> Option<St
     if *version != credentials.version {
         Some(format!("runs isobench {version}, and this machine {}", credentials.version))
     } else if *number != place.number() {
-        Some(format!("was told of {number} machines, and this one of {}", place.number()))
+        Some(format!("expects {number} machines, and this one {}", place.number()))
     } else if *task != credentials.task {
         Some("was given another plan, seed or options than this machine".to_owned())
     } else {
@@ -291,8 +289,8 @@ fn welcome(stream: &TcpStream, place: &Place, credentials: &Credentials) -> io::
 
 /// The own hello, in bytes; the connection gets its limits.
 fn prepared(stream: &TcpStream, place: &Place, credentials: &Credentials) -> io::Result<Vec<u8>> {
-    stream.set_read_timeout(Some(EXCHANGE))?;
-    stream.set_write_timeout(Some(EXCHANGE))?;
+    stream.set_read_timeout(Some(LIMITS.exchange))?;
+    stream.set_write_timeout(Some(LIMITS.exchange))?;
     let mut nonce = [0; 32];
     getrandom::fill(&mut nonce).map_err(io::Error::other)?;
     let (version, task) = (credentials.version.clone(), credentials.task.clone());

@@ -1,7 +1,7 @@
 //! A run from connecting to the exit status.
 //!
 //! Not here: the meaning of the options (`options.rs`), and the output (`summary.rs`,
-//! `progress.rs`, `wording.rs`).
+//! `progress.rs`, the runner's `wording.rs`).
 
 use std::io::Write as _;
 use std::num::NonZeroU32;
@@ -9,22 +9,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isobench_database::products::UNKNOWN;
-use isobench_pgwire::{Connection, Host, ServerError, process_environment};
+use isobench_pgwire::{Connection, Host, ServerError, fit, process_environment};
+use isobench_runner::wording::{self, MessageForm};
 use isobench_runner::{
-    ClientEvent, Control, Detail, ErrorClass, Fleet, Job, OnError, OnLost, OpenError, Pacing, RetryPolicy,
-    Rules, RunOutcome, RunSpec, StopCondition, Watch,
+    ClientEvent, Control, Detail, ErrorClass, Fleet, Job, LogSettings, LoggedRun, OnError, OnLost, OpenError,
+    Pacing, RetryPolicy, Rules, RunOutcome, RunSpec, StopCondition, Watch,
 };
 
-use crate::console::{Console, Message, fit};
+use crate::console::{Console, Message};
 use crate::interrupt::Interrupt;
-use crate::load::{Loaded, load};
 use crate::options::{Benchmark, Common};
 use crate::progress::ProgressLines;
 use crate::setup::{self, Login, Tables};
 use crate::summary::Summary;
-use crate::transaction_log::LogSettings;
 use crate::version::Version;
-use crate::wording::{self, MessageForm};
 
 /// The run is complete.
 const DONE: u8 = 0;
@@ -99,8 +97,8 @@ impl Prepared {
             },
         };
         let log = self.log_settings();
-        let loaded = load(&mut fleet, &self.job, self.stop, &control, &report, watch, log.as_ref());
-        let Loaded { outcome, logged } = loaded.map_err(Message::error)?;
+        let run = fleet.run_logged(&self.job, self.stop, &control, &report, watch, log.as_ref());
+        let LoggedRun { outcome, logged } = run.map_err(Message::error)?;
         let connecting = fleet.connecting();
         drop(fleet);
         if let Err(error) = logged {
@@ -113,7 +111,7 @@ impl Prepared {
 
     /// Prints a client's message.
     fn tell(&self, event: &ClientEvent) {
-        for (kind, text) in wording::messages(event, &self.job, self.version) {
+        for (kind, text) in wording::messages(event, &self.job, self.version.dialect()) {
             match kind {
                 MessageForm::Error => self.console.error(text),
                 MessageForm::Info => self.console.info(text),
@@ -138,11 +136,11 @@ impl Prepared {
     fn log_settings(&self) -> Option<LogSettings> {
         let options = &self.options;
         options.log.then(|| LogSettings {
-            version: self.version,
             prefix: options.log_prefix.clone(),
             sampling_rate: options.sampling_rate,
             aggregate_interval: options.aggregate_interval,
             failures_detailed: options.failures_detailed,
+            other_failures: self.version.continue_on_error(),
         })
     }
 

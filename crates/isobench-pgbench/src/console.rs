@@ -5,23 +5,11 @@
 
 use std::fmt::{self, Display};
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::LazyLock;
 
-use isobench_pgwire::{Concealed, Env, visible};
+use isobench_pgwire::{Env, fit};
 
 /// The start of every message, under whatever name the program was started.
 const PROGRAM: &str = "pgbench";
-
-/// Makes a text safe for a terminal: removes a server's control characters, and the passwords of
-/// this program's command line, which messages may quote.
-pub fn fit(text: &str) -> String {
-    static CONCEALED: LazyLock<Concealed> = LazyLock::new(|| {
-        let words: Vec<String> =
-            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        Concealed::among(words.iter().skip(1).map(String::as_str))
-    });
-    CONCEALED.hide(&visible(text)).into_owned()
-}
 
 /// The kind of a part of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

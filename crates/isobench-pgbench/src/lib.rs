@@ -1,9 +1,9 @@
 //! The strict drop-in: a program that behaves exactly like pgbench.
 //!
 //! Everything whose wording or layout must be pgbench's is here: options, messages, summary,
-//! progress, logs, exit status, and the differences between its versions. Other crates do the work:
-//! the script language, the load, the tables. `isobench run` uses the summary, the progress lines
-//! and the logs too, and adds its own figures.
+//! progress, exit status, and the differences between its versions. Other crates do the work: the
+//! script language, the load, its logs and messages, the tables. `isobench run` uses the summary and
+//! the progress lines too, and adds its own figures.
 //!
 //! Behaviour is taken from the manual and from running the real program (`tests/differential`).
 //!
@@ -14,28 +14,22 @@
 //! | `options` | the command line, resolved and checked |
 //! | `initialize` | `-i` |
 //! | `benchmark` | a run from connecting to the exit status |
-//! | `load` | connected clients at work, with logs: the measured part of every run |
 //! | `scripts` | finding and parsing scripts |
-//! | `wording` | pgbench's messages about errors and retries during a run |
 //! | `progress` | the lines of `-P` |
-//! | `transaction_log` | the files of `-l` |
 //! | `summary` | the report at the end |
 
 mod benchmark;
 pub mod console;
 pub mod initialize;
 mod interrupt;
-pub mod load;
 pub mod options;
 pub mod progress;
 pub mod scripts;
 pub mod setup;
 pub mod summary;
-pub mod transaction_log;
 pub mod version;
-pub mod wording;
 
-pub use console::{Console, Message, fit};
+pub use console::{Console, Message};
 pub use version::Version;
 
 use std::ffi::OsString;

@@ -11,7 +11,8 @@ use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+
+use isobench_limits::LIMITS;
 
 use crate::postmaster::ServerFiles;
 use crate::settings::ServerSettings;
@@ -19,8 +20,6 @@ use crate::{ServerError, log, process};
 
 /// The source of the password.
 const RANDOM: &str = "/dev/urandom";
-/// The time limit for storing the password in the server.
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Prepares a data folder whose server hasn't been started; returns the password of its superuser.
 pub(crate) fn require_password(files: &ServerFiles) -> Result<String, ServerError> {
@@ -39,7 +38,7 @@ pub(crate) fn set_password(files: &ServerFiles, password: &str) -> Result<(), Se
     let stdin = child.stdin.take();
     let written =
         stdin.map_or(Ok(()), |mut stdin| writeln!(stdin, "ALTER ROLE postgres PASSWORD '{password}';"));
-    let done = process::wait_for(&mut child, TIMEOUT);
+    let done = process::wait_for(&mut child, LIMITS.password);
     process::end_server(&files.data(), Some(&mut child));
     if written.is_ok() && done.is_some_and(|status| status.success()) {
         return Ok(());

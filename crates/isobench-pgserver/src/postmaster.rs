@@ -6,8 +6,8 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
+use isobench_limits::LIMITS;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::account::Account;
@@ -15,11 +15,6 @@ use crate::folder::{DATA, LOG, STANDBY};
 use crate::pidfile::{PidFile, Status};
 use crate::settings::ServerSettings;
 use crate::{ServerError, Shutdown, log, process};
-
-/// The time limit for getting ready. A new server takes a tenth of a second.
-const READY_TIMEOUT: Duration = Duration::from_mins(1);
-/// The time limit for setting up shared memory.
-const SHARED_MEMORY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The files of a server and the user who runs it.
 #[derive(Clone, Debug)]
@@ -130,14 +125,14 @@ impl Postmaster {
     }
 
     fn wait_until_ready(&self) -> Result<(), ServerError> {
-        let ready = process::poll(READY_TIMEOUT, || self.has_status(Status::Ready) || !self.is_running());
+        let ready = process::poll(LIMITS.start, || self.has_status(Status::Ready) || !self.is_running());
         let running = self.is_running();
         if running && ready {
             return Ok(());
         }
         let (version, message) = (self.version.clone(), log::tail(&self.files.log()));
         if running {
-            return Err(ServerError::Timeout { version, seconds: READY_TIMEOUT.as_secs(), message });
+            return Err(ServerError::Timeout { version, seconds: LIMITS.start.as_secs(), message });
         }
         Err(start_error(&self.files, &self.settings, &version, &message))
     }
@@ -165,7 +160,7 @@ impl Postmaster {
         };
         // It fails if the process has just ended, which the wait below detects.
         let _ = kill_process(Pid::from_child(&self.child), signal);
-        let stopped = process::wait_for(&mut self.child, READY_TIMEOUT).is_some();
+        let stopped = process::wait_for(&mut self.child, LIMITS.start).is_some();
         if stopped { Ok(()) } else { Err(ServerError::Stop { pid: self.child.id() }) }
     }
 
@@ -241,7 +236,7 @@ pub(crate) fn release_shared_memory(files: &ServerFiles) {
     let Ok(mut child) = files.spawn(&arguments, Stdio::null()) else {
         return;
     };
-    process::poll(SHARED_MEMORY_TIMEOUT, || {
+    process::poll(LIMITS.shared_memory, || {
         let file = PidFile::read(&data).filter(|file| u32::try_from(file.pid) == Ok(child.id()));
         let has_it = file.is_some_and(|file| file.status != Status::Unknown);
         has_it || !matches!(child.try_wait(), Ok(None))

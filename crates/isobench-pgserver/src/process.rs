@@ -14,14 +14,11 @@ use std::process::{Child, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use isobench_limits::LIMITS;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use crate::pidfile::PidFile;
 
-/// The time limit for an immediate shutdown. The server itself kills remaining processes after 5 s.
-const STOP_TIMEOUT: Duration = Duration::from_secs(8);
-/// The time limit for processes to disappear after SIGKILL (they may be blocked by the disk).
-const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(4);
 
@@ -44,7 +41,7 @@ pub(crate) fn end_server(data: &Path, child: Option<&mut Child>) -> bool {
 pub(crate) fn kill_server(data: &Path, child: &mut Child) -> bool {
     // It fails if the process has just ended.
     let _ = child.kill();
-    kill_rest(data) & wait_for(child, KILL_TIMEOUT).is_some()
+    kill_rest(data) & wait_for(child, LIMITS.kill).is_some()
 }
 
 /// Sends a signal to all processes of the server that works in `data`, its main process first, which
@@ -132,23 +129,23 @@ fn stop_child(child: &mut Child) -> bool {
         // discarded. It fails if the process has just ended, which the wait below detects.
         let _ = kill_process(Pid::from_child(child), Signal::QUIT);
     }
-    if wait_for(child, STOP_TIMEOUT).is_some() {
+    if wait_for(child, LIMITS.stop).is_some() {
         return true;
     }
     let _ = child.kill();
-    wait_for(child, KILL_TIMEOUT).is_some()
+    wait_for(child, LIMITS.kill).is_some()
 }
 
 fn stop_stranger(data: &Path) {
     let main = PidFile::read(data).and_then(|file| Pid::from_raw(file.pid));
     if let Some(main) = main.and_then(|main| ServerProcess::find(main, data)) {
         main.signal(Signal::QUIT);
-        poll(STOP_TIMEOUT, || working_in(data).is_empty());
+        poll(LIMITS.stop, || working_in(data).is_empty());
     }
 }
 
 fn kill_rest(data: &Path) -> bool {
-    poll(KILL_TIMEOUT, || {
+    poll(LIMITS.kill, || {
         let rest = working_in(data);
         for worker in &rest {
             worker.signal(Signal::KILL);

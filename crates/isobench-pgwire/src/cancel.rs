@@ -5,15 +5,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use isobench_limits::LIMITS;
+
 use crate::connect::encryption;
 use crate::endpoint::Endpoint;
 use crate::frontend;
 use crate::patience::Patience;
 use crate::socket::Deadline;
 use crate::tls::TlsClient;
-
-/// The time limit for a cancel request if `connect_timeout` isn't set.
-const DEFAULT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Cancels the current query of a session; can be used from any thread while the session is in use.
 #[derive(Clone)]
@@ -34,7 +33,7 @@ impl CancelToken {
         limit: Option<Duration>,
         encryption: Option<Arc<TlsClient>>,
     ) -> Self {
-        Self { endpoint, pid, key, limit: limit.unwrap_or(DEFAULT_LIMIT), encryption }
+        Self { endpoint, pid, key, limit: limit.unwrap_or(LIMITS.cancel_request), encryption }
     }
 
     /// The process id of the session's server process; 0 if unknown.

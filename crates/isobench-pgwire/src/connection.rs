@@ -6,6 +6,8 @@ mod answer;
 use std::io;
 use std::time::Duration;
 
+use isobench_limits::LIMITS;
+
 use self::answer::{Answer, Next};
 pub use self::answer::{Completed, Rows};
 use crate::backend::{self, Message};
@@ -17,9 +19,6 @@ use crate::{CancelToken, Error, Established, FrameBuffer, Host, ServerError, Tra
 /// The maximum size of the reply to one query and of a message, in bytes. Replies to administrative
 /// queries have some kilobytes.
 const ANSWER_LIMIT: usize = 64 << 20;
-
-/// The time limit for telling the server that its reply isn't needed any more.
-const CANCEL_LIMIT: Duration = Duration::from_secs(1);
 
 /// The number of bytes of COPY data that are collected before sending.
 const COPY_CHUNK: usize = 128 * 1024;
@@ -351,7 +350,7 @@ impl Connection {
         };
         // The result isn't needed any more, and the server may hold locks. If the server can't be
         // told, nothing more can be done.
-        let _ = self.cancel.cancel_within(CANCEL_LIMIT);
+        let _ = self.cancel.cancel_within(LIMITS.farewell);
         error
     }
 }

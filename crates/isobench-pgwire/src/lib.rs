@@ -51,7 +51,7 @@ pub use cancel::CancelToken;
 pub use config::{
     Address, ChannelBinding, Concealed, ConfigError, ConnectOptions, Env, Given, Host, Keepalives, Secret,
     SslCertMode, SslMode, SslNegotiation, TargetSessionAttrs, TlsOptions, TlsRoots, TlsVersion, account_name,
-    is_connection_string, parse_connection_string, process_environment, shown,
+    fit, is_connection_string, parse_connection_string, process_environment, shown,
 };
 pub use connect::{ConnectError, ConnectProblem, FailedAttempt, connect};
 pub use connection::{Completed, Connection, Rows};

@@ -7,22 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The minimum time limit of a call once limits apply, unless an earlier call took longer.
-const SHORTEST_LIMIT: Duration = Duration::from_mins(2);
+use isobench_limits::LIMITS;
 
-/// The time limit as a multiple of the longest call before limits applied.
+/// The least time limit of a call, as a multiple of the longest call before limits applied.
 const LIMIT_FACTOR: u32 = 10;
 
-/// The same two for a server that has already failed to reply in time.
-const DOUBTFUL_LIMIT: Duration = Duration::from_secs(10);
+/// The same for a server that has already failed to reply in time.
 const DOUBTFUL_FACTOR: u32 = 2;
-
-/// The remaining time of a call after the first request to hurry.
-const HURRY_LIMIT: Duration = Duration::from_secs(10);
-
-/// The time limit of a call that starts after the second request, enough to clean up on a working
-/// server.
-const CLEANUP_LIMIT: Duration = Duration::from_secs(2);
 
 /// The time limits of blocking calls, shared by its clones.
 ///
@@ -111,9 +102,9 @@ impl Patience {
     pub fn limit(&self) -> Option<Duration> {
         let longest = Duration::from_nanos(self.shared.longest.load(Ordering::Relaxed));
         let (least, factor) = if self.shared.doubted.load(Ordering::Relaxed) {
-            (DOUBTFUL_LIMIT, DOUBTFUL_FACTOR)
+            (LIMITS.doubtful_call, DOUBTFUL_FACTOR)
         } else {
-            (SHORTEST_LIMIT, LIMIT_FACTOR)
+            (LIMITS.call, LIMIT_FACTOR)
         };
         let limited = self.shared.limited.load(Ordering::Relaxed);
         limited.then(|| least.max(longest.saturating_mul(factor)))
@@ -139,9 +130,9 @@ impl Patience {
             0 => None,
             1 => {
                 let since = Duration::from_nanos(self.shared.requested.load(Ordering::Relaxed));
-                Some(began.max(self.shared.origin.0 + since) + HURRY_LIMIT)
+                Some(began.max(self.shared.origin.0 + since) + LIMITS.hurried_call)
             }
-            _ if requests >= 2 => Some(began + CLEANUP_LIMIT),
+            _ if requests >= 2 => Some(began + LIMITS.cleanup),
             _ => Some(began),
         }
     }
@@ -161,7 +152,7 @@ mod tests {
         assert_eq!(patience.limit(), None);
         patience.took(Duration::from_secs(3));
         patience.clone().set_limited(true);
-        assert_eq!(patience.limit(), Some(SHORTEST_LIMIT));
+        assert_eq!(patience.limit(), Some(LIMITS.call));
         let patience = Patience::default();
         patience.took(Duration::from_mins(1));
         patience.took(Duration::from_secs(3));
@@ -180,16 +171,16 @@ mod tests {
         let began = Instant::now();
         assert_eq!(patience.hurried(began, 0), None);
         patience.hurry();
-        assert!(patience.hurried(began, 0).is_some_and(|end| end >= began + HURRY_LIMIT));
+        assert!(patience.hurried(began, 0).is_some_and(|end| end >= began + LIMITS.hurried_call));
         let later = began + Duration::from_hours(1);
         assert_eq!(
             patience.hurried(later, 1),
-            Some(later + HURRY_LIMIT),
+            Some(later + LIMITS.hurried_call),
             "a call that began later has as long"
         );
         patience.clone().hurry();
         assert_eq!(patience.hurried(began, 1), Some(began), "a call that waits ends at once");
-        assert_eq!(patience.hurried(later, 2), Some(later + CLEANUP_LIMIT), "cleaning up continues");
+        assert_eq!(patience.hurried(later, 2), Some(later + LIMITS.cleanup), "cleaning up continues");
     }
 
     #[test]

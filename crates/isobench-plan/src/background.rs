@@ -59,7 +59,7 @@ impl FromStr for Background {
     fn from_str(text: &str) -> Result<Background, WrongValue> {
         Background::ALL.into_iter().find(|one| one.name() == text.trim()).ok_or_else(|| {
             let names = Background::ALL.map(Background::name).join(", ");
-            WrongValue(format!("\"{text}\" doesn't go on beside the clients; there are {names}"))
+            WrongValue(format!("there is no background work \"{text}\"; there are {names}"))
         })
     }
 }

@@ -17,12 +17,11 @@ use crate::{
 /// The headings of the options in help.
 mod heading {
     pub const FACTORS: &str = "What to compare";
-    pub const LENGTH: &str = "How long, how precisely";
-    pub const LOAD: &str = "Load";
-    pub const RETRIES: &str = "Retries";
+    pub const LENGTH: &str = "Duration and precision";
+    pub const LOAD: &str = "Load and retries";
     pub const FAULTS: &str = "Standbys and faults";
-    pub const REQUIRED: &str = "What must come out";
-    pub const EXPERT: &str = "For experts";
+    pub const REQUIRED: &str = "Output";
+    pub const EXPERT: &str = "Advanced";
 }
 
 /// A plan as written on the command line, in a TOML file under the same names, or in a result,
@@ -30,8 +29,10 @@ mod heading {
 #[derive(Debug, Clone, Default, PartialEq, Args, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Plan {
-    /// Isolation levels, in the order of the table: ru, rc, rr, ser or their full names; the first
-    /// is what the others are compared with [default: rc,rr,ser]
+    /// Isolation levels: ru, rc, rr, ser [default: rc,rr,ser]
+    ///
+    /// Also their full names. In the order of the table; the first is what the others are compared
+    /// with.
     #[arg(
         long,
         visible_alias = "isolation",
@@ -40,24 +41,36 @@ pub struct Plan {
         help_heading = heading::FACTORS
     )]
     pub levels: Option<Vec<Level>>,
-    /// Checked workload, such as registers or write-skew+for-update (see isobench workloads),
-    /// built-in script (tpcb-like, simple-update, select-only) or script file; several are compared
-    /// with each other (repeatable) [default: orders]
+    /// Checked workload, built-in script or script file (repeatable) [default: orders]
+    ///
+    /// Checked workloads are registers, write-skew+for-update and others (see isobench workloads),
+    /// built-in scripts tpcb-like, simple-update and select-only. Several are compared with each
+    /// other.
     #[arg(long, short = 'w', value_name = "NAME|FILE", help_heading = heading::FACTORS)]
     pub workload: Option<Vec<String>>,
-    /// Script file, - for standard input; several, also with -b, are one workload, a mix, in which
-    /// each is chosen as often as its weight says (repeatable)
+    /// Script file, - for standard input; several are one mix (repeatable)
+    ///
+    /// With scripts of -b, they are one workload, in which each is chosen as often as its weight
+    /// says.
     #[arg(long, short = 'f', value_name = "FILE[@WEIGHT]", help_heading = heading::FACTORS)]
     pub file: Option<Vec<String>>,
-    /// Built-in script, by its name or the beginning of it, of such a mix (repeatable)
-    #[arg(long, short = 'b', value_name = "NAME[@WEIGHT]", help_heading = heading::FACTORS)]
+    /// Built-in script of such a mix, by its name or the beginning of it (repeatable)
+    #[arg(
+        long,
+        short = 'b',
+        value_name = "NAME[@WEIGHT]",
+        help_heading = heading::FACTORS,
+        hide_short_help = true
+    )]
     pub builtin: Option<Vec<String>>,
-    /// Ways in which the application copes with conflicts, as a factor: retry, procedure, swallow,
-    /// single-statement, savepoint, for-update, advisory-lock, reorder, or any variant of a checked
-    /// workload [default: the workload itself, which retries]
+    /// How the application copes with conflicts: retry, for-update, …
+    ///
+    /// One or more of retry, procedure, swallow, single-statement, savepoint, for-update,
+    /// advisory-lock, reorder, or any variant of a checked workload [default: the workload itself,
+    /// which retries]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::FACTORS)]
     pub strategies: Option<Vec<String>>,
-    /// Numbers of clients, as a factor [default: 8]
+    /// Number of clients, or several to compare [default: 8]
     #[arg(
         long,
         short = 'c',
@@ -67,32 +80,38 @@ pub struct Plan {
         help_heading = heading::FACTORS
     )]
     pub clients: Option<Vec<u32>>,
-    /// A parameter and its values, as a factor: of the workload (rows=10,1000), of pgbench's tables
-    /// (scale, foreign-keys=off,on, unlogged-tables, fillfactor, script-scale), a variable of your
-    /// own scripts, a setting (setting:NAME, read back), server-version=14,18 or server-bin=DIR,DIR; one
-    /// value sets it (repeatable)
+    /// Values to compare, such as setting:fsync=on,off (repeatable)
+    ///
+    /// Of a parameter of the workload (rows=10,1000) or of pgbench's tables (scale,
+    /// foreign-keys=off,on, unlogged-tables, fillfactor, script-scale), of a variable of your own
+    /// scripts, of a setting (setting:NAME, read back), server-version=14,18 or server-bin=DIR,DIR. A
+    /// single value sets it.
     #[arg(long, value_name = "NAME=VALUE,VALUE", help_heading = heading::FACTORS)]
     pub vary: Option<Vec<Vary>>,
-    /// Scale of the TPC-B-like tables; 1 means one branch, on which every client collides [default:
-    /// 1]
+    /// Scale of pgbench's tables [default: 1]
+    ///
+    /// At 1 there is one branch, which every client updates.
     #[arg(long, short = 's', value_name = "NUM", help_heading = heading::FACTORS)]
     pub scale: Option<u32>,
-    /// SQL script that makes the tables of a workload of your own, run before every cell instead of
-    /// making pgbench's tables
-    #[arg(long, value_name = "FILE.sql", help_heading = heading::FACTORS, hide_short_help = true)]
+    /// SQL script that makes the tables of your own scripts
+    ///
+    /// Run before every cell, instead of making pgbench's tables.
+    #[arg(long, value_name = "FILE.sql", help_heading = heading::FACTORS)]
     pub setup: Option<PathBuf>,
-    /// A query that returns true as long as the data are right, such as 'total: SELECT sum(balance)
-    /// = 1000, sum(balance) FROM account': asked before the first round and after every one; NAME:
-    /// and a second column, the value to show, may be left out (repeatable)
+    /// Query that returns true as long as the data are right (repeatable)
+    ///
+    /// Such as 'total: SELECT sum(balance) = 1000, sum(balance) FROM account'. Asked before the first
+    /// round and after every one. NAME: and a second column, the value to show, may be left out.
     #[arg(long, value_name = "[NAME:] SQL", help_heading = heading::FACTORS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invariant: Option<Vec<String>>,
-    /// Work on tables of your own in this schema, on a server that is named; isobench makes and drops
-    /// nothing there. Needs --keep-data
-    #[arg(long, value_name = "NAME", help_heading = heading::FACTORS, hide_short_help = true)]
+    /// Use your own tables in this schema of a server; needs --keep-data
+    ///
+    /// isobench makes and drops nothing there.
+    #[arg(long, value_name = "NAME", help_heading = heading::FACTORS)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// With --schema: the data there stay as the scripts leave them
+    /// With --schema: agree that the scripts change the data there
     #[arg(
         long,
         num_args = 0,
@@ -103,48 +122,75 @@ pub struct Plan {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_data: Option<bool>,
-    /// With --schema: SQL script that puts the data back, run before every cell [default: each cell
+    /// With --schema: SQL script that restores the data, run before every cell [default: each cell
     /// starts with what the one before it left]
     #[arg(long, value_name = "FILE.sql", help_heading = heading::FACTORS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<PathBuf>,
-    /// Seconds measured in each cell; also 500ms or 2min [default: 1.5]
+    /// Seconds of each row in each round, also 500ms or 2min [default: 1.5]
     #[arg(long, short = 'T', value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
     #[serde(deserialize_with = "time::in_seconds")]
     #[schemars(with = "Option<f64>")]
     pub time: Option<f64>,
-    /// Seconds for which one cell works before it is another's turn, at least; also 250ms. 0: each
-    /// cell is measured in one piece [default: 0.25]
-    #[arg(long, value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
+    /// Least seconds that a cell runs before the next takes its turn [default: 0.25]
+    ///
+    /// Also 250ms. 0: each cell is measured in one piece.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = time::seconds,
+        help_heading = heading::LENGTH,
+        hide_short_help = true
+    )]
     #[serde(deserialize_with = "time::in_seconds")]
     #[schemars(with = "Option<f64>")]
     pub slice: Option<f64>,
     /// Transactions of each client in each cell, instead of a time
-    #[arg(long, short = 't', value_name = "NUM", help_heading = heading::LENGTH)]
+    #[arg(long, short = 't', value_name = "NUM", help_heading = heading::LENGTH, hide_short_help = true)]
     pub transactions: Option<u64>,
-    /// Number of times every cell is measured, interleaved with the others [default: 8]
+    /// Number of rounds, in each of which the rows take turns [default: 8]
     #[arg(long, value_name = "NUM", help_heading = heading::LENGTH)]
     pub rounds: Option<u32>,
-    /// Go on with rounds until every ratio is known to this precision, such as 2%, or the time
-    /// limit is reached
+    /// Measure until every ratio is known to this precision, such as 2%
+    ///
+    /// Or until --time-limit.
     #[arg(long, value_name = "PERCENT", help_heading = heading::LENGTH)]
     pub resolve: Option<Share>,
-    /// If the planned rounds, three at least, don't settle which level to use, measure on for at most
-    /// this many seconds, until levels are told apart by their cost or shown to cost the same within
-    /// 5 %; 0: never [default: 30, and no more than 70 in all; 0 with --resolve, --sweep, --fault,
-    /// --transactions and published experiments]
-    #[arg(long, value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
+    /// Most seconds of further rounds if the planned ones don't settle which level to use
+    ///
+    /// Further rounds follow three planned ones or more, until the levels differ measurably in cost, or
+    /// are shown to cost the same within 5 %. 0: never [default: 30, and no more than 70 in all; 0
+    /// with --resolve, --sweep, --fault, --transactions and published experiments]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = time::seconds,
+        help_heading = heading::LENGTH,
+        hide_short_help = true
+    )]
     #[serde(deserialize_with = "time::in_seconds", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>")]
     pub settle: Option<f64>,
     /// Start no further round that would end after this many seconds [default: unlimited; with
     /// --resolve 600]
-    #[arg(long, value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = time::seconds,
+        help_heading = heading::LENGTH,
+        hide_short_help = true
+    )]
     #[serde(deserialize_with = "time::in_seconds")]
     #[schemars(with = "Option<f64>")]
     pub time_limit: Option<f64>,
-    /// Seconds run before measuring, in each cell; repeated until the rate is steady [default: 0.5]
-    #[arg(long, value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
+    /// Warm-up of each cell in seconds, repeated until throughput is steady [default: 0.5]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = time::seconds,
+        help_heading = heading::LENGTH,
+        hide_short_help = true
+    )]
     #[serde(deserialize_with = "time::in_seconds")]
     #[schemars(with = "Option<f64>")]
     pub warmup: Option<f64>,
@@ -159,98 +205,154 @@ pub struct Plan {
     #[serde(deserialize_with = "time::in_seconds")]
     #[schemars(with = "Option<f64>")]
     pub max_warmup: Option<f64>,
-    /// Measure the first level twice in every round, to learn what equal cells differ by on this
-    /// machine; smaller differences are noise
-    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::LENGTH)]
+    /// Measure the first level twice in every round; smaller differences than between the two are
+    /// noise
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::LENGTH,
+        hide_short_help = true
+    )]
     pub calibrate: Option<bool>,
-    /// End at the first broken promise: as soon as what was recorded contradicts a level, whatever
-    /// else may follow
-    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::LENGTH)]
+    /// End at the first broken promise: an anomaly that the level forbids
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::LENGTH,
+        hide_short_help = true
+    )]
     pub stop_on_broken: Option<bool>,
-    /// Transactions started per second, over all clients, as a factor; latency then counts from the
-    /// scheduled start [default: unlimited]
+    /// Transactions started per second by all clients [default: unlimited]
+    ///
+    /// Or several rates to compare. Latency counts from the scheduled start.
     #[arg(long, short = 'R', value_name = "LIST", value_delimiter = ',', help_heading = heading::LOAD)]
     pub rate: Option<Vec<f64>>,
     /// Milliseconds after which a transaction is late, and not retried
-    #[arg(long, short = 'L', value_name = "MS", value_parser = time::milliseconds, help_heading = heading::LOAD)]
+    #[arg(
+        long,
+        short = 'L',
+        value_name = "MS",
+        value_parser = time::milliseconds,
+        help_heading = heading::LOAD,
+        hide_short_help = true
+    )]
     #[serde(deserialize_with = "time::in_milliseconds")]
     #[schemars(with = "Option<f64>")]
     pub latency_limit: Option<f64>,
     /// After the rounds, search for the highest rate of each level at which 99 % of the
     /// transactions commit within --latency-limit
-    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::LOAD)]
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::LOAD,
+        hide_short_help = true
+    )]
     pub sweep: Option<bool>,
     /// Milliseconds a client pauses between two transactions
-    #[arg(long, value_name = "MS", value_parser = time::milliseconds, help_heading = heading::LOAD)]
+    #[arg(
+        long,
+        value_name = "MS",
+        value_parser = time::milliseconds,
+        help_heading = heading::LOAD,
+        hide_short_help = true
+    )]
     #[serde(deserialize_with = "time::in_milliseconds")]
     #[schemars(with = "Option<f64>")]
     pub think_time: Option<f64>,
-    /// Delays before a retry, as a factor: none, or a policy such as fixed:5ms or exponential; a
-    /// wrong one lists them all [default: none]
-    #[arg(long, value_name = "LIST", help_heading = heading::RETRIES)]
+    /// Delay before a retry: none, fixed:5ms, exponential, … [default: none]
+    ///
+    /// Or several to compare. A wrong one lists them all.
+    #[arg(long, value_name = "LIST", help_heading = heading::LOAD)]
     pub backoff: Option<Vec<String>>,
-    /// The most attempts of one transaction; 0 is unlimited [default: 0]
-    #[arg(long, value_name = "NUM", help_heading = heading::RETRIES)]
+    /// Most attempts of one transaction; 0 is unlimited [default: 0]
+    #[arg(long, value_name = "NUM", help_heading = heading::LOAD, hide_short_help = true)]
     pub max_tries: Option<u32>,
-    /// SQLSTATEs of further errors that are retried as conflicts are, such as 23505 for a row that
-    /// another transaction inserted first
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::RETRIES)]
+    /// SQLSTATEs of further errors to retry, such as 23505 (unique violation)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = heading::LOAD,
+        hide_short_help = true
+    )]
     pub retry_sqlstate: Option<Vec<RetriedState>>,
-    /// Go on with the next transaction after an error that isn't retried, instead of ending the
+    /// Continue with the next transaction after an error that isn't retried, instead of ending the
     /// client
-    #[arg(long, num_args = 0, default_missing_value = "true", value_name = "BOOL", help_heading = heading::RETRIES)]
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::LOAD,
+        hide_short_help = true
+    )]
     pub continue_on_error: Option<bool>,
-    /// What another session does on the server meanwhile, as a factor: old-snapshot, long-writer,
-    /// vacuum, checkpoint, dump or none [default: none]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::LOAD)]
+    /// Background work of another session: old-snapshot, long-writer, vacuum, checkpoint, dump or
+    /// none; or several to compare [default: none]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = heading::LOAD,
+        hide_short_help = true
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Vec<Background>>,
-    /// What happens to the server while the clients work: crash@S, stop:fast@S, stop:immediate@S,
-    /// promote@S, backend@S, freeze:SECONDS@S, partition:SECONDS@S, partition-standby:SECONDS@S,
-    /// disconnect@S, command@S or none, S seconds after the start of the measured part; several with
-    /// commas are a factor, given again they all happen. Clients reconnect, and the data then tell which
-    /// attempts were committed
+    /// Fault during the run, such as crash@2 for a crash after 2 s
+    ///
+    /// crash@S, stop:fast@S, stop:immediate@S, promote@S, backend@S, freeze:SECONDS@S,
+    /// partition:SECONDS@S, partition-standby:SECONDS@S, disconnect@S, command@S or none, S seconds
+    /// after measuring has started. Several with commas are compared; given again, they all happen.
+    /// Clients reconnect, and afterwards the data show which attempts were committed.
     #[arg(long, value_name = "KIND@S,…", help_heading = heading::FAULTS)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Vec<FaultFactor>>,
-    /// Program that the fault command@S runs, without arguments and input. On a server that is named
-    /// nothing else happens
-    // No key of a plan file: reading a plan of somebody's isn't to run their programs.
-    #[arg(long, value_name = "PROGRAM", help_heading = heading::FAULTS)]
+    /// Program that the fault command@S runs, without arguments and input. The only fault allowed on a
+    /// server you connect to
+    // No key of a plan file: reading another's plan must not run their programs.
+    #[arg(long, value_name = "PROGRAM", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip)]
     pub fault_command: Option<String>,
     /// Number of standbys, at most 8, which follow by streaming replication [default: 0; 1 with
     /// --standby, --readers or a fault that needs one]
-    #[arg(long, value_name = "NUM", help_heading = heading::FAULTS)]
+    #[arg(long, value_name = "NUM", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standbys: Option<u32>,
-    /// How standbys follow, as a factor: async, sync, `remote_write` or `remote_apply` [default: async]
+    /// How standbys replicate: async, sync, `remote_write`, `remote_apply`; or several to compare
+    /// [default: async]
     // Help has no backticks.
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
         help_heading = heading::FAULTS,
-        help = "How standbys follow, as a factor: async, sync, remote_write or remote_apply [default: async]"
+        hide_short_help = true,
+        help = "How standbys replicate: async, sync, remote_write, remote_apply; or several to compare [default: async]"
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standby: Option<Vec<StandbyMode>>,
-    /// Further clients whose sessions are on a standby, where they run the workload's scripts that only
-    /// read, or those of --read-script. What the verdict says then concerns both servers [default: 0]
-    #[arg(long, value_name = "NUM", help_heading = heading::FAULTS)]
+    /// Further clients on a standby, which run the workload's read-only scripts, or those of
+    /// --read-script. The verdict then covers primary and standby together [default: 0]
+    #[arg(long, value_name = "NUM", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readers: Option<u32>,
-    /// Script file or built-in script that --readers run on the standby, beside a workload whose own
+    /// Script file or built-in script that --readers run on the standby, for workloads whose own
     /// scripts all write (repeatable)
-    #[arg(long, value_name = "FILE|NAME", help_heading = heading::FAULTS)]
+    #[arg(long, value_name = "FILE|NAME", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_script: Option<Vec<String>>,
-    /// Clients that lose their session open another one, with this delay after each that is refused, a
-    /// policy as for --backoff [default: they end; with --fault fixed:10ms]
-    #[arg(long, value_name = "POLICY", help_heading = heading::FAULTS)]
+    /// Reconnect after a lost session, with this backoff (as for --backoff) [default: the client ends;
+    /// with --fault fixed:10ms]
+    #[arg(long, value_name = "POLICY", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconnect: Option<String>,
-    /// Protocol of the statements: simple, extended or prepared [default: simple]
+    /// Protocol: simple, extended or prepared [default: simple]
     #[arg(long, short = 'M', value_name = "PROTOCOL", help_heading = heading::LOAD)]
     pub protocol: Option<String>,
     /// Worker threads of isobench itself [default: 1]
@@ -268,7 +370,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     pub seed: Option<u64>,
-    /// Refuse a level that the server runs as another one
+    /// Refuse a level that the server replaces by another one
     #[arg(
         long,
         num_args = 0,
@@ -278,7 +380,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     pub strict_levels: Option<bool>,
-    /// How the reads and writes of transactions are observed, for the verdict [default: rows]
+    /// How reads and writes are tracked for the verdict [default: rows]
     #[arg(long, value_name = "HOW", help_heading = heading::EXPERT, hide_short_help = true)]
     pub observe: Option<Observe>,
     /// Don't sample the server's own statistics (waits, locks, counters)
@@ -302,9 +404,10 @@ pub struct Plan {
         hide_short_help = true
     )]
     pub connect: Option<bool>,
-    /// What must come out, or else the exit status is 4: [LEVEL.]METRIC[.low|.high] OP NUMBER, such
-    /// as 'serializable.ratio.low >= 0.5' or 'anomalies == 0' (repeatable; without a level for every
-    /// row)
+    /// Exit with 4 unless this holds, such as 'anomalies == 0' (repeatable)
+    ///
+    /// [LEVEL.]METRIC[.low|.high] OP NUMBER, such as 'serializable.ratio.low >= 0.5'; without a level
+    /// for every row.
     #[arg(long, value_name = "EXPRESSION", help_heading = heading::REQUIRED)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require: Option<Vec<Requirement>>,

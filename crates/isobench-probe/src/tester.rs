@@ -14,9 +14,10 @@ use std::sync::Arc;
 
 use isobench_database::{Error, Product};
 use isobench_isolation::Level;
+use isobench_limits::LIMITS;
 use isobench_pgwire::Connection;
 
-use self::bounded::{BoundedError, OPENING, bounded};
+use self::bounded::{BoundedError, bounded};
 pub use self::error::RunError;
 pub use self::options::Options;
 use self::permutation::Run;
@@ -106,7 +107,7 @@ impl Tester<'_> {
         work: impl FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<(T, Connection), RunError> {
         let (open, named) = (Arc::clone(&self.open), name.to_owned());
-        let done = bounded(OPENING, self.stopped, move || {
+        let done = bounded(LIMITS.probe_session, self.stopped, move || {
             let mut connection = open(&named)?;
             let done = work(&mut connection)?;
             connection.take_notices();
@@ -116,7 +117,9 @@ impl Tester<'_> {
         match done {
             Ok(done) => done.map_err(failed),
             Err(BoundedError::Stopped) => Err(RunError::Stopped),
-            Err(BoundedError::TooLong) => Err(failed(isobench_pgwire::Error::Timeout(OPENING).into())),
+            Err(BoundedError::TooLong) => {
+                Err(failed(isobench_pgwire::Error::Timeout(LIMITS.probe_session).into()))
+            }
             Err(BoundedError::NoThread(why)) => Err(RunError::NoThread(why)),
         }
     }

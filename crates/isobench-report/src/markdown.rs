@@ -19,8 +19,8 @@ pub use table::{escape, table};
 /// Wide enough that nothing is left out or broken.
 const UNLIMITED: usize = 10_000;
 
-/// Renders the answer, the table, what must be known before trusting it, and below a fold how it
-/// was measured.
+/// Renders the answer, the table, the reasons, what must be known before trusting it, and below a
+/// fold how it was measured.
 ///
 /// Summaries are computed from the rounds, whatever the document says.
 pub fn to_markdown(document: &Document) -> String {
@@ -29,13 +29,13 @@ pub fn to_markdown(document: &Document) -> String {
     let mut blocks = Vec::new();
     blocks.push(format!("**{}**", escape(&answer.text())));
     blocks.extend(answer.basis.as_deref().map(escape));
-    blocks.extend(list(answer.reasons.iter().map(|reason| reason.text.as_str())));
     if !document.cells.is_empty() {
         blocks.push(table(&Shown::choose(document, UNLIMITED).table));
     }
     blocks.extend(durability::table(document).map(|faults| table(&faults)));
     blocks.extend(machines::table(document, usize::MAX).map(|machines| table(&machines)));
     blocks.extend(overhead::table(document).map(|overhead| table(&overhead)));
+    blocks.extend(list(answer.reasons.iter().map(|reason| reason.text.as_str())));
     blocks.extend(experiment(document));
     let warnings = document.warnings.iter().map(|warning| format!("⚠ {warning}"));
     let unsure: Vec<String> = flags(document).into_iter().chain(warnings).collect();

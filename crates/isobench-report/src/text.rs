@@ -1,5 +1,5 @@
-//! The report that people read in a terminal: what was measured, the table, what it means, and last
-//! of all the answer, so that it is on the screen when the program ends.
+//! The report that people read in a terminal: what was measured, the answer, the table, and the
+//! reasons.
 //!
 //! Readable without colour. Not here: the computation of what is shown, and how emphasis looks.
 
@@ -14,11 +14,10 @@ mod statements;
 
 use std::fmt;
 
-pub use judgement::unproved;
 pub use precision::paragraphs as precision;
 pub use statements::statements;
 
-use isobench_result::answer::answer;
+use isobench_result::answer::{Answer, answer};
 use isobench_result::document::Document;
 use isobench_result::durability;
 use isobench_result::factors::{Factor, varying};
@@ -32,10 +31,6 @@ use layout::{Spans, wrap_line};
 
 /// Narrower than this no table is readable; the lines then run over.
 const LEAST_WIDTH: usize = 40;
-
-/// If answer and reasons have more lines than this, the reasons come first, so that a small terminal
-/// shows the answer, and below it the report's name and a prompt.
-const LAST_SCREEN: usize = 18;
 
 /// The terminal that a report is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +48,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// The lines, each as the parts that stand beside one another in it.
+    /// The lines, each as its parts from left to right.
     pub fn lines(&self) -> &[Vec<Line>] {
         &self.lines
     }
@@ -96,14 +91,17 @@ impl Terminal {
     pub fn render(self, document: &Document) -> Text {
         let width = self.width.max(LEAST_WIDTH);
         let document = &summarised(document);
-        let mut blocks = vec![header::lines(document, width)];
+        let answer = answer(document);
+        let mut blocks = vec![header::lines(document, width), headline(&answer, width)];
         if !document.cells.is_empty() {
             blocks.extend(self.tables(document, width));
+        }
+        blocks.push(reasons(&answer, width));
+        if !document.cells.is_empty() {
             blocks.push(unemphasised(experiment::lines(document, width)));
             blocks.push(unemphasised(sentences::remarks(document, width)));
         }
         blocks.push(warnings(document, width));
-        blocks.extend(conclusion(document, width));
         Text::of(blocks)
     }
 
@@ -146,20 +144,17 @@ fn trim_end(line: &mut Spans) {
     }
 }
 
-/// The answer, what it rests on, and the reasons for it.
-fn conclusion(document: &Document, width: usize) -> Vec<Vec<Spans>> {
-    let answer = answer(document);
-    let headline = Line { text: answer.text(), emphasis: Emphasis::Headline };
-    let mut headline = wrap_line(&headline, width, 2);
-    headline.extend(answer.basis.iter().flat_map(|basis| wrap_line(&Line::plain(basis), width, 2)));
+/// The answer, a line for each of its sentences, and what it is based on.
+fn headline(answer: &Answer, width: usize) -> Vec<Spans> {
+    let sentence = |text: &String| Line { text: text.clone(), emphasis: Emphasis::Headline };
+    let basis = answer.basis.iter().map(Line::plain);
+    answer.headline.iter().map(sentence).chain(basis).flat_map(|line| wrap_line(&line, width, 2)).collect()
+}
+
+/// The reasons for the answer, a bullet each.
+fn reasons(answer: &Answer, width: usize) -> Vec<Spans> {
     let bullet = |reason: &Line| Line { text: format!("- {}", reason.text), ..reason.clone() };
-    let reasons: Vec<Spans> =
-        answer.reasons.iter().flat_map(|reason| wrap_line(&bullet(reason), width, 2)).collect();
-    if headline.len() + reasons.len() > LAST_SCREEN {
-        vec![reasons, headline]
-    } else {
-        vec![[headline, reasons].concat()]
-    }
+    answer.reasons.iter().flat_map(|reason| wrap_line(&bullet(reason), width, 2)).collect()
 }
 
 fn warnings(document: &Document, width: usize) -> Vec<Spans> {

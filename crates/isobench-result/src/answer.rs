@@ -156,7 +156,7 @@ fn of_several(document: &Document, groups: &[Evidence<'_>]) -> Answer {
     let headline = match names[0].as_str() {
         "" if same => format!("No level is recommended in any of the {all} combinations."),
         name if same => format!("Use {name}, in all {all} combinations."),
-        _ => format!("Which level to use depends on the combination, of which there are {all}."),
+        _ => format!("Which level to use differs between the {all} combinations."),
     };
     let place = |group: &Evidence<'_>| capital(&factors(document, group.candidates[0].cell));
     let said = |(group, (_, decision)): (&Evidence<'_>, &(&str, rules::Decision<'_>))| {
@@ -179,28 +179,31 @@ fn basis(document: &Document, groups: &[Evidence<'_>]) -> Option<String> {
     let most = cells().map(|cell| cell.summary.rounds).max().filter(|rounds| *rounds > 0)?;
     let least = cells().map(|cell| cell.summary.rounds).min()?;
     let rounds = if least == most {
-        format!("{} of each row", counted(most.into(), "round"))
+        counted(most.into(), "round")
     } else {
-        format!("{least} to {} of a row", counted(most.into(), "complete round"))
+        format!("{least} to {} of each row", counted(most.into(), "complete round"))
     };
     let verdicts = || cells().filter_map(|cell| cell.summary.verdict.as_ref());
     let committed = verdicts().map(|verdict| verdict.committed).fold(0, u64::saturating_add);
     let doubtful =
         groups.iter().any(|group| group.with(|it| matches!(it, Safety::Withheld(_))).next().is_some());
     let witnessed = verdicts().any(|verdict| !verdict.kinds.is_empty());
-    let proof = if witnessed { "each anomaly has a witness, but that" } else { "that" };
+    let proof = if witnessed {
+        "Anomalies are proven; their absence is not."
+    } else {
+        "That no anomaly was found is no proof that there is none."
+    };
     let seen = if groups.iter().any(|group| !group.unseen().is_empty()) {
-        ", as far as its statements were seen"
+        ", as far as their statements could be tracked"
     } else {
         ""
     };
     Some(match committed {
-        0 => format!("It rests on {rounds}; no history was recorded."),
-        _ if doubtful => format!("It rests on {rounds}; a verdict is withheld."),
-        committed => format!(
-            "It rests on {rounds} and the recorded histories of {}{seen}: {proof} nothing was found isn't a proof.",
-            counted(committed, "committed transaction")
-        ),
+        0 => format!("Based on {rounds}; no history was recorded."),
+        _ if doubtful => format!("Based on {rounds}; a verdict is withheld."),
+        committed => {
+            format!("Based on {rounds} and {}{seen}. {proof}", counted(committed, "checked transaction"))
+        }
     })
     .filter(|_| !document.cells.is_empty())
 }

@@ -1,4 +1,4 @@
-//! What faults cost, and what became of the commits that clients were told of.
+//! What faults cost, and what became of the commits that clients saw acknowledged.
 //!
 //! Not here: the counts themselves (`document/fault`), the course of the rates
 //! (`html/chart/over_time`).
@@ -11,11 +11,11 @@ use crate::words::capital;
 
 /// The legend of the table's columns, a sentence each.
 pub const LEGEND: [&str; 4] = [
-    "No commits: the longest time without an acknowledged commit after a fault; first commit: from the fault to the \
-     commit that ended it; each the mean of the rounds' longest.",
+    "Downtime: the longest time without an acknowledged commit after a fault; recovery: from the fault to the commit \
+     that ended it; each the mean of the rounds' longest.",
     "Lost: attempts whose commit was acknowledged, and whose row isn't there afterwards. Every transaction leaves a row \
      with its attempt's number, which costs one statement more.",
-    "Kept: attempts without an acknowledgement (their session was lost while COMMIT was under way) whose row is there.",
+    "Found: unacknowledged attempts (their session was lost while COMMIT was under way) whose row is there.",
     "Promised: whether the settings promise that acknowledged commits survive the fault (PostgreSQL manual, \
      \"Asynchronous Commit\" and synchronous_commit). Killed processes leave what the operating system has in its \
      cache, which a power failure doesn't.",
@@ -42,12 +42,12 @@ pub fn table(document: &Document) -> Option<Table> {
     }
     columns.extend(
         [
-            ("no commits", "s"),
-            ("first commit", "after s"),
-            ("acknowl.", "commits"),
+            ("downtime", "s"),
+            ("recovery", "s"),
+            ("acknowledged", "commits"),
             ("lost", "of these"),
-            ("unackn.", "attempts"),
-            ("kept", "of these"),
+            ("unacknowledged", "attempts"),
+            ("found", "of these"),
         ]
         .map(|(title, unit)| Heading::new(title, unit, true)),
     );
@@ -100,10 +100,10 @@ pub fn headline(document: &Document) -> Vec<String> {
         })
     };
     [
-        (Durability::Broken, "BROKEN, commits are lost that the settings promise to keep"),
-        (Durability::Kept, "No acknowledged commit is lost"),
-        (Durability::Lost, "Acknowledged commits are lost, which the settings permit"),
-        (Durability::Withheld, "Nothing can be said"),
+        (Durability::Broken, "Acknowledged commits were LOST that the settings promise to keep"),
+        (Durability::Kept, "No acknowledged commit was lost"),
+        (Durability::Lost, "Acknowledged commits were lost, which the settings permit"),
+        (Durability::Withheld, "Durability is unknown"),
     ]
     .into_iter()
     .filter_map(sentence)
@@ -128,33 +128,31 @@ fn sentence(document: &Document, cell: &Cell) -> Option<Line> {
         Durability::Withheld => {
             let why = rounds().find_map(|round| round.settlement.withheld.as_deref());
             let why = why.unwrap_or("what the settings promise isn't known");
-            Line::caution(format!("Durability, {name}: nothing can be said: {why}."))
+            Line::caution(format!("Durability, {name}: unknown, because {why}."))
         }
         Durability::Lost => {
             let before = rounds().filter_map(|round| round.settlement.lost_before_s).fold(0.0, f64::max);
             let when = if before > 0.0 {
-                format!(", of the last {} s before the fault", short(before))
+                format!(", all from the last {} s before the fault", short(before))
             } else {
                 // Their answers were on their way when it happened.
                 String::new()
             };
-            let are = if lost == "1" { "is" } else { "are" };
             Line::plain(format!(
-                "Durability, {name}: of {acknowledged} acknowledged commits {lost} {are} lost{when}; {settings} permits \
-                 that."
+                "Durability, {name}: {lost} of {acknowledged} acknowledged commits lost{when}."
             ))
         }
         Durability::Broken => {
             let impossible =
                 cell.settled(|it| it.settlement.failed_kept + it.settlement.repeated).unwrap_or(0);
             let more = if impossible > 0 {
-                format!(", and {} that had failed, or more than once, are there", count(impossible))
+                format!(", and {} that had failed, or more than once, found", count(impossible))
             } else {
                 String::new()
             };
             Line::grave(format!(
-                "{}: DURABILITY BROKEN: of {acknowledged} acknowledged commits {lost} are lost{more}, although \
-                 {settings} promises to keep them.",
+                "{}: DURABILITY BROKEN: {lost} of {acknowledged} acknowledged commits lost{more}, although {settings} \
+                 promises to keep them.",
                 capital(&name)
             ))
         }

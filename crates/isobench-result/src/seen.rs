@@ -3,7 +3,7 @@
 //! Not here: how it is said and laid out (`text/seen`, `html/seen`).
 
 use crate::document::{Cell, Document, Observation, ObservedStatement};
-use crate::words::distinct;
+use crate::words::{capital, distinct};
 use isobench_plan::Observe;
 
 /// Something that wasn't seen, and the statements that it is true of.
@@ -63,8 +63,8 @@ pub fn way_out(document: &Document) -> String {
     let paced = !document.plan.rates().is_empty() || document.plan.think_time.is_some();
     match prevented {
         Some(why) => format!(
-            "the statements failed with the columns that show their rows ({why}); lines --@ in the scripts can say \
-             what they read and write"
+            "the statements failed with the added columns ({why}); lines --@ in the scripts can say what they read \
+             and write"
         ),
         None if !product.is_empty() && product != POSTGRESQL => format!(
             "rows of {product} don't show who wrote them; a checked workload (isobench workloads), or lines --@ in \
@@ -74,8 +74,8 @@ pub fn way_out(document: &Document) -> String {
                                                     of scripts say; measured again, statements show their rows"
             .to_owned(),
         None if crate::durability::is_settled(document) => {
-            "rows aren't observed where something happens to the server, as a transaction's number may occur twice; \
-             lines --@ in the scripts say what they read and write"
+            "rows aren't tracked in runs with --fault, where a transaction's number may occur twice; lines --@ in the \
+             scripts can say what they read and write"
                 .to_owned()
         }
         None if document.plan.observe() == Observe::Annotations => {
@@ -85,10 +85,26 @@ pub fn way_out(document: &Document) -> String {
         None if paced => "a paced run is never changed to show its rows; leave out --rate and --think-time once, or \
                           use a checked workload (isobench workloads)"
             .to_owned(),
-        None => "either --no-verdict was given, or no statement shows its rows; isobench observe tells what would \
-                 be seen of each"
+        None => "either --no-verdict was given, or no statement's rows can be tracked; isobench observe lists what \
+                 can be"
             .to_owned(),
     }
+}
+
+/// Why rows without a verdict prove little, and how to get one, as sentences; `None` if all have one.
+pub fn unproved(document: &Document) -> Option<String> {
+    let unproved = |cell: &&Cell| cell.summary.verdict.is_none() && !cell.rounds.is_empty();
+    let cell = document.cells.iter().find(unproved)?;
+    let name = cell.workload.to_lowercase().replace(['-', ' ', '_'], "");
+    let why = if name.contains("tpcb") {
+        "no history was checked, and the TPC-B-like script can't lose updates even at read committed, because it adds \
+         in SQL (balance = balance + :delta), so that its invariants say nothing about the level"
+    } else {
+        "no history was checked, and invariants, if any, say little about the level"
+    };
+    let several = document.cells.iter().any(|other| other.workload != cell.workload);
+    let whose = if several { format!("{}: ", cell.workload) } else { String::new() };
+    Some(format!("{whose}{why}. {}.", capital(&way_out(document))))
 }
 
 /// What checks of histories couldn't see, a sentence each, without full stops. Sentences of several

@@ -194,7 +194,7 @@ impl JudgedShape<'_> {
     pub fn verdict(&self) -> Line {
         match self.outcome {
             Reproduction::Same(_) => Line::plain("same shape"),
-            Reproduction::Open { .. } => Line::plain("can't tell"),
+            Reproduction::Open { .. } => Line::plain("not settled"),
             Reproduction::Differs { .. } => Line::grave("DIFFERS"),
             Reproduction::NotMeasured(_) => Line::plain("not measured"),
         }
@@ -230,9 +230,9 @@ impl JudgedShape<'_> {
             }
             Reproduction::Open { ours: figure, few, reason } => {
                 let open = if *few {
-                    "There are too few rounds to tell: it takes three at least."
+                    "There are too few rounds: it takes three at least."
                 } else {
-                    "Our interval lies partly within the tolerance, so it takes more rounds to tell."
+                    "Our interval lies partly within the tolerance, so it takes more rounds."
                 };
                 let outside = !within(self.shape, figure.mean);
                 let why = reason.filter(|_| outside);

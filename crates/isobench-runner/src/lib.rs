@@ -24,6 +24,8 @@
 //! | `recording`, `recording/file` | reads and writes of transactions, for the isolation checker |
 //! | `control` | stopping a run |
 //! | `progress` | watching it |
+//! | `transaction_log` | pgbench's logs of transactions |
+//! | `wording` | events in pgbench's words |
 //! | `simulation` | a run on another transport and clock |
 
 mod annotated;
@@ -51,8 +53,10 @@ mod sockets;
 mod spec;
 mod time;
 mod timers;
+mod transaction_log;
 mod transport;
 mod wire;
+pub mod wording;
 mod worker;
 
 pub use client::RETRIED_INSIDE;
@@ -79,5 +83,6 @@ pub use series::{Bin, Series};
 pub use simulation::Simulation;
 pub use spec::{ClientShare, OnError, OnLost, Pacing, Protocol, RunSpec, StopCondition};
 pub use time::{Clock, Nanos, SystemClock, ThreadTime};
+pub use transaction_log::{LogError, LogSettings, LoggedRun, StartError};
 pub use transport::{Connect, Received, Transport};
 pub use wire::WireError;

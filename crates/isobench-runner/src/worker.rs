@@ -7,6 +7,7 @@ use std::io;
 use std::mem;
 use std::time::Duration;
 
+use isobench_limits::LIMITS;
 use isobench_pgwire::{ConnectOptions, Connection};
 use isobench_script::Prng;
 
@@ -40,14 +41,8 @@ const PUBLISH_EVERY: Duration = Duration::from_millis(10);
 /// The same of latencies, if they are published: adding them up takes some microseconds.
 const PUBLISH_LATENCIES_EVERY: Duration = Duration::from_millis(250);
 
-/// The longest time for which a client that has lost its session blocks its worker to get another one.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// Time after which a recording that is followed gets what was recorded, even if it isn't much.
 const HAND_OVER_EVERY: Duration = Duration::from_millis(100);
-
-/// Time for the server to answer a cancel request before the connection is closed.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The clients of a worker with their connections. Kept from warm-up to measurement.
 pub(crate) struct Worker<T> {
@@ -457,7 +452,9 @@ impl<T: Transport> WorkerRun<'_, T> {
             Some(connect) => {
                 let limit = match (self.time_to_connect(), self.task.job.spec.reconnects()) {
                     (limit, None) => limit,
-                    (limit, Some(_)) => Some(limit.map_or(PATIENCE, |limit| limit.min(PATIENCE))),
+                    (limit, Some(_)) => {
+                        Some(limit.map_or(LIMITS.new_session, |limit| limit.min(LIMITS.new_session)))
+                    }
                 };
                 let number = self.worker.clients[client].id();
                 self.worker.transport.open(client, &|limit| connect(number, limit), limit)
@@ -621,7 +618,7 @@ impl<T: Transport> WorkerRun<'_, T> {
             RunPhase::Stopping(until) if urgency == Urgency::Now || self.now >= until => {
                 self.interrupted |= urgency > Urgency::None;
                 self.pausing = false;
-                self.phase = RunPhase::Cancelling(self.now.after(CANCEL_PATIENCE));
+                self.phase = RunPhase::Cancelling(self.now.after(LIMITS.cancelled));
                 // Only a session with a request outstanding can be cancelled. A request that
                 // arrives between two statements would hit the next one (PostgreSQL: Protocol,
                 // Canceling Requests in Progress).

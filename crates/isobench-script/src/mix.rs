@@ -71,6 +71,12 @@ impl Mix {
         &self.scripts
     }
 
+    /// True if a script describes reads or writes in lines `--@`.
+    pub fn is_annotated(&self) -> bool {
+        let mut lines = self.scripts.iter().flat_map(|weighted| weighted.script.annotations());
+        lines.any(|line| line.what.is_recorded())
+    }
+
     /// The scripts, to be edited.
     pub fn scripts_mut(&mut self) -> impl Iterator<Item = &mut Script> {
         self.scripts.iter_mut().map(|weighted| &mut weighted.script)

@@ -13,6 +13,19 @@ pub fn skip(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
 }
 
+/// The program under test: the one in the environment variable `ISOBENCH_PROGRAM`, such as a packaged one, or
+/// the one built with the tests.
+///
+/// # Panics
+/// If the variable names no file by an absolute path: tests run in folders of their own.
+pub fn program_under_test(built: &str) -> String {
+    let Some(named) = std::env::var_os("ISOBENCH_PROGRAM") else { return built.to_owned() };
+    let named = named.into_string().expect("ISOBENCH_PROGRAM: a path in UTF-8");
+    let path = Path::new(&named);
+    assert!(path.is_absolute() && path.is_file(), "ISOBENCH_PROGRAM: {named} is no file by an absolute path");
+    named
+}
+
 /// The folder with the programs of the installed PostgreSQL, according to `pg_config --bindir`.
 pub fn postgresql_programs() -> Option<PathBuf> {
     let output = Command::new("pg_config").arg("--bindir").output().ok()?;

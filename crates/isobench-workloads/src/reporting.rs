@@ -7,7 +7,7 @@ pub static REPORTING: Workload = Workload {
     name: "reporting",
     summary: "Sales add an item's price to its revenue and its department's, prices change, and a \
               report reads all prices, departments and items in several statements",
-    source: "short transactions beside long queries on the same tables, as in CH-benCHmark (Cole et \
+    source: "short transactions during long queries on the same tables, as in CH-benCHmark (Cole et \
              al., The mixed workload CH-benCHmark, DBTest 2011); the read-only anomaly: Fekete, \
              O'Neil and O'Neil, A Read-Only Transaction Anomaly Under Snapshot Isolation, SIGMOD \
              Record 33(3), 2004; safe snapshots and DEFERRABLE: Ports and Grittner, Serializable \

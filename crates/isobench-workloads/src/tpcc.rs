@@ -100,13 +100,14 @@ pub static TPCC: Workload = Workload {
              order, and both deliver it: customers are credited twice (conditions 10, 11 and 12), \
              and the history has a lost update. Order-Status and Stock-Level read in several \
              statements: read skew.",
-    blind: "Versions are those of rows: a New-Order that reads a customer's discount depends on a \
-            Payment that changes the balance, where the paper's analysis is by columns, so at \
-            repeatable read a history may have write skew that no column shows. Searches with \
+    blind: "Where only lines --@ show what happens, versions are those of rows: a New-Order that \
+            reads a customer's discount depends on a Payment that changes the balance, where the \
+            paper's analysis is by columns, so at repeatable read a history may have write skew \
+            that no column shows. Searches with \
             LIMIT (the oldest new order, a customer's last order, the customer in the middle of a \
             name) show the row found, not the rows they would have missed. Stock-Level shows the \
             stocks that are low, not the others. Table history has no key, as in the standard, and \
-            is only inserted into. Where only lines --@ tell (--rate, other products), Stock-Level \
+            is only inserted into. Where only lines --@ show them (--rate, other products), Stock-Level \
             shows only the district, and Delivery no order lines.",
 };
 

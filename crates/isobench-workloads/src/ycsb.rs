@@ -175,6 +175,6 @@ pub static YCSB: Workload = Workload {
             anything, and c never does; d and e need more insertions than the published ones \
             (inserts=50) to show much. Ranks are visited from the least to the most popular, which \
             avoids deadlocks unless hot spots of clients are apart (moves). Records are never \
-            deleted. Fields have the same content. The lines --@ tell the records that a scan found, \
+            deleted. Fields have the same content. The lines --@ report the records that a scan found, \
             not those that it missed.",
 };

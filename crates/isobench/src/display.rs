@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isobench_pgbench::fit;
+use isobench_pgwire::fit;
 use terminal_size::terminal_size_of;
 
 use self::estimate::{Estimate, Left, spell};

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::Duration;
 
+use isobench_limits::LIMITS;
 use isobench_runner::{Control, Urgency};
 use procfs::process::Process;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -17,10 +17,6 @@ use signal_hook::iterator::Signals;
 
 use crate::display;
 use isobench_comparison::{Failure, Outcome};
-
-/// Time allowed for the program to end after the second signal. Every wait for a server is much
-/// shorter.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts to watch for signals, and passes them on to the control.
 ///
@@ -65,7 +61,7 @@ pub fn outlive_file_limits() {
 }
 
 fn abandon() {
-    thread::sleep(PATIENCE);
+    thread::sleep(LIMITS.end_of_program);
     abandon_now();
 }
 

@@ -97,7 +97,7 @@ fn secret(place: &Place) -> Outcome<Secret> {
         Ok(text) if !text.is_empty() => Ok(Secret::new(&text)),
         _ if place.is_local() => Ok(Secret::new("")),
         _ => Err(Failure::setup(format!(
-            "{SECRET} isn't set: all machines must have the same secret there, so that nobody else joins them (for \
+            "{SECRET} isn't set: all machines must have the same secret there, so that no other machine joins them (for \
              example: export {SECRET}=$(openssl rand -hex 16), copied to all)"
         ))),
     }

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap_complete::CompleteEnv;
 use isobench_comparison::{Failure, Outcome};
-use isobench_pgbench::fit;
+use isobench_pgwire::fit;
 
 use crate::options::{COMPLETE, Command, Options, completing, suggest};
 

@@ -76,45 +76,44 @@ pub struct Options {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run one workload at several isolation levels and compare them
+    /// Run a workload at several isolation levels and compare them
     Compare(CompareOptions),
-    /// Run a checked workload at several isolation levels, and say what each level really gave
+    /// Run a checked workload and report the anomalies that each level let through
     Audit(AuditOptions),
-    /// Find out which anomalies each isolation level of this server permits
+    /// Find out which anomalies each isolation level of a server permits
     Probe(ProbeOptions),
-    /// Say what a verdict on scripts would see of each statement, and what would stay dark; runs none
+    /// Show which reads and writes of a script isobench can track, without running it
     #[command(disable_help_flag = true)]
     Observe(ObserveOptions),
-    /// Say what a recorded history proves about the isolation level
+    /// Check a recorded history: what it proves about the isolation level
     Check(CheckOptions),
-    /// Render a saved result again, compare two of them, or show a series
+    /// Show a saved result again, compare two of them, or show a series
     Report(ReportOptions),
-    /// List, tag, compare and prune the results that are saved in a folder
+    /// List, tag, compare and prune saved results
     Results(ResultsOptions),
     /// Show one figure over many saved results, and where it changed
     Trend(TrendOptions),
     /// Run one benchmark, with pgbench's options and summary
     #[command(disable_help_flag = true)]
     Run(RunOptions),
-    /// Create and fill the TPC-B-like tables, as pgbench -i does
+    /// Create and fill pgbench's tables, as pgbench -i does
     #[command(disable_help_flag = true)]
     Init(InitArguments),
-    /// List the checked workloads, or print all about one: promises, parameters, tables, scripts
+    /// List the checked workloads, or describe one: invariants, parameters, tables, scripts
     Workloads(WorkloadsOptions),
     /// List the published experiments that compare can repeat, or print the plan of one
     Plans(PlansOptions),
-    /// Check whether several machines find each other, and how their clocks and connections are
+    /// Test connectivity and clock skew between machines
     Peers(PeersOptions),
-    /// Print the help of a command, or a page of the manual: levels, anomalies, verdict and others
+    /// Print the help of a command, or a page of the manual
     Help(HelpOptions),
-    /// Print what a shell reads to complete isobench's words, also levels, workloads and plans
+    /// Generate shell completions
     Completions(CompletionsOptions),
     /// Print isobench's manual page, or write those of all commands
     Man(ManOptions),
     /// Start an embedded PostgreSQL and keep it running until Ctrl-C
     Server(ServerOptions),
-    /// Be pgbench, with its options, words, logs and exit status (as is the program under the name
-    /// pgbench)
+    /// Drop-in replacement for pgbench (also when invoked as pgbench)
     #[command(disable_help_flag = true)]
     Pgbench {
         /// pgbench's options; see isobench pgbench --help
@@ -131,6 +130,17 @@ pub fn program() -> Program {
     examples::with_examples(Options::command())
 }
 
+/// The commands that the usual help only names; `isobench help` describes them.
+const FURTHER: [&str; 8] = ["trend", "init", "workloads", "plans", "server", "peers", "completions", "man"];
+
+/// The same with the commands that most users need.
+fn briefly(program: Program) -> Program {
+    let status = program.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let further = format!("More commands (see isobench help): {}.", FURTHER.join(", "));
+    let hidden = |program: Program, name| program.mut_subcommand(name, |command| command.hide(true));
+    FURTHER.into_iter().fold(program, hidden).after_help(format!("{further}\n\n{status}"))
+}
+
 /// The same with what a shell may offer.
 pub fn completing() -> Program {
     completing::with_values(program())
@@ -142,7 +152,7 @@ impl Options {
     /// # Errors
     /// They are wrong, or help is wanted.
     pub fn read(words: &[std::ffi::OsString]) -> Result<Options, clap::Error> {
-        let mut program = program();
+        let mut program = briefly(program());
         let matches = program.try_get_matches_from_mut(words)?;
         Options::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
     }

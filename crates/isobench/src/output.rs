@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use isobench_pgbench::fit;
+use isobench_pgwire::fit;
 use isobench_report::Text;
 use isobench_result::Emphasis;
 use tempfile::{Builder, NamedTempFile};
@@ -35,7 +35,7 @@ macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;
         // If this fails, there is no way to report it.
-        let _ = writeln!(std::io::stderr(), "{}", isobench_pgbench::fit(&format!($($text)*)));
+        let _ = writeln!(std::io::stderr(), "{}", isobench_pgwire::fit(&format!($($text)*)));
     }};
 }
 

@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Given, process_environment};
+use isobench_plan::{Plan, Setting};
 use isobench_runner::Control;
 
 use crate::interrupt;
 use crate::options::{ConnectionOptions, EmbeddedOptions};
 use crate::output::say;
-use isobench_comparison::{Design, Failure, Outcome, Target, enough_connections};
+use isobench_comparison::{
+    Choice, Chosen, Design, Failure, HotStandby, Outcome, Placed, Resolved, Target, enough_connections,
+};
 
 /// Finds the named server, or starts an embedded one for this number of clients, and reports it in
 /// one line. From then on signals are watched, so that servers are stopped and schemas removed;
@@ -64,34 +67,93 @@ fn find_either(
     Ok((target, control))
 }
 
-/// Finds the servers of a plan: the named one, or the embedded ones, all running before the
-/// measurement. The plan's settings are placed in servers or sessions; those of a named server may be
-/// altered if `alters`.
+/// What the options say of the servers of a plan.
+pub struct Wanted<'a> {
+    /// The named one.
+    pub connection: &'a ConnectionOptions,
+    /// The embedded ones.
+    pub embedded: &'a EmbeddedOptions,
+    /// The standby of the named one.
+    pub standby: Option<&'a str>,
+    /// Settings of the named one may be altered.
+    pub alters: bool,
+}
+
+/// The servers of a plan, all running, and the plan that fits them.
+pub struct Stage {
+    /// The plan.
+    pub design: Design,
+    /// The servers, in the order of the plan's.
+    pub targets: Vec<Target>,
+    /// Requests to stop.
+    pub control: Arc<Control>,
+}
+
+/// Finds or starts the servers of a plan, and fits the plan to them. `note` receives what is left out.
 ///
 /// # Errors
-/// As [`find`], or a setting can't be varied there.
-pub fn find_all(
+/// As [`find`], or the plan can't be carried out there.
+pub fn stage(plan: Resolved, wanted: &Wanted<'_>, note: &dyn Fn(&str)) -> Outcome<Stage> {
+    let Wanted { connection, embedded, alters, .. } = *wanted;
+    let named = names_server(connection);
+    let follows = standby(wanted.standby, named)?;
+    let choice = Choice { named, programs: embedded.chooses(), standby: follows.is_some() };
+    let (chosen, notes) = plan.on(choice)?;
+    for text in &notes {
+        note(text);
+    }
+    let embedded = embedded.with(&server_settings(&chosen.design().plan));
+    let (placed, mut targets, control) = find_all(chosen, connection, &embedded, alters)?;
+    let first = &mut targets[0];
+    if let Some(standby) = follows {
+        interrupt::blame(&control, first.read_from(standby))?;
+    }
+    let (place, scale) = (first.place(), || first.scale());
+    let hot = first.standby.then_some(HotStandby { place, scale: &scale });
+    let (design, notes) = interrupt::blame(&control, placed.fit(&first.database, hot))?;
+    for text in &notes {
+        note(text);
+    }
+    if let Some(schema) = design.schema() {
+        for target in &mut targets {
+            interrupt::blame(&control, target.use_schema(schema))?;
+        }
+    }
+    Ok(Stage { design, targets, control })
+}
+
+/// Returns the settings of the embedded server that a plan needs.
+fn server_settings(plan: &Plan) -> Vec<Setting> {
+    let mut settings = plan.server_settings.clone().unwrap_or_default();
+    settings.extend(plan.observe().server_setting());
+    settings
+}
+
+/// Finds the named server, or starts the embedded ones, and places the plan's settings in servers or
+/// sessions.
+fn find_all(
+    plan: Chosen,
     connection: &ConnectionOptions,
     embedded: &EmbeddedOptions,
-    design: &mut Design,
     alters: bool,
-) -> Outcome<(Vec<Target>, Arc<Control>)> {
+) -> Outcome<(Placed, Vec<Target>, Arc<Control>)> {
+    let design = plan.design();
     let clients = design.most_clients();
     let embedded = &embedded.relayed(design.is_relayed());
     let follows = design.has_faults();
     let (first, control) = find_either(connection, None, &embedded.of(&design.servers[0]), clients, follows)?;
     let own = first.is_embedded().then_some(embedded.settings.as_slice());
-    let placed = design.place_settings(&first, own, alters);
+    let placed = interrupt::blame(&control, plan.place(&first, own, alters))?;
     let mut targets = vec![first];
-    if interrupt::blame(&control, placed)? {
+    if placed.has_server_settings() {
         // It was started to be asked, without the settings of any of them.
         targets.pop().map_or(Ok(()), |asked| asked.close(false))?;
     }
-    for server in &design.servers[targets.len()..] {
+    for server in &placed.design().servers[targets.len()..] {
         let options = with_room(embedded.of(server).server_options(), clients)?;
         targets.push(start_target(&options, &control)?);
     }
-    Ok((targets, control))
+    Ok((placed, targets, control))
 }
 
 /// Returns the options of an embedded server that has room for this many clients: its
@@ -172,7 +234,7 @@ pub fn named_server(
 ///
 /// # Errors
 /// Wrong connection options, or no server is named.
-pub fn standby(conninfo: Option<&str>, named: bool) -> Outcome<Option<ConnectOptions>> {
+fn standby(conninfo: Option<&str>, named: bool) -> Outcome<Option<ConnectOptions>> {
     let Some(conninfo) = conninfo else { return Ok(None) };
     if !named {
         return Err(Failure::setup(

@@ -93,9 +93,7 @@ pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
         return Some("the settings of a server are those of all cells on it (--alter-system)".to_owned());
     }
     if design.has_background() {
-        return Some(
-            "what goes on beside the clients of one would disturb the others (--background)".to_owned(),
-        );
+        return Some("the background work of one would disturb the others (--background)".to_owned());
     }
     if design.plan.readers() > 0 {
         return Some("a standby follows all cells of its server (--readers)".to_owned());

@@ -4,11 +4,11 @@
 use isobench_database::InitOptions;
 use isobench_isolation::Level;
 
-use super::values::wrong;
-use super::{Design, Work};
-use crate::failure::{Failure, Outcome};
+use super::kept::as_made;
+use super::vary::Assignment;
+use super::work::Work;
+use crate::failure::Failure;
 use crate::tables::Tables;
-use crate::workload::Sources;
 
 /// Refuses a read-only server, for this reason.
 pub fn refusal(place: &str, why: &str) -> Failure {
@@ -24,57 +24,9 @@ pub fn no_serializable(level: Level) -> String {
     format!("a hot standby runs no transactions at {level}; repeatable read is the strongest level there")
 }
 
-impl Design {
-    /// Adapts the plan to a hot standby. `scale` returns the scale of the existing tables. Returns
-    /// a description of what was dropped.
-    ///
-    /// # Errors
-    /// Part of the plan writes, needs new tables, or is measured at serializable only.
-    pub fn only_read(&mut self, place: &str, scale: impl FnOnce() -> Outcome<u32>) -> Outcome<Vec<String>> {
-        if self.schema().is_some() {
-            return Err(refusal(place, "--schema is for scripts that write"));
-        }
-        if self.has_faults() {
-            return Err(refusal(place, "with --fault every transaction leaves a row"));
-        }
-        for work in &self.works {
-            if let Some(why) = work.writing() {
-                return Err(refusal(place, &why));
-            }
-        }
-        if !self.conditions.is_empty() {
-            return Err(wrong(
-                "invariant",
-                format!(
-                    "{place} is a hot standby, on which nothing is written, so no run can break it; leave it out"
-                ),
-            ));
-        }
-        let mut notes = Vec::new();
-        if self.plan.levels().contains(&Level::Serializable) {
-            let why = no_serializable(Level::Serializable);
-            if self.typed.levels.is_some() || self.plan.levels() == [Level::Serializable] {
-                return Err(wrong("levels", why));
-            }
-            if let Some(levels) = &mut self.plan.levels {
-                levels.retain(|level| *level != Level::Serializable);
-            }
-            notes.push(format!("left out: {why}"));
-        }
-        if self.workloads.iter().any(Sources::has_builtin) {
-            self.plan.scale = Some(scale()?);
-        }
-        for work in &mut self.works {
-            work.tables = Tables::Found;
-            work.scale = self.plan.scale();
-        }
-        Ok(notes)
-    }
-}
-
 impl Work {
     /// Returns the part of the plan that requires writing, if there is one.
-    fn writing(&self) -> Option<String> {
+    pub(super) fn writing(&self) -> Option<String> {
         let made = match &self.tables {
             Tables::Checked(chosen) => {
                 Some(format!("workload {} makes and writes tables of its own", chosen.name()))
@@ -94,14 +46,8 @@ impl Work {
 }
 
 /// Returns whether existing tables are good enough, at any scale.
-fn as_found(options: &InitOptions, varied: &super::vary::Assignment) -> bool {
+fn as_found(options: &InitOptions, varied: &Assignment) -> bool {
     as_made(options) && !varied.contains_key("scale")
-}
-
-/// Returns whether the options ask for nothing but a scale.
-pub(super) fn as_made(options: &InitOptions) -> bool {
-    let plain = InitOptions { scale: options.scale, quiet: options.quiet, ..InitOptions::default() };
-    *options == plain
 }
 
 #[cfg(test)]
@@ -110,12 +56,15 @@ mod tests {
     use isobench_plan::Plan;
 
     use super::*;
+    use crate::design::Design;
+    use crate::design::resolve::Resolved;
     use crate::design::tests::options;
+    use crate::failure::Outcome;
 
     fn adapted(line: &str, tables: &InitOptions) -> Outcome<(Design, Vec<String>)> {
-        let mut design = Design::resolve(&options(line), None, Plan::default(), tables)?;
-        let notes = design.only_read("db.example:5432/bench as me", || Ok(7))?;
-        Ok((design, notes))
+        let mut resolved = Resolved::of(&options(line), None, Plan::default(), tables)?;
+        let notes = resolved.only_read("db.example:5432/bench as me", || Ok(7))?;
+        Ok((resolved.design, notes))
     }
 
     #[test]

@@ -2,10 +2,14 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Args as _, Command, FromArgMatches as _};
+use isobench_database::InitOptions;
 use isobench_plan::{Size, read};
 
+use crate::failure::{Failure, Outcome};
 use crate::tables::Tables;
 
+use super::phases::Choice;
+use super::resolve::Resolved;
 use super::*;
 
 /// The options of a command line.
@@ -15,19 +19,24 @@ pub(super) fn options(line: &str) -> Plan {
     Plan::from_arg_matches(&matches).unwrap()
 }
 
+fn resolved(line: &str) -> Outcome<Resolved> {
+    Resolved::of(&options(line), None, Plan::default(), &InitOptions::default())
+}
+
 fn resolve(line: &str) -> Outcome<Design> {
-    Design::resolve(&options(line), None, Plan::default(), &InitOptions::default())
+    resolved(line).map(|resolved| resolved.design)
 }
 
 /// A design whose choices come from a plan's file, not from the user.
-fn of_plan(line: &str) -> Design {
-    Design::resolve(&Plan::default(), Some(options(line)), Plan::default(), &InitOptions::default()).unwrap()
+fn of_plan(plan: Plan) -> Resolved {
+    Resolved::of(&Plan::default(), Some(plan), Plan::default(), &InitOptions::default()).unwrap()
 }
 
 /// A design from options, the plan's file and the defaults of a command.
 fn of_file(line: &str, path: &Path, defaults: Plan) -> Outcome<Design> {
     let file = read(path, Size::Quick).map_err(Failure::setup)?;
-    Design::resolve(&options(line), Some(file), defaults, &InitOptions::default())
+    Resolved::of(&options(line), Some(file), defaults, &InitOptions::default())
+        .map(|resolved| resolved.design)
 }
 
 fn message<T: std::fmt::Debug>(outcome: Outcome<T>) -> String {
@@ -106,10 +115,11 @@ fn a_checked_workload_has_its_variants_as_strategies_and_parameters_of_its_own()
 fn what_a_server_cannot_do_is_refused_or_left_out() {
     let strategies = "--strategies retry,savepoint";
     let postgresql = Database::from_version_text("PostgreSQL 18.3 on x");
-    let message = resolve(strategies).unwrap().fit(&postgresql).unwrap_err().to_string();
+    let message = resolved(strategies).unwrap().keep_supported(&postgresql).unwrap_err().to_string();
     assert!(message.starts_with("--strategies: ") && message.contains("savepoint"), "{message}");
-    let mut planned = of_plan(strategies);
-    let left_out = planned.fit(&postgresql).unwrap();
+    let mut planned = of_plan(options(strategies));
+    let left_out = planned.keep_supported(&postgresql).unwrap();
+    let planned = planned.design;
     assert_eq!((left_out.len(), planned.works.len(), planned.cells().len()), (1, 1, 3));
     assert_eq!(planned.document_plan(&[]).strategies(), ["retry"]);
 }
@@ -117,12 +127,15 @@ fn what_a_server_cannot_do_is_refused_or_left_out() {
 #[test]
 fn versions_of_the_server_give_way_to_a_server_that_is_chosen() {
     let vary = "--vary server-version=14";
-    let mut asked = resolve(vary).unwrap();
-    assert_eq!(asked.choose_server(false, false, false).unwrap(), [""; 0]);
-    assert!(asked.choose_server(true, false, false).is_err());
-    let mut planned = of_plan(vary);
-    assert_eq!(planned.varied(&planned.cells()[0])["server-version"], "14");
-    assert_eq!(planned.choose_server(true, false, false).unwrap().len(), 1);
+    let (named, programs) = (Choice { named: true, ..Choice::default() }, Choice::default());
+    assert_eq!(resolved(vary).unwrap().on(programs).unwrap().1, [""; 0]);
+    assert!(resolved(vary).unwrap().on(named).is_err());
+    let planned = of_plan(options(vary));
+    let before = planned.design();
+    assert_eq!(before.varied(&before.cells()[0])["server-version"], "14");
+    let (planned, notes) = planned.on(named).unwrap();
+    let planned = planned.design();
+    assert_eq!(notes.len(), 1);
     assert!(planned.server_factors.versions.is_empty() && planned.varied(&planned.cells()[0]).is_empty());
     assert!(planned.document_plan(&[]).vary().is_empty());
 }
@@ -131,12 +144,12 @@ fn versions_of_the_server_give_way_to_a_server_that_is_chosen() {
 fn settings_of_the_embedded_server_give_way_to_a_server_that_is_named() {
     let settings = Some(vec!["fsync=off".parse().unwrap()]);
     let file = Plan { server_settings: settings.clone(), ..Plan::default() };
-    let mut planned =
-        Design::resolve(&Plan::default(), Some(file), Plan::default(), &InitOptions::default()).unwrap();
-    assert!(planned.choose_server(false, true, false).unwrap().is_empty());
-    assert_eq!(planned.plan.server_settings, settings);
-    assert!(planned.choose_server(true, false, false).unwrap()[0].contains("fsync=off"));
-    assert_eq!(planned.plan.server_settings, None);
+    let on = |choice: Choice| of_plan(file.clone()).on(choice).unwrap();
+    let (planned, notes) = on(Choice { programs: true, ..Choice::default() });
+    assert_eq!((planned.design().plan.server_settings.clone(), notes), (settings, Vec::new()));
+    let (planned, notes) = on(Choice { named: true, ..Choice::default() });
+    assert!(notes[0].contains("fsync=off"), "{notes:?}");
+    assert_eq!(planned.design().plan.server_settings, None);
 }
 
 #[test]
@@ -191,8 +204,20 @@ fn a_wrong_value_names_its_option() {
         assert!(message.starts_with(option), "{line}: {message}");
     }
     let empty = Plan { levels: Some(Vec::new()), ..Plan::default() };
-    let outcome = Design::resolve(&empty, None, Plan::default(), &InitOptions::default());
+    let outcome = Resolved::of(&empty, None, Plan::default(), &InitOptions::default());
     assert!(message(outcome).starts_with("--levels: the list is empty"));
+}
+
+#[test]
+fn names_of_figures_are_known_before_anything_is_started() {
+    let required = |expression: &str| {
+        let plan = Plan { require: Some(vec![expression.parse().unwrap()]), ..Plan::default() };
+        Resolved::of(&plan, None, Plan::default(), &InitOptions::default())
+            .map(|resolved| resolved.design.plan.required()[0].to_string())
+    };
+    assert_eq!(required("ser.p99 <= 50").unwrap(), "serializable.latency_p99_ms <= 50");
+    let message = message(required("tsp >= 5"));
+    assert!(message.starts_with("--require \"tsp >= 5\": unknown metric \"tsp\""), "{message}");
 }
 
 #[test]

@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use isobench_result::Warmup;
-use isobench_runner::{ConflictCount, EventHandler, Job, RunOutcome, StopCondition, Urgency, Watch};
+use isobench_runner::{ConflictCount, Control, EventHandler, Job, RunOutcome, StopCondition, Urgency, Watch};
 use isobench_stats::is_warm;
 
-use super::Measurement;
 use crate::crew::{Crew, Purpose};
 use crate::evidence;
 use crate::failure::Outcome;
@@ -34,26 +33,20 @@ pub struct Warmed {
     idle: Duration,
 }
 
-impl Measurement<'_> {
-    /// Warms up; `None` if the plan has no warm-up.
-    ///
-    /// Continues in steps of the given length until the transient found in all of them ends before
+impl Warmed {
+    /// Warms up in steps of the given length until the transient found in all of them ends before
     /// the last one, or another step would exceed the limit.
     ///
     /// # Errors
     /// There are no threads for the workers, or a machine is gone.
-    pub(super) fn warm_up(
-        &self,
+    pub fn up(
+        (step, longest): (Duration, Duration),
         crew: &mut Crew<'_>,
         job: &Job,
-        report: &EventHandler<'_>,
+        (control, report): (&Control, &EventHandler<'_>),
         onlooker: &mut Onlooker<'_>,
         own: &mut OwnWork,
-    ) -> Outcome<Option<Warmed>> {
-        let (step, longest) = self.warmup;
-        if step.is_zero() {
-            return Ok(None);
-        }
+    ) -> Outcome<Warmed> {
         let mut warmed = Warmed {
             figures: Warmup::default(),
             complete: true,
@@ -72,7 +65,7 @@ impl Measurement<'_> {
                 show: &mut |elapsed, progress| show(&so_far.and(elapsed, &progress)),
             };
             let stop = StopCondition::Time(step);
-            let run = crew.run(job, stop, self.control, report, watch, None, Purpose::WarmUp)?.outcome;
+            let run = crew.run(job, stop, control, report, watch, None, Purpose::WarmUp)?.outcome;
             so_far = so_far.and(run.elapsed, &run.progress());
             (onlooker.show)(&so_far);
             own.clients(&run);
@@ -82,15 +75,13 @@ impl Measurement<'_> {
             bins.extend(whole);
             warmed.add(&run);
             warmed.figures.steady = (last >= FEWEST_BINS).then(|| is_warm(&bins, last));
-            let goes_on = warmed.complete && self.control.urgency() == Urgency::None;
+            let goes_on = warmed.complete && control.urgency() == Urgency::None;
             if warmed.figures.steady != Some(false) || !goes_on || planned + step > longest {
-                return Ok(Some(warmed));
+                return Ok(warmed);
             }
         }
     }
-}
 
-impl Warmed {
     /// The time for which clients had finished and waited for the last one, on average over clients
     /// and steps.
     pub fn idle(&self) -> Duration {

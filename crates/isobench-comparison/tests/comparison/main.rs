@@ -12,3 +12,4 @@ mod rounds;
 mod stage;
 mod trouble;
 mod turns;
+mod unannotated;

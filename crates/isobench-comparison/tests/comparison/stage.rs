@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use clap::{Args as _, Command, FromArgMatches as _};
 use isobench_comparison::{
-    CellPlan, Design, Failure, Judging, Listener, Outcome, SoFar, Surroundings, Target, compare,
+    CellPlan, Choice, Chosen, Design, Failure, HotStandby, Judging, Listener, Outcome, Resolved, SoFar,
+    Surroundings, Target, compare,
 };
 use isobench_database::InitOptions;
 use isobench_pgwire::SqlState;
@@ -116,19 +117,22 @@ impl Stage {
         let rules = self.rules;
         let rule = move |asked: &Asked<'_>| rules.iter().find_map(|rule| rule(asked));
         let server = ListeningServer::start(self.folder.path(), settings, rule).expect("a socket");
-        let mut design = design(&self.options);
         let steps = RefCell::default();
         let mut listener = Heard { steps, last: self.last, control: &self.control };
         let mut options = server.options();
         options.patience = self.control.patience().clone();
         let mut target = Target::connect(options, &say).expect("a server");
-        if target.standby {
-            let notes = design.only_read(&target.place(), || target.scale());
-            say(&notes.expect("a script that reads").join("\n"));
-        } else if let Some(schema) = design.schema() {
-            target.use_schema(schema).expect("a schema");
-        } else {
-            target.claim_namespace(&say).expect("a schema");
+        let scale = || target.scale();
+        let standby = target.standby.then(|| HotStandby { place: target.place(), scale: &scale });
+        let placed = plan(&self.options).place(&target, None, false).expect("no settings");
+        let (design, notes) = placed.fit(&target.database, standby).expect("a plan for this server");
+        for note in &notes {
+            say(note);
+        }
+        match design.schema() {
+            Some(schema) => target.use_schema(schema).expect("a schema"),
+            None if target.standby => {}
+            None => target.claim_namespace(&say).expect("a schema"),
         }
         let judging = design.is_recorded(&target.database).then(Judging::default);
         let around = Surroundings {
@@ -156,7 +160,7 @@ impl Stage {
     }
 }
 
-fn design(options: &str) -> Design {
+fn plan(options: &str) -> Chosen {
     let words = std::iter::once("test").chain(options.split_whitespace());
     let matches = Plan::augment_args(Command::new("test")).try_get_matches_from(words).expect("options");
     let options = Plan::from_arg_matches(&matches).expect("options");
@@ -170,7 +174,9 @@ fn design(options: &str) -> Design {
         no_server_side: Some(true),
         ..Plan::default()
     };
-    Design::resolve(&options, None, defaults, &InitOptions::default()).expect("a plan")
+    let plan = Resolved::of(&options, None, defaults, &InitOptions::default()).expect("a plan");
+    let choice = Choice { named: true, ..Choice::default() };
+    plan.on(choice).expect("a plan for a named server").0
 }
 
 impl Ran {

@@ -24,7 +24,7 @@ pub enum WalError {
     },
     /// The server's log has too little.
     #[error(
-        "the write-ahead log doesn't tell which rows were written: wal_level is {found}, and has to be \
+        "the write-ahead log doesn't show which rows were written: wal_level is {found}, and has to be \
          logical (embedded server: --server-setting wal_level=logical; otherwise in postgresql.conf, \
          and the server has to be restarted)"
     )]

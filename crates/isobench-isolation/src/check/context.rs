@@ -49,15 +49,28 @@ impl<'h> Context<'h> {
     /// requires (Berenson et al. 1995, P4: the update is based on the earlier read).
     pub(super) fn depends(&self, write: OperationRef, read: OperationRef) -> bool {
         let by_use = self.history.provenance().filter(|provenance| provenance.by_use);
-        let statement = |place: OperationRef| self.history.statement_number(place.record as usize);
         let Some((provenance, read, write)) =
-            by_use.and_then(|by_use| Some((by_use, statement(read)?, statement(write)?)))
+            by_use.and_then(|by_use| Some((by_use, self.statement(read)?, self.statement(write)?)))
         else {
             return true;
         };
         let Some(known) = provenance.usage.get(usize::from(read)) else { return true };
         let value = |flow: &Flow| flow.statement == write && flow.how == Dependence::Value;
         known.into.iter().chain(&known.carried).any(value)
+    }
+
+    /// The statement of a read and those whose writes leave its result as it was; `None` if any write
+    /// of the row may change it.
+    pub(super) fn untouched(&self, read: OperationRef) -> Option<(u16, &'h [u16])> {
+        let provenance = self.history.provenance().filter(|provenance| provenance.by_use)?;
+        let statement = self.statement(read)?;
+        let known = provenance.usage.get(usize::from(statement))?;
+        (!known.untouched_by.is_empty()).then_some((statement, known.untouched_by.as_slice()))
+    }
+
+    /// The number of the statement of an operation, if it is observed.
+    pub(super) fn statement(&self, place: OperationRef) -> Option<u16> {
+        self.history.statement_number(place.record as usize)
     }
 
     pub(super) fn operation(&self, place: OperationRef) -> Operation<'h> {

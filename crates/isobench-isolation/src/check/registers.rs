@@ -11,6 +11,8 @@ mod examination;
 mod loose;
 mod versions;
 
+use std::collections::BTreeMap;
+
 use super::context::{Context, fact};
 use super::dependencies::{Label, Node, OperationRef, Sink};
 use super::findings::Findings;
@@ -19,7 +21,7 @@ use crate::anomaly::Anomaly;
 use crate::history::{Operation, Version};
 
 use super::report::WitnessStep;
-use examination::{Examination, Follower, Reader, Start, Tied, twice};
+use examination::{Examination, Follower, Reader, Start, Tied, Touching, twice};
 use versions::{Access, Others, Seen, Versions, Written, accesses, alike, by_transaction};
 
 /// Examines a row that is overwritten. Returns the number of pairs of versions whose order is
@@ -69,6 +71,7 @@ fn examined<'a, 'h, S: Sink>(
         readers: Vec::new(),
         followers: Vec::new(),
         tied: Vec::new(),
+        touching: BTreeMap::new(),
         start: Start::Unknown,
         initial_counter: None,
     };
@@ -339,7 +342,9 @@ impl<S: Sink> Examination<'_, '_, S> {
                 });
                 return false;
             }
-            self.sink.edge(written.place, place, Label::WriteRead);
+            if let Some(source) = self.source(seen, written, place) {
+                self.sink.edge(source, place, Label::WriteRead);
+            }
             if !written.last {
                 self.found.note(Anomaly::G1b, place.transaction, || {
                     let why = format!(
@@ -355,6 +360,7 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
         let next = self.versions.after(seen);
         if context.observed() {
+            let Some(next) = self.changed(next, place, first_write) else { return true };
             self.read_proved(place, next, first_write, lost);
             if !self.versions.loose.is_empty() || !self.versions.groups.is_empty() {
                 self.readers.push(Reader { seen, place });
@@ -395,6 +401,40 @@ impl<S: Sink> Examination<'_, '_, S> {
             self.readers.push(Reader { seen, place });
         }
         true
+    }
+
+    /// The write that a read depends on: that of the version read, or an earlier one if the columns in
+    /// use stayed as they were since.
+    fn source(&mut self, seen: Seen, written: Written, read: OperationRef) -> Option<OperationRef> {
+        let (Seen::Chain(index), Some(touching)) = (seen, self.touching(read)) else {
+            return Some(written.place);
+        };
+        let last = touching.last(index)?;
+        let alone = self.versions.group_end(last) == last + 1;
+        Some(if alone { self.versions.chain[last].place } else { written.place })
+    }
+
+    /// The place in the chain, from `next` on, of the first version in which the columns that a read uses
+    /// may be others; `None` if that is none, or follows what the reader itself wrote.
+    fn changed(
+        &mut self,
+        next: usize,
+        read: OperationRef,
+        first_write: Option<(OperationRef, Version)>,
+    ) -> Option<usize> {
+        let Some(touching) = self.touching(read) else { return Some(next) };
+        let changed = touching.next(next);
+        let own = first_write.and_then(|(_, version)| version.counter);
+        let own = own.map(|counter| self.versions.at_or_after(counter));
+        changed.filter(|changed| own.is_none_or(|own| own < next || own >= *changed))
+    }
+
+    /// What of the chain changes the result of a read, if not everything does.
+    fn touching(&mut self, read: OperationRef) -> Option<&Touching> {
+        let (statement, untouched) = self.context.untouched(read)?;
+        let (context, versions) = (self.context, &self.versions);
+        let touching = self.touching.entry(statement);
+        Some(touching.or_insert_with(|| Touching::of(context, versions, untouched)))
     }
 
     /// Adds anti-dependencies on the versions that follow the one read, which start at `next`, in an

@@ -311,7 +311,7 @@ impl fmt::Display for Blind {
             ),
             Blind::OrdersDiffer(count) => write!(
                 f,
-                "The server's answers and its log tell different orders of the versions of {} rows, of which \
+                "The server's answers and its log show different orders of the versions of {} rows, of which \
                  nothing is claimed",
                 grouped(*count)
             ),

@@ -4,7 +4,8 @@
 //! application: what counts is whether the value went anywhere. A result is used if it flows into
 //! what the transaction writes, or into the decision whether it writes; in a transaction that only
 //! reads, the rows are its product, and count. A transaction that reads a version, tests it in the
-//! WHERE of its UPDATE and hits no row has declined: its pattern works.
+//! WHERE of its UPDATE and hits no row has declined: its pattern works. A row whose columns in use
+//! stay as they were is, for the statement that read it, still the same version.
 //!
 //! A value that is read in one transaction and written in another is protected by no level.
 //! [`History::carried`] puts such reads into the transaction that writes, where the check finds what
@@ -31,6 +32,9 @@ pub struct StatementUse {
     pub into: Vec<Flow>,
     /// The observed statements that write and that its result flows into, in later transactions.
     pub carried: Vec<Flow>,
+    /// The observed statements that change other columns of a row than those it uses, and so leave
+    /// its result as it was; in ascending order.
+    pub untouched_by: Vec<u16>,
 }
 
 /// A flow from what a statement reads into what another one writes.
@@ -281,6 +285,33 @@ mod tests {
         let decided = two_updates(usage(&[Dependence::Decision])).used().expect("usage");
         assert_eq!(found(&decided), [Anomaly::GSingle], "another value wouldn't have been written");
         assert!(two_updates(Vec::new()).used().is_none());
+    }
+
+    #[test]
+    fn other_columns_leave_the_version_as_it_was() {
+        // Statement 2 changes other columns than statement 0 uses.
+        let mut flow = usage(&[Dependence::Value]);
+        flow.push(StatementUse { writes: true, ..StatementUse::default() });
+        flow[0].untouched_by = vec![2];
+        let of = |attempts: &[(u32, &[(Operation<'_>, u16)])]| {
+            found(&history(flow.clone(), attempts).used().expect("usage"))
+        };
+        let mine: &[(Operation<'_>, u16)] = &[(read(0), 0), (write(2), 1)];
+        assert_eq!(of(&[(0, mine), (1, &[(write(1), 1)])]), [Anomaly::LostUpdate]);
+        assert_eq!(of(&[(0, mine), (1, &[(write(1), 2)])]), []);
+        // What follows in the columns that it uses counts.
+        let mine: &[(Operation<'_>, u16)] = &[(read(1), 0), (write(4), 1)];
+        let theirs = |number| [(write(number), 2)];
+        let (first, second) = (theirs(1), theirs(2));
+        let between: &[(Operation<'_>, u16)] = &[(write(3), 1)];
+        assert_eq!(of(&[(0, mine), (1, &first), (2, &second), (3, between)]), [Anomaly::LostUpdate]);
+        assert_eq!(of(&[(0, mine), (1, &first), (2, &second), (3, &theirs(3))]), []);
+        // Who wrote the columns that were read is who is depended on.
+        let reads: &[(Operation<'_>, u16)] = &[(read(2), 0), (read(1), 1)];
+        let skewed: [(u32, &[(Operation<'_>, u16)]); 3] =
+            [(0, reads), (1, &[(write(1), 1)]), (2, &[(write(2), 2)])];
+        assert_eq!(found(&history(flow.clone(), &skewed)), [Anomaly::GSingle], "by the letter");
+        assert_eq!(of(&skewed), []);
     }
 
     #[test]

@@ -66,7 +66,8 @@ const COLUMNS: &str = "
 SELECT n.nspname, c.relname, a.attname,
        CASE WHEN a.atttypid IN (20, 21, 23) THEN 'integer' WHEN a.atttypid = 16 THEN 'boolean'
             WHEN a.atttypid IN (25, 1043) AND l.collisdeterministic THEN 'text'
-            WHEN t.typtype IN ('c', 'd') THEN 'composite' ELSE 'scalar' END
+            WHEN t.typtype IN ('c', 'd') THEN 'composite' ELSE 'scalar' END,
+       a.attgenerated <> ''
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
@@ -156,7 +157,8 @@ impl Catalog {
         for row in query(COLUMNS)? {
             if let Some(id) = catalog.resolve(Some(&text(&row, 0)), &text(&row, 1)) {
                 let kind = column_type(&text(&row, 3));
-                catalog.relations[id].columns.push(Column { name: text(&row, 2), kind });
+                let generated = truth(&row, 4);
+                catalog.relations[id].columns.push(Column { name: text(&row, 2), kind, generated });
             }
         }
         add_keys(&mut catalog, &query(KEYS)?);

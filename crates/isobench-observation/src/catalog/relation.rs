@@ -86,6 +86,8 @@ pub struct Column {
     pub name: String,
     /// The type, as far as comparisons are understood.
     pub kind: ColumnType,
+    /// True if it is computed from other columns of the row.
+    pub generated: bool,
 }
 
 /// The type of a column, as far as comparisons are understood.

@@ -1,7 +1,7 @@
 //! What a statement takes from variables and gives to them: where its variables stand, the columns of
 //! its result, and the columns that its condition tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_script::Slot;
 use sqlparser::ast::{
@@ -31,6 +31,10 @@ pub(crate) struct Passage {
     pub conditional: bool,
     /// The table whose rows it updates or deletes.
     pub target: Option<RelationId>,
+    /// The names of all columns that it mentions; `None` if it may use any.
+    pub uses: Option<BTreeSet<String>>,
+    /// The columns of the rows found that it changes; `None` if it may change any, or write other rows.
+    pub sets: Option<BTreeSet<String>>,
 }
 
 /// A column of a table.
@@ -61,9 +65,13 @@ impl Examiner<'_> {
         passage.takes = self.takes(&passage.verb);
         passage.writes = self.may_write();
         let Ok(statement) = self.parse() else { return passage };
+        passage.uses = self.uses(&statement);
         match &statement {
             Statement::Query(query) => self.of_query(query, &mut passage),
-            Statement::Update(update) => self.of_update(update, &mut passage),
+            Statement::Update(update) => {
+                self.of_update(update, &mut passage);
+                passage.sets = passage.target.and_then(|target| self.sets(update, target));
+            }
             Statement::Insert(insert) => {
                 let names = Names::new();
                 passage.gives = insert.returning.as_ref().and_then(|items| self.given(items, &names));

@@ -4,11 +4,13 @@
 //! be missed. A text that can't be parsed and may contain a password isn't displayed at all.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use super::connection_string::{is_connection_string, parse};
 use super::keywords::is_secret;
 use super::uri;
 use super::values::Values;
+use crate::visible::visible;
 
 /// The text displayed instead of a secret value.
 const HIDDEN: &str = "***";
@@ -105,6 +107,17 @@ impl Concealed {
             if message.contains(word.as_str()) { Cow::Owned(message.replace(word, shown)) } else { message }
         })
     }
+}
+
+/// A text that is safe to print: without a server's control characters ([`visible`]), and without the
+/// passwords of this program's command line, which messages may quote.
+pub fn fit(text: &str) -> String {
+    static CONCEALED: LazyLock<Concealed> = LazyLock::new(|| {
+        let words: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        Concealed::among(words.iter().skip(1).map(String::as_str))
+    });
+    CONCEALED.hide(&visible(text)).into_owned()
 }
 
 #[cfg(test)]

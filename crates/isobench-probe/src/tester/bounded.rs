@@ -5,9 +5,6 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The maximum time for opening a session and asking it a few questions.
-pub const OPENING: Duration = Duration::from_mins(1);
-
 /// The interval between checks whether the run is stopped.
 const TICK: Duration = Duration::from_millis(10);
 

@@ -3,13 +3,11 @@
 use std::time::{Duration, Instant};
 
 use isobench_database::{Product, WaitView};
+use isobench_limits::LIMITS;
 use isobench_pgwire::Connection;
 
 use super::error::RunError;
 use super::session::{Patience, Reply, Stopped, TestSession};
-
-/// The time limit for the query for waiting sessions.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The method of detection.
 pub enum Waits {
@@ -78,8 +76,11 @@ fn answer(
     question: &str,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Result<bool, String>, Stopped> {
-    let replies =
-        control.execute(question, Patience { limit: PATIENCE, stopped, now: Instant::now }, &mut |_| {})?;
+    let replies = control.execute(
+        question,
+        Patience { limit: LIMITS.waiting_query, stopped, now: Instant::now },
+        &mut |_| {},
+    )?;
     Ok(match replies.into_iter().next_back() {
         Some(Reply::Rows(table)) => match table.rows.first().and_then(|row| row.first()) {
             Some(Some(value)) => Ok(matches!(value.to_ascii_lowercase().as_str(), "t" | "true" | "1")),

@@ -24,10 +24,11 @@ pub fn body(document: &Document) -> Option<Markup> {
             p class="basis" {
                 (basis)
                 @if document.cells.iter().any(|cell| cell.summary.verdict.is_some()) {
-                    " " a href="#verdict" { "The witnesses" } "."
+                    " " a href="#verdict" { "The proofs" } "."
                 }
             }
         }
+        @if !document.cells.is_empty() { (table::results(document)) }
         @if !answer.reasons.is_empty() {
             ul class="reasons" {
                 @for reason in &answer.reasons {
@@ -36,7 +37,6 @@ pub fn body(document: &Document) -> Option<Markup> {
             }
         }
         @if !document.cells.is_empty() {
-            (table::results(document))
             (flags(document))
             @let precision = precision(document);
             @if !precision.is_empty() {

@@ -146,7 +146,7 @@ fn number(bars: &[Bar]) -> (String, String) {
         (ratio.to != bar.cell.level.name()).then_some((bar, ratio))
     });
     if let Some((bar, ratio)) = compared {
-        let meaning = format!("{} beside {}, committed per s", bar.name, ratio.to);
+        let meaning = format!("{} against {}, committed per s", bar.name, ratio.to);
         return (format!("{} ×", short(ratio.mean)), meaning);
     }
     let first = bars.first();

@@ -16,7 +16,7 @@ pub fn body(document: &Document) -> Option<(Markup, Contents)> {
     let faults = durability::table(document)?;
     let figure = chart::silence(document);
     let body = html! {
-        (table("Faults, and the commits that clients were told of", &faults))
+        (table("Faults, and acknowledged commits", &faults))
         @for line in durability::sentences(document) { p { (line.text) } }
         @if let Some(figure) = &figure { (picture(figure, false)) }
         @for sentence in LEGEND { p { (sentence) } }

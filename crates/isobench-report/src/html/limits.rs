@@ -85,8 +85,8 @@ fn same_machine(document: &Document) -> Option<String> {
     said(
         same && measured(document).next().is_some(),
         format!(
-            "Client and server shared one machine{}. What the client took, the server lacked, and no network is in the \
-             latencies. Ratios between levels suffer less than absolute figures.",
+            "Client and server shared one machine{}, so the client took CPU time from the server, and latencies include \
+             no network. Ratios between levels suffer less than absolute figures.",
             if document.client.cores > 0 {
                 format!(" with {}", counted(document.client.cores.into(), "core"))
             } else {
@@ -135,8 +135,8 @@ fn few_rounds(document: &Document) -> Option<String> {
     let fewest = measured(document).map(|cell| cell.summary.rounds).min()?;
     match fewest {
         0 | 1 => Some(
-            "There is no second complete round of every level, so how much rounds differ isn't \
-             known, and no ratio has an interval that knows it."
+            "There is no second complete round of every level, so how much rounds differ isn't known, and is in no \
+             interval."
                 .to_owned(),
         ),
         2..=4 => Some(format!(
@@ -165,9 +165,7 @@ fn many_comparisons(document: &Document) -> Option<String> {
     let compared = document.cells.iter().filter(compared).count();
     said(
         compared >= MANY,
-        format!(
-            "Of {compared} ratios about one in twenty excludes 1 by chance, if nothing but chance were at work."
-        ),
+        format!("Of {compared} ratios, about one in twenty would exclude 1 by chance alone."),
     )
 }
 
@@ -206,7 +204,7 @@ fn left_out_of_latency(document: &Document) -> Option<String> {
     said(
         measured(document).any(gone),
         "Only committed transactions have a latency. Where some were given up or skipped, the \
-         percentiles tell of the lucky ones.",
+         percentiles cover only the others.",
     )
 }
 
@@ -231,7 +229,7 @@ fn windows(document: &Document) -> Option<String> {
 fn one_place(document: &Document) -> Option<String> {
     said(
         measured(document).next().is_some(),
-        "The intervals tell what the same rounds on the same machine would give again. They know \
-         nothing of another machine, another version of the server, or another application.",
+        "The intervals show what the same rounds on the same machine would give again. They don't \
+         cover another machine, another version of the server, or another application.",
     )
 }

@@ -28,7 +28,7 @@ pub fn figure(document: &Document) -> Option<Markup> {
         figure id=(ID) aria-labelledby="matrix-title" {
             h3 id="matrix-title" { (TITLE) }
             (scrolling(TITLE, &table(&matrix, most)))
-            figcaption { (LEGEND) " The darker a field, the more was committed; a striped edge: something was found wrong." }
+            figcaption { (LEGEND) " The darker a field, the more was committed; a striped edge: anomalies were found." }
             div class="extras" {
                 details class="data" {
                     summary { "Data as CSV" }
@@ -46,7 +46,7 @@ fn entries(matrix: &Matrix) -> impl Iterator<Item = &MatrixEntry> {
 fn table(matrix: &Matrix, most: f64) -> Markup {
     html! {
         table class="heat" {
-            caption { "Committed transactions per second, and what was found wrong" }
+            caption { "Committed transactions per second, and anomalies" }
             thead {
                 tr {
                     th scope="col" { "strategy" }

@@ -240,7 +240,7 @@ static METHODS: [Method; 10] = [
         name: "Mean of rounds: Student's t",
         used: |document| any_interval(document, IntervalSource::Rounds),
         text: "The 95 % interval of committed per s is mean ± t·s/√n over the n rounds. It assumes \
-               that rounds are independent and scatter roughly normally. It tells what more rounds \
+               that rounds are independent and scatter roughly normally. It estimates what more rounds \
                of the same kind on the same machine would give.",
     },
     Method {
@@ -324,7 +324,7 @@ static METHODS: [Method; 10] = [
     Method {
         name: "Warm-up: change points",
         used: |document| document.plan.max_warmup() > document.plan.warmup(),
-        text: "The warm-up goes on until its rate has stopped changing. The series of the rate is \
+        text: "The warm-up lasts until its rate has stopped changing. The series of the rate is \
                split where the means of the two parts explain most of its variance; if they differ \
                by more than noise, and by 5 % at least, that is a change, and the second part is \
                split in the same way (Hawkins 1977). About one steady series in twenty is warmed \

@@ -12,7 +12,7 @@ use isobench_result::overhead::{self, LEGEND};
 pub fn body(document: &Document) -> Option<Markup> {
     let costs = overhead::table(document)?;
     Some(html! {
-        (table("What a level costs beside the first one, by the parameters that vary", &costs))
+        (table("What a level costs against the first one, by the parameters that vary", &costs))
         @for sentence in LEGEND { p { (sentence) } }
     })
 }

@@ -1,4 +1,4 @@
-//! What was seen of each statement, and what stayed dark; the SQL of a witness's step.
+//! What was tracked of each statement, and what wasn't; the SQL of a witness's step.
 //!
 //! Not here: the verdicts that rest on it (`verdict`).
 
@@ -8,7 +8,7 @@ use super::part::{fit, scrolling};
 use super::scripts::one_line;
 use isobench_result::document::{AnomalyFound, Document, Observation, ObservedRows, ObservedStatement};
 use isobench_result::numbers::{count, counted};
-use isobench_result::seen::{blind, cut, name, of_step, place, plain, prevented};
+use isobench_result::seen::{cut, name, of_step, place, plain, prevented};
 use isobench_result::words::capital;
 
 /// The most letters of a statement that are shown before it is opened.
@@ -19,7 +19,7 @@ const NOTHING: &str = "–";
 
 /// The columns of the statements' table.
 const COLUMNS: [&str; 6] =
-    ["statement", "sent", "rows seen", "order of versions", "rows not found", "not seen"];
+    ["statement", "sent", "rows seen", "order of versions", "rows not found", "untracked"];
 
 /// A part of the section on verdicts: a table for each workload; nothing if rows weren't to be
 /// observed.
@@ -41,23 +41,20 @@ fn observed(document: &Document, observation: &Observation) -> Markup {
     html! {
         @if let Some(why) = prevented(observation) {
             p {
-                "The statements" (of) " were sent as written, because they failed with the columns that show their \
-                                        rows: " (why) "."
+                "The statements" (of) " were sent as written, because they failed with the added columns: " (why) "."
             }
         }
         @if !observation.statements.is_empty() {
             p {
-                (count(observation.sent_differently() as u64)) " of "
+                "Added columns to " (count(observation.sent_differently() as u64)) " of "
                 (counted(observation.statements.len() as u64, "statement")) (of)
-                ", sent with more output columns, show the rows that they read and write (--no-verdict sends every \
-                 byte as written). The verdict rests on what was seen"
-                @if dark == 0 && blind(&document.cells).is_empty() { "; nothing was left unseen." }
-                @else if dark == 0 { "; each statement was seen." }
-                @else { "; of " (counted(dark as u64, "statement")) " something was not seen." }
+                " to see which rows they touch (off: --no-verdict). "
+                @if dark == 0 { "The verdict covers all statements." }
+                @else { "The verdict doesn't cover " (counted(dark as u64, "statement")) ", or only in part." }
             }
             details class="folded" {
-                summary { "Each statement" (of) ": what was seen of it, and what wasn't" }
-                (table(&format!("What was seen of the statements{of}"), &observation.statements))
+                summary { "Each statement" (of) ": what was tracked of it, and what wasn't" }
+                (table(&format!("What was tracked of the statements{of}"), &observation.statements))
             }
         }
     }

@@ -190,7 +190,7 @@ fn comparison(document: &Document, cells: &[&Cell]) -> Markup {
     ]);
     let caption = "What both counted, from before the clients connected until after they left";
     html! {
-        h3 { "The server's counts beside ours" }
+        h3 { "The server's counts and ours" }
         (table(caption, &Table::new(columns, rows)))
     }
 }

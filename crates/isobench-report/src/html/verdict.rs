@@ -46,7 +46,7 @@ pub fn body(document: &Document) -> Option<Markup> {
         @if !unproved.is_empty() {
             div class="level" {
                 h3 { "Unproved" }
-                @let why = crate::text::unproved(document).unwrap_or_default();
+                @let why = isobench_result::seen::unproved(document).unwrap_or_default();
                 p { (capital(&why)) }
                 @if unproved.len() < cells.len() { p { "This concerns " (unproved.join("; ")) "." } }
             }
@@ -101,9 +101,8 @@ fn judged(document: &Document, cell: &Cell, summary: &VerdictSummary) -> Markup 
 
 fn promise_word(summary: &VerdictSummary) -> &'static str {
     match summary.kept {
-        Some(true) if summary.anomalies > 0 => "anomalies, none that it promises to exclude",
-        Some(true) => "promise unbroken",
-        Some(false) => "promise BROKEN",
+        Some(true) => "no forbidden anomaly",
+        Some(false) => "FORBIDDEN ANOMALY",
         None if !summary.withheld.is_empty() => "verdict withheld",
         None => "no promise known",
     }
@@ -126,9 +125,9 @@ fn sentence(summary: &VerdictSummary) -> String {
     };
     let kept = match summary.kept {
         _ if summary.nothing_shared => {
-            "; but no transaction read or overwrote what another wrote, so no anomaly could show"
+            "; but no transaction read or overwrote what another wrote, so no anomaly was possible"
         }
-        Some(true) => ", so the promise was not seen broken, which doesn't prove that it holds",
+        Some(true) => ", so there was no forbidden anomaly, which doesn't prove that there never is",
         Some(false) => ", which is less than promised: the promise is BROKEN",
         None => "",
     };
@@ -264,7 +263,7 @@ fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
     let broken = all.any(|invariant| invariant.held != Some(true));
     let columns = Heading::all(&[
         ("level", false),
-        ("what must be true", false),
+        ("invariant", false),
         ("held after", false),
         ("violations", true),
         ("promised", false),
@@ -273,8 +272,8 @@ fn invariants(document: &Document, cells: &[&Cell]) -> Markup {
     html! {
         div class="level" {
             h3 { "The tables after each round" }
-            @let checked = table("What must be true of the tables, and whether it was", &Table::new(columns, rows));
-            (folded(cells.len() > MANY_CELLS && !broken, "It was true after each of them", &checked))
+            @let checked = table("Invariants of the tables, and whether they held", &Table::new(columns, rows));
+            (folded(cells.len() > MANY_CELLS && !broken, "They held after each round", &checked))
         }
     }
 }

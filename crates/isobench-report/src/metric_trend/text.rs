@@ -31,7 +31,7 @@ pub fn render(trend: &MetricTrend, width: usize) -> String {
         lines.extend(wrap(&format!("Left out: {sentence}"), width, 2));
     }
     if trend.series.iter().any(is_cut) {
-        lines.extend(wrap("◂ ▸: an interval that goes on beyond the scale.", width, 2));
+        lines.extend(wrap("◂ ▸: an interval that extends beyond the scale.", width, 2));
     }
     for sentence in legend(trend) {
         lines.extend(wrap(&sentence, width, 2));

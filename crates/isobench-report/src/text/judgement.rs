@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 
 use isobench_isolation::{Model, Order};
 
-use isobench_result::document::{AnomalyCount, AnomalyFound, Cell, Document, VerdictSummary};
+use isobench_result::document::{AnomalyCount, AnomalyFound, Cell, VerdictSummary};
 use isobench_result::numbers::{count, counted};
-use isobench_result::seen::{cut, of_step, way_out};
-use isobench_result::words::{capital, distinct};
+use isobench_result::seen::{cut, of_step};
+use isobench_result::words::distinct;
 
 /// The evidence of the histories of a level's cells; `None` if none was recorded.
 pub fn verdict(cells: &[&Cell]) -> Option<String> {
@@ -34,9 +34,9 @@ pub fn verdict(cells: &[&Cell]) -> Option<String> {
         kinds.into_iter().partition(|kind| kind.order == Order::Data.name());
     let blind = by_data.is_empty() && verdicts.iter().all(|verdict| verdict.nothing_shared);
     let mut text = if blind {
-        format!("{looked} no transaction read or overwrote what another wrote, so no anomaly could show")
+        format!("{looked} no transaction read or overwrote what another wrote, so no anomaly was possible")
     } else if by_data.is_empty() {
-        format!("{looked} nothing contradicts {models}, which isn't a proof")
+        format!("{looked} nothing contradicts {models}, which is no proof")
     } else {
         let least = if verdicts.iter().any(|verdict| verdict.at_least) { "at least " } else { "" };
         let allowed = if verdicts.iter().any(|verdict| verdict.models.is_empty()) {
@@ -101,23 +101,6 @@ fn title(known_as: &str, name: &str) -> String {
     if known_as == name { name.to_owned() } else { format!("{known_as} ({name})") }
 }
 
-/// The reason why rows without a verdict prove little.
-pub fn unproved(document: &Document) -> Option<String> {
-    let unproved = |cell: &&Cell| cell.summary.verdict.is_none() && !cell.rounds.is_empty();
-    let cell = document.cells.iter().find(unproved)?;
-    let name = cell.workload.to_lowercase().replace(['-', ' ', '_'], "");
-    let why = if name.contains("tpcb") {
-        "no history was checked, and the TPC-B-like script can't lose an update at read committed, \
-         because it adds its amounts in SQL (balance = balance + :delta), so invariants that held \
-         there prove nothing about the level"
-    } else {
-        "no history was checked; invariants, if any, say little about the level"
-    };
-    let several = document.cells.iter().any(|other| other.workload != cell.workload);
-    let whose = if several { format!("{}: ", cell.workload) } else { String::new() };
-    Some(format!("{whose}{why}. {}.", capital(&way_out(document))))
-}
-
 #[cfg(test)]
 mod tests {
     use isobench_isolation::{EffectiveLevel, Level};
@@ -155,7 +138,7 @@ mod tests {
             "in the history of 200 committed transactions there is 7 × lost update (P4), so the \
              level gave no more than read committed"
         );
-        let nothing = "nothing contradicts snapshot isolation, which isn't a proof";
+        let nothing = "nothing contradicts snapshot isolation, which is no proof";
         assert!(said(&[&skewed, &clean]).ends_with(nothing), "{}", said(&[&skewed, &clean]));
     }
 }

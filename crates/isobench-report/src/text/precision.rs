@@ -20,8 +20,8 @@ pub fn paragraphs(document: &Document) -> Vec<String> {
         |cell: &Cell| cell.summary.tps.source == IntervalSource::Batches && cell.summary.tps.low.is_some();
     if document.cells.iter().any(single) {
         paragraphs.push(
-            "Intervals come from the time series of a single round (batch means), so they don't \
-             know how much rounds differ; more rounds do (--rounds)."
+            "Intervals come from the time series of a single round (batch means) and leave out how much rounds \
+             differ; use more rounds (--rounds)."
                 .to_owned(),
         );
     }
@@ -38,12 +38,12 @@ fn noise(document: &Document, cell: &Cell) -> Option<String> {
     let level = cell.level.name();
     let Some((low, high)) = ratio.low.zip(ratio.high) else {
         return Some(format!(
-            "Noise{place}: {level} was measured twice in every round; it takes three rounds to tell."
+            "Noise{place}: {level} was measured twice in every round, but in fewer than the three rounds needed."
         ));
     };
     let noise = ratio.noise.map_or_else(String::new, |noise| match noise {
-        0.0..1.0 => format!(", so no difference below {} is called one", percent(noise)),
-        _ => format!(", so no difference below a factor of {} is called one", short(noise + 1.0)),
+        0.0..1.0 => format!(", so differences below {} count as noise", percent(noise)),
+        _ => format!(", so differences below a factor of {} count as noise", short(noise + 1.0)),
     });
     Some(format!(
         "Noise{place}: {level} was measured twice in every round, and the two differ by a factor \
@@ -62,7 +62,7 @@ fn resolution(document: &Document) -> Option<String> {
             format!("Resolution: every ratio is known to ± {}, as wanted (± {wanted}).", percent(reached))
         }
         (Some(reached), _) if reached > 1.0 => {
-            format!("Resolution: ± {wanted} was wanted, but the rounds don't even tell a factor of 2.")
+            format!("Resolution: ± {wanted} was wanted, but there are too few rounds to compare rows.")
         }
         (Some(reached), Some(more)) => format!(
             "Resolution: ± {wanted} was wanted, ± {} was reached; it would probably take {}.",

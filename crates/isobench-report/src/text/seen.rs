@@ -1,5 +1,5 @@
-//! What the verdict rests on, below the table: how many statements were sent so that they show their
-//! rows, and what stayed dark.
+//! What the verdict is based on, below the table: how many statements got columns that show their
+//! rows, and what couldn't be tracked.
 //!
 //! Not here: the statements one by one (`html/seen`).
 
@@ -29,7 +29,7 @@ pub fn briefly(document: &Document) -> Vec<String> {
 pub fn fully(document: &Document) -> Vec<String> {
     let mut paragraphs = Vec::new();
     for observation in &document.observations {
-        let of = name(document, observation).map_or_else(String::new, |name| format!(", {name}"));
+        let of = name(document, observation).map_or_else(String::new, |name| format!("{name}: "));
         paragraphs.extend(seen(document, &[observation], &of, (MANY, usize::MAX)));
         paragraphs.extend(unseen(document, observation));
     }
@@ -40,7 +40,7 @@ pub fn fully(document: &Document) -> Vec<String> {
     paragraphs
 }
 
-/// The share of the statements that were sent differently, and what stayed dark; `None` if no
+/// The share of the statements that got further columns, and what couldn't be tracked; `None` if no
 /// statement was observed.
 fn seen(
     document: &Document,
@@ -54,19 +54,19 @@ fn seen(
         return None;
     }
     let dark = dark(of.iter().copied());
-    let mut told: Vec<String> = dark.iter().take(most).map(|dark| said(dark, longest)).collect();
+    let mut listed: Vec<String> = dark.iter().take(most).map(|dark| said(dark, longest)).collect();
     if dark.len() > most {
-        told.push(format!("{} more in the report", count((dark.len() - most) as u64)));
+        listed.push(format!("{} more in the report", count((dark.len() - most) as u64)));
     }
     let blind = blind(&document.cells);
-    let unseen = match (told.is_empty(), blind.first()) {
-        (true, None) => "Nothing was left unseen".to_owned(),
-        (true, Some(first)) => format!("Each statement was seen. {}", capital(first)),
-        (false, _) => format!("Not seen: {}", told.join("; ")),
+    let covered = match (listed.is_empty(), blind.first()) {
+        (true, None) => "The verdict covers all statements".to_owned(),
+        (true, Some(first)) => format!("The verdict covers all statements. {}", capital(first)),
+        (false, _) => format!("Not covered by the verdict: {}", listed.join("; ")),
     };
+    let added = if name.is_empty() { "Added" } else { "added" };
     Some(format!(
-        "Sent differently{name}: {} of {}, with more output columns, which show the rows (--no-verdict sends every \
-         byte as written). The verdict rests on the statements that were seen. {unseen}.",
+        "{name}{added} columns to {} of {} to see which rows they touch (off: --no-verdict). {covered}.",
         count(differently as u64),
         counted(statements as u64, "statement")
     ))
@@ -87,7 +87,6 @@ fn unseen(document: &Document, observation: &Observation) -> Option<String> {
     let why = prevented(observation)?;
     let of = name(document, observation).map_or_else(String::new, |name| format!(" of {name}"));
     Some(format!(
-        "Not observed: the statements{of} were sent as written, because they failed with the columns that show \
-         their rows: {why}."
+        "Not tracked: the statements{of} were sent as written, because they failed with the added columns: {why}."
     ))
 }

@@ -13,9 +13,9 @@ use isobench_result::branches;
 use isobench_result::document::{
     Cell, CellLevel, Document, PlannedScript, PlannedStrategy, RatioToFirst, Round,
 };
-use isobench_result::factors::{FactorId, strategies_vary, varying};
+use isobench_result::factors::{strategies_vary, varying};
 use isobench_result::numbers::{count, counted, of_unit, percent, short};
-use isobench_result::summarise::{counted_ledger, counted_rounds, grouped, kept_share, reported_script};
+use isobench_result::summarise::{counted_ledger, counted_rounds, grouped, reported_script};
 use isobench_result::view::{errored, is_incomplete};
 use isobench_result::words::{capital, certainty, enumerated};
 
@@ -62,7 +62,6 @@ fn of_all(document: &Document, seen: Vec<String>) -> Vec<String> {
     paragraphs.extend(branches::sentence(document));
     paragraphs.extend(precision::paragraphs(document));
     paragraphs.extend(seen);
-    paragraphs.extend(judgement::unproved(document).map(|why| format!("Unproved: {why}")));
     paragraphs
 }
 
@@ -141,7 +140,6 @@ fn figures(document: &Document, cells: &[&Cell]) -> String {
 /// What is unusual of a level, a sentence each.
 fn unusual(document: &Document, cells: &[&Cell]) -> Vec<String> {
     let mut sentences: Vec<String> = mislabelled(&cells[0].level).into_iter().collect();
-    sentences.extend(cells.iter().filter_map(|cell| lost_work(document, cell)));
     sentences.extend(wrong_data(cells));
     sentences.extend(judgement::broken(cells));
     sentences.extend(incomplete(document, cells));
@@ -156,7 +154,7 @@ fn unusual(document: &Document, cells: &[&Cell]) -> Vec<String> {
 fn mislabelled(level: &CellLevel) -> Option<String> {
     match &level.effective {
         _ if !level.differs() => None,
-        EffectiveLevel::Unknown => Some("ASKED FOR; the server can't tell what it runs.".to_owned()),
+        EffectiveLevel::Unknown => Some("ASKED FOR; the server doesn't say what it runs.".to_owned()),
         effective => Some(format!("ASKED FOR; the server says it runs {effective}.")),
     }
 }
@@ -270,12 +268,11 @@ fn violations(cells: &[&Cell]) -> Option<String> {
         }
     }
     if let [(None, sum)] = sums.as_slice() {
-        return Some(format!("{} of what the level doesn't promise", counted(*sum, "violation")));
+        return Some(format!("{}, which the level permits", counted(*sum, "violation")));
     }
     let said = |(unit, sum): &(Option<&str>, u64)| of_unit(*sum, unit.unwrap_or("cases"));
     let said: Vec<String> = sums.iter().map(said).collect();
-    (!said.is_empty())
-        .then(|| format!("what the level doesn't promise didn't hold for {}", enumerated(&said)))
+    (!said.is_empty()).then(|| format!("invariants violated, which the level permits: {}", enumerated(&said)))
 }
 
 fn incomplete(document: &Document, cells: &[&Cell]) -> Option<String> {
@@ -287,7 +284,7 @@ fn incomplete(document: &Document, cells: &[&Cell]) -> Option<String> {
     let planned = u64::from(document.plan.rounds()) * cells.len() as u64;
     let mut text = format!("INCOMPLETE: {rounds} of {} measured to the end", counted(planned, "round"));
     if lacking.iter().any(|cell| cell.summary.rounds == 0 && !cell.rounds.is_empty()) {
-        text.push_str("; where there is none, the numbers come from what was interrupted");
+        text.push_str("; where there is none, the numbers come from the interrupted round");
     }
     Some(text + ".")
 }
@@ -304,8 +301,7 @@ fn retried_errors(cells: &[&Cell]) -> Option<String> {
         codes.iter().map(|(code, number)| format!("{} in {code}", count(*number))).collect();
     (!listed.is_empty()).then(|| {
         format!(
-            "Attempts also ended with errors that the plan retries ({}); the conflicts don't include them, wasted time \
-             and retries do.",
+            "Other retried errors (--retry-sqlstate): {}; wasted time and retries include them, conflicts don't.",
             listed.join(", ")
         )
     })
@@ -317,37 +313,18 @@ fn not_retried(document: &Document, cells: &[&Cell]) -> Option<String> {
     let first = errors.next().map(|error| error.trim().trim_end_matches('.'));
     match (errored, first) {
         (0, None) => None,
-        (0, Some(first)) => Some(format!("Not everything went well: {first}.")),
+        (0, Some(first)) => Some(format!("An error occurred: {first}.")),
         (_, first) => {
             let example = first.map_or_else(String::new, |first| format!(" (the first: {first})"));
             let after = if document.plan.continues() {
-                "; the clients went on with the next one"
+                "; the clients continued with the next one"
             } else {
-                ", so fewer clients may have worked than the row says"
+                ", so the row may have had fewer clients than it says"
             };
             let errored = counted(errored, "transaction");
             Some(format!("ERRORED: {errored} ended with an error that isn't retried{example}{after}."))
         }
     }
-}
-
-/// The work acknowledged beside the work in the database, of a cell whose own SQL caught errors.
-fn lost_work(document: &Document, cell: &Cell) -> Option<String> {
-    let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
-    let acknowledged = cell.summary.acknowledged_tps?.mean?;
-    let factors: Vec<String> = varying(document)
-        .iter()
-        .filter(|factor| factor.id() != Some(FactorId::Strategy))
-        .map(|factor| factor.said(cell))
-        .collect();
-    let place = if factors.is_empty() { String::new() } else { format!(" with {}", factors.join(", ")) };
-    Some(format!(
-        "LOST WORK{place}: {} acknowledged per second, of which {} committed work ({}): the rest \
-         swallowed its error and did nothing.",
-        short(acknowledged),
-        cell.summary.tps.mean.map_or_else(|| "none".to_owned(), short),
-        percent(kept)
-    ))
 }
 
 /// The transactions that neither committed nor are mentioned elsewhere.

@@ -1,4 +1,4 @@
-//! What is seen of each statement, and what stays dark: the list that `isobench observe` prints.
+//! Which rows of each statement can be tracked: the list that `isobench observe` prints.
 //!
 //! Not here: what of it stands in the report of a comparison (`text/seen`, `html/seen`).
 
@@ -17,13 +17,13 @@ const LABEL: usize = 12;
 /// `sent`, the text of each statement's command, also what is sent, letter by letter.
 pub fn statements(observation: &Observation, sent: Option<&[String]>, width: usize) -> String {
     let mut text = String::new();
-    let told = sent.unwrap_or_default().iter().map(|sent| Some(sent.as_str())).chain(std::iter::repeat(None));
-    let told: Vec<_> = observation.statements.iter().zip(told).collect();
+    let sent = sent.unwrap_or_default().iter().map(|sent| Some(sent.as_str())).chain(std::iter::repeat(None));
+    let all: Vec<_> = observation.statements.iter().zip(sent).collect();
     // Statements joined by \; are sent in one message.
     let together = |one: &(&ObservedStatement, Option<&str>), next: &(&ObservedStatement, Option<&str>)| {
         one.1.is_some() && one.1 == next.1 && place(one.0) == place(next.0)
     };
-    for command in told.chunk_by(together) {
+    for command in all.chunk_by(together) {
         let differently = command.iter().any(|(statement, _)| statement.sent_differently);
         let sent = command.last().and_then(|(_, sent)| *sent);
         let of_each = command.iter().flat_map(|(statement, _)| lines(statement, width));
@@ -39,15 +39,15 @@ pub fn statements(observation: &Observation, sent: Option<&[String]>, width: usi
     text
 }
 
-/// The share of the statements that are sent differently, and of those that aren't seen wholly.
+/// The share of the statements that get further columns, and of those that can't be tracked wholly.
 fn share(observation: &Observation) -> String {
     let dark = observation.statements.iter().filter(|statement| !statement.dark.is_empty()).count();
     let dark = match dark {
-        0 => "nothing stays dark".to_owned(),
-        dark => format!("{} not seen, or not wholly", counted(dark as u64, "statement")),
+        0 => "all can be tracked".to_owned(),
+        dark => format!("{} can't be tracked, or only in part", count(dark as u64)),
     };
     format!(
-        "{}: {} of {} sent with more output columns, which show their rows; {dark}.",
+        "{}: adds columns to {} of {} to see which rows they touch; {dark}.",
         observation.workload,
         count(observation.sent_differently() as u64),
         counted(observation.statements.len() as u64, "statement")
@@ -63,7 +63,7 @@ fn lines(statement: &ObservedStatement, width: usize) -> Vec<String> {
         add(&rows.access, &of_rows(rows));
     }
     for sentence in &statement.dark {
-        add("not seen", plain(sentence));
+        add("untracked", plain(sentence));
     }
     if statement.tables.is_empty() && statement.dark.is_empty() {
         add("-", "no rows");
@@ -81,7 +81,7 @@ fn of_rows(rows: &ObservedRows) -> String {
         order => drop(write!(text, "; versions in the order that {order} show")),
     }
     if rows.searched {
-        text.push_str("; rows that it doesn't find are known");
+        text.push_str("; also rows that it doesn't find");
     }
     text
 }
@@ -141,16 +141,15 @@ mod tests {
                  warehouse = :w AND item = :i\n  \
                writes    shop.stock, key (warehouse, item);\n            \
                          versions in the order of the row's\n            \
-                         locks; rows that it doesn't find are\n            \
-                         known\n  \
-               not seen  nothing\n  \
+                         locks; also rows that it doesn't find\n  \
+               untracked nothing\n  \
                sent\n    \
                  UPDATE stock\n      \
                    SET n = n - 1 RETURNING xmin\n\
              \n\
-             a.sql: 1 of 2 statements sent with more output\n\
-             columns, which show their rows; 1 statement not\n\
-             seen, or not wholly.\n"
+             a.sql: adds columns to 1 of 2 statements to see\n\
+             which rows they touch; 1 can't be tracked, or only\n\
+             in part.\n"
         );
         assert!(!statements(&observation, None, 80).contains("sent\n"));
     }

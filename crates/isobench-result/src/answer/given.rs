@@ -91,8 +91,7 @@ fn judged(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> (LevelSafety, S
         return (LevelSafety::Unsafe, format!("{}, which no level protects.{lost}", carried.join("; ")));
     }
     if let Some(worse) = evidence.worse(candidate).filter(|_| clean) {
-        let reason =
-            format!("Nothing wrong was found, but {} is stronger, and there something was.", worse.name);
+        let reason = format!("No anomaly was found, but {}, which is stronger, had some.", worse.name);
         return (LevelSafety::Unjudged, reason);
     }
     match &candidate.safety {
@@ -109,7 +108,7 @@ fn judged(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> (LevelSafety, S
         }
         Safety::Unchecked => (LevelSafety::Unjudged, "No history was recorded.".to_owned()),
         Safety::Unseen(_) => {
-            (LevelSafety::Unjudged, format!("{}, as far as seen: {}.", found(), words::unseen(candidate)))
+            (LevelSafety::Unjudged, format!("{}, but {}.", found(), words::unseen(candidate)))
         }
         Safety::Safe(_) => (LevelSafety::Safe, format!("{}.", found())),
     }

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use isobench_isolation::Model;
 
 use super::evidence::{Candidate, Evidence, Safety, name};
-use super::words;
-use crate::document::{Cell, Conflict, Document, RatioToFirst, WaitShare};
+use super::{factors, words};
+use crate::document::{Cell, Conflict, Document, WaitShare};
 use crate::numbers::{counted, percent, short};
-use crate::seen::way_out;
+use crate::seen::unproved;
 use crate::summarise::{counted_ledger, counted_rounds, kept_share};
 use crate::view::Line;
 use crate::words::{capital, distinct};
@@ -20,19 +20,19 @@ use crate::words::{capital, distinct};
 pub fn of(evidence: &Evidence<'_>, recommended: &[&Cell]) -> Vec<Line> {
     let document = evidence.document;
     let cells: Vec<&Cell> = evidence.candidates.iter().map(|candidate| candidate.cell).collect();
-    let beside = recommended.first().or(cells.first()).copied();
+    let against = recommended.first().or(cells.first()).copied();
     let usual = cells.first().map(|cell| cell.strategy());
     // Of many strategies only the first: what the others do is said in one line for each level.
     let explained = evidence.candidates.iter().filter(|it| Some(it.cell.strategy()) == usual);
     let damaged = evidence.with(|safety| *safety == Safety::Unsafe).filter_map(words::damage_in_numbers);
     let withheld = evidence.candidates.iter().filter_map(withheld);
-    let costs = explained.filter_map(|candidate| cost(evidence, candidate, beside));
+    let spent = explained.filter_map(|candidate| spent(candidate, against));
     let missed = evidence.candidates.iter().filter_map(missed);
     let harmless = evidence.candidates.iter().filter_map(harmless);
     let blind = evidence.candidates.iter().filter_map(blind);
     let overlooked = evidence.candidates.iter().filter_map(|candidate| overlooked(evidence, candidate));
     let reasons =
-        withheld.chain(damaged).chain(missed).chain(blind).chain(overlooked).chain(harmless).chain(costs);
+        withheld.chain(damaged).chain(missed).chain(blind).chain(overlooked).chain(harmless).chain(spent);
     let mut reasons: Vec<Line> = reasons.map(Line::plain).collect();
     reasons.extend(strategies(evidence).into_iter().map(Line::plain));
     reasons.extend(lost(document, &cells));
@@ -62,7 +62,7 @@ fn missed(candidate: &Candidate<'_>) -> Option<String> {
 fn blind(candidate: &Candidate<'_>) -> Option<String> {
     candidate.verdict().filter(|verdict| verdict.nothing_shared && verdict.kinds.is_empty())?;
     Some(format!(
-        "{}: no transaction read or overwrote what another wrote, so no anomaly could show.",
+        "{}: no transaction read or overwrote what another wrote, so no anomaly was possible.",
         capital(&candidate.name)
     ))
 }
@@ -72,7 +72,7 @@ fn overlooked(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> Option<Stri
     let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_));
     let worse = evidence.worse(candidate).filter(|_| clean)?;
     Some(format!(
-        "{}: nothing wrong was found, which is luck: {} is stronger, and there something was.",
+        "{}: no anomaly was found, but only by luck: {}, which is stronger, had some.",
         capital(&candidate.name),
         worse.name
     ))
@@ -81,14 +81,12 @@ fn overlooked(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> Option<Stri
 /// What transactions read and didn't use, which is no damage.
 fn harmless(candidate: &Candidate<'_>) -> Option<String> {
     let harmless = candidate.verdict()?.harmless;
-    let they = match harmless {
-        0 => return None,
-        1 => "it",
-        _ => "they",
-    };
+    if harmless == 0 {
+        return None;
+    }
     Some(format!(
-        "{} at {} read a row that another one changed before {they} wrote, and didn't use what {they} had read: no \
-         damage, and no reason for a stronger level.",
+        "{} at {} read a row that another one then changed, but didn't use what was read: no damage, and no reason \
+         for a stronger level.",
         counted(harmless, "transaction"),
         candidate.name
     ))
@@ -119,14 +117,20 @@ fn strategies(evidence: &Evidence<'_>) -> Vec<String> {
     levels.iter().filter_map(said).collect()
 }
 
+/// The level of a cell with everything that rows differ in: "serializable with swallow, 8 clients".
+fn place_of(document: &Document, cell: &Cell) -> String {
+    let others = Some(factors(document, cell)).filter(|others| !others.is_empty());
+    std::iter::once(name(document, cell)).chain(others).collect::<Vec<_>>().join(", ")
+}
+
 /// The share of the acknowledged transactions that did no work.
 pub fn lost(document: &Document, cells: &[&Cell]) -> Vec<Line> {
     let said = |cell: &&Cell| {
         let kept = kept_share(cell).filter(|kept| *kept < 1.0)?;
         Some(Line::grave(format!(
-            "{} LOST WORK, so it isn't eligible: of {} transactions per second that the server \
-             acknowledged {} committed work; the others swallowed their error.",
-            capital(&name(document, cell)),
+            "{} LOST WORK, so it can't be recommended: of {} transactions per second that the server acknowledged, \
+             {} committed work; the others swallowed their error.",
+            capital(&place_of(document, cell)),
             short(cell.summary.acknowledged_tps?.mean?),
             percent(kept)
         )))
@@ -134,20 +138,10 @@ pub fn lost(document: &Document, cells: &[&Cell]) -> Vec<Line> {
     cells.iter().filter_map(said).collect()
 }
 
-/// The cost of a level, and what it spends it on, beside another one; `None` if there is nothing to
-/// say.
-fn cost(evidence: &Evidence<'_>, candidate: &Candidate<'_>, beside: Option<&Cell>) -> Option<String> {
+/// What a level spends its time on, against another one; `None` if there is nothing to say. What it
+/// costs is in the table, and in the headline.
+fn spent(candidate: &Candidate<'_>, against: Option<&Cell>) -> Option<String> {
     let cell = candidate.cell;
-    let name = capital(&candidate.name);
-    let ratio = cell.summary.ratio.as_ref().filter(|ratio| ratio.to != cell.level.name());
-    let named = |ratio: &RatioToFirst| {
-        let first = evidence
-            .candidates
-            .iter()
-            .find(|other| other.cell.level.name() == ratio.to && other.cell.strategy() == cell.strategy());
-        first.map_or_else(|| ratio.to.clone(), |first| first.name.clone())
-    };
-    let costs = ratio.map(|ratio| words::cost(ratio, &named(ratio)));
     let mut why = Vec::new();
     if cell.summary.conflict_ratio > 0.0 {
         let mostly = main_conflict(cell).map_or_else(String::new, |main| format!(", mostly {main}"));
@@ -157,13 +151,8 @@ fn cost(evidence: &Evidence<'_>, candidate: &Candidate<'_>, beside: Option<&Cell
             percent(cell.summary.wasted_share)
         ));
     }
-    why.extend(main_wait(cell, beside));
-    match (costs, why.is_empty()) {
-        (Some(costs), true) => Some(format!("{name} {costs}.")),
-        (Some(costs), false) => Some(format!("{name} {costs}: {}.", why.join("; "))),
-        (None, true) => None,
-        (None, false) => Some(format!("{name}: {}.", why.join("; "))),
-    }
+    why.extend(main_wait(cell, against));
+    (!why.is_empty()).then(|| format!("{}: {}.", capital(&candidate.name), why.join("; ")))
 }
 
 /// The most frequent conflict, if it makes up half of them: reason and place.
@@ -246,7 +235,7 @@ fn background(document: &Document) -> Vec<Line> {
         } else {
             format!("{} s each", short(seconds / times as f64))
         };
-        Line::plain(format!("Beside the clients: {kind}, {}, {mean}.", counted(times, "time")))
+        Line::plain(format!("Background work: {kind}, {}, {mean}.", counted(times, "time")))
     };
     done.into_iter().map(line).collect()
 }
@@ -264,9 +253,9 @@ fn standby(document: &Document) -> Option<Line> {
     let behind = lag.map_or_else(String::new, |lag| format!(", which was up to {} ms behind", short(lag)));
     (readers > 0).then(|| {
         Line::plain(format!(
-            "{} on a standby{behind}, so the verdict is on what both servers showed together. PostgreSQL promises \
-             nothing of that: each is consistent, but they may show commits in different orders, whatever \
-             synchronous_commit says (long fork).",
+            "{} on a standby{behind}, so the verdict covers both servers together. PostgreSQL promises nothing about \
+             that: each is consistent, but they may show commits in different orders, whatever synchronous_commit \
+             says (long fork).",
             if readers == 1 { "1 further client reads".to_owned() } else { format!("{readers} further clients read") }
         ))
     })
@@ -275,17 +264,12 @@ fn standby(document: &Document) -> Option<Line> {
 fn uncertain(document: &Document) -> Vec<Line> {
     let mut caveats = Vec::new();
     let measured = || document.cells.iter().filter(|cell| !cell.rounds.is_empty());
-    if measured().all(|cell| cell.summary.verdict.is_none()) {
-        caveats.push(Line::plain(format!(
-            "Unproved: no history was recorded, so nothing is known about anomalies: {}.",
-            way_out(document)
-        )));
-    }
+    caveats.extend(unproved(document).map(|why| Line::plain(format!("Unproved: {why}"))));
     let flagged: Vec<String> =
         measured().filter(|cell| !cell.summary.flags.is_empty()).map(|cell| name(document, cell)).collect();
     if !flagged.is_empty() {
         let names = distinct(flagged).join(", ");
-        caveats.push(Line::plain(format!("Read the flags of {names} before trusting the numbers.")));
+        caveats.push(Line::plain(format!("Read the notes on {names} before trusting these numbers.")));
     }
     caveats
 }

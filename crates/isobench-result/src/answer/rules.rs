@@ -86,7 +86,7 @@ fn mislabelled<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
             format!("the server doesn't say which level it ran for {all}")
         }
         ran => {
-            format!("the server ran {ran} where {all} was asked for, so the rows aren't the levels they name")
+            format!("the server ran {ran} instead of {all}")
         }
     }))
 }
@@ -109,7 +109,7 @@ fn broken<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
         return None;
     }
     let how = if by_history {
-        "a recorded history shows what is excluded. Look at the proof before you choose a level here"
+        "the recorded history has an anomaly that the level forbids. Look at the proof before choosing a level"
     } else {
         "the tables were WRONG afterwards"
     };
@@ -182,12 +182,12 @@ fn alone<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let found = match only.safety {
         Safety::Safe(_) => capital(&nothing_found(only, evidence)) + ".",
         Safety::Unseen(_) => {
-            format!("{}, as far as seen: {}.", capital(&nothing_found(only, evidence)), unseen(only))
+            format!("{}, but {}.", capital(&nothing_found(only, evidence)), unseen(only))
         }
         Safety::Unsafe => damage(only),
         _ => "Nothing was checked.".to_owned(),
     };
-    let mut decision = no(&format!("{} alone was measured", only.name));
+    let mut decision = no(&format!("only {} was measured", only.name));
     decision.sentences.push(found);
     Some(decision)
 }
@@ -197,7 +197,7 @@ fn one_client<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let one = evidence.candidates.iter().all(|candidate| candidate.cell.clients == 1);
     let unsafe_ = evidence.candidates.iter().any(|candidate| candidate.safety == Safety::Unsafe);
     let reason =
-        "a single client runs one transaction after the other, so that nothing can go wrong at any level";
+        "a single client runs one transaction after the other, so there are no anomalies at any level";
     (one && !unsafe_).then(|| no(&format!("{reason}; measure with more (--clients)")))
 }
 
@@ -207,7 +207,7 @@ fn unchecked<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     if evidence.candidates.iter().any(known) {
         return None;
     }
-    let mut decision = no("what the levels buy wasn't checked, since no history was recorded");
+    let mut decision = no("anomalies weren't checked");
     decision.sentences.extend(costs(evidence, &evidence.candidates[0]));
     Some(decision)
 }
@@ -232,7 +232,7 @@ fn not_seen<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
         return None;
     }
     let mut sentences = vec![format!(
-        "No level can be called safe here: {}. As far as seen, nothing went wrong at any of them.",
+        "No level can be called safe here: {}. Otherwise no anomaly was found at any of them.",
         unseen(first)
     )];
     let serializable = evidence.candidates.iter().find(|candidate| {
@@ -241,8 +241,7 @@ fn not_seen<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     });
     sentences.extend(serializable.map(|candidate| {
         format!(
-            "{} promises to exclude every anomaly, which couldn't be checked here; a condition on the tables \
-             (--invariant) can tell the levels apart.",
+            "{} forbids every anomaly, which couldn't be checked here; a condition on the tables (--invariant) can be.",
             capital(&candidate.name)
         )
     }));
@@ -257,7 +256,7 @@ fn none_safe<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     if evidence.with(|safety| *safety == Safety::Unchecked).next().is_some() {
         let unchecked = names(evidence.with(|safety| *safety == Safety::Unchecked));
         let mut decision =
-            no(&format!("none of them was found safe here, and {unchecked} couldn't be checked"));
+            no(&format!("none of those checked was safe here, and {unchecked} couldn't be checked"));
         decision.sentences.extend(damages(evidence));
         return Some(decision);
     }
@@ -310,10 +309,10 @@ fn enough<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
         .collect();
     if !said.is_empty() {
         let who = if said.len() == 1 { "The stronger level" } else { "The stronger levels" };
-        sentences.push(format!("{who} bought nothing that was seen: {}.", said.join("; ")));
+        sentences.push(format!("{who} prevented nothing more here: {}.", said.join("; ")));
     }
     if choice.open {
-        sentences.push(format!("The difference in cost isn't settled{}.", finer_option(evidence)));
+        sentences.push(format!("More rounds are needed to settle the cost{}.", finer_option(evidence)));
     }
     sentences.extend(against_usual(evidence, best));
     sentences.extend(as_far_as_seen(&choice));
@@ -336,7 +335,7 @@ fn free<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
             format!("it {}, too little to matter", cost(&ratio, cheapest))
         }
         (_, Some(ends)) => {
-            format!("what it costs against {cheapest} is too little to matter ({})", range(ends))
+            format!("its cost against {cheapest} is too small to matter ({})", range(ends))
         }
     };
     let found = nothing_found(best, evidence);
@@ -356,15 +355,15 @@ fn unsettled<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let mut sentences = vec![format!("Use {}: {found} at {where_}.", names.join(" or "))];
     if let Some(numbers) = numbers(evidence, &choice) {
         let reason = if choice.open {
-            format!("which these rounds don't settle{}", finer_option(evidence))
+            format!("but more rounds are needed to be sure{}", finer_option(evidence))
         } else {
-            "by too few rounds to say how sure that is".to_owned()
+            "from too few rounds to be sure".to_owned()
         };
         let close = choice.best.iter().all(|other| is_close(evidence, other, choice.cheapest));
         let how = if close {
-            "By their estimates they cost the same".to_owned()
+            "They seem to cost the same".to_owned()
         } else {
-            format!("{} looks cheaper", capital(&choice.cheapest.name))
+            format!("{} seems cheaper", capital(&choice.cheapest.name))
         };
         sentences.push(format!("{how} ({numbers}), {reason}."));
     }
@@ -419,7 +418,7 @@ fn cheapest<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 /// What was not seen of what is recommended, in a sentence; `None` if everything that matters was.
 fn as_far_as_seen(choice: &Choice<'_, '_>) -> Option<String> {
     let best = choice.best.iter().find(|candidate| matches!(candidate.safety, Safety::Unseen(_)))?;
-    Some(format!("That is as far as seen: {}.", unseen(best)))
+    Some(format!("Not covered by this: {}.", unseen(best)))
 }
 
 /// ", and how long a finer precision takes".

@@ -28,9 +28,9 @@ pub fn cost(ratio: &RatioToFirst, to: &str) -> String {
             format!("costs the same as {to} within 5 % ({})", range(ends))
         }
         _ if !ratio.significant && high > UNKNOWN * low => {
-            format!("can't be told from {to} in these rounds")
+            format!("needs more rounds to compare with {to}")
         }
-        _ if !ratio.significant => format!("can't be told from {to} in these rounds ({})", range(ends)),
+        _ if !ratio.significant => format!("shows no measurable difference to {to} ({})", range(ends)),
         mean if mean < 1.0 => {
             format!("costs {} %{} against {to}", share(mean), span(&share(high), &share(low), " %"))
         }
@@ -67,7 +67,7 @@ pub fn unseen(candidate: &Candidate<'_>) -> String {
     const MOST: usize = 3;
     let all = candidate.unseen();
     let named: Vec<String> =
-        all.iter().take(MOST).map(|clause| format!("{clause} and wasn't seen")).collect();
+        all.iter().take(MOST).map(|clause| format!("{clause} and wasn't tracked")).collect();
     match all.len().saturating_sub(MOST) {
         0 => enumerated(&named),
         1 => format!("{}; nor was 1 more statement", named.join(", ")),
@@ -85,19 +85,19 @@ fn signed(share: f64) -> String {
     format!("{sign}{} %", whole_percent(share.abs()))
 }
 
-/// The share of transactions as people say it: "1 transaction in 5".
+/// The share of transactions as people say it: "1 of every 5 transactions".
 pub fn one_in(wrong: u64, of: u64) -> String {
     let share = wrong as f64 / of.max(1) as f64;
     match share {
         _ if wrong >= of => "every transaction".to_owned(),
         _ if share >= 0.4 => format!("{} % of all transactions", whole_percent(share)),
-        _ => format!("1 transaction in {}", count(of.saturating_add(wrong / 2) / wrong.max(1))),
+        _ => format!("1 of every {} transactions", count(of.saturating_add(wrong / 2) / wrong.max(1))),
     }
 }
 
-/// The damage that a candidate did: "Read committed lost updates: 1 transaction in 5 went wrong."; of
-/// several kinds the gravest with its own number: "Read committed let 102 write skews through; in all 1
-/// transaction in 8 went wrong.".
+/// The damage that a candidate did, and where: "Read committed lost updates in 1 of every 5 transactions
+/// (orders:7 → orders:15)."; of several kinds the gravest with its own number: "Read committed let 102
+/// write skews through; in all, 1 of every 8 transactions had an anomaly.".
 pub fn damage(candidate: &Candidate<'_>) -> String {
     let name = capital(&candidate.name);
     let verdict = candidate.cell.summary.verdict.as_ref().filter(|verdict| verdict.anomalies > 0);
@@ -108,27 +108,32 @@ pub fn damage(candidate: &Candidate<'_>) -> String {
     let least = if verdict.at_least { "at least " } else { "" };
     let share = one_in(verdict.anomalies, verdict.committed);
     match candidate.kinds().as_slice() {
-        [] => format!("{name} went wrong: {least}{share}."),
-        [kind] => format!("{name} {}: {least}{share} went wrong.", deed(kind)),
-        [gravest, ..] => {
-            format!("{name} {least}{}; in all {least}{share} went wrong.", counted_deed(gravest))
-        }
+        [] => format!("{name} had anomalies in {least}{share}."),
+        [kind] => format!("{name} {} in {least}{share}{}.", deed(kind), place(candidate, kind)),
+        [gravest, ..] => format!(
+            "{name} {least}{}{}; in all, {least}{share} had an anomaly.",
+            counted_deed(gravest),
+            place(candidate, gravest)
+        ),
     }
 }
 
+/// The statements of an example of a kind: " (orders:7 → orders:15)"; empty if none is known.
+fn place(candidate: &Candidate<'_>, kind: &AnomalyCount) -> String {
+    let place = candidate.example(kind).and_then(AnomalyFound::place);
+    place.map_or_else(String::new, |place| format!(" ({place})"))
+}
+
 /// The same in numbers, with where one of each kind happened: "Read committed: 4,450 of 21,126
-/// transactions went wrong, with 4,450 lost updates (orders:7 → orders:15).". `None` without anomalies.
+/// transactions had an anomaly: 4,450 lost updates (orders:7 → orders:15).". `None` without anomalies.
 pub fn damage_in_numbers(candidate: &Candidate<'_>) -> Option<String> {
     let verdict = candidate.cell.summary.verdict.as_ref().filter(|verdict| verdict.anomalies > 0)?;
-    let listed = |kind: &AnomalyCount| {
-        let place = candidate.example(kind).and_then(AnomalyFound::place);
-        let place = place.map_or_else(String::new, |place| format!(" ({place})"));
-        format!("{}{place}", kind_counted(kind))
-    };
-    let listed: Vec<String> = candidate.kinds().into_iter().map(listed).collect();
+    let kinds = candidate.kinds().into_iter();
+    let listed: Vec<String> =
+        kinds.map(|kind| format!("{}{}", kind_counted(kind), place(candidate, kind))).collect();
     let tables = tables(candidate).map_or_else(String::new, |tables| format!("; afterwards {tables}"));
     Some(format!(
-        "{}: {} of {} transactions went wrong, with {}{tables}.",
+        "{}: {} of {} transactions had an anomaly: {}{tables}.",
         capital(&candidate.name),
         count(verdict.anomalies),
         count(verdict.committed),
@@ -146,7 +151,7 @@ fn tables(candidate: &Candidate<'_>) -> Option<String> {
 }
 
 /// The transactions of a candidate that wrote what had changed since another one of theirs read it:
-/// "Serializable: 1 transaction in 12 wrote what had changed since it was read.". `None` if there were
+/// "Serializable: 1 of every 12 transactions wrote what had changed since it was read.". `None` if there were
 /// none.
 pub fn lost_between(candidate: &Candidate<'_>) -> Option<String> {
     let damage = candidate.cell.summary.damage;
@@ -200,11 +205,9 @@ pub fn nothing_found(candidate: &Candidate<'_>, evidence: &Evidence<'_>) -> Stri
     match candidate.safety {
         // What the history would have shown wasn't seen.
         Safety::Unseen(_) if candidate.held() && evidence.has_violations() => held.to_owned(),
-        Safety::Safe(_) if !shared => {
-            "no transaction was seen to read or overwrite what another one wrote".to_owned()
-        }
+        Safety::Safe(_) if !shared => "no transaction read or overwrote what another one wrote".to_owned(),
         Safety::Safe(committed) | Safety::Unseen(committed) => {
-            format!("nothing wrong was found in {}", counted(committed, "transaction"))
+            format!("no anomaly found in {}", counted(committed, "transaction"))
         }
         _ => "every condition on the tables held".to_owned(),
     }
@@ -232,10 +235,10 @@ mod tests {
             (ratio(0.92, Some((0.86, 0.98)), true), "costs 8 % (2 to 14 %) against x"),
             (ratio(1.12, Some((1.03, 1.22)), true), "commits 12 % more (3 to 22 %) than x"),
             (ratio(2.0, Some((1.8, 2.2)), true), "commits 2.00 times as much (1.80 to 2.20) as x"),
-            (ratio(0.97, Some((0.9, 1.05)), false), "can't be told from x in these rounds (−10 % to +5 %)"),
+            (ratio(0.97, Some((0.9, 1.05)), false), "shows no measurable difference to x (−10 % to +5 %)"),
             (ratio(1.0, Some((0.97, 1.04)), false), "costs the same as x within 5 % (−3 % to +4 %)"),
             // An interval of such ends says nothing, and isn't worth reading.
-            (ratio(0.75, Some((0.0, 701.0)), false), "can't be told from x in these rounds"),
+            (ratio(0.75, Some((0.0, 701.0)), false), "needs more rounds to compare with x"),
             (ratio(0.45, Some((0.449, 0.451)), true), "costs 55 % against x"),
             (
                 ratio(0.38, None, false),
@@ -252,9 +255,9 @@ mod tests {
     #[test]
     fn shares_are_said_as_one_in_so_many() {
         for (wrong, of, said) in [
-            (4450, 21_126, "1 transaction in 5"),
-            (1, 1_000_000, "1 transaction in 1,000,000"),
-            (1, 3, "1 transaction in 3"),
+            (4450, 21_126, "1 of every 5 transactions"),
+            (1, 1_000_000, "1 of every 1,000,000 transactions"),
+            (1, 3, "1 of every 3 transactions"),
             (1, 2, "50 % of all transactions"),
             (99, 100, "99 % of all transactions"),
             (7, 7, "every transaction"),

@@ -56,7 +56,7 @@ pub struct LevelAnswer {
     pub safety: LevelSafety,
     /// Why, in a sentence.
     pub reason: String,
-    /// The statements of an example of what went wrong: "reserve.sql:4 → reserve.sql:6"; null if
+    /// The statements of an example of an anomaly: "reserve.sql:4 → reserve.sql:6"; null if
     /// there is none, or rows weren't observed.
     pub place: Option<String>,
     /// The example, step by step; empty if there is none.

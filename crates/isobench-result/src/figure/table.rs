@@ -22,7 +22,7 @@ const RECORDED: &str = "recorded histories of all rounds";
 /// Statistics of the server.
 const SERVER: &str = "samples of the server's views in the measured time, of all rounds";
 /// What faults did.
-const FAULTS: &str = "rounds in which something was made to happen to the server";
+const FAULTS: &str = "rounds with a fault";
 
 /// A figure of which less is better, shown as a number, without a value.
 const LESS: Figure = Figure {
@@ -79,8 +79,8 @@ pub static FIGURES: &[Figure] = &[
             legend: (
                 "against first level",
                 "what the level costs: committed per s as a multiple of the first level's in the same rounds, and what that \
-             is less (−) or more (+), below it the 95 % interval; ≈: the same within 5 %; ?: these rounds don't \
-             tell, or are too few",
+             is less (−) or more (+), below it the 95 % interval; ≈: the same within 5 %; ?: no measurable \
+             difference, or too few rounds",
             ),
         }),
         ..MORE
@@ -434,7 +434,7 @@ pub static FIGURES: &[Figure] = &[
         heading: ("lost", "commits"),
         unit: "commits",
         said: "acknowledged commits lost",
-        meaning: "acknowledged commits that are lost; only where something happened to the server",
+        meaning: "acknowledged commits that are lost",
         population: FAULTS,
         shown: Shown::Count,
         of_cell: OfCell::Number(|_, cell| {

@@ -12,7 +12,7 @@ pub const LEGEND: [&str; 4] = [
     "B ÷ A: committed transactions per second of B as a multiple of A's, with its interval, which \
      holds with 95 % for all ratios here together (Welch's t of the logarithms of independent rounds, \
      Bonferroni), and what that is less (−) or more (+), where the interval excludes 1; ≈: the same within \
-     5 %; ?: not told apart, or fewer than two complete rounds on a side.",
+     5 %; ?: no measurable difference, or fewer than two complete rounds on a side.",
     "Between levels: a level's rate as a multiple of the first level's in the same rounds, and how \
      that changed from A to B. What slows all levels down alike isn't part of it.",
     "BROKEN: a history contradicts what the level promises, or an invariant doesn't hold that it promises.",

@@ -48,13 +48,9 @@ impl Finer {
         let reached = match self.reached {
             reached if reached < 0.5 => percent(reached),
             reached if reached < MOST_TOLD => format!("{} ×", short(reached + 1.0)),
-            _ => return format!("Precision: too few rounds to tell a factor of 4; {}.", self.option()),
+            _ => return format!("Precision: too few rounds to compare rows; {}.", self.option()),
         };
-        format!(
-            "Precision: good enough to tell {reached}, not {} %; {}.",
-            whole_percent(self.next),
-            self.option()
-        )
+        format!("Precision: differences of {reached} or more can be measured; {}.", self.option())
     }
 
     /// The option that asks for it, and how long that takes: "--resolve 10% takes about 8 min".
@@ -94,17 +90,17 @@ mod tests {
         let mut finer = Finer { reached: 0.17, next: 0.1, rounds: 12, seconds: Some(480.0) };
         assert_eq!(
             finer.sentence(),
-            "Precision: good enough to tell 17.0 %, not 10 %; --resolve 10% takes about 8 min."
+            "Precision: differences of 17.0 % or more can be measured; --resolve 10% takes about 8 min."
         );
         (finer.reached, finer.seconds) = (0.9, None);
         assert_eq!(
             finer.sentence(),
-            "Precision: good enough to tell 1.90 ×, not 10 %; --resolve 10% takes about 12 rounds."
+            "Precision: differences of 1.90 × or more can be measured; --resolve 10% takes about 12 rounds."
         );
         finer.reached = 263_930.0;
         assert_eq!(
             finer.sentence(),
-            "Precision: too few rounds to tell a factor of 4; --resolve 10% takes about 12 rounds."
+            "Precision: too few rounds to compare rows; --resolve 10% takes about 12 rounds."
         );
         for (seconds, said) in [(40.0, "40 s"), (89.0, "89 s"), (90.0, "2 min"), (11_000.0, "3 h")] {
             assert_eq!(duration(seconds), said);

@@ -10,7 +10,7 @@ pub const LEGEND: [&str; 2] = [
     "÷ first: committed transactions per second as a multiple of those in the first result that has \
      the cell, with its interval, which holds with 95 % for all ratios here together (Welch's t of the \
      logarithms of independent rounds, Bonferroni), and what that is less (−) or more (+), where the \
-     interval excludes 1; ≈: the same within 5 %; ?: not told apart.",
+     interval excludes 1; ≈: the same within 5 %; ?: no measurable difference.",
     "The rounds of different results weren't interleaved: whatever else changed between the \
      measurements is part of every ratio, and no interval knows it.",
 ];

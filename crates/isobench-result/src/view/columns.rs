@@ -71,8 +71,8 @@ pub static LEVEL: Column = Column {
     when: |_| true,
     legend: (
         "level",
-        "isolation level asked for; → what the server says it runs instead; CAPITALS: don't trust this row; !: less \
-         certain than it looks, see below",
+        "isolation level asked for; → what the server says it runs instead; CAPITALS: result not valid; !: read the \
+         note below",
     ),
     show: Show::Own(level),
 };
@@ -86,12 +86,10 @@ pub static VERDICT: Column = Column {
     when: |_| true,
     legend: (
         "verdict",
-        "the strongest level that the recorded histories of these very rounds don't \
-         contradict, and whether the promise was kept; as far as seen: statements that could \
-         matter weren't seen; unprotected: values are carried from one transaction to another, which no \
-         level protects; unproved: no history was recorded, or no transaction met another \
-         one in it, and what must be true of the tables (checked after every round) says little \
-         about the level",
+        "the strongest level that the recorded histories don't contradict; below it whether they have an anomaly \
+         that the row's level forbids, and whether the invariants of the tables held; as far as seen: statements \
+         that could matter weren't tracked; unprotected: values are carried from one transaction to another, \
+         which no level protects; unproved: no history was recorded, or no two transactions met in it",
     ),
     show: Show::Own(verdict),
 };

@@ -127,7 +127,7 @@ impl Entry {
             }
             Entry::Verdict(proof, kept, tables) => {
                 let promise = kept.map(|kept| {
-                    if kept { Line::plain("promise unbroken") } else { Line::grave("promise BROKEN") }
+                    if kept { Line::plain("no forbidden anomaly") } else { Line::grave("FORBIDDEN ANOMALY") }
                 });
                 let tables = tables.iter().flat_map(Tables::lines);
                 proof.lines().into_iter().chain(promise).chain(tables).collect()
@@ -195,10 +195,16 @@ impl Significance {
 /// The words for a difference that may be noise.
 pub const NO_DIFFERENCE: &str = "no measurable difference";
 
+/// An interval of a multiple that spans this factor says nothing, so its ends aren't shown.
+const WIDEST: f64 = 16.0;
+
 /// A multiple as people read it, with the difference that it makes where there is one: 0.38 × (−62
 /// %). A column of text has no room for words.
 fn ratio_lines(ratio: Estimate, significance: Significance, medium: Medium) -> Vec<Line> {
     let mut lines = ratio.lines();
+    if ratio.ends.is_some_and(|(low, high)| high > WIDEST * low) {
+        lines.truncate(1);
+    }
     let Some(value) = ratio.value else { return lines };
     let difference = match significance {
         Significance::Noise if medium == Medium::Page => {
@@ -262,11 +268,11 @@ mod tests {
         let line = |grave: bool, text: &str| (grave, text.to_owned());
         assert_eq!(
             verdict(false, Tables::Violated(12, None)),
-            [line(false, "G-single"), line(true, "promise BROKEN"), line(true, "VIOLATED 12")]
+            [line(false, "G-single"), line(true, "FORBIDDEN ANOMALY"), line(true, "VIOLATED 12")]
         );
         assert_eq!(
             verdict(true, Tables::Permitted(1, None)),
-            [line(false, "G-single"), line(false, "promise unbroken"), line(false, "1 violation")]
+            [line(false, "G-single"), line(false, "no forbidden anomaly"), line(false, "1 violation")]
         );
         let stock = Some("units of stock".to_owned());
         assert_eq!(
@@ -298,6 +304,7 @@ mod tests {
         let ratio = |value, ends, significant| texts(&Entry::ratio(value, ends, significant), Medium::Text);
         assert_eq!(ratio(0.5, None, true), ["0.50 × (?)"]);
         assert_eq!(ratio(0.5, Some((0.4, 1.1)), false), ["0.50 × (?)", "0.40–1.10"]);
+        assert_eq!(ratio(0.52, Some((0.0001, 137_489.0)), false), ["0.52 × (?)"]);
         assert_eq!(ratio(1.01, Some((0.98, 1.04)), false), ["1.01 × (≈)", "0.98–1.04"]);
         assert_eq!(ratio(0.38, Some((0.3, 0.5)), true), ["0.38 × (−62 %)", "0.30–0.50"]);
         assert_eq!(ratio(2.1, Some((2.0, 2.2)), true), ["2.10 × (+110 %)", "2.00–2.20"]);

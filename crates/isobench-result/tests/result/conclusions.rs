@@ -1,11 +1,12 @@
 //! The conclusions from the rounds: noise, precision, flags. Not here: the answer (`answers.rs`).
 
-use crate::examples::{self, example};
 use isobench_plan::Share;
 use isobench_result::{
     Answer, ClientLoad, Document, FlagKind, IntervalSource, Round, Series, WaitShare, Warmup, answer,
     resolution, summarise,
 };
+
+use crate::examples::{self, example};
 
 fn summarised(mut document: Document) -> Document {
     summarise(&mut document);

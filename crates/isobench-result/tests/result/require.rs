@@ -1,11 +1,12 @@
 //! Thresholds: which values they are compared with, and what never passes.
 
-use crate::examples::{self, example};
 use isobench_result::figure::OfCell;
 use isobench_result::{
     Cell, Document, FIGURES, Figure, Interval, PercentileInterval, RequirementResult, Wanted, judge,
     requirement_lines, summarise,
 };
+
+use crate::examples::{self, example};
 
 fn judged(document: &Document, text: &str) -> RequirementResult {
     let requirement = text.parse().unwrap_or_else(|error| panic!("{error}"));

@@ -252,7 +252,7 @@ impl AttemptOperations {
     pub(super) fn reject_partial_rollback(&mut self) {
         if self.is_used() {
             let problem =
-                "ROLLBACK TO undoes a part of what lines --@ told of; a script with such lines can't have it";
+                "ROLLBACK TO undoes a part of what lines --@ declare; a script with such lines can't have it";
             self.problem.get_or_insert_with(|| problem.to_owned());
         }
     }

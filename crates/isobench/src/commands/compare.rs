@@ -11,13 +11,13 @@ mod saving;
 use std::path::PathBuf;
 
 use isobench_comparison::{
-    Design, Failure, Followers, Judgements, Judging, Listener, Machines, NOT_EMBEDDED, Outcome, Surroundings,
-    Target, compare as measure, now, take_part as part,
+    Design, Failure, Followers, Judgements, Judging, Listener, Machines, NOT_EMBEDDED, Outcome, Resolved,
+    Surroundings, Target, compare as measure, now, take_part as part,
 };
 use isobench_database::Database;
-use isobench_plan::{Observe, Plan, Setting};
+use isobench_plan::Observe;
 use isobench_report::Terminal;
-use isobench_result::{Document, RequirementResult, figure, judge, requirement_lines, summarise};
+use isobench_result::{Document, RequirementResult, judge, requirement_lines, summarise};
 use isobench_runner::Control;
 
 use self::files::Files;
@@ -28,7 +28,7 @@ use crate::machines;
 use crate::monitor::{self, Monitor};
 use crate::options::{CompareOptions, command};
 use crate::output::{self, say};
-use crate::servers::{self, names_server};
+use crate::servers::{self, Stage, Wanted, names_server};
 
 /// Carries out the comparison and prints its table.
 ///
@@ -68,16 +68,16 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
     let read = |name| isobench_plan::read(name, options.size()).map_err(Failure::setup);
     let file = options.plan_file.as_deref().map(read).transpose()?;
     let defaults = options.defaults.clone();
-    let mut design = Design::resolve(&options.plan, file, defaults, &options.tables.at_scale(1))?;
-    figure::resolve(&mut design.plan).map_err(Failure::setup)?;
-    check_consent(options, &design)?;
+    let plan = Resolved::of(&options.plan, file, defaults, &options.tables.at_scale(1))?;
+    let design = plan.design();
+    check_consent(options, design)?;
     design.plan.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
-    let machines = meet(options, &design)?;
+    let machines = meet(options, design)?;
     if let Some(machines) = machines.as_ref().filter(|machines| machines.rank() > 0) {
         monitor::leave_to_rank_0(&options.monitor);
-        return take_part(options, design, machines).map(|()| None);
+        return take_part(options, plan, machines).map(|()| None);
     }
-    let outcome = lead(options, design, machines.as_ref());
+    let outcome = lead(options, plan, machines.as_ref());
     if let Some(machines) = machines {
         machines.end(outcome.as_ref().err().map(Failure::to_string).as_deref());
     }
@@ -100,20 +100,8 @@ fn meet(options: &CompareOptions, design: &Design) -> Outcome<Option<Machines>> 
 ///
 /// # Errors
 /// The server can't be reached, or the comparison ends early.
-fn take_part(options: &CompareOptions, mut design: Design, machines: &Machines) -> Outcome {
-    let standby = servers::standby(options.standby_server.as_deref(), true)?;
-    design.choose_server(true, options.embedded.chooses(), standby.is_some())?;
-    let (mut targets, control) =
-        servers::find_all(&options.connection, &options.embedded, &mut design, options.alter_system)?;
-    design.fit(&targets[0].database)?;
-    if let Some(standby) = standby {
-        interrupt::blame(&control, targets[0].read_from(standby))?;
-    }
-    if targets[0].standby {
-        design.only_read(&targets[0].place(), || targets[0].scale())?;
-    } else if let Some(schema) = design.schema() {
-        targets[0].use_schema(schema)?;
-    }
+fn take_part(options: &CompareOptions, plan: Resolved, machines: &Machines) -> Outcome {
+    let Stage { design, targets, control } = servers::stage(plan, &wanted(options), &|_| {})?;
     let name = machines.name(0);
     say(&format!("rank {} of {} works for {name}", machines.rank(), machines.number()));
     let runs = part(&design, &targets, machines, &control, &say)?;
@@ -121,14 +109,25 @@ fn take_part(options: &CompareOptions, mut design: Design, machines: &Machines) 
     close(targets, true)
 }
 
+/// The servers of the options.
+fn wanted(options: &CompareOptions) -> Wanted<'_> {
+    Wanted {
+        connection: &options.connection,
+        embedded: &options.embedded,
+        standby: options.standby_server.as_deref(),
+        alters: options.alter_system,
+    }
+}
+
 /// Carries out the comparison, as the first of these machines if there are several.
 ///
 /// # Errors
 /// Nothing could be measured.
-fn lead(options: &CompareOptions, mut design: Design, machines: Option<&Machines>) -> Outcome<Results> {
+fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -> Outcome<Results> {
     let files = Files::new(options, &now())?;
     let monitor = Monitor::open(&options.monitor)?;
-    if names_server(&options.connection) && design.plan.observe() == Observe::Wal {
+    let named = names_server(&options.connection);
+    if named && plan.design().plan.observe() == Observe::Wal {
         return Err(Failure::setup(NOT_EMBEDDED));
     }
     if let Some(folder) = options.history.as_deref().filter(|_| !options.no_verdict) {
@@ -136,31 +135,15 @@ fn lead(options: &CompareOptions, mut design: Design, machines: Option<&Machines
             Failure::setup(format!("--history: could not make the folder \"{}\": {error}", folder.display()))
         })?;
     }
-    let named = names_server(&options.connection);
     if options.alter_system && !named {
         return Err(Failure::setup(
             "--alter-system: an embedded server is started with the settings that --vary names; leave the option out",
         ));
     }
-    let standby = servers::standby(options.standby_server.as_deref(), named)?;
-    for note in design.choose_server(named, options.embedded.chooses(), standby.is_some())? {
-        eprintln!("note: {note}");
-    }
-    let (mut targets, control) = servers::find_all(
-        &options.connection,
-        &options.embedded.with(&server_settings(&design.plan)),
-        &mut design,
-        options.alter_system,
-    )?;
-    for note in design.fit(&targets[0].database)? {
-        eprintln!("note: {note}");
-    }
-    if let Some(standby) = standby {
-        interrupt::blame(&control, targets[0].read_from(standby))?;
-    }
+    let note = |text: &str| eprintln!("note: {text}");
+    let Stage { design, mut targets, control } = servers::stage(plan, &wanted(options), &note)?;
     let judging = judging(options, &design, &targets[0].database)?;
-    let prepared = prepare(&mut design, &mut targets, options.yes, &control);
-    interrupt::blame(&control, prepared)?;
+    interrupt::blame(&control, prepare(&design, &mut targets, options.yes, &control))?;
     let around = Surroundings {
         targets: &targets,
         judging: judging.as_ref(),
@@ -189,13 +172,6 @@ fn lead(options: &CompareOptions, mut design: Design, machines: Option<&Machines
     }
 }
 
-/// Returns the settings of the embedded server that a plan needs.
-fn server_settings(plan: &Plan) -> Vec<Setting> {
-    let mut settings = plan.server_settings.clone().unwrap_or_default();
-    settings.extend(plan.observe().server_setting());
-    settings
-}
-
 /// Cleans up all targets, even if some of them fail.
 fn close(targets: Vec<Target>, keep: bool) -> Outcome {
     let closed: Vec<Outcome> = targets.into_iter().map(|target| target.close(keep)).collect();
@@ -216,13 +192,10 @@ fn check_consent(options: &CompareOptions, design: &Design) -> Outcome {
     }
 }
 
-/// Creates a schema on each server; on a hot standby nothing is created, and the plan is adapted. In
-/// a schema of the user's nothing is created either, and nothing done before the user has agreed.
-fn prepare(design: &mut Design, targets: &mut [Target], agreed: bool, control: &Control) -> Outcome {
+/// Creates a schema on each server; on a hot standby nothing is created. In a schema of the user's
+/// nothing is created either, and nothing done before the user has agreed.
+fn prepare(design: &Design, targets: &mut [Target], agreed: bool, control: &Control) -> Outcome {
     if let Some(standby) = targets.first().filter(|target| target.standby) {
-        for note in design.only_read(&standby.place(), || standby.scale())? {
-            eprintln!("note: {note}");
-        }
         eprintln!(
             "reading the tables that are there on {}, a hot standby; nothing is made or vacuumed",
             standby.place()
@@ -230,11 +203,10 @@ fn prepare(design: &mut Design, targets: &mut [Target], agreed: bool, control: &
         return Ok(());
     }
     if let Some(schema) = design.schema() {
-        for target in targets {
-            target.use_schema(schema)?;
-            consent::require(&design.announcement(&target.place()), schema, agreed, control)?;
-        }
-        return Ok(());
+        let ask = |target: &Target| {
+            consent::require(&design.announcement(&target.place()), schema, agreed, control)
+        };
+        return targets.iter().try_for_each(ask);
     }
     targets.iter_mut().try_for_each(|target| target.claim_namespace(&say))
 }

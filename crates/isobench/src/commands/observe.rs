@@ -2,7 +2,7 @@
 //!
 //! Not here: which columns show rows (`isobench_observation`), and the list (`isobench_report`).
 
-use isobench_comparison::{Design, Failure, Outcome, Preview, Target, catalog, preview};
+use isobench_comparison::{Design, Failure, Outcome, Preview, Resolved, Target, catalog, preview};
 use isobench_database::InitOptions;
 use isobench_plan::Plan;
 use isobench_report::{statements, wrap};
@@ -14,13 +14,10 @@ use crate::destination::{Kind, check_file};
 use crate::interrupt;
 use crate::options::ObserveOptions;
 use crate::output::{self, is_stream, say};
-use crate::servers::{find, names_server};
+use crate::servers::{Stage, Wanted, stage};
 
 /// The value of the member `format` of the JSON.
 pub const FORMAT: &str = "isobench/observe";
-
-/// Number of concurrent sessions: one that looks, and one that holds the schema.
-const SESSIONS: usize = 2;
 
 /// The widest list.
 const WIDEST: usize = 80;
@@ -34,27 +31,28 @@ const NARROWEST: usize = 40;
 /// Wrong options, an error in a script, no server, or one whose rows don't show their writers.
 pub fn observe(options: &ObserveOptions) -> Outcome {
     let plan = options.plan().ok_or_else(|| {
-        Failure::setup("which scripts? Name them: --script FILE, -b NAME, or -w with a workload or a file")
+        Failure::setup("which scripts? Name them: --file FILE, -b NAME, or -w with a workload or a file")
     })?;
     if let Some(path) = &options.json {
         check_file("--json", path, Kind::Preview)?;
     }
-    let mut design = Design::resolve(&plan, None, Plan::default(), &InitOptions::default())?;
-    design.choose_server(names_server(&options.connection), options.embedded.chooses(), false)?;
-    let (mut target, control) = find(&options.connection, None, &options.embedded, SESSIONS)?;
-    let looked = look(&mut design, &mut target, &control);
-    let looked = interrupt::blame(&control, looked).and_then(|previews| deliver(options, &target, &previews));
-    let closed = target.close(false);
-    looked.and(closed)
+    // No clients run here.
+    let plan = Plan { clients: Some(vec![1]), ..plan };
+    let plan = Resolved::of(&plan, None, Plan::default(), &InitOptions::default())?;
+    let (connection, embedded) = (&options.connection, &options.embedded);
+    let wanted = Wanted { connection, embedded, standby: None, alters: false };
+    let Stage { design, targets, control } = stage(plan, &wanted, &|_| {})?;
+    targets.into_iter().try_for_each(|mut target| {
+        let looked = interrupt::blame(&control, look(&design, &mut target, &control));
+        let looked = looked.and_then(|previews| deliver(options, &target, &previews));
+        let closed = target.close(false);
+        looked.and(closed)
+    })
 }
 
 /// Makes the tables of each workload, unless they are there, and looks at its statements.
-fn look(design: &mut Design, target: &mut Target, control: &Control) -> Outcome<Vec<Preview>> {
-    if target.standby {
-        design.only_read(&target.place(), || target.scale())?;
-    } else if let Some(schema) = design.schema() {
-        target.use_schema(schema)?;
-    } else {
+fn look(design: &Design, target: &mut Target, control: &Control) -> Outcome<Vec<Preview>> {
+    if !target.standby && design.schema().is_none() {
         target.claim_namespace(&say)?;
     }
     let site = target.site();
@@ -73,7 +71,8 @@ fn look(design: &mut Design, target: &mut Target, control: &Control) -> Outcome<
                 target.database.product.name, target.database.version
             ))
         })?;
-        previews.push(preview(work, design.seed(), &site, &catalog)?);
+        let workload = work.workload(design.seed(), &site.database)?;
+        previews.push(preview(work.sources.name(), work.strategy.clone(), workload, &site, &catalog)?);
     }
     Ok(previews)
 }

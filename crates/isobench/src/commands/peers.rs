@@ -6,15 +6,13 @@
 use std::time::{Duration, Instant};
 
 use isobench_comparison::{Failure, Outcome, Portrait};
+use isobench_limits::LIMITS;
 use isobench_peers::{ClockOffset, Peers, PeersError};
 use isobench_report::wrap;
 
 use crate::machines;
 use crate::options::PeersOptions;
 use crate::output;
-
-/// Time allowed for a step of the check.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// Phases without a message, for the time that one takes.
 const PHASES: u32 = 50;
@@ -39,7 +37,7 @@ pub fn peers(options: &PeersOptions) -> Outcome {
     let joined = Peers::join(place, &credentials, machines::patience(&options.machines));
     let (report, peers) = joined.and_then(check).map_err(|error| failure(&error))?;
     let printed = output::print(&report);
-    peers.leave(LIMIT).map_err(|error| failure(&error))?;
+    peers.leave(LIMITS.peers).map_err(|error| failure(&error))?;
     printed
 }
 
@@ -57,17 +55,17 @@ fn failure(error: &PeersError) -> Failure {
 fn check(mut peers: Peers) -> Result<(String, Peers), PeersError> {
     let own = Portrait::own();
     let own = format!("{}\t{}", own.host, own.cores).into_bytes();
-    let portraits = peers.gather(own, "names", LIMIT)?;
-    let before = peers.compare_clocks(LIMIT)?;
+    let portraits = peers.gather(own, "names", LIMITS.peers)?;
+    let before = peers.compare_clocks(LIMITS.peers)?;
     let mut phases: Vec<Duration> = Vec::new();
     for _ in 0..PHASES {
         let began = Instant::now();
-        peers.barrier("a phase", LIMIT)?;
+        peers.barrier("a phase", LIMITS.peers)?;
         phases.push(began.elapsed());
     }
     phases.sort_unstable();
     let rates = bandwidth(&mut peers)?;
-    let after = peers.compare_clocks(LIMIT)?;
+    let after = peers.compare_clocks(LIMITS.peers)?;
     let median = phases[phases.len() / 2];
     let report = if peers.rank() == 0 {
         table(&peers, &portraits, &before, &after, &rates, median)
@@ -94,16 +92,16 @@ fn bandwidth(peers: &mut Peers) -> Result<Vec<f64>, PeersError> {
             for _ in 0..PIECES {
                 peers.send(rank, vec![0x5a; PIECE]);
             }
-            peers.receive_from(rank, WHAT, LIMIT)?;
+            peers.receive_from(rank, WHAT, LIMITS.peers)?;
             rates.push((PIECES * PIECE) as f64 / 1e6 / began.elapsed().as_secs_f64());
         }
     } else {
         for _ in 0..PIECES {
-            peers.receive_from(0, WHAT, LIMIT)?;
+            peers.receive_from(0, WHAT, LIMITS.peers)?;
         }
         peers.send(0, Vec::new());
     }
-    peers.barrier(WHAT, LIMIT)?;
+    peers.barrier(WHAT, LIMITS.peers)?;
     Ok(rates)
 }
 
@@ -158,7 +156,7 @@ fn table(
     );
     let legend = format!(
         "Round trip: the fastest of 20 messages there and back; clock ±: half of that, by which times of this machine and \
-         rank 0 can be wrong against each other; drift: how far the clocks went apart meanwhile, if that is more; MB/s: \
+         rank 0 can be wrong against each other; drift: how far the clocks drifted apart during the test, if that is more; MB/s: \
          {} MB from rank 0, packing and unpacking included.",
         PIECES * PIECE / 1_000_000,
     );

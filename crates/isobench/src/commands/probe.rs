@@ -135,7 +135,7 @@ fn matrix(options: &ProbeOptions, target: &Target, control: &Control) -> Outcome
     let mut tell = |progress: Progress<'_>| match progress {
         Progress::Begin(level, probe, after) => {
             if let Some(count) = after {
-                eprintln!("{level}, {}: {count} transactions commit meanwhile", probe.known_as);
+                eprintln!("{level}, {}: {count} transactions commit in between", probe.known_as);
             }
             if options.verbose && printed.is_ok() {
                 printed = output::print(&format!("\n== {level}: {}, {}\n", probe.name, probe.known_as));

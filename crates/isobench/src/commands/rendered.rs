@@ -58,7 +58,7 @@ impl Rendered for Document {
 
     fn tracked(&self, format: ReportFormat) -> Outcome<String> {
         if !self.complete {
-            let why = "the result is incomplete, and services that keep results can't be told";
+            let why = "the result is incomplete, and services that keep results have no mark for that";
             return Err(Failure::setup(format!("--format {}: {why}", named(format))));
         }
         Ok(match format {

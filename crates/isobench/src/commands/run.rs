@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use isobench_comparison::{
     AsWritten, Condition, Conditions, Entered, Failure, Invariants, Judging, Machines, Measured, Measurement,
-    Messages, Onlooker, Open, Others, Outcome, Recorded, SeenBy, SoFar, Tables as WorkloadTables, Target,
-    WATCH_EVERY, as_written, catalog, cell_entry, client, count, job, no_serializable, now, recorded,
-    refusal, serve,
+    Messages, Onlooker, Open, Others, Outcome, Recorded, SoFar, Tables as WorkloadTables, Target,
+    WATCH_EVERY, cell_entry, client, count, job, no_serializable, now, recorded_at, refusal, serve,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
@@ -18,7 +17,7 @@ use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
 use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
-use isobench_plan::{Observe, Plan, Setting};
+use isobench_plan::{Plan, Setting};
 use isobench_report::to_csv;
 use isobench_result::{
     CellLevel, Document, Observation, RequirementResult, Round, Server, Workload, judge, requirement_lines,
@@ -299,18 +298,7 @@ fn how_recorded(
     if options.no_verdict {
         return Ok(Recorded::Nothing);
     }
-    let site = target.site();
-    let catalog = match options.observe {
-        Observe::Rows | Observe::Wal => catalog(&site)?,
-        Observe::Annotations => None,
-    };
-    let as_written = match (known, &catalog) {
-        (Some(known), _) => known,
-        (None, Some(catalog)) => as_written(workload, &site, catalog)?,
-        (None, None) => AsWritten::none(),
-    };
-    let seen_by = catalog.as_ref().map(|catalog| SeenBy { catalog, as_written: &as_written, site: &site });
-    let recorded = recorded(workload, &settings.spec, options.observe, seen_by);
+    let recorded = recorded_at(&target.site(), workload, &settings.spec, options.observe, known)?;
     let wants = [("--history", options.history.is_some()), ("--stop-on-broken", options.stop_on_broken)];
     if let Some((option, _)) =
         wants.iter().find(|(_, wanted)| *wanted && matches!(recorded, Recorded::Nothing))

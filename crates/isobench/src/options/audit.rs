@@ -1,10 +1,15 @@
 //! Options of `isobench audit`: those of `compare`, with the defaults of a check instead of a
 //! measurement.
 
-use clap::Args;
+use clap::{Arg, Args};
 
 use super::CompareOptions;
 use isobench_plan::Plan;
+
+/// An option with another help, short and long.
+fn says(arg: Arg, help: &'static str) -> Arg {
+    arg.help(help).long_help(help)
+}
 
 /// Options of `isobench audit`.
 #[derive(Debug, Args)]
@@ -12,12 +17,14 @@ use isobench_plan::Plan;
     disable_help_flag = true,
     after_help = "These are the usual options; --help-all lists every one.",
     after_long_help = "",
-    mut_arg("workload", |arg| arg.help("Checked workload (see isobench workloads), built-in script, or script file with \
-        --setup; several are audited in turn (repeatable) [default: registers]")),
-    mut_arg("time", |arg| arg.help("Seconds at each level [default: 10]")),
-    mut_arg("warmup", |arg| arg.help("Seconds run before; they are checked, too [default: 0]")),
-    mut_arg("rounds", |arg| arg.help("Number of times every level is audited [default: 1]")),
-    mut_arg("history", |arg| arg.help("Write the recorded histories into this folder [default: isobench-history]")),
+    mut_arg("workload", |arg| says(arg, "Checked workload, built-in script or script file (repeatable) [default: \
+        registers]")),
+    mut_arg("time", |arg| says(arg, "Seconds at each level [default: 10]")),
+    mut_arg("warmup", |arg| says(arg, "Warm-up in seconds (also checked) [default: 0]")),
+    mut_arg("rounds", |arg| says(arg, "Number of times every level is audited [default: 1]")),
+    mut_arg("resolve", |arg| arg.hide_short_help(true)),
+    mut_arg("history", |arg| says(arg, "Folder for the recorded histories [default: isobench-history]")
+        .hide_short_help(false)),
     mut_arg("no_verdict", |arg| arg.hide(true))
 )]
 pub struct AuditOptions {

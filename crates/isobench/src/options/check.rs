@@ -16,31 +16,30 @@ pub struct CheckOptions {
     /// (elle-cli) [default: by the first bytes]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub format: Option<Found>,
-    /// What was promised, for example "serializable", "strict serializable" or "snapshot
+    /// The promised level, for example "serializable", "strict serializable" or "snapshot
     /// isolation"; if it was broken, the exit status is 3
     #[arg(long, value_name = "GUARANTEE", value_parser = guarantee)]
     pub promised: Option<Guarantee>,
     /// Which orders must be respected: data, also session (each client's own), also real-time
     #[arg(long, value_name = "ORDER", default_value = "real-time", value_parser = order)]
     pub order: Order,
-    /// Of a recording that isn't whole, check what there is
+    /// Check an incomplete recording as far as it goes
     #[arg(long)]
     pub partial: bool,
-    /// Vouch that the history has every write: what none of them explains accuses the database,
-    /// instead of withholding the verdict
+    /// Assert that the history has every write: a read that none of them explains then counts against
+    /// the database, instead of withholding the verdict
     #[arg(long)]
     pub complete: bool,
-    /// Write the result to this file as JSON; - is standard output
+    /// Write the result as JSON to this file (- for stdout)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write an example of each anomaly to this file as a graph in Graphviz' language; - is
-    /// standard output
+    /// Write an example of each anomaly as a Graphviz graph to this file (- for stdout)
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,
     /// Draw an example of each anomaly into this folder, a file each: HISTORY-ANOMALY.svg
     #[arg(long, value_name = "FOLDER")]
     pub svg: Option<PathBuf>,
-    /// Also write the history to a file in another format; - is standard output
+    /// Also write the history in another format to a file (- for stdout)
     #[arg(long, value_name = "FORMAT:FILE", value_parser = conversion)]
     pub convert: Option<Conversion>,
     /// Print help

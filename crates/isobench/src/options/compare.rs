@@ -8,6 +8,9 @@ use clap::{ArgAction, Args};
 use super::{ConnectionOptions, EmbeddedOptions, MachineOptions, MonitorOptions, TableOptions};
 use isobench_plan::{Plan, Size};
 
+/// The heading of options that say what is compared; the plan has most of them.
+const FACTORS: &str = "What to compare";
+
 /// The heading of options for the output.
 const OUTPUT: &str = "Output";
 
@@ -15,14 +18,18 @@ const OUTPUT: &str = "Output";
 const STANDBYS: &str = "Standbys and faults";
 
 /// The heading of rarely needed options; the plan has some under the same one.
-const EXPERT: &str = "For experts";
+const EXPERT: &str = "Advanced";
+
+/// Options shared with other commands that a comparison seldom needs.
+const SELDOM: [&str; 4] = ["fillfactor", "unlogged_tables", "foreign_keys", "bin"];
 
 /// Options of `isobench compare`.
 #[derive(Debug, Args)]
 #[command(
     disable_help_flag = true,
     after_help = "These are the usual options; --help-all lists every one.",
-    after_long_help = ""
+    after_long_help = "",
+    mut_args(|arg| if SELDOM.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct CompareOptions {
@@ -32,55 +39,64 @@ pub struct CompareOptions {
     /// Defaults of the command where they aren't those of [`Plan::defaults`].
     #[arg(skip)]
     pub defaults: Plan,
-    /// Repeat a published experiment (see isobench plans), or read the plan from this file; options
-    /// override it
-    #[arg(long = "plan", value_name = "NAME|FILE.toml", help_heading = "Plan")]
+    /// Repeat a published experiment (isobench plans), or read a plan file
+    ///
+    /// Options override it.
+    #[arg(long = "plan", value_name = "NAME|FILE.toml", help_heading = FACTORS)]
     pub plan_file: Option<PathBuf>,
-    /// The plan's small size: of a published experiment about a minute [default]
-    #[arg(long, requires = "plan_file", help_heading = "Plan", hide_short_help = true)]
+    /// The plan's small size, about a minute for a published experiment [default]
+    #[arg(long, requires = "plan_file", help_heading = FACTORS, hide_short_help = true)]
     pub quick: bool,
-    /// The plan's full size: of a published experiment the published size and time
-    #[arg(long, requires = "plan_file", conflicts_with = "quick", help_heading = "Plan")]
+    /// The plan's full size: the published size and time of a published experiment
+    #[arg(
+        long,
+        requires = "plan_file",
+        conflicts_with = "quick",
+        help_heading = FACTORS,
+        hide_short_help = true
+    )]
     pub full: bool,
-    /// On a named server: change settings of the whole server that --vary names (ALTER SYSTEM), and put
-    /// them back at the end
+    /// On a server you connect to: change the server's settings that --vary names (ALTER SYSTEM), and
+    /// restore them at the end
     #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub alter_system: bool,
-    /// On a named server: its standby, on which --readers read; a connection string or URI
-    #[arg(long, value_name = "CONNINFO", help_heading = STANDBYS)]
+    /// The standby of a server you connect to, for --readers; a connection string or URI
+    #[arg(long, value_name = "CONNINFO", help_heading = STANDBYS, hide_short_help = true)]
     pub standby_server: Option<String>,
-    /// Show the running cell while it is measured: throughput, conflicts, latency, what sessions
-    /// wait for (on a terminal)
+    /// Show throughput, conflicts and waits while measuring
+    ///
+    /// On a terminal: also latency, and what sessions wait for.
     #[arg(long, help_heading = OUTPUT)]
     pub live: bool,
     /// Explain the columns of the table
-    #[arg(long, help_heading = OUTPUT)]
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub legend: bool,
-    /// Write the result (result.json) and the report (report.html) into this folder, also if the
-    /// comparison is interrupted [default: isobench-results/TIME]
+    /// Folder for result and report [default: isobench-results/TIME]
+    ///
+    /// Files result.json and report.html, also if the comparison is interrupted.
     #[arg(long, value_name = "FOLDER", help_heading = OUTPUT, conflicts_with_all = ["json", "html", "no_save"])]
     pub results: Option<PathBuf>,
-    /// Write the result to this file as JSON, and nothing else unless it is named, too; - is
-    /// standard output, and the table then goes to standard error
+    /// Write the result as JSON to this file (- for stdout), no folder
+    ///
+    /// With - the table is written to standard error.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub json: Option<PathBuf>,
-    /// Write the report to this file as HTML, and nothing else unless it is named, too; - as for
-    /// --json
+    /// Write the report as HTML to this file (- for stdout), no folder
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
     /// Write neither result nor report
-    #[arg(long, help_heading = OUTPUT, conflicts_with_all = ["json", "html"])]
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true, conflicts_with_all = ["json", "html"])]
     pub no_save: bool,
-    /// Write one line for each cell and round to this file as CSV; - as for --json
+    /// Write a line for each cell and round as CSV to this file (- for stdout)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, hide_short_help = true)]
     pub csv: Option<PathBuf>,
     /// Write the recorded histories into this folder, a file for each cell and round
-    #[arg(long, value_name = "FOLDER", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FOLDER", help_heading = OUTPUT, hide_short_help = true)]
     pub history: Option<PathBuf>,
     /// Record and check no history, and send every statement as written
     #[arg(long, help_heading = EXPERT, hide_short_help = true, conflicts_with = "history")]
     pub no_verdict: bool,
-    /// On a server that isn't embedded: leave schema isobench behind
+    /// Keep the schema isobench afterwards, on a server you connect to
     #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub keep: bool,
     /// With --schema: don't ask whether the data there may be changed

@@ -54,7 +54,7 @@ pub struct EmbeddedOptions {
     /// Fetch and use this major version, 14 to 18 (19 once there is a build)
     #[arg(long = "server-version", value_name = "MAJOR")]
     pub version: Option<MajorVersion>,
-    /// A setting of the server, such as `max_connections=500` (repeatable)
+    /// A setting of the server, such as fsync=off (repeatable)
     #[arg(long = "server-setting", value_name = "NAME=VALUE")]
     pub settings: Vec<Setting>,
     /// The number of its standbys.

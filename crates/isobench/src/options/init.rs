@@ -56,7 +56,7 @@ pub struct InitArguments {
     /// Create indexes in this tablespace
     #[arg(long, value_name = "TABLESPACE")]
     pub index_tablespace: Option<String>,
-    /// Partition `pgbench_accounts` into this many parts
+    /// Partition the accounts table into this many parts
     #[arg(long, default_value_t = 0, value_name = "NUM")]
     pub partitions: u32,
     /// How to partition: range or hash

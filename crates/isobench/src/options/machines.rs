@@ -11,8 +11,8 @@ const MACHINES: &str = "Several machines";
 #[derive(Debug, Clone, Args)]
 pub struct MachineOptions {
     /// Measure from several machines as one: their addresses, HOST:PORT, in the order of their
-    /// ranks; the same command is started on each of them
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = MACHINES)]
+    /// ranks; start the same command on each
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = MACHINES, hide_short_help = true)]
     pub peers: Vec<String>,
     /// Read the addresses from this file instead, a line each; # begins a comment
     #[arg(long, value_name = "FILE", conflicts_with = "peers", help_heading = MACHINES, hide_short_help = true)]

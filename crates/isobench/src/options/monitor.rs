@@ -11,13 +11,13 @@ const LIVE: &str = "Live metrics";
 /// Options for live metrics.
 #[derive(Debug, Clone, Args)]
 pub struct MonitorOptions {
-    /// Answer Prometheus there, at /metrics, while this goes on: an address in numbers and a port, such
-    /// as 127.0.0.1:9464 (port 0: any free one)
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, help_heading = LIVE)]
+    /// Serve /metrics to Prometheus there during the run: a numeric address and a port, such as
+    /// 127.0.0.1:9464 (port 0: any free one)
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, help_heading = LIVE, hide_short_help = true)]
     pub metrics: Option<SocketAddr>,
     /// Push the same metrics to this collector of OpenTelemetry (OTLP over HTTP, in JSON), every five
     /// seconds and at the end
-    #[arg(long, value_name = "URL", help_heading = LIVE)]
+    #[arg(long, value_name = "URL", help_heading = LIVE, hide_short_help = true)]
     pub otlp: Option<Collector>,
 }
 

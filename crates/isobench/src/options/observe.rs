@@ -14,12 +14,12 @@ const SCRIPTS: &str = "What to look at";
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   isobench observe -w tpcb-like
-  isobench observe --script order.sql --setup tables.sql --sent
-  isobench observe --script order.sql --schema shop -h db.example -d shop")]
+  isobench observe --file order.sql --setup tables.sql --sent
+  isobench observe --file order.sql --schema shop -h db.example -d shop")]
 pub struct ObserveOptions {
     /// Script files, - for standard input (repeatable)
-    #[arg(long, short = 'f', visible_alias = "file", value_name = "FILE", num_args = 1.., help_heading = SCRIPTS)]
-    pub script: Option<Vec<String>>,
+    #[arg(long, short = 'f', alias = "script", value_name = "FILE", num_args = 1.., help_heading = SCRIPTS)]
+    pub file: Option<Vec<String>>,
     /// Built-in script, by its name or the beginning of it (repeatable)
     #[arg(long, short = 'b', value_name = "NAME", help_heading = SCRIPTS)]
     pub builtin: Option<Vec<String>>,
@@ -30,19 +30,19 @@ pub struct ObserveOptions {
         short = 'w',
         value_name = "NAME|FILE",
         help_heading = SCRIPTS,
-        conflicts_with_all = ["script", "builtin"]
+        conflicts_with_all = ["file", "builtin"]
     )]
     pub workload: Option<Vec<String>>,
     /// SQL script that makes the tables of scripts of your own, instead of pgbench's
     #[arg(long, value_name = "FILE.sql", help_heading = SCRIPTS)]
     pub setup: Option<PathBuf>,
-    /// Schema with tables of your own, on a server that is named; only the catalogs are read there
+    /// Schema with tables of your own, on a server you connect to; only the catalogs are read there
     #[arg(long, value_name = "NAME", help_heading = SCRIPTS, conflicts_with = "setup")]
     pub schema: Option<String>,
     /// Show the SQL that is sent in place of each statement
     #[arg(long)]
     pub sent: bool,
-    /// Write what would be seen to this file as JSON; - is standard output
+    /// Write what can be tracked as JSON to this file (- for stdout)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// The embedded server.
@@ -56,10 +56,10 @@ pub struct ObserveOptions {
 impl ObserveOptions {
     /// Returns a plan with these scripts and tables; `None` if no script is named.
     pub fn plan(&self) -> Option<Plan> {
-        let named = self.script.is_some() || self.builtin.is_some() || self.workload.is_some();
+        let named = self.file.is_some() || self.builtin.is_some() || self.workload.is_some();
         named.then(|| Plan {
             workload: self.workload.clone(),
-            file: self.script.clone(),
+            file: self.file.clone(),
             builtin: self.builtin.clone(),
             setup: self.setup.clone(),
             schema: self.schema.clone(),

@@ -8,7 +8,7 @@ use super::machines::MachineOptions;
 #[derive(Debug, Args)]
 #[command(
     mut_arg("peers", |arg| arg.help("The addresses of all machines, HOST:PORT, in the order of their ranks")
-        .required_unless_present("peers_file")),
+        .required_unless_present("peers_file").hide_short_help(false)),
     mut_arg("peers_file", |arg| arg.hide_short_help(false)),
     mut_arg("rank", |arg| arg.hide_short_help(false)),
     mut_arg("peers_wait", |arg| arg.hide_short_help(false))

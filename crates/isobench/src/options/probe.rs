@@ -15,8 +15,7 @@ pub struct ProbeOptions {
     /// server's default]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
     pub levels: Option<Vec<Level>>,
-    /// Run these files in the language of PostgreSQL's isolation tester instead, and print what it
-    /// would print
+    /// Run these specs of PostgreSQL's isolation tester instead, and print what it would print
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "json")]
     pub spec: Vec<PathBuf>,
     /// Write the result to this file as JSON
@@ -25,8 +24,8 @@ pub struct ProbeOptions {
     /// Exit with status 3 also for a known limitation of the product
     #[arg(long, conflicts_with = "spec")]
     pub strict: bool,
-    /// Probe reading on a standby, too: the embedded server gets one, and commits that wait for a
-    /// synchronous standby wait for one that doesn't exist
+    /// Also probe reading on a standby of the embedded server, and commits that wait for a synchronous
+    /// standby which doesn't exist
     #[arg(long, conflicts_with = "spec")]
     pub standby: bool,
     /// Show every step of every interleaving
@@ -35,7 +34,7 @@ pub struct ProbeOptions {
     /// Cancel a step that takes longer than this many seconds; after the same time again, give up
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub step_timeout: f64,
-    /// Where the server doesn't tell who waits: milliseconds without an answer after which a step
+    /// Where the server doesn't report who waits: milliseconds without an answer after which a step
     /// counts as waiting
     #[arg(long, value_name = "MS", default_value_t = 300)]
     pub wait_after: u64,

@@ -9,9 +9,10 @@ use isobench_result::figure::requirement;
 /// Options of `isobench report`.
 #[derive(Debug, Args)]
 pub struct ReportOptions {
-    /// Results, as --json writes them, or folders with a result.json: one to render it again, two
-    /// to compare the second with the first, more to see them as a series; - is standard input
-    /// [default: the newest, isobench-results/latest]
+    /// Results of --json, or folders with a result.json; - is standard input [default: the newest,
+    /// isobench-results/latest]
+    ///
+    /// One to show it again, two to compare the second with the first, more to see them as a series.
     #[arg(value_name = "FILE|FOLDER")]
     pub files: Vec<PathBuf>,
     /// What is written, and where.
@@ -28,14 +29,16 @@ pub struct ReportOptions {
     /// With --format text: explain the columns of the table
     #[arg(long)]
     pub legend: bool,
-    /// What the result must keep, or else the exit status is 4: [LEVEL.]METRIC[.low|.high] OP
-    /// NUMBER, such as 'serializable.ratio.low >= 0.5' or 'anomalies == 0' (repeatable; without a
-    /// level for every row)
+    /// Exit with 4 unless this holds, such as 'anomalies == 0' (repeatable)
+    ///
+    /// [LEVEL.]METRIC[.low|.high] OP NUMBER, such as 'serializable.ratio.low >= 0.5'; without a level
+    /// for every row.
     #[arg(long, value_name = "EXPRESSION", value_parser = requirement)]
     pub require: Vec<Requirement>,
-    /// Of two results: exit with status 3 if the second commits less per second than the first by
-    /// more than this share, and by more than noise, or does so relative to the first level; or if
-    /// it breaks a promise that the first keeps, or lacks something that the first has
+    /// Of two results: exit with 3 if the second is slower than the first by more than this share
+    ///
+    /// And by more than noise: in transactions per second, or relative to the first level. Also if it
+    /// breaks a promise that the first keeps, or lacks something that the first has.
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub fail_on_regression: Option<f64>,
     /// Print help

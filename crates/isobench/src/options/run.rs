@@ -2,49 +2,85 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use isobench_pgbench::transaction_log::TransactionLogs;
+use clap::{ArgAction, Args};
 use isobench_plan::{EventLoop, Observe, Requirement};
 use isobench_result::figure::requirement;
+use isobench_runner::LogSettings;
 
 use isobench_plan::RetriedState;
 
 use super::{ConnectionOptions, EmbeddedOptions, MachineOptions, MonitorOptions, TableOptions};
 
+/// Options that a run seldom needs.
+const SELDOM: [&str; 25] = [
+    "aggregate_interval",
+    "bin",
+    "csv",
+    "debug",
+    "define",
+    "event_loop",
+    "exit_on_abort",
+    "fillfactor",
+    "foreign_keys",
+    "history",
+    "invariant",
+    "log_prefix",
+    "no_vacuum",
+    "observe",
+    "progress_timestamp",
+    "random_seed",
+    "retry_sqlstate",
+    "sampling_rate",
+    "settings",
+    "show_script",
+    "stop_on_broken",
+    "think_time",
+    "unlogged_tables",
+    "vacuum_all",
+    "verbose_errors",
+];
+
 /// Options of `isobench run`.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "These are the usual options; --help-all lists every one.",
+    after_long_help = "",
+    mut_args(|arg| if SELDOM.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })
+)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of pgbench")]
 pub struct RunOptions {
     /// Isolation level of all sessions: ru, rc, rr, ser [default: the server's]
     #[arg(long, visible_alias = "levels", value_name = "LEVEL")]
     pub isolation: Option<String>,
-    /// Delay before a retry: none, or a policy such as fixed:5ms or exponential; a wrong one lists
-    /// them all
+    /// Delay before a retry: none, fixed:5ms, exponential, …; a wrong one lists them all
     #[arg(long, value_name = "POLICY", default_value = "none")]
     pub backoff: String,
-    /// Write the result to this file as JSON; - is standard output, and the summary then goes to
-    /// standard error
+    /// Write the result as JSON to this file (- for stdout)
+    ///
+    /// With - the summary is written to standard error.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a line of titles and a line of numbers to this file as CSV; - as for --json
+    /// Write a line of titles and a line of numbers as CSV to this file (- for stdout)
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// What must come out, or else the exit status is 4: METRIC[.low|.high] OP NUMBER, such as
-    /// 'tps >= 1000' or 'anomalies == 0' (repeatable)
+    /// Exit with 4 unless this holds, such as 'anomalies == 0' (repeatable)
+    ///
+    /// METRIC[.low|.high] OP NUMBER, such as 'tps >= 1000'.
     #[arg(long, value_name = "EXPRESSION", value_parser = requirement)]
     pub require: Vec<Requirement>,
     /// Milliseconds a client pauses between two transactions
     #[arg(long, value_name = "MS", value_parser = isobench_plan::milliseconds)]
     pub think_time: Option<f64>,
-    /// SQLSTATEs of further errors that are retried as conflicts are, such as 23505 for a row that
-    /// another transaction inserted first
+    /// SQLSTATEs of further errors to retry, such as 23505 (unique violation)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub retry_sqlstate: Vec<RetriedState>,
-    /// Go on with the next transaction after an error other than a conflict
+    /// Continue with the next transaction after an error other than a conflict
     #[arg(long)]
     pub continue_on_error: bool,
-    /// Checked workload (see isobench workloads), whose tables are made on an embedded server,
-    /// elsewhere by isobench init --workload; or a built-in script or a script file
+    /// Checked workload, built-in script or script file
+    ///
+    /// The tables of a checked workload (see isobench workloads) are made on an embedded server,
+    /// elsewhere by isobench init --workload.
     #[arg(
         long,
         short = 'w',
@@ -52,15 +88,16 @@ pub struct RunOptions {
         conflicts_with_all = ["builtin", "file", "skip_some_updates", "select_only"]
     )]
     pub workload: Option<String>,
-    /// A query that returns true as long as the data are right, such as 'total: SELECT sum(balance)
-    /// = 1000, sum(balance) FROM account': asked before and after the run; NAME: and a second
-    /// column, the value to show, may be left out (repeatable)
+    /// Query that returns true as long as the data are right (repeatable)
+    ///
+    /// Such as 'total: SELECT sum(balance) = 1000, sum(balance) FROM account'. Asked before and after
+    /// the run. NAME: and a second column, the value to show, may be left out.
     #[arg(long, value_name = "[NAME:] SQL")]
     pub invariant: Vec<String>,
     /// How isobench waits for its connections
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub event_loop: EventLoop,
-    /// How the reads and writes of transactions are observed, for the verdict
+    /// How reads and writes are tracked for the verdict
     #[arg(long, value_name = "HOW", default_value = "annotations")]
     pub observe: Observe,
     /// Write the recorded history to this file
@@ -70,8 +107,7 @@ pub struct RunOptions {
     #[arg(long, conflicts_with = "history")]
     pub no_verdict: bool,
 
-    /// End at the first broken promise: as soon as what was recorded contradicts the level, whatever
-    /// else may follow
+    /// End at the first broken promise: an anomaly that the level forbids
     #[arg(long, conflicts_with = "no_verdict")]
     pub stop_on_broken: bool,
 
@@ -139,7 +175,7 @@ pub struct RunOptions {
     /// Vacuum all four tables before the test
     #[arg(short, long, help_heading = "pgbench's options")]
     pub vacuum_all: bool,
-    /// Transactions per second that are begun
+    /// Transactions started per second
     #[arg(short = 'R', long, value_name = "NUM", help_heading = "pgbench's options")]
     pub rate: Option<f64>,
     /// Count transactions longer than this many ms as late
@@ -162,7 +198,7 @@ pub struct RunOptions {
         long,
         value_name = "PREFIX",
         requires = "log",
-        default_value = TransactionLogs::PREFIX,
+        default_value = LogSettings::PREFIX,
         help_heading = "pgbench's options"
     )]
     pub log_prefix: String,
@@ -241,6 +277,9 @@ pub struct RunOptions {
     /// The named server.
     #[command(flatten)]
     pub connection: ConnectionOptions,
+    /// Print all options
+    #[arg(long, action = ArgAction::HelpLong, help_heading = "Help")]
+    help_all: Option<bool>,
     /// Database name, connection string or URI
     #[arg(value_name = "DBNAME")]
     pub database: Option<String>,

@@ -11,7 +11,7 @@ use isobench_testkit::scripted::ScriptedServer;
 use crate::compare::words;
 use crate::support::document::{self, count, rounds};
 use crate::support::named::Database;
-use crate::support::program::Running;
+use crate::support::program::{Running, isobench};
 use crate::support::scene::Scene;
 
 /// Refused before any server is started: arguments, and parts of the message.
@@ -223,7 +223,7 @@ fn a_closed_pipe_is_no_panic() {
             "compare --transactions 5 --warmup 0 --rounds 1 --levels rc -c 1 --json out.json \
              --server-setting fsync=off",
         );
-        let mut command = scene.program(Path::new("/bin/sh"), &["-c", &line, env!("CARGO_BIN_EXE_isobench")]);
+        let mut command = scene.program(Path::new("/bin/sh"), &["-c", &line, &isobench()]);
         Running::start(&mut command).finish().expect(0)
     };
     // The reader is gone before the first line, or after it.

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::program::{Finished, Running};
+use crate::support::program::{Finished, Running, isobench};
 use crate::support::scene::Scene;
 
 /// A lost update, which read committed permits and snapshot isolation doesn't.
@@ -382,7 +382,7 @@ fn a_transaction_with_a_million_operations() {
 fn nobody_reads_the_report() {
     let scene = scene();
     let path: PathBuf = scene.file("lost.txt");
-    let command = format!("{} check {} | true", env!("CARGO_BIN_EXE_isobench"), path.display());
+    let command = format!("{} check {} | true", isobench(), path.display());
     let mut shell = scene.program("/bin/sh".as_ref(), &["-c", &command]);
     let finished = Running::start(&mut shell).finish();
     assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);

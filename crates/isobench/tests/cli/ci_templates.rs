@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::program::isobench;
 use crate::support::scene::Scene;
 use crate::support::skip;
 
@@ -66,8 +67,7 @@ fn templates_run_isobench_as_it_is() {
         for command in commands {
             let words: Vec<&str> = command.split_whitespace().collect();
             let all = if words[0] == "compare" { "--help-all" } else { "--help" };
-            let help =
-                Command::new(env!("CARGO_BIN_EXE_isobench")).args([words[0], all]).output().expect("help");
+            let help = Command::new(isobench()).args([words[0], all]).output().expect("help");
             let help = String::from_utf8_lossy(&help.stdout).into_owned();
             for option in words.iter().filter(|word| word.starts_with("--")) {
                 assert!(help.contains(option), "{name}: isobench {} has no {option}", words[0]);

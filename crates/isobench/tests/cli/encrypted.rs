@@ -22,10 +22,10 @@ SELECT length(:long);
 ";
 
 /// The certificates that are made once for the tests of connections.
-const AUTHORITY: &str = include_str!("../../../isobench-pgwire/tests/tls/pem/authority.crt");
-const STRANGER: &str = include_str!("../../../isobench-pgwire/tests/tls/pem/stranger.crt");
-const CERTIFICATE: &str = include_str!("../../../isobench-pgwire/tests/tls/pem/server.crt");
-const KEY: &str = include_str!("../../../isobench-pgwire/tests/tls/pem/server.key");
+const AUTHORITY: &str = include_str!("../../../isobench-pgwire/tests/pgwire/tls/pem/authority.crt");
+const STRANGER: &str = include_str!("../../../isobench-pgwire/tests/pgwire/tls/pem/stranger.crt");
+const CERTIFICATE: &str = include_str!("../../../isobench-pgwire/tests/pgwire/tls/pem/server.crt");
+const KEY: &str = include_str!("../../../isobench-pgwire/tests/pgwire/tls/pem/server.key");
 
 /// A server with TLS at 127.0.0.1.
 fn start() -> Server {

@@ -17,11 +17,11 @@ use std::thread;
 use isobench_testkit::golden;
 
 use self::fault::{FAULTS, Fault};
-use self::stage::{COMMANDS, Command, Ended};
+use self::stage::{COMMANDS, Command, Ended, Shared};
 use crate::support::has_postgresql;
 
-/// Number of faults tried concurrently; most of the time they wait.
-const AT_ONCE: usize = 10;
+/// Number of faults tried concurrently: all that are waited out, and some more.
+const AT_ONCE: usize = 24;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/faults.md");
 
@@ -47,13 +47,14 @@ fn every_fault_ends_every_command() {
     // The longest waits start first, so that the suite doesn't end with them.
     let mut order: Vec<usize> = (0..cases.len()).collect();
     order.sort_by_key(|index| !cases[*index].0.what.is_waited_out());
+    let shared = Shared::start();
     let (next, found) = (AtomicUsize::new(0), Mutex::new(vec![None; cases.len()]));
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (fault, command) = cases[index];
-                    let ended = stage::play(fault, command);
+                    let ended = stage::play(fault, command, &shared);
                     found.lock().expect("no panic")[index] = Some(ended);
                 }
             });

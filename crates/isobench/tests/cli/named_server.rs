@@ -56,7 +56,7 @@ fn cells_that_take_turns_are_observed_in_schemas_of_their_own() {
     let finished = database.run(&scene, &words(options)).expect(0);
     finished
         .says(&["cells take turns", "but for names that are taken"])
-        .prints(&["Sent differently: 4 of 7"]);
+        .prints(&["Added columns to 4 of 7 statements"]);
     assert_eq!(database.inventory(), before);
     let document = document::read(&scene, "out.json");
     assert_invariants_held(&document);

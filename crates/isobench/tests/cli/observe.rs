@@ -17,8 +17,8 @@ fn a_built_in_script_is_described_within_80_columns() {
     let finished = finished.prints(&[
         "(sort of)>:9: UPDATE pgbench_branches SET bbalance",
         "  writes    pgbench_branches, key (bid); versions in the order",
-        "  not seen  table pgbench_history isn't observed: it has no primary key",
-        "tpcb-like: 4 of 7 statements sent with more output columns",
+        "  untracked table pgbench_history isn't observed: it has no primary key",
+        "tpcb-like: adds columns to 4 of 7 statements to see which rows they touch",
         "compare judges it by these rows.\n",
     ]);
     assert!(finished.stdout.lines().all(|line| line.chars().count() <= 80), "{}", finished.stdout);
@@ -34,7 +34,7 @@ fn scripts_and_tables_of_ones_own_are_described_as_they_are_sent() {
     };
     scene.write("a.sql", SCRIPT);
     scene.write("tables.sql", TABLES);
-    let line = ["observe", "--script", "a.sql", "--setup", "tables.sql", "--sent", "--json", "seen.json"];
+    let line = ["observe", "--file", "a.sql", "--setup", "tables.sql", "--sent", "--json", "seen.json"];
     for _ in 0..2 {
         // The second time its own file is overwritten.
         let finished = scene.run(&line).expect(0);
@@ -42,7 +42,7 @@ fn scripts_and_tables_of_ones_own_are_described_as_they_are_sent() {
             "a.sql:3: SELECT n FROM stock WHERE item = :i FOR UPDATE\n  reads     stock, key (item)",
             "\n    SELECT n, stock.\"item\" AS ",
             "\n      WHERE item = :i FOR UPDATE;\n",
-            "  not seen  rows of stock that it reads, hidden by DISTINCT\n",
+            "  untracked rows of stock that it reads, hidden by DISTINCT\n",
         ]);
         assert_eq!(finished.stdout.matches("\n  sent      as written\n").count(), 3, "{}", finished.stdout);
     }
@@ -82,7 +82,7 @@ fn on_a_named_server_nothing_is_run_and_nothing_is_left() {
     assert!(!finished.stderr.contains("schema isobench"), "{}", finished.stderr);
     database.run(&scene, &["observe", "-w", "registers", "-w", "tpcb-like"]).expect(0).prints(&[
         "registers",
-        "tpcb-like: 4 of 7 statements",
+        "tpcb-like: adds columns to 4 of 7 statements",
         "pgbench_accounts",
     ]);
     // Without their schema the user's tables aren't found, and the way to them is told.
@@ -97,7 +97,7 @@ fn wrong_options_and_scripts_are_errors_before_a_server_is_started() {
     scene.write("a.sql", SCRIPT);
     scene.write("bad.sql", "\\sat x 1\n");
     for (line, part) in [
-        ("observe", "which scripts? Name them: --script FILE"),
+        ("observe", "which scripts? Name them: --file FILE"),
         ("observe -f none.sql", "could not open file \"none.sql\""),
         ("observe -f bad.sql", "bad.sql:1:"),
         ("observe -w regsters", "did you mean"),

@@ -8,7 +8,7 @@ use isobench_testkit::user::as_ordinary_user;
 
 use crate::compare::words;
 use crate::support::document::{self, assert_invariants_held};
-use crate::support::program::Running;
+use crate::support::program::{Running, isobench};
 use crate::support::scene::Scene;
 
 #[test]
@@ -16,7 +16,7 @@ fn compare_works_with_a_read_only_home() {
     let Some(scene) = Scene::with_server("compare_works_with_a_read_only_home") else { return };
     // The build folder may be inaccessible to other users.
     let program = scene.folder().join("isobench");
-    fs::copy(env!("CARGO_BIN_EXE_isobench"), &program).expect("a copy");
+    fs::copy(isobench(), &program).expect("a copy");
     let home = scene.folder().join("home");
     fs::create_dir(&home).expect("a folder");
     fs::set_permissions(&home, Permissions::from_mode(0o555)).expect("chmod");

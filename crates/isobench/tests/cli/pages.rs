@@ -126,7 +126,7 @@ fn stored_procedures_are_measured_and_judged_as_the_page_says() {
     };
     let (_, scripts, printed) = run("stored-procedures.md", &database);
     assert_eq!(scripts.len(), 6, "{scripts:?}");
-    assert!(output(&printed, "observe").contains("not seen  what function payment reads and writes"));
+    assert!(output(&printed, "observe").contains("untracked what function payment reads and writes"));
     let judged = output(&printed, "compare -f annotated.sql");
     let row = |text: &str, start: &str| {
         let found = text.lines().find(|line| line.starts_with(start)).map(str::to_owned);

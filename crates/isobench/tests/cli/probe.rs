@@ -57,7 +57,7 @@ fn the_embedded_server_is_probed_at_every_level() {
     ]);
     finished.says(&[
         "an embedded PostgreSQL",
-        "transactions commit meanwhile",
+        "transactions commit in between",
         "with --strict this is exit status 3",
     ]);
     let document: Value = serde_json::from_str(&scene.read("probe.json")).expect("a document");

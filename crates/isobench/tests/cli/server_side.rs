@@ -35,7 +35,7 @@ fn the_server_counts_what_we_count() {
 #[test]
 fn the_server_counts_what_we_count_of_strategies() {
     let Some(scene) = Scene::with_server("the_server_counts_what_we_count_of_strategies") else { return };
-    let line = "compare --levels rr -c 4 --transactions 40 --warmup 0.1 --rounds 1 -w tpcb-like --strategies \
+    let line = "compare --levels rr -c 8 --transactions 400 --warmup 0.1 --rounds 1 -w tpcb-like --strategies \
         procedure,swallow --json out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
     let document = document::read(&scene, "out.json");

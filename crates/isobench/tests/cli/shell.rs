@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::compare::words;
+use crate::support::program::isobench;
 use crate::support::scene::Scene;
 use crate::support::skip;
 
@@ -64,8 +65,9 @@ fn names_that_only_isobench_knows_are_offered() {
 
 /// Runs a line in a shell that knows the program as `isobench`, if the shell is there.
 fn in_shell(test: &str, scene: &Scene, shell: &[&str], line: &str) -> Option<String> {
-    let program = Path::new(env!("CARGO_BIN_EXE_isobench")).parent().expect("a folder");
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let program = isobench();
+    let folder = Path::new(&program).parent().expect("a folder");
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
     let mut command = scene.program(Path::new(shell[0]), &shell[1..]);
     command.arg(line).env("PATH", path).env("HOME", scene.file(""));
     match command.output() {

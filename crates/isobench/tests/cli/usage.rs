@@ -6,7 +6,16 @@ use crate::support::scene::Scene;
 fn help_and_version() {
     let scene = Scene::new();
     for (arguments, texts) in [
-        (&["--help"][..], &["Usage: isobench", "compare", "run", "init", "server", "Exit status: 0"][..]),
+        (
+            &["--help"][..],
+            &[
+                "Usage: isobench",
+                "compare",
+                "run",
+                "More commands (see isobench help): trend, init",
+                "Exit status: 0",
+            ][..],
+        ),
         (&["-h"], &["Usage: isobench"]),
         (&["help"], &["Usage: isobench"]),
         (&["--version"], &["isobench 0."]),
@@ -17,7 +26,8 @@ fn help_and_version() {
         ),
         (&["compare", "--help-all"], &["--levels", "--keep", "--jobs", "-h, --host"]),
         (&["compare", "-?"], &["--levels"]),
-        (&["run", "--help"], &["--isolation", "--max-tries", "--failures-detailed", "--server-bin"]),
+        (&["run", "--help"], &["--isolation", "--max-tries", "--failures-detailed", "--help-all"]),
+        (&["run", "--help-all"], &["--isolation", "--random-seed", "--server-bin", "--metrics"]),
         (&["run", "-?"], &["--isolation"]),
         (&["init", "--help"], &["--init-steps", "--foreign-keys", "--partitions"]),
         (&["init", "-?"], &["--init-steps"]),
@@ -29,11 +39,25 @@ fn help_and_version() {
     }
 }
 
+/// The usual help of the program is ten commands.
+#[test]
+fn the_help_of_the_program_lists_ten_commands() {
+    let help = Scene::new().run(&["--help"]).expect(0).stdout;
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed: Vec<&str> = listed.take_while(|line| line.starts_with("  ")).collect();
+    assert_eq!(listed.iter().filter(|line| !line.starts_with("   ")).count(), 10, "{help}");
+    // The others are where it says.
+    Scene::new().run(&["help"]).expect(0).prints(&["\n  trend ", "\n  completions ", "\n  server "]);
+}
+
 /// The short help omits rarely needed options, and says so.
 #[test]
 fn help_has_a_short_and_a_full_form() {
     for command in ["compare", "audit"] {
         let lines = |form: &str| Scene::new().run(&[command, form]).expect(0).stdout;
+        let is_option = |line: &&str| line.starts_with("  -") || line.starts_with("      --");
+        let options = lines("--help").lines().filter(is_option).count();
+        assert!((20..=30).contains(&options), "{command}: {options} options");
         let (short, full) = (lines("--help"), lines("--help-all"));
         assert!(!short.contains("--strict-levels") && full.contains("--strict-levels"), "{short}");
         assert!(short.contains("--help-all lists every one"), "{short}");

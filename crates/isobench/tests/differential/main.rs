@@ -9,7 +9,8 @@
 //! | environment variable | does |
 //! |---|---|
 //! | `ISOBENCH_PGBENCH` | paths to real pgbenches, each beside the programs of its server |
-//! | `ISOBENCH_CASE` | runs the cases whose names contain this, also those skipped for 15 and 16 |
+//! | `ISOBENCH_EVERY_CASE` | runs all cases for these versions, such as `15 18`, not just a share |
+//! | `ISOBENCH_CASE` | runs the cases whose names contain this |
 //! | `ISOBENCH_SHOW` | runs the real program only and prints its results: for writing cases |
 //! | `ISOBENCH_RANDOM_SCRIPTS` | number of random scripts |
 //! | `ISOBENCH_RANDOM_SEED` | the seed of the first one |
@@ -49,9 +50,9 @@ const TABLES: &[(&str, &str)] = &[
     ("initialization", include_str!("cases/initialization.txt")),
 ];
 
-/// The share of cases that runs for an older version: most have nothing to do with versions, but
-/// all take time.
-const ONE_IN: &[(u32, usize)] = &[(15, 3), (16, 9)];
+/// The share of cases that runs for a version, and the first of them: most have nothing to do with
+/// versions, but all take time.
+const ONE_IN: &[(u32, usize, usize)] = &[(15, 3, 0), (16, 9, 1), (18, 9, 2)];
 
 /// Number of concurrent cases; each is two programs.
 const WORKERS: usize = 4;
@@ -107,10 +108,13 @@ fn check(test: &str, version: u32) {
     let cases = TABLES.iter().flat_map(|(name, text)| case::read(name, text));
     let cases = cases.filter(|case| case.versions.contains(&version));
     let wanted = std::env::var("ISOBENCH_CASE").ok();
-    let one_in = ONE_IN.iter().find(|(of, _)| *of == version).map_or(1, |(_, one_in)| *one_in);
-    let is_wanted = |(index, case): &(usize, Case)| match &wanted {
-        Some(wanted) => case.name.contains(wanted),
-        None => index % one_in == 0 || case.is_of_versions(),
+    let every = std::env::var("ISOBENCH_EVERY_CASE").unwrap_or_default();
+    let is_whole = every.split_whitespace().any(|of| of == version.to_string());
+    let share = ONE_IN.iter().find(|(of, ..)| *of == version && !is_whole);
+    let is_wanted = |(index, case): &(usize, Case)| match (&wanted, share) {
+        (Some(wanted), _) => case.name.contains(wanted),
+        (None, Some((_, one_in, first))) => index % one_in == *first || case.is_of_versions(),
+        (None, None) => true,
     };
     let cases: Vec<Case> = cases.enumerate().filter(is_wanted).map(|(_, case)| case).collect();
     check_cases(test, version, &cases);

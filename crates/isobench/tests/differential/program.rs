@@ -11,6 +11,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::spawn;
 use std::time::Duration;
 
+use isobench_testkit::installed::program_under_test;
+
 use crate::case::Case;
 use crate::server::Site;
 
@@ -45,6 +47,11 @@ pub struct Left {
     pub pid: u32,
 }
 
+/// The path of our program.
+pub fn isobench() -> String {
+    program_under_test(env!("CARGO_BIN_EXE_isobench"))
+}
+
 /// Runs a program on a case, in its own folder and database.
 pub fn run(site: &Site, case: &Case, program: Program) -> Left {
     let folder = tempfile::tempdir().expect("a folder");
@@ -76,7 +83,7 @@ pub fn run(site: &Site, case: &Case, program: Program) -> Left {
 fn command(site: &Site, case: &Case, program: Program) -> Command {
     let (path, version) = match program {
         Program::Theirs => (site.pgbench.program.clone(), None),
-        Program::Ours => (PathBuf::from(env!("CARGO_BIN_EXE_isobench")), Some(site.pgbench.major)),
+        Program::Ours => (PathBuf::from(isobench()), Some(site.pgbench.major)),
     };
     let mut command = Command::new(path);
     // The name under which it runs turns isobench into pgbench.

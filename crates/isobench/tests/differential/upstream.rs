@@ -8,6 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use isobench_testkit::folder;
 use isobench_testkit::installed::pgbench_of;
 use isobench_testkit::user::as_ordinary_user;
 
@@ -37,8 +38,7 @@ pub fn trees() -> Result<Vec<PathBuf>, String> {
 pub fn run(tree: &Path) -> Result<(), String> {
     let major = version_of(tree)?;
     let programs = pgbench_of(major)?.server.ok_or_else(|| format!("no server beside pgbench {major}"))?;
-    // Short, because a socket's path must be.
-    let folder = tempfile::Builder::new().prefix("isob").tempdir_in("/tmp").expect("a folder");
+    let folder = folder::short();
     let [bin, work] = ["bin", "work"].map(|name| folder.path().join(name));
     for (path, mode) in [(folder.path(), 0o755), (&bin, 0o755), (&work, 0o1777)] {
         fs::create_dir_all(path).expect("a folder");
@@ -50,7 +50,7 @@ pub fn run(tree: &Path) -> Result<(), String> {
     let (pgbench, isobench) = (bin.join("pgbench"), folder.path().join("isobench"));
     fs::remove_file(&pgbench).expect("the real one's link");
     // The build folder may be inaccessible to other users.
-    fs::copy(env!("CARGO_BIN_EXE_isobench"), &isobench).expect("a copy");
+    fs::copy(crate::program::isobench(), &isobench).expect("a copy");
     let wrapper = format!("#!/bin/bash\nexec -a pgbench '{}' --compat {major} \"$@\"\n", isobench.display());
     fs::write(&pgbench, wrapper).expect("a script");
     fs::set_permissions(&pgbench, Permissions::from_mode(0o755)).expect("chmod");

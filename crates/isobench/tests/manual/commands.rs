@@ -2,12 +2,12 @@
 //! existing options.
 
 use std::fmt::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use isobench_testkit::golden;
 
-use crate::figures;
 use crate::markdown::{code, files, page, root};
+use crate::{figures, isobench};
 
 /// The commands, in the order of the page.
 pub const COMMANDS: [&str; 14] = [
@@ -38,8 +38,8 @@ pub fn help(command: &str) -> String {
 }
 
 fn help_of(command: &str, words: &[&str]) -> String {
-    let all = if matches!(command, "compare" | "audit") { "--help-all" } else { "--help" };
-    let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
+    let all = if matches!(command, "compare" | "audit" | "run") { "--help-all" } else { "--help" };
+    let output = isobench()
         .args(words)
         .arg(all)
         // Decides the width if no stream is a terminal.

@@ -14,3 +14,12 @@ mod plan_file;
 mod plans;
 mod result_format;
 mod transcripts;
+
+use std::process::Command;
+
+use isobench_testkit::installed::program_under_test;
+
+/// The program, to be run.
+fn isobench() -> Command {
+    Command::new(program_under_test(env!("CARGO_BIN_EXE_isobench")))
+}

@@ -1,8 +1,9 @@
 //! The plan file in the manual has every key, and the program accepts it.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use crate::isobench;
 use crate::markdown::{blocks, page};
 
 /// Keys that only published experiments have.
@@ -29,7 +30,7 @@ fn the_plan_shown_is_complete_and_valid() {
     fs::write(folder.path().join("tables.sql"), "SELECT 1;\n").expect("a script");
     fs::write(folder.path().join("plan.toml"), &plan).expect("a plan");
     // The server doesn't exist: the plan is parsed before connecting.
-    let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
+    let output = isobench()
         .args(["compare", "--plan", "plan.toml", "-d", "postgresql:///none?host=/nonexistent"])
         .current_dir(folder.path())
         .stdin(Stdio::null())

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use isobench_result::Figure;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
+use crate::isobench;
 use crate::markdown::{code, page, root, rows};
 
 const GUIDE: &str = "guide/published-experiments.md";
@@ -56,11 +57,7 @@ fn the_guide_has_a_section_and_a_command_for_each() {
 
 #[test]
 fn the_list_has_each_with_what_it_needs() {
-    let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
-        .arg("plans")
-        .stdin(Stdio::null())
-        .output()
-        .expect("isobench runs");
+    let output = isobench().arg("plans").stdin(Stdio::null()).output().expect("isobench runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     let listed = words(&String::from_utf8_lossy(&output.stdout));
@@ -89,7 +86,7 @@ fn the_program_takes_each_in_both_sizes() {
             "/nonexistent"
         };
         for size in ["--quick", "--full"] {
-            let mut isobench = Command::new(env!("CARGO_BIN_EXE_isobench"));
+            let mut isobench = isobench();
             isobench.args(["compare", "--no-save", "--plan", &name, size]);
             isobench.args(["-d", "postgresql:///none?host=/nonexistent"]);
             let output = isobench.stdin(Stdio::null()).output().expect("isobench runs");

@@ -1,5 +1,7 @@
 //! The state of examining a row.
 
+use std::collections::BTreeMap;
+
 use super::super::context::{Context, fact};
 use super::super::dependencies::OperationRef;
 use super::super::findings::Findings;
@@ -16,6 +18,8 @@ pub(super) struct Examination<'a, 'h, S> {
     pub(super) readers: Vec<Reader>,
     pub(super) followers: Vec<Follower>,
     pub(super) tied: Vec<Tied>,
+    /// For statements that read, what of the chain changes their results.
+    pub(super) touching: BTreeMap<u16, Touching>,
     pub(super) start: Start,
     /// The counter that was read and is below all those written.
     pub(super) initial_counter: Option<u64>,
@@ -75,6 +79,44 @@ pub(super) struct Tied {
     /// The read of the version before it.
     pub(super) read: OperationRef,
     pub(super) write: OperationRef,
+}
+
+/// The places of the chain where versions begin that a statement can tell from the ones before, because
+/// the columns that it uses may have changed.
+pub(super) struct Touching {
+    starts: Vec<usize>,
+}
+
+impl Touching {
+    /// Those that none of the `untouched` statements wrote alone.
+    pub(super) fn of(context: Context<'_>, versions: &Versions, untouched: &[u16]) -> Touching {
+        let mut starts = Vec::new();
+        let mut start = 0;
+        while start < versions.chain.len() {
+            let end = versions.group_end(start);
+            let same = end == start + 1
+                && !versions.reborn.contains(&start)
+                && context
+                    .statement(versions.chain[start].place)
+                    .is_some_and(|statement| untouched.binary_search(&statement).is_ok());
+            if !same {
+                starts.push(start);
+            }
+            start = end;
+        }
+        Touching { starts }
+    }
+
+    /// The first place from `next` on.
+    pub(super) fn next(&self, next: usize) -> Option<usize> {
+        self.starts.get(self.starts.partition_point(|start| *start < next)).copied()
+    }
+
+    /// The last place up to `seen`; `None` if the statement sees what was there initially.
+    pub(super) fn last(&self, seen: usize) -> Option<usize> {
+        let end = self.starts.partition_point(|start| *start <= seen);
+        end.checked_sub(1).map(|last| self.starts[last])
+    }
 }
 
 pub(super) fn twice(context: Context<'_>, a: OperationRef, b: OperationRef) -> WitnessStep {

@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use isobench_pgbench::fit;
+use isobench_pgwire::fit;
 use isobench_result::{Document, Journal};
 
 use crate::output;

@@ -4,14 +4,14 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_comparison::{
-    Condition, Failure, GRACE, Outcome, Source, Sources, event_loop, first_attempt, milliseconds, pacing,
-    protocol, seconds,
+    Condition, Failure, Outcome, Source, Sources, event_loop, first_attempt, milliseconds, pacing, protocol,
+    seconds,
 };
 use isobench_isolation::Level;
+use isobench_limits::LIMITS;
 use isobench_pgbench::Version;
 use isobench_pgbench::options::{parse_definition, parse_seed};
-use isobench_pgbench::transaction_log::LogSettings;
-use isobench_runner::{Backoff, Detail, OnError, RetryPolicy, RunSpec, StopCondition};
+use isobench_runner::{Backoff, Detail, LogSettings, OnError, RetryPolicy, RunSpec, StopCondition};
 
 use crate::options::RunOptions;
 
@@ -75,7 +75,7 @@ impl RunSettings {
             seed: seed(&options.random_seed)?,
             attempts_from: first_attempt(),
             per_command: options.report_per_command,
-            grace: GRACE,
+            grace: LIMITS.grace,
             ..RunSpec::default()
         };
         sources.check(spec.protocol)?;
@@ -117,11 +117,11 @@ fn log(options: &RunOptions, version: Version, stop: StopCondition) -> Outcome<O
         return Err(Failure::setup("--aggregate-interval: must not be longer than the duration (-T)"));
     }
     Ok(Some(LogSettings {
-        version,
         prefix: options.log_prefix.clone(),
         sampling_rate: options.sampling_rate,
         aggregate_interval: interval,
         failures_detailed: options.failures_detailed,
+        other_failures: version.continue_on_error(),
     }))
 }
 

@@ -49,9 +49,23 @@ pub enum What {
 }
 
 impl What {
+    /// Returns whether the server doesn't survive it in order.
+    pub const fn hurts_the_server(self) -> bool {
+        matches!(self, What::Stop | What::StopAndInterrupt(_) | What::Kill)
+    }
+
     /// Returns whether the command can only wait until its limits are reached.
     pub const fn is_waited_out(self) -> bool {
         matches!(self, What::Stop | What::StopAndInterrupt(1) | What::Cut | What::Notices)
+    }
+
+    /// The factor for isobench's limits: where nothing answers any more, it needn't wait long to see
+    /// that.
+    pub const fn patience(self) -> &'static str {
+        match self {
+            What::Stop | What::StopAndInterrupt(_) | What::Kill | What::Cut => "0.1",
+            _ => "1",
+        }
     }
 }
 
@@ -112,7 +126,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "The network is cut",
-        text: "A proxy between isobench and the server forwards nothing any more and answers nobody.",
+        text: "A proxy between isobench and the server forwards nothing any more and answers no one.",
         what: What::Cut,
         ends: &[(Run, CHECKED), (RunConnect, CHECKED), (Compare, CHECKED), (Audit, CHECKED)],
     },

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::fault::{Fault, What};
 use crate::compare::words;
 use crate::support::document;
-use crate::support::program::Running;
+use crate::support::program::{Running, isobench};
 use crate::support::scene::Scene;
 use crate::support::wait_for;
 
@@ -69,6 +69,11 @@ impl Command {
         }
     }
 
+    /// Returns whether it works on pgbench's tables, and doesn't make them.
+    const fn needs_tables(self) -> bool {
+        matches!(self, Command::Run | Command::RunConnect | Command::Pgbench)
+    }
+
     /// The command line, without the server, for a fault.
     fn words(self, what: What) -> String {
         let time = match what {
@@ -107,30 +112,65 @@ impl Command {
     const fn at_work(self) -> &'static str {
         match self {
             Command::Run | Command::RunConnect | Command::Pgbench => {
-                "select count(*) > 10 from pgbench_history"
+                "select count(*) > 0 from pgbench_history"
             }
-            Command::Compare => "select count(*) > 10 from isobench_1.pgbench_history",
+            Command::Compare => "select count(*) > 0 from isobench_1.pgbench_history",
             Command::Audit => "select sum(version) > 10 from isobench.registers",
             Command::Probe => "select count(*) > 0 from pg_tables where schemaname = 'isobench'",
             Command::Init => {
-                "select count(*) > 0 from pg_stat_activity where query ~* '^copy pgbench_accounts' and state = 'active'"
+                "select count(*) > 0 from pg_stat_activity where datname = current_database() \
+                 and query ~* '^copy pgbench_accounts' and state = 'active'"
             }
         }
     }
 }
 
+/// The server of all faults that don't hurt it.
+pub struct Shared(Server);
+
+/// A database with pgbench's tables, from which others are made.
+const TABLES: &str = "tables";
+
+impl Shared {
+    pub fn start() -> Shared {
+        let server = start();
+        connect(&server, server.database()).execute("create database tables").expect("a database");
+        make_tables(&Scene::new(), &server, TABLES);
+        Shared(server)
+    }
+
+    /// Creates a database, with pgbench's tables if the command needs them.
+    fn database(&self, command: Command) -> String {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("case_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let template = if command.needs_tables() { TABLES } else { "template1" };
+        let sql = format!("create database {name} template {template}");
+        connect(&self.0, self.0.database()).execute(&sql).expect("a database");
+        name
+    }
+}
+
+fn make_tables(scene: &Scene, server: &Server, database: &str) {
+    let mut init = scene.isobench(&["init", "-q", "-d", database]);
+    Running::start(init.args(server_options(server))).finish().expect(0);
+}
+
 /// Causes the fault while the command works, and waits for its end.
-pub fn play(fault: &Fault, command: Command) -> Ended {
-    let (scene, server) = (Scene::new(), start());
+pub fn play(fault: &Fault, command: Command, shared: &Shared) -> Ended {
+    let scene = Scene::new();
     let what = fault.what;
-    if !matches!(command, Command::Init) {
-        let options = server_options(&server);
-        let mut init = scene.isobench(&["init", "-q"]);
-        Running::start(init.args(options)).finish().expect(0);
+    let own = what.hurts_the_server().then(start);
+    let server = own.as_ref().unwrap_or(&shared.0);
+    let database = match &own {
+        Some(own) => own.database().to_owned(),
+        None => shared.database(command),
+    };
+    if own.is_some() && command.needs_tables() {
+        make_tables(&scene, server, &database);
     }
     scene.write("notices.sql", "do $$ begin loop raise notice '%', repeat('x', 8000); end loop; end $$;\n");
-    let proxy = (what == What::Cut).then(|| Proxy::start(&server));
-    let address = proxy.as_ref().map_or_else(|| server_options(&server), Proxy::options);
+    let proxy = (what == What::Cut).then(|| Proxy::start(server));
+    let address = proxy.as_ref().map_or_else(|| server_options(server), Proxy::options);
     let line = command.words(what);
     let limit = match what {
         What::FileLimit => "ulimit -f 1;",
@@ -140,18 +180,20 @@ pub fn play(fault: &Fault, command: Command) -> Ended {
         _ => "",
     };
     let shell = format!("{limit} exec \"$0\" \"$@\"");
-    let arguments = [&["-c", &shell, env!("CARGO_BIN_EXE_isobench")], &words(&line)[..]].concat();
+    let program = isobench();
+    let arguments = [&["-c", &shell, &program], &words(&line)[..]].concat();
     let mut program = scene.program(Path::new("/bin/sh"), &arguments);
-    program.args(address).env("PGDATABASE", server.database());
+    program.args(address).env("PGDATABASE", &database).env("ISOBENCH_PATIENCE", what.patience());
     if let Some(proxy) = &proxy {
         program.env("PGPASSWORD", &proxy.password);
     }
     // Endless notices aren't read.
     let stderr = if what == What::Notices { Stdio::null() } else { Stdio::piped() };
     let running = Running::start_on(&mut program, stderr);
-    let struck = strike(what, command, &running, &server, proxy.as_ref());
+    let open = || connect(server, &database);
+    let struck = strike(what, command, &running, open, proxy.as_ref());
     let finished = running.finish_as(&format!("{line} ({})", fault.title));
-    if let Some(postmaster) = struck {
+    if let (Some(postmaster), Some(_)) = (struck, &own) {
         // Resumes a stopped server, so that it can be shut down.
         signal_all(&postmaster, Signal::CONT);
     }
@@ -203,7 +245,7 @@ fn strike(
     what: What,
     command: Command,
     running: &Running,
-    server: &Server,
+    open: impl FnOnce() -> Connection,
     proxy: Option<&Proxy>,
 ) -> Option<String> {
     let meanwhile = !matches!(
@@ -213,7 +255,7 @@ fn strike(
     if !meanwhile {
         return None;
     }
-    let mut connection = connect(server);
+    let mut connection = open();
     wait_for("clients at work", || {
         // The tables may not exist yet.
         (connection.value(command.at_work()).ok()??.as_str() == "t").then_some(())
@@ -264,14 +306,14 @@ fn parent(pid: &str) -> String {
 }
 
 fn start() -> Server {
-    let settings = [("listen_addresses", "127.0.0.1"), ("fsync", "off")];
+    let settings = [("listen_addresses", "127.0.0.1"), ("fsync", "off"), ("max_connections", "500")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     Server::start(&ServerOptions { settings, ..ServerOptions::default() }, &mut |_| {}).expect("a server")
 }
 
-fn connect(server: &Server) -> Connection {
+fn connect(server: &Server, database: &str) -> Connection {
     let host = Host::unix(server.socket_dir(), server.port());
-    Connection::open(&ConnectOptions::new(host, server.user(), server.database())).expect("a connection")
+    Connection::open(&ConnectOptions::new(host, server.user(), database)).expect("a connection")
 }
 
 fn server_options(server: &Server) -> Vec<String> {

@@ -5,10 +5,16 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, Once};
 use std::thread::{self, JoinHandle};
 
+use isobench_testkit::installed::program_under_test;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::terminal::Terminal;
 use super::wait_for;
+
+/// The path of isobench.
+pub fn isobench() -> String {
+    program_under_test(env!("CARGO_BIN_EXE_isobench"))
+}
 
 /// A running program, whose output is read continuously. Dropping it ends it.
 pub struct Running {

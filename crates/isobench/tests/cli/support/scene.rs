@@ -6,10 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use isobench_testkit::folder;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::program::Running;
-use super::{has_postgresql, program::Finished};
+use super::has_postgresql;
+use super::program::{Finished, Running, isobench};
 
 /// Folders of one test. Dropping it ends servers that a failed test left behind.
 pub struct Scene {
@@ -18,8 +19,8 @@ pub struct Scene {
 
 impl Scene {
     pub fn new() -> Scene {
-        // Short, because a socket's path must be, and accessible to all users as /tmp is.
-        let folder = tempfile::Builder::new().prefix("isob").tempdir_in("/tmp").expect("a folder");
+        let folder = folder::short();
+        // Accessible to all users as /tmp is.
         for name in ["", "tmp", "files"] {
             let path = folder.path().join(name);
             fs::create_dir_all(&path).expect("a folder");
@@ -61,7 +62,7 @@ impl Scene {
 
     /// The program with arguments, in an environment that names no server.
     pub fn isobench(&self, arguments: &[&str]) -> Command {
-        self.program(Path::new(env!("CARGO_BIN_EXE_isobench")), arguments)
+        self.program(Path::new(&isobench()), arguments)
     }
 
     /// Another program in the same environment.

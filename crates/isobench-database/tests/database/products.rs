@@ -1,0 +1,127 @@
+//! Products that aren't installed, as scripted servers that replay recordings of them
+//! (tests/scripts/).
+
+use isobench_database::products::POSTGRESQL;
+use isobench_database::{
+    Database, Error, InitOptions, InitProgress, Namespace, Pooling, detect, init, pooling, reset, settings,
+};
+use isobench_isolation::{EffectiveLevel, Level};
+use isobench_pgwire::{Connection, Error as WireError};
+use isobench_testkit::scripted::ScriptedServer;
+
+fn start(script: &str) -> (ScriptedServer, Connection, Database) {
+    let server = ScriptedServer::start(script);
+    let mut conn = Connection::open(&server.options()).unwrap();
+    let db = detect(&mut conn).unwrap();
+    (server, conn, db)
+}
+
+/// The reason that the product's rules give for a statement's error.
+fn reason(conn: &mut Connection, db: &Database, sql: &str) -> Option<String> {
+    match conn.execute(sql).unwrap_err() {
+        WireError::Server(error) => db.product.conflict(&error).map(|conflict| conflict.reason.into_owned()),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn cockroachdb_raises_levels_and_reports_conflicts() {
+    let (server, mut conn, db) = start(include_str!("../scripts/cockroachdb-levels.txt"));
+    assert_eq!((db.product.name, db.version.as_str()), ("CockroachDB", "v20.1.5"));
+    conn.execute(&db.product.set_level(Level::ReadCommitted)).unwrap();
+    let level = db.product.read_effective(&mut conn).unwrap();
+    assert_eq!(level, EffectiveLevel::Standard(Level::Serializable));
+    assert!(level.differs_from(Level::ReadCommitted));
+
+    conn.execute("begin").unwrap();
+    let update = "update t set v=v+1 where k=1";
+    assert_eq!(reason(&mut conn, &db, update).as_deref(), Some("WriteTooOldError"));
+    assert_eq!(reason(&mut conn, &db, "select 1"), None, "25P02 is a consequence");
+    assert_eq!(conn.execute("commit").unwrap()[0].tag, "ROLLBACK");
+    conn.execute("begin").unwrap();
+    assert_eq!(reason(&mut conn, &db, "commit").as_deref(), Some("RETRY_SERIALIZABLE"));
+    conn.execute("begin").unwrap();
+    assert_eq!(reason(&mut conn, &db, update).as_deref(), Some("ABORT_REASON_PUSHER_ABORTED"));
+    conn.execute("rollback").unwrap();
+    let settings = settings(&mut conn, &db).unwrap();
+    assert!(settings.values.is_empty());
+    assert!(settings.note.unwrap().starts_with("sql.txn.read_committed_isolation.enabled can't be read"));
+    conn.close();
+    server.finish();
+}
+
+#[test]
+fn cockroachdb_load_is_tried_again() {
+    let (server, mut conn, db) = start(include_str!("../scripts/cockroachdb-init.txt"));
+    let opts = InitOptions { steps: "dtGvpf".parse().unwrap(), ..InitOptions::default() };
+    let mut said = Vec::new();
+    let timings =
+        init(&mut conn, &db, &InitOptions { steps: "dtg".parse().unwrap(), ..opts.clone() }, &mut |p| {
+            if !matches!(p, InitProgress::Rows { .. }) {
+                said.push(format!("{p:?}"));
+            }
+        })
+        .unwrap();
+    assert_eq!(timings.steps.len(), 3);
+    assert_eq!(said.len(), 3, "{said:?}");
+    let timings = init(&mut conn, &db, &InitOptions { steps: "vpf".parse().unwrap(), ..opts }, &mut |p| {
+        said.push(format!("{p:?}"));
+    })
+    .unwrap();
+    // Only the foreign keys need an action there.
+    assert_eq!(timings.steps.len(), 1);
+    assert!(said[3].starts_with("Note(\"no vacuum on CockroachDB"), "{said:?}");
+    conn.close();
+    server.finish();
+}
+
+#[test]
+fn cockroachdb_before_schemas_gets_a_database() {
+    let server = ScriptedServer::start(include_str!("../scripts/cockroachdb-namespace.txt"));
+    let db = Database::from_version_text("CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)");
+    let namespace = Namespace::claim(&server.options(), &db).unwrap();
+    let line = namespace.describe();
+    assert!(line.starts_with("working in database \"isobench\""), "{line}");
+    assert!(line.contains("run one at a time"), "{line}");
+    let conn = namespace.connector().open().unwrap();
+    conn.close();
+    namespace.release().unwrap();
+    server.finish();
+}
+
+#[test]
+fn yugabytedb_reports_its_effective_level() {
+    let (server, mut conn, db) = start(include_str!("../scripts/yugabytedb.txt"));
+    assert_eq!((db.product.name, db.version.as_str()), ("YugabyteDB", "2.13.0.0-b0"));
+    conn.execute(&db.product.set_level(Level::ReadCommitted)).unwrap();
+    let level = db.product.read_effective(&mut conn).unwrap();
+    assert_eq!(level, EffectiveLevel::Standard(Level::RepeatableRead));
+    let level = db.product.read_effective(&mut conn).unwrap();
+    assert_eq!(level, EffectiveLevel::Unknown, "a version without the function can't tell");
+
+    let update = "update t set v=v+1 where k=1";
+    let mut next = || reason(&mut conn, &db, update);
+    assert_eq!(next().as_deref(), Some("conflicts with higher priority transaction"));
+    assert_eq!(next().as_deref(), Some("restart read required"));
+    assert_eq!(next().as_deref(), Some("expired or aborted by a conflict"));
+    assert_eq!(next().as_deref(), Some("restart read required"));
+    assert_eq!(next(), None);
+    let note = reset(&mut conn, &db, &InitOptions::default()).unwrap();
+    assert_eq!(note.notes, ["the statistics could not be refreshed: ANALYZE is not supported here"]);
+    conn.close();
+    server.finish();
+}
+
+/// Like `PGlite`'s socket server, which names the same process to all of its clients.
+#[test]
+fn a_proxy_with_one_session_for_all_is_recognised() {
+    let session = "== connect database=test\n> SELECT pg_catalog.pg_backend_pid()\n< row 42\n";
+    let server = ScriptedServer::start(&session.repeat(2));
+    assert_eq!(pooling(&server.options(), &POSTGRESQL).unwrap(), Pooling::Transactions);
+    server.finish();
+    let server = ScriptedServer::start(&session.repeat(2));
+    let db = Database::from_version_text("PostgreSQL 18.6 (PGlite 0.5.14) on wasm32-unknown-emscripten");
+    let error = Namespace::claim(&server.options(), &db).unwrap_err();
+    assert!(matches!(error, Error::Pooled), "{error}");
+    server.finish();
+}

@@ -1,0 +1,164 @@
+//! The columns that a statement mentions, and those that it changes.
+//!
+//! A row that another transaction changes in other columns is the same to who reads it.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    AssignmentTarget, Expr, ObjectName, Query, SelectItem, SetExpr, Statement, Update, Visit, Visitor,
+};
+
+use super::{Examiner, ident};
+use crate::catalog::{Catalog, Inheritance, Relation, RelationId, RelationKind};
+
+impl Examiner<'_> {
+    /// The names of all columns that a statement mentions; `None` if it may use any: of `*`, of a whole
+    /// row, of a view's query, a policy or a user's function.
+    pub(super) fn uses(&self, statement: &Statement) -> Option<BTreeSet<String>> {
+        let joined = |word: &str| self.text.tokens[self.range.clone()].iter().any(|token| token.is(word));
+        if joined("natural") || joined("using") {
+            return None;
+        }
+        let mut mentions = Mentions::default();
+        if statement.visit(&mut mentions).is_break() || returning(statement).iter().any(is_wildcard) {
+            return None;
+        }
+        let reads = |name: &String| self.catalog.functions.get(name).is_some_and(|facts| facts.reads);
+        if mentions.functions.iter().any(reads) {
+            return None;
+        }
+        let relations: Vec<&Relation> =
+            mentions.relations.iter().filter_map(|name| resolved(self.catalog, name)).collect();
+        let hidden = |relation: &&Relation| {
+            let table = matches!(relation.kind, RelationKind::Table | RelationKind::Partitioned);
+            !table || relation.row_security
+        };
+        if relations.iter().any(hidden) {
+            return None;
+        }
+        let is_column = |name: &String| relations.iter().any(|relation| relation.column(name).is_some());
+        let unknown = |name: &&String| !is_column(name) && !mentions.aliases.contains(*name);
+        if mentions.names.iter().any(|name| unknown(&name)) {
+            return None;
+        }
+        Some(mentions.names.into_iter().filter(is_column).collect())
+    }
+
+    /// The columns that an UPDATE of a table changes: those that it assigns, and those that are generated.
+    pub(super) fn sets(&self, update: &Update, target: RelationId) -> Option<BTreeSet<String>> {
+        let relation = &self.catalog.relations[target];
+        let plain = relation.kind == RelationKind::Table
+            && matches!(relation.inheritance, Inheritance::None)
+            && !(relation.triggers.update || relation.before_row.update || relation.rules);
+        if !plain {
+            return None;
+        }
+        let mut names = Vec::new();
+        for assignment in &update.assignments {
+            match &assignment.target {
+                AssignmentTarget::ColumnName(name) => names.push(name),
+                AssignmentTarget::Tuple(several) => names.extend(several),
+            }
+        }
+        // A further part of a name is a field of a composite column.
+        let column = |name: &&ObjectName| name.0.first().and_then(|part| part.as_ident()).map(ident);
+        let generated = relation.columns.iter().filter(|column| column.generated);
+        let set: Option<BTreeSet<String>> = names.iter().map(column).collect();
+        set.map(|set| set.into_iter().chain(generated.map(|column| column.name.clone())).collect())
+    }
+}
+
+/// What a statement's text mentions. The walk breaks off where it isn't only names.
+#[derive(Default)]
+struct Mentions {
+    names: BTreeSet<String>,
+    aliases: BTreeSet<String>,
+    relations: Vec<ObjectName>,
+    functions: BTreeSet<String>,
+}
+
+impl Visitor for Mentions {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.projections(&query.body)
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        self.relations.push(relation.clone());
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(name) => {
+                self.names.insert(ident(name));
+            }
+            Expr::CompoundIdentifier(parts) => self.names.extend(parts.last().map(ident)),
+            Expr::Function(function) => {
+                self.functions.extend(function.name.0.last().and_then(|part| part.as_ident()).map(ident));
+            }
+            Expr::Wildcard(_) | Expr::QualifiedWildcard(..) => return ControlFlow::Break(()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Mentions {
+    /// Notes the aliases of output columns, and breaks off at a wildcard.
+    fn projections(&mut self, body: &SetExpr) -> ControlFlow<()> {
+        match body {
+            SetExpr::Select(select) => {
+                if select.projection.iter().any(is_wildcard) {
+                    return ControlFlow::Break(());
+                }
+                self.aliases.extend(select.projection.iter().filter_map(|item| match item {
+                    SelectItem::ExprWithAlias { alias, .. } => Some(ident(alias)),
+                    _ => None,
+                }));
+                ControlFlow::Continue(())
+            }
+            SetExpr::SetOperation { left, right, .. } => {
+                self.projections(left)?;
+                self.projections(right)
+            }
+            // Parentheses have a query of their own, which is visited.
+            SetExpr::Query(_) | SetExpr::Values(_) => ControlFlow::Continue(()),
+            SetExpr::Insert(statement) | SetExpr::Update(statement) | SetExpr::Delete(statement) => {
+                if returning(statement).iter().any(is_wildcard) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            }
+            _ => ControlFlow::Break(()),
+        }
+    }
+}
+
+fn is_wildcard(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+}
+
+/// The output columns of a statement that writes.
+fn returning(statement: &Statement) -> &[SelectItem] {
+    let returning = match statement {
+        Statement::Insert(insert) => insert.returning.as_deref(),
+        Statement::Update(update) => update.returning.as_deref(),
+        Statement::Delete(delete) => delete.returning.as_deref(),
+        _ => None,
+    };
+    returning.unwrap_or_default()
+}
+
+fn resolved<'c>(catalog: &'c Catalog, name: &ObjectName) -> Option<&'c Relation> {
+    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(ident).collect();
+    let found = match parts.as_slice() {
+        [name] => catalog.resolve(None, name),
+        [schema, name] => catalog.resolve(Some(schema), name),
+        _ => None,
+    };
+    found.map(|relation| &catalog.relations[relation])
+}

@@ -1,0 +1,232 @@
+//! The flow of values through scripts: what is used, what is carried between transactions, and what
+//! could matter of what isn't seen.
+
+use isobench_isolation::observed::{Dependence, StatementUse};
+use isobench_observation::{Dark, Flows, SeenStatement, observe};
+use isobench_script::{Script, Symbols, parse};
+
+use crate::support;
+
+struct Traced {
+    flows: Flows,
+    usage: Vec<StatementUse>,
+    statements: Vec<SeenStatement>,
+}
+
+fn traced(texts: &[&str]) -> Traced {
+    let catalog = support::catalog(150_000);
+    let mut symbols = Symbols::new();
+    let mut scripts: Vec<Script> = texts
+        .iter()
+        .enumerate()
+        .map(|(number, text)| parse(&format!("{number}.sql"), text, &mut symbols).expect("a script"))
+        .collect();
+    let flows = Flows::of(&scripts, &symbols, &catalog);
+    let statements = observe(&mut scripts, &catalog).statements;
+    let usage = flows.usage(&scripts);
+    Traced { flows, usage, statements }
+}
+
+/// For each observed statement that reads: the statements that it flows into, by number, with `=` if
+/// the value becomes part of what is written, and `?` if it decides.
+fn flows(text: &str) -> Vec<String> {
+    let said = |one: &StatementUse| {
+        let flow = |flow: &isobench_isolation::observed::Flow| {
+            let sign = if flow.how == Dependence::Value { "=" } else { "?" };
+            format!("{sign}{}", flow.statement)
+        };
+        let mut said: Vec<String> = one.into.iter().map(flow).collect();
+        said.extend(one.carried.iter().map(|one| format!("carried {}", flow(one))));
+        if one.product {
+            said.push("product".to_owned());
+        }
+        if one.guarded {
+            said.push("guarded".to_owned());
+        }
+        if one.flows_unseen {
+            said.push("unseen".to_owned());
+        }
+        said.join(" ")
+    };
+    traced(&[text]).usage.iter().map(said).collect()
+}
+
+/// For each observed statement: the statements that leave its result as it was.
+fn untouched(text: &str) -> Vec<Vec<u16>> {
+    traced(&[text]).usage.into_iter().map(|one| one.untouched_by).collect()
+}
+
+#[test]
+fn other_columns_leave_a_result_as_it_was() {
+    let pair = |read: &str, write: &str| untouched(&format!("BEGIN;\n{read}\n{write}\nEND;"));
+    let write = "UPDATE t SET v = v + 1 WHERE id = 1;";
+    for (read, unchanged) in [
+        ("SELECT name FROM t WHERE id = 1;", true),
+        ("SELECT name AS v FROM t WHERE id = 1;", true),
+        ("SELECT count(*) AS v FROM t WHERE name = 'a' \\gset", true),
+        ("SELECT x.name FROM t AS x WHERE x.id = 1 FOR UPDATE;", true),
+        ("SELECT v FROM t WHERE id = 1;", false),
+        ("SELECT name FROM t WHERE id = 1 AND v > 0;", false),
+        ("SELECT name FROM t WHERE id = 1 ORDER BY v;", false),
+        ("SELECT * FROM t WHERE id = 1;", false),
+        ("SELECT t.* FROM t WHERE id = 1;", false),
+        ("SELECT row_to_json(t) FROM t WHERE id = 1;", false),
+        ("SELECT name FROM t WHERE id = 1 AND xmin IS NOT NULL;", false),
+    ] {
+        let found = pair(read, write);
+        assert_eq!(found.first().is_some_and(|by| by.contains(&1)), unchanged, "{read}: {found:?}");
+    }
+    let read = "SELECT name FROM t WHERE id = 1;";
+    for (write, unchanged) in [
+        ("UPDATE t SET v = 1, name = 'b' WHERE id = 1;", false),
+        ("UPDATE t SET (v, name) = (1, 'b') WHERE id = 1;", false),
+        ("UPDATE t SET id = 2 WHERE id = 1;", false),
+        ("DELETE FROM t WHERE id = 1;", false),
+        ("INSERT INTO t (id, v) VALUES (1, 2);", false),
+        ("INSERT INTO t (id, v) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET v = 3;", false),
+    ] {
+        let found = pair(read, write);
+        assert_eq!(found.first().is_some_and(|by| by.contains(&1)), unchanged, "{write}: {found:?}");
+    }
+}
+
+#[test]
+fn values_flow_through_variables() {
+    for (text, expected) in [
+        (
+            "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET v = :x + 1 WHERE id = 1;\nEND;",
+            ["=1", ""],
+        ),
+        (
+            "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET v = v + 1 WHERE id = 1;\nEND;",
+            ["", ""],
+        ),
+        ("BEGIN;\nSELECT v FROM t WHERE id = 1;\nUPDATE t SET v = 1 WHERE id = 1;\nEND;", ["", ""]),
+        (
+            "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\n\\set y :x + 1\nUPDATE s SET amount = :y WHERE id = 1;\nEND;",
+            ["=1", ""],
+        ),
+        // Which rows are written depends on it.
+        (
+            "BEGIN;\nSELECT t_id AS x FROM s WHERE id = 1 \\gset\nUPDATE t SET v = 1 WHERE id = :x;\nEND;",
+            ["?1", ""],
+        ),
+        // Whether anything is.
+        (
+            "\\set n 0\nBEGIN;\nSELECT count(*) AS n FROM s WHERE t_id = 1 \\gset\n\\if :n > 1\nDELETE FROM s WHERE id = 1;\n\\endif\nEND;",
+            ["?1", ""],
+        ),
+        // Who claims a row because of what stands in it overwrites just that.
+        (
+            "BEGIN;\nSELECT v AS free FROM t WHERE id = 1 \\gset\n\\if :free = 0\nUPDATE t SET v = 7 WHERE id = 1;\n\\endif\nEND;",
+            ["=1", ""],
+        ),
+        // What a branch may have assigned.
+        (
+            "BEGIN;\n\\set x 1\n\\if :client_id > 1\nSELECT v AS x FROM t WHERE id = 1 \\gset\n\\endif\nUPDATE t SET v = :x WHERE id = 1;\nEND;",
+            ["=1", ""],
+        ),
+        (
+            "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\n\\set x 1\nUPDATE t SET v = :x WHERE id = 1;\nEND;",
+            ["", ""],
+        ),
+        // A part of a literal.
+        (
+            "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET name = 'n:x' WHERE id = 1;\nEND;",
+            ["=1", ""],
+        ),
+        // Prefixes, and names that the server gives.
+        (
+            "BEGIN;\nSELECT max(v) FROM t WHERE id = 1 \\gset a_\nUPDATE t SET v = :a_max WHERE id = 1;\nEND;",
+            ["=1", ""],
+        ),
+        // All columns may be any variable that nothing else assigns.
+        ("BEGIN;\nSELECT * FROM t WHERE id = 1 \\gset\nUPDATE t SET v = :v WHERE id = 1;\nEND;", ["=1", ""]),
+        // A version guard.
+        (
+            "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET v = :x + 1 WHERE id = 1 AND v = :x;\nEND;",
+            ["?1 =1", "guarded"],
+        ),
+        (
+            "BEGIN;\nSELECT v FROM t WHERE id = 1;\nSELECT v FROM t WHERE id = 2;\nEND;",
+            ["product", "product"],
+        ),
+    ] {
+        assert_eq!(flows(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn values_are_carried_between_transactions() {
+    let reads = "SELECT v AS x FROM t WHERE id = 1 \\gset\n";
+    for (writes, expected) in [
+        ("UPDATE t SET v = :x + 1 WHERE id = 1;", Some(("0.sql", 1, 2))),
+        ("BEGIN;\nUPDATE t SET v = :x + 1 WHERE id = 1;\nEND;", Some(("0.sql", 1, 3))),
+        ("\\if :x > 0\nINSERT INTO s VALUES (1, 2, 3);\n\\endif", Some(("0.sql", 1, 3))),
+        // The version that was read is tested.
+        ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v = :x;", None),
+        // An address, not a value.
+        ("UPDATE s SET amount = 1 WHERE id = :x;", None),
+        ("UPDATE t SET v = v + 1 WHERE id = 1;", None),
+    ] {
+        let text = format!("{reads}{writes}");
+        let carried = traced(&[&text, "UPDATE t SET v = 0 WHERE id = 1;"]).flows.carried();
+        let places = carried.first().map(|one| (one.read.file.as_str(), one.read.line, one.written.line));
+        assert_eq!(places, expected, "{text}");
+    }
+    let kept = |texts: &[&str]| traced(texts).flows.carried().len();
+    // Nobody writes what is read, or only other columns of it.
+    assert_eq!(
+        kept(&[
+            "SELECT name AS x FROM t WHERE id = 1 \\gset\nUPDATE t SET v = v + length(:'x') WHERE id = 1;"
+        ]),
+        0
+    );
+    assert_eq!(kept(&["SELECT v AS x FROM t WHERE id = 1 \\gset\nINSERT INTO s VALUES (1, 2, :x);"]), 0);
+    // What a transaction wrote itself, and a key, don't age.
+    assert_eq!(
+        kept(&[
+            "UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v AS x \\gset\nINSERT INTO s VALUES (1, 2, :x);"
+        ]),
+        0
+    );
+    assert_eq!(
+        kept(&[
+            "SELECT id AS x FROM t WHERE v = 1 \\gset\nINSERT INTO s VALUES (1, :x, 3);",
+            "DELETE FROM t WHERE id = 1;"
+        ]),
+        0
+    );
+}
+
+#[test]
+fn what_is_not_seen_may_matter() {
+    let matters = |texts: &[&str]| -> Vec<Option<String>> {
+        let traced = traced(texts);
+        let seen = traced.statements.iter().enumerate();
+        seen.map(|(number, seen)| traced.flows.matters(number, &seen.dark)).collect()
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let decides = "BEGIN;\nSELECT count(*) AS n FROM nokey WHERE x = 1 \\gset\n\\if :n = 0\nINSERT INTO s VALUES (1, 2, 3);\n\\endif\nEND;";
+    assert_eq!(matters(&[decides])[1], None, "nobody writes the table");
+    let writer = "INSERT INTO nokey VALUES (1, 2);";
+    assert_eq!(matters(&[decides, writer])[1], some("decides an INSERT"));
+    assert_eq!(matters(&[writer])[0], some("is an INSERT that isn't seen wholly"));
+    let unused = "BEGIN;\nSELECT count(*) FROM nokey WHERE x = 1;\nINSERT INTO s VALUES (1, 2, 3);\nEND;";
+    assert_eq!(matters(&[unused, writer])[1], None, "it goes nowhere");
+    let report = "SELECT count(*) FROM nokey;";
+    assert_eq!(matters(&[report, writer])[0], some("is what a transaction returns"));
+    let flows =
+        "BEGIN;\nSELECT y AS n FROM nokey WHERE x = 1 \\gset\nUPDATE s SET amount = :n WHERE id = 1;\nEND;";
+    assert_eq!(matters(&[flows, writer])[1], some("flows into an UPDATE"));
+    assert_eq!(matters(&["SELECT v FROM t WHERE id = 1;", "UPDATE t SET v = 1 WHERE id = 1;"]), [None, None]);
+    // Seen but for its plan: what it reads is written elsewhere.
+    let report = |column: &str| {
+        traced(&[&format!("SELECT max({column}) FROM t;"), "UPDATE t SET v = 1 WHERE id = 1;"]).flows
+    };
+    let (other, report) = (report("id"), report("v"));
+    let plan = Dark::Plan { change: "Seq Scan on t".to_owned() };
+    assert_eq!(report.matters(0, std::slice::from_ref(&plan)), some("is what a transaction returns"));
+    assert_eq!(other.matters(0, std::slice::from_ref(&plan)), None, "only another column is");
+    assert_eq!(report.matters(1, &[plan]), some("is an UPDATE that isn't seen wholly"));
+}

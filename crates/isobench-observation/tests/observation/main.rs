@@ -1,0 +1,10 @@
+//! The reads and writes that statements show, and the statements that are sent for it.
+
+mod corpus;
+mod differential;
+mod flows;
+mod plans;
+mod servers;
+mod support;
+mod withdrawn;
+mod workloads;

@@ -1,0 +1,571 @@
+//! The corpus on real servers: the catalog is read as expected; what is sent has the author's
+//! result, and shows what the tables hold.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::support::{self, Seen};
+use isobench_isolation::observed::{NULL, ObservedTable, Predicate, ValueForm};
+use isobench_observation::{Catalog, Inheritance};
+use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgwire::{ConnectOptions, Connection, Host, Rows};
+use isobench_script::{
+    ObservedRows, ObservedSearch, ObservedStatement, Piece, RowRole, SearchValue, SearchWhen, Slot, Sql,
+    TextPart,
+};
+use isobench_testkit::golden::expect;
+use isobench_testkit::installed::{postgresql_programs, skip};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// A server of the installed PostgreSQL, or `None` after reporting why the test is skipped.
+fn installed(test: &str) -> Option<Server> {
+    let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
+        skip(test, "no installed PostgreSQL (pg_config)");
+        return None;
+    };
+    let options = ServerOptions { bin: Some(bin), ..ServerOptions::default() };
+    Some(Server::start(&options, &mut |_| {}).expect("the installed server starts"))
+}
+
+/// A fetched server, or `None` after reporting why the test is skipped.
+fn fetched(test: &str, major: &str) -> Option<Server> {
+    let version = Some(major.parse().unwrap());
+    match Server::start(&ServerOptions { version, ..ServerOptions::default() }, &mut |_| {}) {
+        Ok(server) => Some(server),
+        Err(error) => {
+            skip(test, &format!("PostgreSQL {major} can't be fetched: {error}"));
+            None
+        }
+    }
+}
+
+/// A connection to a server with the corpus's tables.
+fn prepared(server: &Server) -> Connection {
+    let host = Host::unix(server.socket_dir(), server.port());
+    let options = ConnectOptions::new(host, server.user(), server.database());
+    let mut connection = Connection::open(&options).unwrap();
+    connection.query(&std::fs::read_to_string(support::corpus().join("schema.sql")).unwrap()).unwrap();
+    connection
+}
+
+fn load(connection: &mut Connection) -> Catalog {
+    Catalog::load(&mut |sql| connection.query(sql).map(|result| result.rows)).unwrap()
+}
+
+#[test]
+fn the_catalog_is_read() {
+    let Some(server) = installed("the_catalog_is_read") else { return };
+    let catalog = load(&mut prepared(&server));
+    expect(support::corpus().join("catalog.txt"), &support::write(&catalog));
+}
+
+#[test]
+fn the_catalog_of_version_18_is_the_same() {
+    let Some(server) = fetched("the_catalog_of_version_18_is_the_same", "18") else { return };
+    let catalog = load(&mut prepared(&server));
+    assert!(catalog.version >= 180_000, "{}", catalog.version);
+    expect(support::corpus().join("catalog.txt"), &support::write(&catalog));
+}
+
+#[test]
+fn what_is_sent_to_the_installed_server_is_right() {
+    let Some(server) = installed("what_is_sent_to_the_installed_server_is_right") else { return };
+    compare_all(&mut prepared(&server));
+}
+
+#[test]
+fn what_is_sent_to_version_17_is_right() {
+    let Some(server) = fetched("what_is_sent_to_version_17_is_right", "17") else { return };
+    compare_all(&mut prepared(&server));
+}
+
+#[test]
+fn what_is_sent_to_version_18_is_right() {
+    let Some(server) = fetched("what_is_sent_to_version_18_is_right", "18") else { return };
+    compare_all(&mut prepared(&server));
+}
+
+/// Random conditions: those that are evaluated find what the server finds.
+#[test]
+fn conditions_find_what_the_server_finds() {
+    let Some(server) = installed("conditions_find_what_the_server_finds") else { return };
+    let mut connection = prepared(&server);
+    let catalog = load(&mut connection);
+    let searched = Cell::new(0);
+    let connection = RefCell::new(connection);
+    let mut runner = TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
+    let checked = runner.run(&condition(), |condition| {
+        let seen = support::see(&format!("SELECT id FROM t WHERE {condition}"), &catalog);
+        let searches = seen.sql.observed.iter().map(|observed| observed.searches.len());
+        searched.set(searched.get() + searches.sum::<usize>());
+        compare(&mut connection.borrow_mut(), &catalog, &seen)
+            .map_err(|why| TestCaseError::fail(format!("{condition}: {why}")))
+    });
+    checked.unwrap_or_else(|why| panic!("{why}"));
+    assert!(searched.get() > 200, "only {} searches", searched.get());
+}
+
+/// Random joins: what is known of rows that they missed is so.
+#[test]
+fn joins_find_what_the_server_finds() {
+    let Some(server) = installed("joins_find_what_the_server_finds") else { return };
+    let mut connection = prepared(&server);
+    let catalog = load(&mut connection);
+    let searched = Cell::new(0);
+    let connection = RefCell::new(connection);
+    let mut runner = TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
+    let checked = runner.run(&join(), |statement| {
+        let seen = support::see(&statement, &catalog);
+        let searches = seen.sql.observed.iter().map(|observed| observed.searches.len());
+        searched.set(searched.get() + searches.sum::<usize>());
+        compare(&mut connection.borrow_mut(), &catalog, &seen)
+            .map_err(|why| TestCaseError::fail(format!("{statement}: {why}")))
+    });
+    checked.unwrap_or_else(|why| panic!("{why}"));
+    assert!(searched.get() > 100, "only {} searches", searched.get());
+}
+
+fn join() -> impl Strategy<Value = String> {
+    let kind = prop_oneof![Just("JOIN"), Just("LEFT JOIN"), Just("LEFT JOIN")];
+    let on = prop_oneof![
+        Just("s.t_id = t.id"),
+        Just("t.id = s.t_id AND s.amount > 5"),
+        Just("s.t_id = t.id AND t.v > 5"),
+        Just("s.t_id = t.id AND s.t_id = 1"),
+        Just("s.id = t.id"),
+        Just("s.amount = t.v")
+    ];
+    let third = prop_oneof![
+        Just(""),
+        Just(" JOIN old ON old.id = t.id"),
+        Just(" LEFT JOIN old ON old.id = t.id"),
+        Just(" LEFT JOIN old ON old.id = s.t_id"),
+        Just(" LEFT JOIN old ON old.id = s.t_id AND old.v = 1")
+    ];
+    let places = prop_oneof![
+        (1..5).prop_map(|id| format!("t.id = {id}")),
+        (1..5).prop_map(|id| format!("s.t_id = {id}")),
+        (1..5).prop_map(|id| format!("t.id = {id} AND amount > 4")),
+        (1..5).prop_map(|id| format!("{id} = t.id AND t.v IS NOT NULL")),
+        Just("t.v > 5".to_owned()),
+        Just("t.id = 1 AND s.id IS NULL".to_owned())
+    ];
+    let list = prop_oneof![Just("t.v, s.amount"), Just("count(*), sum(s.amount)"), Just("*")];
+    (list, kind, on, third, places).prop_map(|(list, kind, on, third, condition)| {
+        format!("SELECT {list} FROM t {kind} s ON {on}{third} WHERE {condition} ORDER BY 1, 2")
+    })
+}
+
+fn condition() -> impl Strategy<Value = String> {
+    let number = prop_oneof![
+        Just("10"),
+        Just("15"),
+        Just("20"),
+        Just("NULL"),
+        Just("-3"),
+        Just(":v"),
+        Just("'20'"),
+        Just(":id::int")
+    ];
+    let text = prop_oneof![
+        Just("'open'"),
+        Just("'opening'"),
+        Just("''"),
+        Just("NULL"),
+        Just("'ä%'"),
+        Just("'open%'")
+    ];
+    let column = prop_oneof![Just("id"), Just("v"), Just("t.v"), Just("\"v\"")];
+    let op = prop_oneof![Just("="), Just("<>"), Just("!="), Just("<"), Just("<="), Just(">"), Just(">=")];
+    let truth = prop_oneof![
+        Just("active"),
+        Just("active IS TRUE"),
+        Just("active IS NOT FALSE"),
+        Just("active = false"),
+        Just("active IS NULL"),
+        Just("u IS NOT NULL"),
+        Just("true"),
+        Just("false"),
+        Just("v % 20 = 0"),
+        Just("name IS NULL"),
+        Just("v = id"),
+        Just("active IS NOT UNKNOWN"),
+    ];
+    let leaf = prop_oneof![
+        (column.clone(), op.clone(), number.clone()).prop_map(|(c, o, n)| format!("{c} {o} {n}")),
+        (number.clone(), op, column.clone()).prop_map(|(n, o, c)| format!("{n} {o} {c}")),
+        (column.clone(), any::<bool>(), number.clone(), number.clone()).prop_map(|(c, not, low, high)| {
+            format!("{c} {}BETWEEN {low} AND {high}", if not { "NOT " } else { "" })
+        }),
+        (column.clone(), any::<bool>(), prop::collection::vec(number, 1..4)).prop_map(
+            |(c, not, list)| format!("{c} {}IN ({})", if not { "NOT " } else { "" }, list.join(", "))
+        ),
+        (prop_oneof![Just("="), Just("<>"), Just("LIKE"), Just("NOT LIKE")], text)
+            .prop_map(|(o, t)| format!("name {o} {t}")),
+        truth.prop_map(str::to_owned),
+    ];
+    leaf.prop_recursive(3, 12, 2, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} AND {b}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} OR {b}")),
+            inner.clone().prop_map(|a| format!("NOT {a}")),
+            inner.clone().prop_map(|a| format!("({a})")),
+            inner.prop_map(|a| format!("({a}) IS NULL")),
+        ]
+    })
+}
+
+fn compare_all(connection: &mut Connection) {
+    let catalog = load(connection);
+    let (mut rewritten, mut searched, mut failures) = (0, 0, Vec::new());
+    for (_, statement) in support::statements() {
+        // These end the transaction, need another protocol, or can't run in a transaction.
+        if ["BEGIN", "END", "vacuum", "COPY"].iter().any(|word| statement.starts_with(word)) {
+            continue;
+        }
+        let seen = support::see(&statement, &catalog);
+        rewritten += usize::from(seen.sql.parameterized != seen.original.parameterized);
+        searched += seen.sql.observed.iter().map(|observed| observed.searches.len()).sum::<usize>();
+        if let Err(why) = compare(connection, &catalog, &seen) {
+            failures.push(format!("{statement}\n  {}\n  {why}", seen.sql.parameterized));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(rewritten > 150 && searched > 90, "only {rewritten} rewritten, {searched} searches");
+}
+
+/// The text of the simple protocol.
+fn simple(sql: &Sql) -> String {
+    let value = |written: &str| match written {
+        ":name" => "'x'".to_owned(),
+        ":v" => "15".to_owned(),
+        _ => "1".to_owned(),
+    };
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Variable { written, .. } => value(written),
+    };
+    sql.pieces.iter().map(piece).collect()
+}
+
+type Row = Vec<Option<String>>;
+
+/// What a statement returns.
+#[derive(Debug, PartialEq, Eq)]
+struct Outcome {
+    rows: Rows,
+    tags: Vec<String>,
+}
+
+/// The result of a statement, or the error's first line, which has no text of the statement.
+fn outcome(connection: &mut Connection, sql: &str) -> Result<Outcome, String> {
+    let mut found = (Ok(Rows::default()), Ok(Vec::new()));
+    connection.execute("BEGIN").unwrap();
+    found.0 = connection.query(sql).map_err(|error| message(&error.to_string()));
+    connection.execute("ROLLBACK; BEGIN").unwrap();
+    found.1 = connection.execute(sql).map_err(|error| message(&error.to_string()));
+    connection.execute("ROLLBACK").unwrap();
+    Ok(Outcome { rows: found.0?, tags: found.1?.into_iter().map(|done| done.tag).collect() })
+}
+
+/// The first line of an error without the place, which may be another.
+fn message(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    line.split(" at character ").next().unwrap_or_default().to_owned()
+}
+
+fn compare(connection: &mut Connection, catalog: &Catalog, seen: &Seen) -> Result<(), String> {
+    let original = outcome(connection, &simple(&seen.original));
+    let sent = outcome(connection, &simple(&seen.sql));
+    let count = seen.sql.statements.len();
+    let last = seen.sql.observed.iter().find(|observed| observed.statement as usize + 1 == count);
+    let appended = last.map_or(0, |observed| usize::from(observed.appended));
+    match (original, sent) {
+        (Err(original), Err(sent)) if original == sent => Ok(()),
+        (Ok(original), Ok(sent)) => {
+            let own = sent.rows.columns.len().saturating_sub(appended);
+            same("tags", &original.tags, &sent.tags)?;
+            // A statement that returned nothing may do so now.
+            if !original.rows.columns.is_empty() {
+                let cut: Vec<Row> = sent.rows.rows.iter().map(|row| row[..own].to_vec()).collect();
+                same("columns", &original.rows.columns, &sent.rows.columns[..own].to_vec())?;
+                same("rows", &original.rows.rows, &cut)?;
+            }
+            prepared_alike(connection, seen)?;
+            match last {
+                Some(observed) if appended > 0 && count == 1 => {
+                    check_shown(connection, catalog, seen, observed, own)
+                }
+                _ => Ok(()),
+            }
+        }
+        (original, sent) => Err(format!("originally {original:?}, sent {sent:?}")),
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, left: &T, right: &T) -> Result<(), String> {
+    if left == right { Ok(()) } else { Err(format!("{what}: expected {left:?}, found {right:?}")) }
+}
+
+/// In the extended protocol both forms are accepted, with parameters of the same types, or refused
+/// alike.
+fn prepared_alike(connection: &mut Connection, seen: &Seen) -> Result<(), String> {
+    if seen.sql.statements.len() > 1 {
+        return Ok(());
+    }
+    let mut prepare = |sql: &str| {
+        connection.execute("BEGIN").unwrap();
+        let prepared = connection.execute(&format!("PREPARE observed AS {sql}"));
+        let types = prepared.map_err(|error| message(&error.to_string())).map(|_| {
+            let types = "SELECT parameter_types FROM pg_prepared_statements WHERE name = 'observed'";
+            connection.value(types).unwrap()
+        });
+        connection.execute("ROLLBACK").unwrap();
+        connection.execute("DEALLOCATE ALL").unwrap();
+        types
+    };
+    let (original, sent) = (prepare(&seen.original.parameterized), prepare(&seen.sql.parameterized));
+    same("prepared", &original, &sent)
+}
+
+/// The rows of a table by the texts of their keys: `xmin`, and the kept columns.
+type Contents = BTreeMap<Vec<String>, (String, Row)>;
+
+fn contents(connection: &mut Connection, catalog: &Catalog, table: &ObservedTable) -> Contents {
+    let is_named = |schema: &str, name: &str| {
+        schema == "public" && name == table.name || format!("{schema}.{name}") == table.name
+    };
+    let mut relations = catalog.relations.iter();
+    let relation = relations.find(|relation| is_named(&relation.schema, &relation.name)).unwrap();
+    let mut key: Vec<String> =
+        relation.key.iter().map(|place| quote(&relation.columns[*place].name)).collect();
+    if relation.inheritance == Inheritance::Parent {
+        key.push("tableoid".to_owned());
+    }
+    let columns: Vec<String> = table.columns.iter().map(|column| quote(&column.name)).collect();
+    let all = [key.clone(), vec!["xmin".to_owned()], columns].concat().join(", ");
+    let from = format!("{}.{}", quote(&relation.schema), quote(&relation.name));
+    let rows = connection.query(&format!("SELECT {all} FROM {from}")).unwrap().rows;
+    let row = |row: Row| {
+        let texts: Vec<String> = row[..key.len()].iter().flatten().cloned().collect();
+        (texts, (row[key.len()].clone().unwrap(), row[key.len() + 1..].to_vec()))
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A row that a result shows.
+#[derive(Debug)]
+struct Shown {
+    key: Vec<String>,
+    version: Option<String>,
+    replaced: Option<String>,
+    columns: Row,
+    /// `xmax`, or the action of MERGE.
+    detail: Option<String>,
+}
+
+/// Checks what the statement's result shows against the tables before and after it.
+fn check_shown(
+    connection: &mut Connection,
+    catalog: &Catalog,
+    seen: &Seen,
+    observed: &ObservedStatement,
+    own: usize,
+) -> Result<(), String> {
+    let tables = &seen.observed.tables;
+    let look = |connection: &mut Connection| -> Vec<Contents> {
+        tables.iter().map(|table| contents(connection, catalog, table)).collect()
+    };
+    connection.execute("BEGIN").unwrap();
+    let before = look(connection);
+    let result = connection.query(&simple(&seen.sql)).unwrap();
+    let after = look(connection);
+    connection.execute("ROLLBACK").unwrap();
+    let mut written = vec![BTreeSet::new(); tables.len()];
+    let mut found = Vec::new();
+    for rows in &observed.rows {
+        let number = usize::from(rows.table);
+        let shown: Vec<Shown> = result.rows.iter().flat_map(|row| rows_shown(rows, &row[own..])).collect();
+        for row in &shown {
+            check_row(rows, row, &before[number], &after[number])?;
+            if rows.role != RowRole::Read {
+                written[number].insert(row.key.clone());
+            }
+        }
+        found.push(shown);
+    }
+    for (number, table) in tables.iter().enumerate() {
+        let unseen = observed.unseen.iter().any(|unseen| usize::from(*unseen) == number);
+        if !unseen {
+            same(
+                &format!("written rows of {}", table.name),
+                &changes(&before[number], &after[number]),
+                &written[number],
+            )?;
+        }
+    }
+    for search in &observed.searches {
+        let known = match search.when {
+            SearchWhen::Always => true,
+            SearchWhen::FewerRows(limit) => (result.rows.len() as u64) < limit,
+            SearchWhen::Found(entry) => !found[entry].is_empty(),
+            SearchWhen::Column(column, wanted) => result.rows.iter().any(|row| {
+                let text = row[usize::from(column)].as_deref();
+                matches!((text, wanted), (Some("t" | "1"), true) | (Some("f" | "0"), false))
+            }),
+        };
+        if !known {
+            continue;
+        }
+        let matching =
+            matching(seen, search, &tables[usize::from(search.table)], &before[usize::from(search.table)]);
+        let shown = search.rows.map(|rows| found[rows].iter().map(|row| row.key.clone()).collect());
+        same("rows found", &matching, &shown.unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// The keys of rows that differ.
+fn changes(before: &Contents, after: &Contents) -> BTreeSet<Vec<String>> {
+    let version =
+        |contents: &Contents, key: &Vec<String>| contents.get(key).map(|(version, _)| version.clone());
+    let keys = before.keys().chain(after.keys());
+    keys.filter(|key| version(before, key) != version(after, key)).cloned().collect()
+}
+
+fn check_row(rows: &ObservedRows, row: &Shown, before: &Contents, after: &Contents) -> Result<(), String> {
+    let detail = row.detail.as_deref().unwrap_or_default();
+    let (source, inserted) = match rows.role {
+        RowRole::Read | RowRole::Deleted => (before, false),
+        RowRole::Merged(_) if detail == "DELETE" => (before, false),
+        RowRole::Inserted => (after, true),
+        RowRole::Upserted(_) => (after, detail == "0"),
+        RowRole::Merged(_) => (after, detail == "INSERT"),
+        RowRole::Updated => (after, false),
+    };
+    let Some((version, columns)) = source.get(&row.key) else {
+        return Err(format!("{:?} {row:?} isn't in the table", rows.role));
+    };
+    same("version", &Some(version.clone()), &row.version)?;
+    same("kept columns", columns, &row.columns)?;
+    let earlier = before.get(&row.key).map(|(version, _)| version.clone());
+    if rows.role != RowRole::Read {
+        same("new row", &earlier.is_none(), &inserted)?;
+    }
+    if rows.replaced.is_some() {
+        same("replaced", &earlier, &row.replaced)?;
+    }
+    Ok(())
+}
+
+/// The rows that one row of a result shows.
+fn rows_shown(rows: &ObservedRows, appended: &[Option<String>]) -> Vec<Shown> {
+    let records = match rows.packed.map(|place| &appended[usize::from(place)]) {
+        None => vec![appended.to_vec()],
+        Some(None) => Vec::new(),
+        Some(Some(array)) => {
+            let elements = split(array.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap());
+            let record =
+                |text: String| split(text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap());
+            elements.into_iter().flatten().map(record).collect()
+        }
+    };
+    let row = |record: Row| {
+        let at = |place: u16| record[usize::from(place)].clone();
+        Some(Shown {
+            key: rows.key.iter().map(|place| at(*place)).collect::<Option<_>>()?,
+            version: at(rows.version),
+            replaced: rows.replaced.and_then(at),
+            columns: rows.columns.iter().map(|place| at(*place)).collect(),
+            detail: match rows.role {
+                RowRole::Upserted(place) | RowRole::Merged(place) => at(place),
+                _ => None,
+            },
+        })
+    };
+    records.into_iter().filter_map(row).collect()
+}
+
+/// The parts between commas; quotes are doubled or after backslashes. An empty part is NULL.
+fn split(text: &str) -> Row {
+    let mut parts = Vec::new();
+    let (mut part, mut quoted, mut any) = (String::new(), false, false);
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => part.extend(chars.next()),
+            '"' if quoted && chars.peek() == Some(&'"') => part.extend(chars.next()),
+            '"' => (quoted, any) = (!quoted, true),
+            ',' if !quoted => {
+                parts.push((any || !part.is_empty()).then(|| std::mem::take(&mut part)));
+                any = false;
+            }
+            other => part.push(other),
+        }
+    }
+    parts.push((any || !part.is_empty()).then_some(part));
+    parts
+}
+
+/// The keys of the rows that a search's condition matches, as the history's checker evaluates it.
+fn matching(
+    seen: &Seen,
+    search: &ObservedSearch,
+    table: &ObservedTable,
+    before: &Contents,
+) -> BTreeSet<Vec<String>> {
+    let mut texts: Vec<String> = Vec::new();
+    let variable = |slot: Slot| match seen.symbols.name(slot) {
+        "name" => "x".to_owned(),
+        "v" => "15".to_owned(),
+        _ => "1".to_owned(),
+    };
+    let part = |part: &TextPart| match part {
+        TextPart::Text(text) => text.clone(),
+        TextPart::Variable(slot) => variable(*slot),
+    };
+    let value_text = |value: &SearchValue| match value {
+        SearchValue::Null => None,
+        SearchValue::Constant(text) => Some(text.clone()),
+        SearchValue::Variable(slot) => Some(variable(*slot)),
+        SearchValue::Joined { parts, .. } => Some(parts.iter().map(part).collect()),
+    };
+    let mut number = |form: ValueForm, text: Option<String>| match (text, form) {
+        (None, _) => NULL,
+        (Some(text), ValueForm::Integer) => text.parse().unwrap(),
+        (Some(text), ValueForm::Boolean) => i64::from(text.starts_with('t')),
+        (Some(text), ValueForm::Text) => {
+            texts.push(text);
+            let last = texts.last();
+            i64::try_from(texts.iter().position(|known| Some(known) == last).unwrap()).unwrap()
+        }
+    };
+    let form = |place: u16| table.columns[usize::from(place)].form;
+    let operands: Vec<i64> = search
+        .operands
+        .iter()
+        .map(|operand| number(form(operand.column), value_text(&operand.value)))
+        .collect();
+    let rows: Vec<(&Vec<String>, Vec<i64>)> = before
+        .iter()
+        .map(|(key, (_, columns))| {
+            let values = table.columns.iter().zip(columns);
+            (key, values.map(|(column, value)| number(column.form, value.clone())).collect())
+        })
+        .collect();
+    let predicate: &Predicate = &seen.observed.predicates[usize::from(search.predicate)];
+    let text =
+        |place: i64| usize::try_from(place).ok().and_then(|place| texts.get(place)).map(String::as_str);
+    let wanted: Option<Vec<String>> =
+        search.key.as_ref().map(|key| key.iter().filter_map(value_text).collect());
+    let holds = |key: &Vec<String>, columns: &[i64]| {
+        wanted.as_ref().is_none_or(|wanted| wanted == key)
+            && predicate.holds(columns, &operands, &text) == Some(true)
+    };
+    rows.into_iter().filter(|(key, columns)| holds(key, columns)).map(|(key, _)| key.clone()).collect()
+}

@@ -1,0 +1,363 @@
+//! The corpus of statements, a catalog as text, and descriptions of what was observed.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use isobench_observation::{
+    Catalog, Column, ColumnType, Dark, Events, ForeignKey, FunctionFacts, Inheritance, Observed, OnChange,
+    Relation, RelationKind, observe_except,
+};
+use isobench_script::{
+    CommandKind, ObservedRows, ObservedStatement, SearchValue, SearchWhen, Sql, Symbols, TextPart, parse,
+};
+
+/// The folder of the corpus.
+pub fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
+}
+
+/// The statements: each starts on a line whose first character isn't a blank, and ends before the
+/// next one. Lines `-- title` that stand before a statement start a section.
+pub fn statements() -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(corpus().join("statements.sql")).unwrap();
+    let mut section = String::new();
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut open = false;
+    for line in text.lines() {
+        if let Some(title) = line.strip_prefix("-- ") {
+            title.clone_into(&mut section);
+            open = false;
+        } else if open && (line.starts_with("FROM") || line == ";") {
+            let last = &mut found.last_mut().unwrap().1;
+            last.push('\n');
+            last.push_str(line);
+        } else {
+            found.push((section.clone(), line.to_owned()));
+            open = true;
+        }
+    }
+    found
+}
+
+/// The catalog of the corpus's schema, as read from a server and kept as text.
+pub fn catalog(version: u32) -> Catalog {
+    let mut catalog = read(&std::fs::read_to_string(corpus().join("catalog.txt")).unwrap());
+    catalog.version = version;
+    catalog
+}
+
+/// What becomes of one command.
+pub struct Seen {
+    pub symbols: Symbols,
+    pub original: Sql,
+    pub sql: Sql,
+    pub observed: Observed,
+}
+
+/// Observes a script with one SQL command.
+pub fn see(text: &str, catalog: &Catalog) -> Seen {
+    see_except(text, catalog, &|_| None)
+}
+
+/// The same, unless there is a reason to send a statement as written.
+pub fn see_except(text: &str, catalog: &Catalog, reason: &dyn Fn(&str) -> Option<Dark>) -> Seen {
+    let mut symbols = Symbols::new();
+    let mut script = parse("corpus.sql", text, &mut symbols).unwrap();
+    let first = |script: &isobench_script::Script| match &script.commands[0].kind {
+        CommandKind::Sql(sql) => sql.clone(),
+        _ => panic!("not SQL: {text}"),
+    };
+    let original = first(&script);
+    let observed = observe_except([&mut script], catalog, reason);
+    Seen { symbols, original, sql: first(&script), observed }
+}
+
+/// A catalog as text, without the system's own tables and functions. The schema of temporary tables
+/// has the number of the session.
+pub fn write(catalog: &Catalog) -> String {
+    let text = write_all(catalog);
+    match catalog.search_path.iter().find(|schema| schema.starts_with("pg_temp")) {
+        Some(schema) => text.replace(schema.as_str(), "pg_temp"),
+        None => text,
+    }
+}
+
+fn write_all(catalog: &Catalog) -> String {
+    let mut text = String::new();
+    let path: Vec<&str> = catalog.search_path.iter().map(String::as_str).collect();
+    writeln!(text, "path {} {}", path.join(","), catalog.standard_strings).unwrap();
+    for relation in &catalog.relations {
+        if relation.kind == RelationKind::System && relation.name != "pg_class" && relation.name != "pg_am" {
+            continue;
+        }
+        let columns: Vec<String> =
+            relation.columns.iter().map(|column| format!("{}:{:?}", column.name, column.kind)).collect();
+        writeln!(
+            text,
+            "relation|{}|{}|{:?}|{}|{}|{}|{}|{}|{}|{}|{}|{:?}",
+            relation.schema,
+            relation.name,
+            relation.kind,
+            relation.temporary,
+            place(&relation.inheritance),
+            columns.join(","),
+            relation.key.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+            events(relation.triggers),
+            events(relation.before_row),
+            relation.rules,
+            relation.row_security,
+            relation.calls_writing
+        )
+        .unwrap();
+    }
+    for key in &catalog.foreign_keys {
+        writeln!(
+            text,
+            "reference|{}|{}|{}|{}|{}|{}|{:?}|{:?}",
+            key.table.0,
+            key.table.1,
+            key.columns.join(","),
+            key.referenced.0,
+            key.referenced.1,
+            key.referenced_columns.join(","),
+            key.on_delete,
+            key.on_update
+        )
+        .unwrap();
+    }
+    for name in &catalog.writing_operators {
+        writeln!(text, "operator|{name}").unwrap();
+    }
+    for (name, facts) in catalog.functions.iter().filter(|(name, facts)| kept(name, **facts)) {
+        let FunctionFacts { aggregate, set, writes, reads, plain } = facts;
+        writeln!(text, "function|{name}|{aggregate}|{set}|{writes}|{reads}|{plain}").unwrap();
+    }
+    text
+}
+
+/// The functions that the corpus uses.
+fn kept(name: &str, facts: FunctionFacts) -> bool {
+    const USED: [&str; 7] =
+        ["count", "generate_series", "max", "percentile_cont", "string_agg", "sum", "row_to_json"];
+    facts.reads || USED.contains(&name)
+}
+
+fn place(inheritance: &Inheritance) -> String {
+    match inheritance {
+        Inheritance::None => "none".to_owned(),
+        Inheritance::Partition { root } => format!("partition of {}.{}", root.0, root.1),
+        Inheritance::Parent => "parent".to_owned(),
+        Inheritance::Child { root } => format!("child of {}.{}", root.0, root.1),
+        Inheritance::Several => "several".to_owned(),
+    }
+}
+
+fn events(events: Events) -> String {
+    format!("{}{}{}", u8::from(events.insert), u8::from(events.update), u8::from(events.delete))
+}
+
+fn read(text: &str) -> Catalog {
+    let mut catalog = Catalog::default();
+    for line in text.lines() {
+        if let Some(path) = line.strip_prefix("path ") {
+            let (path, strings) = path.split_once(' ').unwrap();
+            catalog.search_path = path.split(',').map(str::to_owned).collect();
+            catalog.standard_strings = strings == "true";
+            continue;
+        }
+        let fields: Vec<&str> = line.split('|').collect();
+        match fields[0] {
+            "relation" => catalog.relations.push(read_relation(&fields)),
+            "reference" => catalog.foreign_keys.push(ForeignKey {
+                table: (fields[1].to_owned(), fields[2].to_owned()),
+                columns: list(fields[3]),
+                referenced: (fields[4].to_owned(), fields[5].to_owned()),
+                referenced_columns: list(fields[6]),
+                on_delete: on_change(fields[7]),
+                on_update: on_change(fields[8]),
+            }),
+            "operator" => {
+                catalog.writing_operators.insert(fields[1].to_owned());
+            }
+            _ => {
+                let truth = |place: usize| fields[place] == "true";
+                let facts = FunctionFacts {
+                    aggregate: truth(2),
+                    set: truth(3),
+                    writes: truth(4),
+                    reads: truth(5),
+                    plain: truth(6),
+                };
+                catalog.functions.insert(fields[1].to_owned(), facts);
+            }
+        }
+    }
+    catalog
+}
+
+fn read_relation(fields: &[&str]) -> Relation {
+    let column = |text: &str| {
+        let (name, kind) = text.rsplit_once(':').unwrap();
+        let kind = match kind {
+            "Integer" => ColumnType::Integer,
+            "Boolean" => ColumnType::Boolean,
+            "Text" => ColumnType::Text,
+            "Composite" => ColumnType::Composite,
+            _ => ColumnType::Scalar,
+        };
+        Column { name: name.to_owned(), kind, generated: false }
+    };
+    let bits = |text: &str| {
+        let at = |place: usize| text.as_bytes()[place] == b'1';
+        Events { insert: at(0), update: at(1), delete: at(2) }
+    };
+    Relation {
+        schema: fields[1].to_owned(),
+        name: fields[2].to_owned(),
+        visible: false,
+        kind: match fields[3] {
+            "Table" => RelationKind::Table,
+            "Partitioned" => RelationKind::Partitioned,
+            "View" => RelationKind::View,
+            "Materialized" => RelationKind::Materialized,
+            "Foreign" => RelationKind::Foreign,
+            "Stored" => RelationKind::Stored,
+            "System" => RelationKind::System,
+            _ => RelationKind::Other,
+        },
+        temporary: fields[4] == "true",
+        inheritance: read_place(fields[5]),
+        columns: list(fields[6]).iter().map(|text| column(text)).collect(),
+        key: list(fields[7]).iter().map(|place| place.parse().unwrap()).collect(),
+        triggers: bits(fields[8]),
+        before_row: bits(fields[9]),
+        rules: fields[10] == "true",
+        row_security: fields[11] == "true",
+        selectable: true,
+        calls_writing: fields[12] == "true",
+    }
+}
+
+fn read_place(text: &str) -> Inheritance {
+    let name = |text: &str| {
+        let (schema, name) = text.split_once('.').unwrap();
+        (schema.to_owned(), name.to_owned())
+    };
+    match text {
+        "none" => Inheritance::None,
+        "parent" => Inheritance::Parent,
+        "several" => Inheritance::Several,
+        _ => match text.strip_prefix("partition of ") {
+            Some(root) => Inheritance::Partition { root: name(root) },
+            None => Inheritance::Child { root: name(text.strip_prefix("child of ").unwrap()) },
+        },
+    }
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+fn on_change(text: &str) -> OnChange {
+    match text {
+        "Cascade" => OnChange::Cascade,
+        "Set" => OnChange::Set,
+        _ => OnChange::Nothing,
+    }
+}
+
+/// What is known of a command, as text.
+pub fn describe(seen: &Seen) -> String {
+    let mut text = String::new();
+    if seen.sql.parameterized == seen.original.parameterized {
+        text.push_str("  as written\n");
+    } else {
+        writeln!(text, "> {}", seen.sql.parameterized.replace('\n', "\n> ")).unwrap();
+    }
+    for statement in &seen.sql.observed {
+        describe_statement(seen, statement, &mut text);
+    }
+    for statement in &seen.observed.statements {
+        for table in &statement.tables {
+            let searched = if table.searched { ", searched" } else { "" };
+            writeln!(
+                text,
+                "  [{}] {} {} {} by {}{searched}",
+                statement.place, table.access, table.table, table.key, table.order
+            )
+            .unwrap();
+        }
+        for dark in &statement.dark {
+            writeln!(text, "  [{}] dark: {dark}", statement.place).unwrap();
+        }
+    }
+    for table in seen.observed.tables.iter().filter(|table| !table.closed) {
+        writeln!(text, "  open: {}", table.name).unwrap();
+    }
+    text
+}
+
+fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut String) {
+    let table = |number: u16| seen.observed.tables[usize::from(number)].name.as_str();
+    writeln!(text, "  [{}] {} columns", statement.statement, statement.appended).unwrap();
+    for rows in &statement.rows {
+        let ObservedRows { role, packed, key, version, replaced, columns, .. } = rows;
+        let kept: Vec<String> = seen.observed.tables[usize::from(rows.table)]
+            .columns
+            .iter()
+            .zip(columns)
+            .map(|(column, place)| format!("{} {place}", column.name))
+            .collect();
+        let packed = packed.map_or(String::new(), |place| format!(" packed {place}:"));
+        let replaced = replaced.map_or(String::new(), |place| format!(" replaced {place}"));
+        writeln!(
+            text,
+            "    {role:?} {}{packed} key {key:?} version {version}{replaced} [{}]",
+            table(rows.table),
+            kept.join(", ")
+        )
+        .unwrap();
+    }
+    for search in &statement.searches {
+        let value = |value: &SearchValue| match value {
+            SearchValue::Variable(slot) => format!("variable {}", slot.index()),
+            SearchValue::Constant(text) => format!("{text:?}"),
+            SearchValue::Joined { parts, literal } => {
+                let part = |part: &TextPart| match part {
+                    TextPart::Text(text) => format!("{text:?}"),
+                    TextPart::Variable(slot) => format!("variable {}", slot.index()),
+                };
+                let parts = parts.iter().map(part).collect::<Vec<_>>().join(" || ");
+                if *literal { format!("literal {parts}") } else { parts }
+            }
+            SearchValue::Null => "NULL".to_owned(),
+        };
+        let of = search
+            .rows
+            .map_or_else(|| format!("for {}", table(search.table)), |rows| format!("of rows {rows}"));
+        let when = match search.when {
+            SearchWhen::Always => String::new(),
+            SearchWhen::FewerRows(limit) => format!(", if there are fewer than {limit}"),
+            SearchWhen::Found(entry) => format!(", if rows {entry} show one"),
+            SearchWhen::Column(column, truth) => format!(", if column {column} is {truth}"),
+        };
+        let key = search.key.as_ref().map(|key| key.iter().map(value).collect::<Vec<_>>().join(", "));
+        let operands: Vec<String> = search
+            .operands
+            .iter()
+            .map(|operand| format!("{} as {}", value(&operand.value), operand.column))
+            .collect();
+        let predicate = &seen.observed.predicates[usize::from(search.predicate)];
+        writeln!(
+            text,
+            "    search {of}{when}: key ({}) {predicate:?} [{}]",
+            key.unwrap_or_default(),
+            operands.join(", ")
+        )
+        .unwrap();
+    }
+    if !statement.unseen.is_empty() {
+        let unseen: Vec<&str> = statement.unseen.iter().map(|number| table(*number)).collect();
+        writeln!(text, "    unseen: {}", unseen.join(", ")).unwrap();
+    }
+}

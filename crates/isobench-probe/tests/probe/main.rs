@@ -1,0 +1,7 @@
+//! The probe's specs on real servers, beside PostgreSQL's isolation tester.
+
+mod differential;
+mod golden;
+mod limits;
+mod matrix;
+mod support;

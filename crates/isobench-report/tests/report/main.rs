@@ -1,0 +1,14 @@
+//! Every layout of a result, and the rules that are tested by one, by the example documents of
+//! `isobench-result`.
+
+mod browser;
+mod diagnosis;
+mod document;
+#[path = "../../../isobench-result/tests/result/examples/mod.rs"]
+mod examples;
+mod golden;
+mod html;
+mod metric_trend;
+mod pair;
+mod rules;
+mod trend;
