@@ -359,7 +359,8 @@ impl Walk<'_> {
                 written: written(&finding, self.catalog),
                 conditional: passage.conditional,
                 uses: passage.uses.clone(),
-                sets: passage.sets.clone(),
+                // Cascades and triggers change what the statement doesn't name.
+                sets: passage.sets.clone().filter(|_| !finding.writes_anything && finding.unseen.is_empty()),
             };
             self.flow_into(node, &passage);
             let last = place + 1 == sql.statements.len();

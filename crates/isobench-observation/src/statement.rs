@@ -341,6 +341,16 @@ impl<'a> Examiner<'a> {
         self.text.at(span.start).filter(|place| self.range.contains(place)).ok_or(NotUnderstood)
     }
 
+    /// The relation that a name denotes, with one part or two.
+    fn resolved(&self, name: &ObjectName) -> Option<RelationId> {
+        let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(ident).collect();
+        match parts.as_slice() {
+            [name] => self.catalog.resolve(None, name),
+            [schema, name] => self.catalog.resolve(Some(schema), name),
+            _ => None,
+        }
+    }
+
     /// The parts of a name, each with its token.
     fn parts<'n>(&self, name: &'n ObjectName) -> Understood<Vec<(&'n Ident, usize)>> {
         let idents: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();

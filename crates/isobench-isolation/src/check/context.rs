@@ -11,7 +11,7 @@ use super::dependencies::{Label, Node, OperationRef};
 use super::report::{Dependency, WitnessStep};
 use super::status::CommitStatus;
 use crate::history::{History, Key, Operation, TransactionOutcome, Version};
-use crate::observed::{Dependence, Flow};
+use crate::observed::{Dependence, Flow, StatementUse};
 
 /// A history with the commit status of its transactions.
 #[derive(Debug, Clone, Copy)]
@@ -48,13 +48,7 @@ impl<'h> Context<'h> {
     /// True if what a transaction wrote depends on what it read, as far as is known: as a lost update
     /// requires (Berenson et al. 1995, P4: the update is based on the earlier read).
     pub(super) fn depends(&self, write: OperationRef, read: OperationRef) -> bool {
-        let by_use = self.history.provenance().filter(|provenance| provenance.by_use);
-        let Some((provenance, read, write)) =
-            by_use.and_then(|by_use| Some((by_use, self.statement(read)?, self.statement(write)?)))
-        else {
-            return true;
-        };
-        let Some(known) = provenance.usage.get(usize::from(read)) else { return true };
+        let Some(((_, known), write)) = self.use_of(read).zip(self.statement(write)) else { return true };
         let value = |flow: &Flow| flow.statement == write && flow.how == Dependence::Value;
         known.into.iter().chain(&known.carried).any(value)
     }
@@ -62,10 +56,16 @@ impl<'h> Context<'h> {
     /// The statement of a read and those whose writes leave its result as it was; `None` if any write
     /// of the row may change it.
     pub(super) fn untouched(&self, read: OperationRef) -> Option<(u16, &'h [u16])> {
+        let (statement, known) = self.use_of(read)?;
+        (!known.untouched_by.is_empty()).then_some((statement, known.untouched_by.as_slice()))
+    }
+
+    /// The statement of a read with what its script does with the result, in a history that is judged by
+    /// use.
+    fn use_of(&self, read: OperationRef) -> Option<(u16, &'h StatementUse)> {
         let provenance = self.history.provenance().filter(|provenance| provenance.by_use)?;
         let statement = self.statement(read)?;
-        let known = provenance.usage.get(usize::from(statement))?;
-        (!known.untouched_by.is_empty()).then_some((statement, known.untouched_by.as_slice()))
+        Some((statement, provenance.usage.get(usize::from(statement))?))
     }
 
     /// The number of the statement of an operation, if it is observed.

@@ -5,12 +5,11 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    AssignmentTarget, Expr, ObjectName, Query, SelectItem, SetExpr, Statement, Update, Visit, Visitor,
-};
+use sqlparser::ast::{Expr, ObjectName, Query, SelectItem, SetExpr, Statement, Update, Visit, Visitor};
 
+use super::write::assigned;
 use super::{Examiner, ident};
-use crate::catalog::{Catalog, Inheritance, Relation, RelationId, RelationKind};
+use crate::catalog::{Inheritance, Relation, RelationId, RelationKind};
 
 impl Examiner<'_> {
     /// The names of all columns that a statement mentions; `None` if it may use any: of `*`, of a whole
@@ -28,8 +27,12 @@ impl Examiner<'_> {
         if mentions.functions.iter().any(reads) {
             return None;
         }
-        let relations: Vec<&Relation> =
-            mentions.relations.iter().filter_map(|name| resolved(self.catalog, name)).collect();
+        let relations: Vec<&Relation> = mentions
+            .relations
+            .iter()
+            .filter_map(|name| self.resolved(name))
+            .map(|relation| &self.catalog.relations[relation])
+            .collect();
         let hidden = |relation: &&Relation| {
             let table = matches!(relation.kind, RelationKind::Table | RelationKind::Partitioned);
             !table || relation.row_security
@@ -54,18 +57,11 @@ impl Examiner<'_> {
         if !plain {
             return None;
         }
-        let mut names = Vec::new();
-        for assignment in &update.assignments {
-            match &assignment.target {
-                AssignmentTarget::ColumnName(name) => names.push(name),
-                AssignmentTarget::Tuple(several) => names.extend(several),
-            }
-        }
-        // A further part of a name is a field of a composite column.
-        let column = |name: &&ObjectName| name.0.first().and_then(|part| part.as_ident()).map(ident);
-        let generated = relation.columns.iter().filter(|column| column.generated);
-        let set: Option<BTreeSet<String>> = names.iter().map(column).collect();
-        set.map(|set| set.into_iter().chain(generated.map(|column| column.name.clone())).collect())
+        let mut set = assigned(&update.assignments).ok()?;
+        set.extend(
+            relation.columns.iter().filter(|column| column.generated).map(|column| column.name.clone()),
+        );
+        Some(set)
     }
 }
 
@@ -151,14 +147,4 @@ fn returning(statement: &Statement) -> &[SelectItem] {
         _ => None,
     };
     returning.unwrap_or_default()
-}
-
-fn resolved<'c>(catalog: &'c Catalog, name: &ObjectName) -> Option<&'c Relation> {
-    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(ident).collect();
-    let found = match parts.as_slice() {
-        [name] => catalog.resolve(None, name),
-        [schema, name] => catalog.resolve(Some(schema), name),
-        _ => None,
-    };
-    found.map(|relation| &catalog.relations[relation])
 }

@@ -62,14 +62,8 @@ impl Examiner<'_> {
 
     /// The relation that a name denotes, if its rows can be observed; otherwise the reason is noted.
     pub(super) fn relation(&mut self, name: &ObjectName, read: bool) -> Option<RelationId> {
-        let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(ident).collect();
-        let found = match parts.as_slice() {
-            [name] => self.catalog.resolve(None, name),
-            [schema, name] => self.catalog.resolve(Some(schema), name),
-            _ => None,
-        };
-        let last = parts.last().cloned().unwrap_or_default();
-        let Some(relation) = found else {
+        let last = name.0.last().and_then(|part| part.as_ident()).map(ident).unwrap_or_default();
+        let Some(relation) = self.resolved(name) else {
             self.found.writes_anything |= !read;
             let dark = if self.surroundings.changed.contains(&last) {
                 Dark::Changed { table: last }

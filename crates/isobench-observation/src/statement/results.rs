@@ -155,14 +155,9 @@ impl Examiner<'_> {
         let mut names = Names::new();
         for factor in factors {
             let TableFactor::Table { name, alias, args: None, .. } = factor else { continue };
-            let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(ident).collect();
-            let found = match parts.as_slice() {
-                [name] => self.catalog.resolve(None, name),
-                [schema, name] => self.catalog.resolve(Some(schema), name),
-                _ => None,
-            };
-            let known = alias.as_ref().map(|alias| ident(&alias.name)).or_else(|| parts.last().cloned());
-            if let (Some(relation), Some(known)) = (found, known) {
+            let last = || name.0.last().and_then(|part| part.as_ident()).map(ident);
+            let known = alias.as_ref().map(|alias| ident(&alias.name)).or_else(last);
+            if let (Some(relation), Some(known)) = (self.resolved(name), known) {
                 names.insert(known, self.catalog.root(relation));
             }
         }

@@ -230,13 +230,7 @@ impl Examiner<'_> {
 
     /// What else changes when a table changes whose own rows aren't observed.
     fn unknown_effects(&mut self, name: &ObjectName) {
-        let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(ident).collect();
-        let found = match parts.as_slice() {
-            [name] => self.catalog.resolve(None, name),
-            [schema, name] => self.catalog.resolve(Some(schema), name),
-            _ => None,
-        };
-        if let Some(relation) = found {
+        if let Some(relation) = self.resolved(name) {
             let any = Events { insert: true, update: true, delete: true };
             self.indirect(relation, any, None);
         }
@@ -438,7 +432,7 @@ impl Examiner<'_> {
 }
 
 /// The columns that a statement sets.
-fn assigned(assignments: &[Assignment]) -> Understood<BTreeSet<String>> {
+pub(super) fn assigned(assignments: &[Assignment]) -> Understood<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for assignment in assignments {
         let names = match &assignment.target {

@@ -76,6 +76,12 @@ fn other_columns_leave_a_result_as_it_was() {
         let found = pair(read, write);
         assert_eq!(found.first().is_some_and(|by| by.contains(&1)), unchanged, "{read}: {found:?}");
     }
+    // A cascade changes the columns of another table.
+    let cascades = pair("SELECT owner_id FROM owned WHERE id = 1;", "UPDATE owner SET id = 2 WHERE id = 1;");
+    assert!(cascades.iter().all(Vec::is_empty), "{cascades:?}");
+    let report = traced(&["SELECT max(owner_id) FROM owned;", "UPDATE owner SET id = 2 WHERE id = 1;"]).flows;
+    let plan = Dark::Plan { change: "Seq Scan on owned".to_owned() };
+    assert_eq!(report.matters(0, &[plan]).as_deref(), Some("is what a transaction returns"));
     let read = "SELECT name FROM t WHERE id = 1;";
     for (write, unchanged) in [
         ("UPDATE t SET v = 1, name = 'b' WHERE id = 1;", false),

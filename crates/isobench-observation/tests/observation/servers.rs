@@ -94,7 +94,7 @@ fn conditions_find_what_the_server_finds() {
     let catalog = load(&mut connection);
     let searched = Cell::new(0);
     let connection = RefCell::new(connection);
-    let mut runner = TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config { cases: 600, failure_persistence: None, ..Config::default() });
     let checked = runner.run(&condition(), |condition| {
         let seen = support::see(&format!("SELECT id FROM t WHERE {condition}"), &catalog);
         let searches = seen.sql.observed.iter().map(|observed| observed.searches.len());

@@ -100,6 +100,25 @@ fn of_levels_shown_alike_the_strongest_is_recommended() {
     assert!(!unsettled(&document));
 }
 
+/// (b) A difference that is too small to matter is no reason for the weaker level, and is said.
+#[test]
+fn a_small_difference_is_said_and_decides_nothing() {
+    for (rates, said) in [
+        (
+            &[970, 985, 956, 978, 960, 972],
+            "and it costs 3 % (2 to 4 %) against repeatable read, too small to matter",
+        ),
+        (
+            &[1030, 950, 970, 1010, 930, 960],
+            "and its cost against repeatable read is too small to matter (−3 %; −7 % to +2 %)",
+        ),
+    ] {
+        let (rule, levels, text) = answered(&document([(STEADY, 100), (STEADY, 0), (rates, 0)]));
+        assert_eq!((rule, levels), ("stronger for nothing", vec!["serializable".to_owned()]), "{text}");
+        assert!(text.contains(said), "{text}");
+    }
+}
+
 /// (b) What can't be told apart isn't the same: both are named, with the numbers.
 #[test]
 fn levels_that_cannot_be_told_apart_are_both_named() {

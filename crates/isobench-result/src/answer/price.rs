@@ -10,7 +10,7 @@ use crate::summarise::{FEWEST_FOR_INTERVALS, between, common_rounds};
 /// Candidates are alike if the whole interval of their ratio lies within this factor of 1.
 const ALIKE: f64 = 1.05;
 
-/// A difference is too little to matter if its estimate is 5 % at most and the whole interval 10 % at
+/// A difference is too small to matter if its estimate is 5 % at most and the whole interval 10 % at
 /// most, in whole percent, as they are shown.
 const LITTLE: f64 = 0.055;
 const LITTLE_FOR_SURE: f64 = 0.105;
@@ -21,7 +21,7 @@ const CLOSE: f64 = 0.9;
 /// The price of one candidate against another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Price {
-    /// It commits the same, within 5 %, which the rounds show; or the difference is too little to
+    /// It commits the same, within 5 %, which the rounds show; or the difference is too small to
     /// matter.
     Same,
     /// It commits less, by more than noise.
@@ -62,7 +62,7 @@ pub fn are_alike((low, high): (f64, f64)) -> bool {
     low >= ALIKE.recip() && high <= ALIKE
 }
 
-/// True if a difference is too little to matter. Without this, a difference of 3 % would be called the
+/// True if a difference is too small to matter. Without this, a difference of 3 % would be called the
 /// same in one run, a price in the next one and open in a third, as its interval just includes 0 % or
 /// 5 % or not.
 fn is_little(mean: f64, (low, high): (f64, f64)) -> bool {
@@ -126,7 +126,7 @@ mod tests {
     fn a_wide_interval_shows_nothing() {
         for (mean, ends, rounds, price) in [
             (1.0, Some((0.97, 1.03)), 8, Price::Same),
-            // A difference that is too little to matter, whether it is told from none or not.
+            // A difference that is too small to matter, whether the interval excludes 1 or not.
             (0.97, Some((0.96, 0.98)), 8, Price::Same),
             (0.97, Some((0.94, 0.99)), 8, Price::Same),
             (0.97, Some((0.93, 1.01)), 8, Price::Same),

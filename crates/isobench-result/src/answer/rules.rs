@@ -8,7 +8,7 @@ use isobench_isolation::{EffectiveLevel, Level, Model};
 use super::choice::{By, Choice, choose};
 use super::evidence::{Candidate, Evidence, Safety};
 use super::price::are_alike;
-use super::words::{cost, damage, lost_between, nothing_found, range, retried, unseen};
+use super::words::{cost, damage, lost_between, nothing_found, range, retried, signed, unseen};
 use crate::document::{Cell, Document, Round};
 use crate::numbers::{counted, short};
 use crate::summarise::finer;
@@ -327,15 +327,16 @@ fn free<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let ratio = evidence.ratio(best, choice.cheapest);
     let ends = ratio.as_ref().and_then(|ratio| ratio.low.zip(ratio.high));
     let little = match (ratio, ends) {
-        (_, None) => format!("it costs no more than {cheapest} (within 5 %)"),
-        (_, Some(ends)) if are_alike(ends) => {
-            format!("it costs no more than {cheapest} (within 5 %: {})", range(ends))
+        (Some(ratio), Some(_)) if ratio.significant => {
+            format!("it {}, too small to matter", cost(&ratio, cheapest))
         }
-        (Some(ratio), _) if ratio.significant => {
-            format!("it {}, too little to matter", cost(&ratio, cheapest))
+        (Some(ratio), Some(ends)) if !are_alike(ends) => {
+            let (change, range) = (signed(ratio.mean - 1.0), range(ends));
+            format!("its cost against {cheapest} is too small to matter ({change}; {range})")
         }
-        (_, Some(ends)) => {
-            format!("its cost against {cheapest} is too small to matter ({})", range(ends))
+        (_, ends) => {
+            let range = ends.map_or_else(String::new, |ends| format!(": {}", range(ends)));
+            format!("it costs no more than {cheapest} (within 5 %{range})")
         }
     };
     let found = nothing_found(best, evidence);

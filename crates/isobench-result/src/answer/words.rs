@@ -80,7 +80,8 @@ pub fn times(ratio: f64) -> String {
     format!("{} × ({})", short(ratio), signed(ratio - 1.0))
 }
 
-fn signed(share: f64) -> String {
+/// A share as a change, with its sign: "−62 %".
+pub fn signed(share: f64) -> String {
     let sign = if share < 0.0 { "−" } else { "+" };
     format!("{sign}{} %", whole_percent(share.abs()))
 }

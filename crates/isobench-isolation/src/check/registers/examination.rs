@@ -95,7 +95,7 @@ impl Touching {
         while start < versions.chain.len() {
             let end = versions.group_end(start);
             let same = end == start + 1
-                && !versions.reborn.contains(&start)
+                && versions.reborn.binary_search(&start).is_err()
                 && context
                     .statement(versions.chain[start].place)
                     .is_some_and(|statement| untouched.binary_search(&statement).is_ok());
