@@ -115,8 +115,8 @@ impl Ground {
         let mut tables = Vec::new();
         let mut watched = Vec::new();
         for row in ask(TABLES)? {
-            let [Some(oid), Some(name), Some(qualified), Some(kind), Some(partition)] = <[_; 5]>::try_from(row)
-                .map_err(|_| TryError::Answer("the list of tables"))?
+            let [Some(oid), Some(name), Some(qualified), Some(kind), Some(partition)] =
+                <[_; 5]>::try_from(row).map_err(|_| TryError::Answer("the list of tables"))?
             else {
                 return Err(TryError::Answer("the list of tables"));
             };
@@ -172,7 +172,14 @@ impl Ground {
             return Err(TryError::Privilege);
         }
         query(control, &installation(&schema, &watched), patience)?;
-        let mut ground = Ground { tables, asks_for_time, schema, sequences: Vec::new(), first_sequences: Vec::new(), seen: 0 };
+        let mut ground = Ground {
+            tables,
+            asks_for_time,
+            schema,
+            sequences: Vec::new(),
+            first_sequences: Vec::new(),
+            seen: 0,
+        };
         ground.note_sequences(control, patience)?;
         ground.first_sequences.clone_from(&ground.sequences);
         Ok(ground)
@@ -191,7 +198,11 @@ impl Ground {
     ///
     /// # Errors
     /// The server refuses or is gone.
-    pub fn note_sequences(&mut self, control: &mut TestSession, patience: Patience<'_>) -> Result<(), TryError> {
+    pub fn note_sequences(
+        &mut self,
+        control: &mut TestSession,
+        patience: Patience<'_>,
+    ) -> Result<(), TryError> {
         self.sequences.clear();
         for row in query(control, SEQUENCES, patience)? {
             let qualified = row.into_iter().next().flatten().unwrap_or_default();
@@ -299,7 +310,10 @@ impl Ground {
         }
         for sequence in &self.sequences {
             let (value, called) = (sequence.last + ahead, sequence.called || ahead > 0);
-            sql.push_str(&format!("SELECT setval('{}', {value}, {called});", sequence.qualified.replace('\'', "''")));
+            sql.push_str(&format!(
+                "SELECT setval('{}', {value}, {called});",
+                sequence.qualified.replace('\'', "''")
+            ));
         }
         if sql.is_empty() {
             return Ok(());
@@ -336,7 +350,8 @@ impl Delta {
 
     /// The difference in the other direction.
     fn inverse(&self) -> Delta {
-        let turned = |changed: &Changed| Changed { removed: changed.added.clone(), added: changed.removed.clone() };
+        let turned =
+            |changed: &Changed| Changed { removed: changed.added.clone(), added: changed.removed.clone() };
         Delta { tables: self.tables.iter().map(|(table, changed)| (*table, turned(changed))).collect() }
     }
 }
@@ -483,13 +498,10 @@ mod tests {
     #[test]
     fn rows_are_read_as_postgresql_writes_them() {
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(fields("(1,,\"\",\"a \"\"b\"\", c\",\"x\\\\y\")"), [
-            some("1"),
-            None,
-            some(""),
-            some("a \"b\", c"),
-            some("x\\y")
-        ]);
+        assert_eq!(
+            fields("(1,,\"\",\"a \"\"b\"\", c\",\"x\\\\y\")"),
+            [some("1"), None, some(""), some("a \"b\", c"), some("x\\y")]
+        );
     }
 
     proptest! {
