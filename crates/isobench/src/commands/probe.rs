@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use isobench_isolation::Level;
 use isobench_plan::Setting;
+use isobench_probe::interleaving;
 use isobench_probe::output::text;
 use isobench_probe::{
     Event, Matrix, Opener, Options, ProbeError, Progress, RunError, Spec, Tester, WaitDetection,
@@ -18,13 +19,16 @@ use isobench_runner::{Control, Urgency};
 use crate::options::{EmbeddedOptions, ProbeOptions};
 use crate::output::{self, say};
 use crate::servers::{find, named_server};
-use isobench_comparison::Target;
+use isobench_comparison::interleavings::{Attempt, Extent};
 use isobench_comparison::refusal;
-use isobench_comparison::{Failure, Outcome};
+use isobench_comparison::{Failure, Outcome, Sources, Target};
 
 /// Number of concurrent sessions: those of an interleaving, the control connection, and one that
 /// holds the schema.
 const SESSIONS: usize = 8;
+
+/// The levels at which scripts are tried by default: those that PostgreSQL tells apart.
+const TRIED: [Level; 3] = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
 
 /// The embedded server's `max_connections`, low so that it soon summarizes old transactions.
 const FEW_CONNECTIONS: &str = "20";
@@ -35,6 +39,7 @@ const FEW_CONNECTIONS: &str = "20";
 /// Wrong options or files, no server; interrupted, or the server is lost; a level is weaker than
 /// promised, with `--strict` even if that is a known limitation of the product.
 pub fn probe(options: &ProbeOptions) -> Outcome {
+    let attempt = attempt(options)?;
     let specs = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<Spec>>>()?;
     let embedded = embedded(options, specs.is_empty())?;
     let (mut target, control) = find(&options.connection, None, &embedded, SESSIONS)?;
@@ -42,13 +47,42 @@ pub fn probe(options: &ProbeOptions) -> Outcome {
         return Err(refusal(&target.place(), "probing takes transactions that write"));
     }
     target.claim_namespace(&say)?;
-    let outcome = if specs.is_empty() {
+    let outcome = if let Some(attempt) = &attempt {
+        interleavings(options, attempt, &target, &control)
+    } else if specs.is_empty() {
         matrix(options, &target, &control)
     } else {
         admit_roles(&target).and_then(|()| specifications(options, &specs, &target, &control))
     };
     let closed = target.close(false);
     outcome.and(closed)
+}
+
+/// The scripts to try against each other, if there are any.
+fn attempt(options: &ProbeOptions) -> Outcome<Option<Attempt>> {
+    let sources = match &options.workload {
+        Some(name) => Sources::checked_workload(name)?,
+        None if options.file.is_empty() && options.builtin.is_empty() => return Ok(None),
+        None => Sources::mixed(&options.builtin, &options.file)?,
+    };
+    sources.leave_level_alone()?;
+    Attempt::new(sources, options.setup.as_deref(), 1, options.define.clone()).map(Some)
+}
+
+/// Tries scripts against each other and prints what was found.
+fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, control: &Control) -> Outcome {
+    let levels = options.levels.clone().unwrap_or_else(|| TRIED.to_vec());
+    let extent = Extent {
+        levels: &levels,
+        budget: Duration::from_secs_f64(options.budget),
+        options: limits(options),
+    };
+    let found = attempt.carry_out(&target.site(), extent, control)?;
+    let printed = output::print(&interleaving::render(&found));
+    if let Some(path) = &options.json {
+        output::save(path, &found.to_json())?;
+    }
+    printed
 }
 
 fn read(path: &Path) -> Outcome<Spec> {
