@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use isobench_report::Document;
+use isobench_result::Document;
 
 use crate::client::{ClientError, shown};
 use crate::ratio::Ratio;

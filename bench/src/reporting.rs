@@ -6,9 +6,9 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use isobench_report::{
-    Counter, Document, DocumentError, Journal, Round, Series, ServerSide, Terminal, WaitRow, summarise,
-    to_csv, to_html, to_markdown,
+use isobench_report::{Terminal, to_csv, to_html, to_markdown};
+use isobench_result::{
+    Counter, Document, DocumentError, Journal, Round, Series, ServerSide, WaitRow, summarise,
 };
 use rustix::time::{ClockId, clock_gettime};
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use isobench_report::{Document, Round};
+use isobench_result::{Document, Round};
 
 use crate::client::{ClientError, shown};
 

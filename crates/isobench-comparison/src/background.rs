@@ -10,7 +10,7 @@ use isobench_database::tables;
 use isobench_isolation::Level;
 use isobench_pgwire::{CancelToken, Connection};
 use isobench_plan as plan;
-use isobench_report as report;
+use isobench_result as report;
 
 use crate::failure::{Failure, Outcome};
 use crate::site::Site;

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use isobench_report as report;
+use isobench_result as report;
 use isobench_runner::{Job, RunWorkload, StopCondition, Urgency};
 
 use crate::cell::{CellMeasurer, Entrant, MeasuredCell, WATCH_EVERY};

@@ -12,7 +12,7 @@ use isobench_isolation::EffectiveLevel;
 use isobench_observation::{Catalog, Dark};
 use isobench_observer::{Observer, Part};
 use isobench_plan::Observe;
-use isobench_report::{Observation, RelationSize, Round};
+use isobench_result::{Observation, RelationSize, Round};
 use isobench_runner::{ClientShare, Control, Job, RunSpec, RunWorkload};
 
 use crate::conditions::Conditions;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use isobench_database::current_setting;
 use isobench_observer::Observer;
 use isobench_plan::{FAULT, Share};
-use isobench_report::{Cell, CellLevel, Document, Observation, Round, resolution, summarise, unsettled};
+use isobench_result::{Cell, CellLevel, Document, Observation, Round, resolution, summarise, unsettled};
 use isobench_runner::{Control, Urgency};
 
 use crate::block::{Block, BlockStep, Played, Turns};

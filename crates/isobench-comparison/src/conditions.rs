@@ -6,7 +6,7 @@
 use isobench_database::{Connector, Error, query};
 use isobench_isolation::{Guarantee, Model};
 use isobench_pgwire::{Connection, visible};
-use isobench_report::Invariant;
+use isobench_result::Invariant;
 use isobench_script::{CommandKind, Sql, Store, Symbols, parse};
 
 use crate::failure::{Failure, Outcome};

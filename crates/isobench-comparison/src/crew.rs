@@ -13,7 +13,7 @@ use isobench_isolation::{EffectiveLevel, Level};
 use isobench_limits::LIMITS;
 use isobench_peers::{ClockOffset, Peers, PeersError};
 use isobench_pgwire::ConnectOptions;
-use isobench_report::MachineRound;
+use isobench_result::MachineRound;
 use isobench_runner::{
     CommonStart, Control, EventHandler, Fleet, Job, LogSettings, LoggedRun, Nanos, Recording, RunOutcome,
     RunProgress, StartError, StopCondition, Urgency, Watch,

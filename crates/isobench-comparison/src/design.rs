@@ -25,7 +25,7 @@ use isobench_limits::LIMITS;
 use isobench_plan::{
     BACKGROUND, Background, FAULT, Plan, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY, Setting,
 };
-use isobench_report as report;
+use isobench_result as report;
 use isobench_runner::{
     Backoff, OnError, OnLost, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition,
 };

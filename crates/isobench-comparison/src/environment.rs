@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::Duration;
 
-use isobench_report::Client;
+use isobench_result::Client;
 
 use crate::design::count;
 use crate::target::Target;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use isobench_database::Product;
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_report::{Round, ServerSide};
+use isobench_result::{Round, ServerSide};
 
 use crate::sessions::agree;
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use isobench_report::{Conflict, Round};
+use isobench_result::{Conflict, Round};
 
 /// Returns a sentence if the clients of a round were held up until they were cut off, `grace` after
 /// its planned time. `before` has the errors of the warm-up.
@@ -31,7 +31,7 @@ pub fn held_up(round: &Round, before: &[Conflict], planned: Duration, grace: Dur
 
 #[cfg(test)]
 mod tests {
-    use isobench_report::{ServerSide, WaitRow};
+    use isobench_result::{ServerSide, WaitRow};
     use isobench_stats::{LatencyHistogram, Ledger};
 
     use super::*;

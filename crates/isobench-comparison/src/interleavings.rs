@@ -80,8 +80,7 @@ impl Attempt {
     /// # Errors
     /// The tables can't be made; the server refuses or is gone; the search is stopped.
     pub fn carry_out(&self, site: &Site, extent: Extent<'_>, control: &Control) -> Outcome<Found> {
-        let workload =
-            self.sources.placed(&site.database, &[])?.workload(self.scale, 1, &self.defined)?;
+        let workload = self.sources.placed(&site.database, &[])?.workload(self.scale, 1, &self.defined)?;
         self.tables.make(site)?;
         let found = try_interleavings(site, &workload, extent, control);
         found.map_err(|error| Failure::Incomplete(format!("trying interleavings: {error}")))

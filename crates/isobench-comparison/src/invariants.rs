@@ -9,7 +9,7 @@ use isobench_database::{Baseline, Connector, Database, Error, Expectation, Write
 use isobench_isolation::{Guarantee, Model};
 use isobench_limits::LIMITS;
 use isobench_pgwire::Connection;
-use isobench_report::Invariant;
+use isobench_result::Invariant;
 use isobench_runner::RunOutcome;
 use isobench_workloads::{Chosen, Violations};
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 use isobench_isolation::check::{Blind, Options, render};
 use isobench_isolation::history::binary;
 use isobench_isolation::{Guarantee, History};
-use isobench_report::Verdict;
+use isobench_result::Verdict;
 use isobench_runner::{Job, Recording, Storage};
 
 use crate::failure::{Failure, Outcome};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use isobench_database::Connector;
 use isobench_pgwire::Connection;
-use isobench_report::StandbyLag;
+use isobench_result::StandbyLag;
 
 /// The interval between two samples.
 const EVERY: Duration = Duration::from_millis(100);

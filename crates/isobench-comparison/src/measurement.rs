@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use isobench_isolation::{EffectiveLevel, Guarantee, Level};
 use isobench_observer::{Observer, Part};
 use isobench_plan::{self as plan, Fault};
-use isobench_report::{BackgroundWork, FaultRound, MachineRound, RecordedHistory, Round, StandbyLag};
+use isobench_result::{BackgroundWork, FaultRound, MachineRound, RecordedHistory, Round, StandbyLag};
 use isobench_runner::{
     ClientEvent, Control, Job, LogError, LogSettings, LoggedRun, Nanos, RunOutcome, StopCondition, Watch,
 };

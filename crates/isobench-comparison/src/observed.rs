@@ -14,7 +14,7 @@ use isobench_observation::{
     Catalog, Dark, Flows, Forms, Observed, SeenStatement, StatementPlace, observe_except,
 };
 use isobench_plan::Observe;
-use isobench_report as report;
+use isobench_result as report;
 use isobench_runner::{Job, Pacing, Restart, RunSpec, RunWorkload};
 use isobench_script::{Annotation, Mix, Script};
 

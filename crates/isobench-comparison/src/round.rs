@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use isobench_report::{
+use isobench_result::{
     BranchRound, ClientLoad, Conflict, Latency, Round, ScriptRound, Series, UsedEventLoop,
 };
 use isobench_runner::{ConflictCount, Job, RunOutcome, ScriptRecord};

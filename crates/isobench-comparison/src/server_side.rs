@@ -4,7 +4,7 @@
 
 use isobench_observer as observer;
 use isobench_observer::{Observed, Observer, ObserverOptions, OwnCounts};
-use isobench_report as report;
+use isobench_result as report;
 use isobench_runner::{Job, Protocol, RETRIED_INSIDE, Restart, RunOutcome, commit_points};
 use isobench_script::{CommandKind, Script, Statement};
 

@@ -11,7 +11,7 @@ use isobench_database::{Connector, Database, Error, SynchronousCommit, current_s
 use isobench_limits::LIMITS;
 use isobench_pgwire::Connection;
 use isobench_plan::Fault;
-use isobench_report as report;
+use isobench_result as report;
 use isobench_runner::{AttemptEnd, EndedAttempt, Restart, RetryPolicy, RunOutcome, RunWorkload};
 
 use crate::failure::{Failure, Outcome};

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use isobench_database::{Connector, Database, RelationSize, SessionSetting, relation_sizes};
 use isobench_pgwire::Connection;
-use isobench_report as report;
+use isobench_result as report;
 
 /// A place on a server: the connection's own, a schema of the user's, or a room of isobench's.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use isobench_database::{InitOptions, OwnNames, can_put_back, put_back};
 use isobench_pgwire::Connection;
-use isobench_report::StartingState;
+use isobench_result::StartingState;
 use isobench_workloads::Chosen;
 
 use crate::failure::{Failure, Outcome};

@@ -17,7 +17,7 @@ use isobench_observer::LocalServer;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{Address, ConnectOptions, Connection, Host, Patience, TargetSessionAttrs};
 use isobench_plan::SETTING;
-use isobench_report as report;
+use isobench_result as report;
 use isobench_suggest::did_you_mean;
 
 use crate::design::KnownSettings;

@@ -9,7 +9,7 @@ use std::str::from_utf8;
 
 use isobench_database::{Database, OwnNames, Writes};
 use isobench_plan::Plan;
-use isobench_report::PlannedScript;
+use isobench_result::PlannedScript;
 use isobench_runner::{Protocol, RunWorkload, commit_points};
 use isobench_script::{
     Builtin, Command, CommandKind, Mix, Sql, Symbols, Value, Variables, Weighted, builtins, find_builtin,

@@ -2,7 +2,7 @@
 //! rounds, the bins of their time series, and recorded transactions.
 //!
 //! Knows no option and no file name: the caller opens what is read and written. Columns of rounds and
-//! series are those of `isobench_report`, which CSV has, too.
+//! series are those of `isobench_result`, which CSV has, too.
 //!
 //! | file | concept |
 //! |---|---|

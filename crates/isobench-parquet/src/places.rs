@@ -1,9 +1,9 @@
-//! The tables of rounds and of their time series. The columns are `isobench_report`'s.
+//! The tables of rounds and of their time series. The columns are `isobench_result`'s.
 
 use std::io::Write;
 use std::time::UNIX_EPOCH;
 
-use isobench_report::{Column, Document, Place, Values, bins, round_columns, rounds, series_columns};
+use isobench_result::{Column, Document, Place, Values, bins, round_columns, rounds, series_columns};
 
 use crate::file::{Kind, TableFile, Value};
 use crate::{ColumnType, ExportError};
@@ -41,7 +41,7 @@ pub(crate) fn series_fields() -> Vec<ColumnType> {
 }
 
 /// The type of a column.
-pub(crate) fn field(column: &Column) -> ColumnType {
+pub(crate) fn field(column: Column) -> ColumnType {
     let kind = match column.values {
         Values::Text(_) => Kind::Text,
         Values::Count(_) => Kind::Integer,
@@ -53,11 +53,11 @@ pub(crate) fn field(column: &Column) -> ColumnType {
 }
 
 /// The value of a column.
-pub(crate) fn value(column: &Column, place: &Place<'_>) -> Value {
+pub(crate) fn value(column: Column, place: &Place<'_>) -> Value {
     let value = match column.values {
         Values::Text(value) => value(place).map(Value::text),
-        Values::Count(value) => value(place).map(Value::count),
-        Values::Number(value) => value(place).map(Value::Number),
+        Values::Count(value) => value.at(place).map(Value::count),
+        Values::Number(value) => value.at(place).map(Value::Number),
         Values::Flag(value) => value(place).map(Value::Flag),
         Values::Instant(value) => value(place).and_then(|text| instant(&text)),
     };

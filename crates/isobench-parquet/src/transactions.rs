@@ -9,7 +9,7 @@ use std::time::Duration;
 use isobench_isolation::History;
 use isobench_isolation::history::binary::Reader;
 use isobench_isolation::history::{Operation, Transaction, TransactionOutcome};
-use isobench_report::{Place, Round, Verdict, place_columns};
+use isobench_result::{Place, Round, Verdict, place_columns};
 
 use crate::file::{Kind, TableFile, Value};
 use crate::places::{field, value};

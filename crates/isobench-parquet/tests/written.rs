@@ -11,17 +11,21 @@ use isobench_isolation::history::{
     Draft, Key, Operation, Transaction, TransactionOutcome as Outcome, Version,
 };
 use isobench_parquet::{ExportError, TransactionsFile, write_rounds, write_series};
-use isobench_report::{Document, ExaminedHistory, RecordedHistory, Verdict, bins, rounds, to_csv};
+use isobench_result::{Document, ExaminedHistory, RecordedHistory, Verdict, bins, rounds};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::{Field, Row};
 
 /// Rows of a row group.
 const GROUP: u64 = 1 << 17;
 
-fn example(name: &str) -> Document {
+/// A golden file of the report.
+fn saved(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../isobench-report/tests/golden");
-    let text = fs::read(folder.join(name)).expect("an example");
-    Document::from_json(&text).expect("a result")
+    fs::read_to_string(folder.join(name)).expect("an example")
+}
+
+fn example(name: &str) -> Document {
+    Document::from_json(saved(name)).expect("a result")
 }
 
 /// The rows of a file, and the number of row groups.
@@ -52,7 +56,7 @@ fn rounds_are_those_of_csv() {
         let count = write_rounds(&document, &mut file).expect("a file");
         let (rows, _) = read(file);
         assert_eq!(rows.len() as u64, count);
-        let csv = to_csv(&document);
+        let csv = saved(&name.replace(".json", ".csv"));
         let mut lines = csv.lines();
         let titles: Vec<&str> = lines.next().expect("titles").split(',').collect();
         for (row, line) in rows.iter().zip(lines.by_ref()) {

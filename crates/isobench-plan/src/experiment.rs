@@ -1,8 +1,8 @@
 //! A published experiment that a plan repeats: its figures, the results that should come out again,
 //! and its shortcomings.
 //!
-//! Plain data, the same in plan files (TOML) and results. Not here: the comparison with the
-//! measured figures (`crate::shape`).
+//! Plain data, the same in plan files (TOML) and results. Not here: what figures there
+//! are, and the comparison with those measured (`isobench-result`).
 
 use std::collections::BTreeMap;
 
@@ -53,8 +53,8 @@ pub struct PublishedFigure {
     pub name: String,
     /// The figure as published: "94,528" or "500,000 / 2,000,000".
     pub value: String,
-    /// Our metric of the same kind; null if there is none.
-    pub metric: Option<Metric>,
+    /// The name of our figure of the same kind; null if there is none.
+    pub metric: Option<String>,
 }
 
 /// A selection of cells: those that match every given value.
@@ -75,37 +75,6 @@ pub struct Selector {
     pub varied: BTreeMap<String, String>,
 }
 
-/// A metric of a cell, defined as in the cell's summary unless stated otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Committed transactions per second.
-    Tps,
-    /// Transactions per second that the server acknowledged: committed and swallowed. Other tools
-    /// report it as tps.
-    AcknowledgedTps,
-    /// Attempts ended by a conflict ÷ attempts, 0 to 1.
-    ConflictRatio,
-    /// Further attempts ÷ transactions.
-    RetriesPerTransaction,
-    /// Committed transactions ÷ planned ones, 0 to 1; only where transactions were counted.
-    DoneShare,
-    /// Committed ÷ acknowledged transactions, 0 to 1.
-    KeptShare,
-    /// Wasted ÷ busy time, 0 to 1.
-    WastedShare,
-    /// Mean latency of committed transactions in ms.
-    MeanLatency,
-    /// Median latency of committed transactions in ms.
-    MedianLatency,
-    /// The most predicate locks of any sample.
-    PredicateLocks,
-    /// Acknowledged commits that are lost, of all rounds; only where something happened to the server.
-    LostCommits,
-    /// Seconds without a commit around a fault, the mean of the rounds' longest.
-    Silence,
-}
-
 /// A result that should come out again: a metric of a cell, or its ratio to that of another cell,
 /// within a tolerance.
 ///
@@ -116,8 +85,8 @@ pub enum Metric {
 pub struct Shape {
     /// The statement, in a sentence without the numbers.
     pub says: String,
-    /// The metric.
-    pub metric: Metric,
+    /// The name of the figure.
+    pub metric: String,
     /// The cell.
     pub of: Selector,
     /// The cell whose metric is the divisor; null: the metric itself.

@@ -40,13 +40,13 @@ mod values;
 
 pub use background::Background;
 pub use event_loop::EventLoop;
-pub use experiment::{Experiment, Metric, PublishedFigure, PublishedRow, Selector, Shape};
+pub use experiment::{Experiment, PublishedFigure, PublishedRow, Selector, Shape};
 pub use fault::{Fault, FaultFactor, FaultKind, StandbyMode};
 pub use file::{PlanError, Size, keys, read, write};
 pub use observe::Observe;
 pub use plan::Plan;
 pub use published::{PUBLISHED, Published, published};
-pub use require::{CellFigure, CellSelector, Comparison, End, FIGURES, Figure, FigureFacts, Requirement};
+pub use require::{CellFigure, CellSelector, Comparison, End, Requirement};
 pub use retried::RetriedState;
 pub use time::{milliseconds, seconds};
 pub use values::{Setting, Share, Vary, WrongValue};

@@ -406,8 +406,8 @@ pub struct Plan {
     pub connect: Option<bool>,
     /// Exit with 4 unless this holds, such as 'anomalies == 0' (repeatable)
     ///
-    /// [LEVEL.]METRIC[.low|.high] OP NUMBER, such as 'serializable.ratio.low >= 0.5' or 'p99 <= 50';
-    /// without a level for every row.
+    /// [LEVEL.]METRIC[.low|.high] OP NUMBER, such as 'serializable.ratio.low >= 0.5'; without a level
+    /// for every row.
     #[arg(long, value_name = "EXPRESSION", help_heading = heading::REQUIRED)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require: Option<Vec<Requirement>>,

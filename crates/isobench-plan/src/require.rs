@@ -1,13 +1,13 @@
 //! The figures of a result by name, `[LEVEL.]METRIC[.low|.high]`, and requirements: thresholds on
 //! them, `[LEVEL.]METRIC[.low|.high] OP NUMBER`.
 //!
-//! Here is how both are written. Not here: how a result is judged by them (`isobench-report`).
+//! Here is how both are written. Not here: which figures there are, and how a result is judged by them
+//! (`isobench-result`).
 
 use std::fmt;
 use std::str::FromStr;
 
 use isobench_isolation::Level;
-use isobench_suggest::did_you_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::WrongValue;
@@ -30,8 +30,8 @@ pub struct Requirement {
 pub struct CellFigure {
     /// The cells; `None`: all.
     pub selector: Option<CellSelector>,
-    /// The figure.
-    pub figure: Figure,
+    /// The name of the figure, as written.
+    pub figure: String,
     /// Which value of the figure.
     pub end: End,
 }
@@ -43,115 +43,6 @@ pub struct CellSelector {
     pub level: Level,
     /// The strategy; `None`: any.
     pub strategy: Option<String>,
-}
-
-/// A figure of a cell that can be named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Figure {
-    /// Committed transactions per second.
-    Tps,
-    /// Committed transactions per second as a multiple of the first level's.
-    Ratio,
-    /// Anomalies that the histories show.
-    Anomalies,
-    /// The same per million committed attempts.
-    AnomaliesPerMillion,
-    /// Violations of invariants.
-    Violations,
-    /// The median latency.
-    P50,
-    /// The 95th percentile of the latency.
-    P95,
-    /// The 99th percentile.
-    P99,
-    /// The 99.9th percentile.
-    P999,
-    /// Attempts ended by a conflict ÷ attempts.
-    ConflictRatio,
-    /// Further attempts per transaction.
-    Retries,
-    /// Wasted ÷ busy time.
-    Wasted,
-    /// Transactions given up.
-    GivenUp,
-    /// Transactions whose work was swallowed.
-    Swallowed,
-}
-
-/// A figure with its name and its meaning.
-#[derive(Debug, Clone, Copy)]
-pub struct FigureFacts {
-    /// The figure.
-    pub figure: Figure,
-    /// Its name.
-    pub name: &'static str,
-    /// Its meaning and its unit, without a full stop.
-    pub meaning: &'static str,
-    /// True if it has an interval, so that `.low` and `.high` can be named.
-    pub has_interval: bool,
-    /// Its unit, in a word or two.
-    pub unit: &'static str,
-    /// True if more of it is better.
-    pub more_is_better: bool,
-}
-
-/// The figures, in the order of the manual.
-pub static FIGURES: [FigureFacts; 14] = [
-    row(Figure::Tps, "tps", "committed transactions per second", true, "per s"),
-    row(
-        Figure::Ratio,
-        "ratio",
-        "committed transactions per second as a multiple of the first level's",
-        true,
-        "of the first level",
-    ),
-    row(Figure::Anomalies, "anomalies", "anomalies that the recorded histories show", false, "anomalies"),
-    row(
-        Figure::AnomaliesPerMillion,
-        "anomalies-per-million",
-        "anomalies per million committed attempts",
-        false,
-        "per million",
-    ),
-    row(Figure::Violations, "violations", "violations of invariants, promised or not", false, "violations"),
-    row(Figure::P50, "p50", "median latency in milliseconds", true, "ms"),
-    row(Figure::P95, "p95", "95th percentile of the latency in milliseconds", true, "ms"),
-    row(Figure::P99, "p99", "99th percentile of the latency in milliseconds", true, "ms"),
-    row(Figure::P999, "p99.9", "99.9th percentile of the latency in milliseconds", true, "ms"),
-    row(
-        Figure::ConflictRatio,
-        "conflict-ratio",
-        "attempts ended by a conflict as a share of all attempts",
-        false,
-        "of attempts",
-    ),
-    row(Figure::Retries, "retries", "further attempts per transaction", false, "per transaction"),
-    row(
-        Figure::Wasted,
-        "wasted",
-        "time of attempts that didn't commit as a share of the time of all attempts",
-        false,
-        "of time",
-    ),
-    row(Figure::GivenUp, "given-up", "transactions given up", false, "transactions"),
-    row(
-        Figure::Swallowed,
-        "swallowed",
-        "transactions acknowledged with their work undone",
-        false,
-        "transactions",
-    ),
-];
-
-const fn row(
-    figure: Figure,
-    name: &'static str,
-    meaning: &'static str,
-    has_interval: bool,
-    unit: &'static str,
-) -> FigureFacts {
-    let more_is_better = matches!(figure, Figure::Tps | Figure::Ratio);
-    FigureFacts { figure, name, meaning, has_interval, unit, more_is_better }
 }
 
 /// Which value of a figure is compared.
@@ -212,20 +103,6 @@ impl Comparison {
     }
 }
 
-impl Figure {
-    /// Its name and its meaning.
-    pub fn facts(self) -> &'static FigureFacts {
-        // The table has a row for each figure, which a test confirms.
-        FIGURES.iter().find(|row| row.figure == self).unwrap_or(&FIGURES[0])
-    }
-}
-
-impl fmt::Display for Figure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.facts().name)
-    }
-}
-
 impl fmt::Display for CellSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.level.name())?;
@@ -251,7 +128,7 @@ impl FromStr for CellFigure {
     type Err = WrongValue;
 
     fn from_str(text: &str) -> Result<CellFigure, WrongValue> {
-        left_side(text.trim()).map_err(|why| WrongValue(format!("\"{text}\": {why}")))
+        left_side(text.trim()).map_err(|why| WrongValue::new(text, &why))
     }
 }
 
@@ -265,7 +142,7 @@ impl FromStr for Requirement {
     type Err = WrongValue;
 
     fn from_str(text: &str) -> Result<Requirement, WrongValue> {
-        let wrong = |why: String| WrongValue(format!("\"{text}\": {why}"));
+        let wrong = |why: String| WrongValue::new(text, &why);
         let Some((at, sign, comparison)) = sign_in(text) else {
             return Err(wrong(
                 "isn't of the form [LEVEL.]METRIC[.low|.high] OP NUMBER, where OP is >=, <=, >, <, == or !=, such \
@@ -301,57 +178,38 @@ fn number(text: &str) -> Result<f64, String> {
     })
 }
 
-/// The parts before the sign.
+/// The parts before the sign. A name may have dots; what stands before the first one is a selector, if
+/// it says which cells.
 fn left_side(text: &str) -> Result<CellFigure, String> {
     let ends = [(".low", End::Low), (".high", End::High), (".mean", End::Mean)];
     let named = ends.into_iter().find_map(|(suffix, end)| Some((text.strip_suffix(suffix)?.trim(), end)));
     let (name, end) = named.unwrap_or((text, End::Mean));
-    let (selector, figure) = match figure(name) {
-        Some(figure) => (None, figure),
-        None => selected(name)?,
+    let selected =
+        name.split_once('.').and_then(|(before, after)| Some((before.parse().ok()?, after.trim())));
+    let (selector, figure) = match selected {
+        Some((selector, figure)) => (Some(selector), figure),
+        None => (None, name),
     };
-    if end != End::Mean && !figure.facts().has_interval {
-        let with: Vec<&str> = FIGURES.iter().filter(|row| row.has_interval).map(|row| row.name).collect();
-        return Err(format!(
-            "{figure} has no interval, so neither .low nor .high; those with one are {}",
-            with.join(", ")
-        ));
+    if figure.is_empty() {
+        return Err("it names no metric".to_owned());
     }
-    Ok(CellFigure { selector, figure, end })
+    Ok(CellFigure { selector, figure: figure.to_owned(), end })
 }
 
-/// `LEVEL[+STRATEGY].METRIC`. Neither level nor strategy has a dot; a metric may.
-fn selected(name: &str) -> Result<(Option<CellSelector>, Figure), String> {
-    let (before, after) = name.split_once('.').unwrap_or(("", name));
-    let selector = selector(before);
-    match (figure(after.trim()), selector) {
-        (Some(figure), Ok(selector)) => Ok((Some(selector), figure)),
-        (Some(_), Err(why)) => Err(why),
-        (None, Ok(_)) => Err(unknown_figure(after.trim())),
-        (None, Err(_)) => Err(unknown_figure(name)),
+impl FromStr for CellSelector {
+    type Err = WrongValue;
+
+    fn from_str(text: &str) -> Result<CellSelector, WrongValue> {
+        let (level, strategy) = match text.split_once('+') {
+            Some((level, strategy)) => (level, Some(strategy.trim().to_owned())),
+            None => (text, None),
+        };
+        if strategy.as_ref().is_some_and(String::is_empty) {
+            return Err(WrongValue(format!("\"{text}\" names no strategy after +")));
+        }
+        let level = level.parse::<Level>().map_err(|error| WrongValue(error.to_string()))?;
+        Ok(CellSelector { level, strategy })
     }
-}
-
-fn figure(name: &str) -> Option<Figure> {
-    FIGURES.iter().find(|row| row.name == name).map(|row| row.figure)
-}
-
-fn selector(text: &str) -> Result<CellSelector, String> {
-    let (level, strategy) = match text.split_once('+') {
-        Some((level, strategy)) => (level, Some(strategy.trim().to_owned())),
-        None => (text, None),
-    };
-    if strategy.as_ref().is_some_and(String::is_empty) {
-        return Err(format!("\"{text}\" names no strategy after +"));
-    }
-    let level = level.parse::<Level>().map_err(|error| error.to_string())?;
-    Ok(CellSelector { level, strategy })
-}
-
-fn unknown_figure(name: &str) -> String {
-    let names: Vec<&str> = FIGURES.iter().map(|row| row.name).collect();
-    let hint = did_you_mean(name, names.iter().copied());
-    format!("unknown metric \"{name}\"; use one of {}{hint}", names.join(", "))
 }
 
 #[cfg(test)]
@@ -365,21 +223,6 @@ mod tests {
 
     fn refused(text: &str) -> String {
         text.parse::<Requirement>().expect_err(text).to_string()
-    }
-
-    #[test]
-    fn every_figure_has_one_row_and_its_own_name() {
-        for row in &FIGURES {
-            assert_eq!(row.figure.facts().name, row.name);
-            let required = read(&format!("{} >= 1", row.name));
-            let of = CellFigure { selector: None, figure: row.figure, end: End::Mean };
-            assert_eq!(required.of, of);
-            assert_eq!(row.name.parse(), Ok(of));
-            let required = read(&format!("rc.{}<7", row.name));
-            assert_eq!((required.of.figure, required.comparison), (row.figure, Comparison::Below));
-            assert_eq!(format!("rr.{}.low == 2", row.name).parse::<Requirement>().is_ok(), row.has_interval);
-            assert!(!row.meaning.ends_with('.') && !row.meaning.is_empty());
-        }
     }
 
     #[test]
@@ -403,21 +246,13 @@ mod tests {
             ("", "[LEVEL.]METRIC"),
             ("tps", "OP is >=, <=, >, <, == or !="),
             ("tps = 5", "OP is"),
-            ("tsp >= 5", "unknown metric \"tsp\"; use one of tps, ratio, anomalies,"),
-            ("anomalie == 0", "did you mean \"anomalies\"?"),
-            ("ser.conflict-rate < 1", "unknown metric \"conflict-rate\""),
-            ("ser.conflict-rate < 1", "did you mean \"conflict-ratio\"?"),
-            ("serialisable.tps > 1", "unknown isolation level \"serialisable\""),
-            ("serialisable.tps > 1", "did you mean \"serializable\"?"),
-            ("p99.8 < 1", "unknown metric \"p99.8\""),
-            ("anomalies.low == 0", "anomalies has no interval"),
-            ("ser+.tps > 1", "no strategy after +"),
+            (">= 5", "names no metric"),
+            ("ser. >= 5", "names no metric"),
             ("p99 <= 50ms", "\"50ms\" isn't a number"),
             ("p99 <= inf", "isn't a number"),
             ("p99 <= NaN", "isn't a number"),
             ("tps >=", "\"\" isn't a number"),
             ("tps >== 1", "isn't a number"),
-            (".tps > 1", "unknown isolation level \"\""),
         ] {
             let message = refused(text);
             assert!(message.contains(said) && message.starts_with(&format!("\"{text}\": ")), "{message}");
@@ -431,12 +266,24 @@ mod tests {
             figure.map(|figure| figure.to_string()),
             Ok("serializable+for-update.p99.9.low".to_owned())
         );
-        for (text, said) in
-            [("tsp", "unknown metric \"tsp\""), ("tps >= 1", "unknown metric"), ("", "unknown metric")]
-        {
-            let message = text.parse::<CellFigure>().expect_err(text).to_string();
-            assert!(message.contains(said) && message.starts_with(&format!("\"{text}\": ")), "{message}");
+        let message = "".parse::<CellFigure>().expect_err("nothing").to_string();
+        assert_eq!(message, "\"\": it names no metric");
+    }
+
+    #[test]
+    fn what_selects_no_cells_is_part_of_the_name() {
+        for (text, selector, figure) in [
+            ("rr.p99.9", Some("repeatable read"), "p99.9"),
+            ("p99.9", None, "p99.9"),
+            ("serialisable.tps", None, "serialisable.tps"),
+            ("ser+.tps", None, "ser+.tps"),
+            ("ser+x . y-z", Some("serializable+x"), "y-z"),
+        ] {
+            let of = text.parse::<CellFigure>().unwrap();
+            let selected = of.selector.map(|selector| selector.to_string());
+            assert_eq!((selected.as_deref(), of.figure.as_str()), (selector, figure), "{text}");
         }
+        assert!("ser+".parse::<CellSelector>().unwrap_err().to_string().contains("no strategy after +"));
     }
 
     #[test]
@@ -460,11 +307,10 @@ mod tests {
         let selector = (level, proptest::option::of("[a-z][a-z-]{0,12}"))
             .prop_map(|(level, strategy)| CellSelector { level, strategy });
         let number = proptest::num::f64::NORMAL | proptest::num::f64::POSITIVE;
-        (proptest::option::of(selector), 0..FIGURES.len(), 0..3_usize, 0..SIGNS.len(), number).prop_map(
-            |(selector, row, end, sign, number)| {
-                let ends = [End::Mean, End::Low, End::High];
-                let end = if FIGURES[row].has_interval { ends[end] } else { End::Mean };
-                let of = CellFigure { selector, figure: FIGURES[row].figure, end };
+        (proptest::option::of(selector), "[a-z][a-z_]{0,12}9", 0..3_usize, 0..SIGNS.len(), number).prop_map(
+            |(selector, figure, end, sign, number)| {
+                let end = [End::Mean, End::Low, End::High][end];
+                let of = CellFigure { selector, figure, end };
                 Requirement { of, comparison: SIGNS[sign].1, number }
             },
         )

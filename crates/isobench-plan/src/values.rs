@@ -12,7 +12,14 @@ use crate::{Requirement, RetriedState};
 /// The text doesn't match the syntax.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct WrongValue(pub(crate) String);
+pub struct WrongValue(pub String);
+
+impl WrongValue {
+    /// A text, and why it is wrong.
+    pub fn new(text: &str, why: &str) -> WrongValue {
+        WrongValue(format!("\"{text}\": {why}"))
+    }
+}
 
 /// A parameter and its values, in the order of the table; a single value sets it.
 ///

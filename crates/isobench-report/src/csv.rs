@@ -4,8 +4,8 @@
 //! pair or a series has, too, has the same title there. Not here: the columns (`columns.rs`), and
 //! summaries.
 
-use crate::columns::{Column, Place, Values, csv_columns, rounds};
-use crate::document::Document;
+use isobench_result::columns::{Column, Place, Values, csv_columns, rounds};
+use isobench_result::document::Document;
 
 /// The first titles of the first line.
 pub fn titles(count: usize) -> String {
@@ -22,11 +22,11 @@ pub fn to_csv(document: &Document) -> String {
 }
 
 /// The value of a column as text.
-fn field(column: &Column, place: &Place<'_>) -> String {
+fn field(column: Column, place: &Place<'_>) -> String {
     match column.values {
         Values::Text(value) | Values::Instant(value) => optional(value(place)),
-        Values::Count(value) => optional(value(place)),
-        Values::Number(value) => number(value(place)),
+        Values::Count(value) => optional(value.at(place)),
+        Values::Number(value) => number(value.at(place)),
         Values::Flag(value) => optional(value(place)),
     }
 }

@@ -35,13 +35,12 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
-use crate::document::Document;
-use crate::numbers::{count, counted};
-use crate::summarise::summarised;
-use crate::words::{capital, distinct, length};
+use isobench_result::document::Document;
+use isobench_result::numbers::{count, counted};
+use isobench_result::summarise::summarised;
+use isobench_result::words::{capital, distinct, length};
 
 pub use occasions::{metric, pair, trend};
-pub use part::server_name;
 
 const STYLE: &str = include_str!("html/page.css");
 /// The figures' own style.
@@ -181,7 +180,7 @@ fn policy() -> String {
 
 /// The subject of the comparison, in a line.
 fn title(document: &Document) -> String {
-    let server = server_name(&document.server);
+    let server = document.server.name();
     match distinct(document.cells.iter().map(|cell| cell.level.name())).as_slice() {
         [] => format!("Isolation levels of {server}"),
         [one] => format!("{} on {server}", capital(one)),

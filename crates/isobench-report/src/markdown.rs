@@ -5,15 +5,15 @@
 
 mod table;
 
-use crate::answer::answer;
-use crate::document::Document;
-use crate::durability;
-use crate::machines;
-use crate::numbers::counted;
-use crate::overhead;
-use crate::summarise::summarised;
 use crate::text::experiment::{ShapeText, describe};
 use crate::text::{Shown, header, sentences};
+use isobench_result::answer::answer;
+use isobench_result::document::Document;
+use isobench_result::durability;
+use isobench_result::machines;
+use isobench_result::numbers::counted;
+use isobench_result::overhead;
+use isobench_result::summarise::summarised;
 pub use table::{escape, table};
 
 /// Wide enough that nothing is left out or broken.

@@ -17,16 +17,16 @@ use std::fmt;
 pub use precision::paragraphs as precision;
 pub use statements::statements;
 
-use crate::answer::{Answer, answer};
-use crate::document::Document;
-use crate::durability;
-use crate::factors::{Factor, varying};
-use crate::machines;
-use crate::numbers::counted;
-use crate::overhead;
-use crate::summarise::{groups, summarised};
-use crate::view::columns::{Column, ColumnId, LEVEL, figures};
-use crate::view::{Emphasis, Entry, Line, Row, Table, matrix};
+use isobench_result::answer::{Answer, answer};
+use isobench_result::document::Document;
+use isobench_result::durability;
+use isobench_result::factors::{Factor, varying};
+use isobench_result::machines;
+use isobench_result::numbers::counted;
+use isobench_result::overhead;
+use isobench_result::summarise::{groups, summarised};
+use isobench_result::view::columns::{Column, LEVEL, VERDICT, figures};
+use isobench_result::view::{Emphasis, Entry, Line, Row, Table, matrix};
 use layout::{Spans, wrap_line};
 
 /// Narrower than this no table is readable; the lines then run over.
@@ -175,9 +175,9 @@ pub struct Shown {
     /// The factors that have a column, which stand first.
     factors: Vec<Factor>,
     /// The other columns.
-    columns: Vec<&'static Column>,
+    columns: Vec<Column>,
     /// The columns that there was no room for.
-    left_out: Vec<&'static Column>,
+    left_out: Vec<Column>,
     /// The table.
     pub table: Table,
 }
@@ -187,8 +187,8 @@ impl Shown {
     /// column, too, unless one of those up to the verdict would then have no room; it then heads
     /// its rows.
     pub fn choose(document: &Document, width: usize) -> Shown {
-        let columns: Vec<&'static Column> = std::iter::once(&LEVEL).chain(figures(document)).collect();
-        let least = columns.iter().position(|column| column.id == ColumnId::Verdict).map_or(1, |at| at + 1);
+        let columns: Vec<Column> = std::iter::once(LEVEL).chain(figures(document)).collect();
+        let least = columns.iter().position(|column| column.name == VERDICT.name).map_or(1, |at| at + 1);
         let vary = varying(document);
         let none: &[Factor] = &[];
         for (factors, headings) in [(vary.as_slice(), none), (none, vary.as_slice())] {
@@ -209,7 +209,7 @@ impl Shown {
         document: &Document,
         factors: &[Factor],
         headings: &[Factor],
-        (columns, left_out): (&[&'static Column], &[&'static Column]),
+        (columns, left_out): (&[Column], &[Column]),
     ) -> Shown {
         let mut rows = Vec::new();
         for group in groups(document) {
@@ -220,12 +220,12 @@ impl Shown {
             rows.extend(group.iter().map(|cell| {
                 let factors = factors.iter().map(|factor| Entry::from(factor.value(cell)));
                 Row::Entries(
-                    factors.chain(columns.iter().map(|column| (column.show)(document, cell))).collect(),
+                    factors.chain(columns.iter().map(|column| column.entry(document, cell))).collect(),
                 )
             }));
         }
         let names = factors.iter().map(Factor::heading);
-        let headings = names.chain(columns.iter().map(|column| column.heading())).collect();
+        let headings = names.chain(columns.iter().map(Column::heading)).collect();
         Shown {
             factors: factors.to_vec(),
             columns: columns.to_vec(),

@@ -6,17 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use isobench_plan::{End, FIGURES, FigureFacts};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::document::{Cell, Document};
-use crate::html::server_name;
-use crate::numbers::short;
-use crate::pair::{Factors, Names};
-use crate::require::measured;
-use crate::summarise::summarised;
-use crate::words::distinct;
+use isobench_result::document::{Cell, Document};
+use isobench_result::figure::{Better, FIGURES, Figure};
+use isobench_result::numbers::short;
+use isobench_result::pair::{Factors, Names};
+use isobench_result::summarise::summarised;
+use isobench_result::words::distinct;
 
 /// A value of Bencher's format.
 #[derive(Serialize)]
@@ -40,16 +38,14 @@ struct Tracked {
 }
 
 /// The figures of a cell that were measured.
-fn figures(cell: &Cell) -> impl Iterator<Item = (&'static FigureFacts, Measure)> {
-    FIGURES.iter().filter_map(|facts| {
-        let value = |end| measured(cell, facts.figure, end).ok().map(|value| value.number);
-        let end = |end| value(end).filter(|_| facts.has_interval);
-        let measure = Measure {
-            value: value(End::Mean).filter(|value| value.is_finite())?,
-            lower_value: end(End::Low),
-            upper_value: end(End::High),
-        };
-        Some((facts, measure))
+fn figures<'a>(
+    document: &'a Document,
+    cell: &'a Cell,
+) -> impl Iterator<Item = (&'static Figure, Measure)> + 'a {
+    FIGURES.iter().filter_map(|figure| {
+        let found = figure.measured(document, cell).ok().filter(|found| found.number.is_finite())?;
+        let measure = Measure { value: found.number, lower_value: found.low, upper_value: found.high };
+        Some((figure, measure))
     })
 }
 
@@ -78,7 +74,9 @@ pub fn to_bencher(document: &Document) -> String {
     let document = summarised(document);
     let benchmarks: BTreeMap<String, BTreeMap<&str, Measure>> = cells(&document)
         .into_iter()
-        .map(|(name, cell)| (name, figures(cell).map(|(facts, measure)| (facts.name, measure)).collect()))
+        .map(|(name, cell)| {
+            (name, figures(&document, cell).map(|(figure, measure)| (figure.name, measure)).collect())
+        })
         .collect();
     written(serde_json::to_value(benchmarks))
 }
@@ -88,14 +86,15 @@ pub fn to_bencher(document: &Document) -> String {
 pub fn to_github_action_benchmark(document: &Document, more_is_better: bool) -> String {
     let document = summarised(document);
     let when = document.started_at.as_deref().unwrap_or("an unknown time");
-    let extra = format!("{}, measured {when}", server_name(&document.server));
+    let extra = format!("{}, measured {when}", document.server.name());
+    let better = if more_is_better { Better::More } else { Better::Less };
     let mut tracked = Vec::new();
     for (name, cell) in cells(&document) {
-        let wanted = figures(cell).filter(|(facts, _)| facts.more_is_better == more_is_better);
-        tracked.extend(wanted.map(|(facts, measure)| {
+        let wanted = figures(&document, cell).filter(|(figure, _)| figure.better == better);
+        tracked.extend(wanted.map(|(figure, measure)| {
             Tracked {
-                name: format!("{name}: {}", facts.name),
-                unit: facts.unit,
+                name: format!("{name}: {}", figure.name),
+                unit: figure.unit,
                 value: measure.value,
                 range: measure
                     .lower_value

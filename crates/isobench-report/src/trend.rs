@@ -1,189 +1,17 @@
-//! A series of results: how the rate of each cell went from one result to the next.
+//! A series of results, in every layout.
 //!
-//! Results stand in the order in which they are named. Cells are matched as in a pair, and each is
-//! compared with the first result that has it; all these ratios are one family. Not here: the page
-//! (`html/trend`).
+//! Not here: what is compared, and the table (`isobench_result::trend`).
 
 mod csv;
-mod table;
 
-use serde::Serialize;
+use isobench_result::Trend;
+use isobench_result::trend::table::{LEGEND, table};
 
-use crate::document::{Cell, Document};
-use crate::markdown;
-use crate::pair::{self, Factors, Figures, Names, PairError, PairRatio, Samples, Side};
-use crate::summarise::summarise;
 use crate::text::layout::{self, wrap};
+use crate::{Layouts, markdown};
 
-/// The value of `format` in a trend's JSON.
-pub const TREND_FORMAT: &str = "isobench/trend";
-
-/// The version of that JSON's shape.
-pub const TREND_FORMAT_VERSION: u32 = 1;
-
-/// Results in their order, matched cell by cell.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Trend {
-    /// Always "isobench/trend".
-    pub format: &'static str,
-    /// The version of the JSON's shape.
-    pub format_version: u32,
-    /// The results.
-    pub results: Vec<Side>,
-    /// Warnings to read before believing the ratios, a sentence each.
-    pub warnings: Vec<String>,
-    /// The cells of all results, those of the first one first.
-    pub cells: Vec<TrendCell>,
-}
-
-/// A cell in the results that have it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TrendCell {
-    /// The level, the number of clients, and the other factors that vary, in words.
-    pub name: String,
-    /// The same without the level.
-    #[serde(skip)]
-    pub others: String,
-    /// The factors that the cells were matched by.
-    pub factors: Factors,
-    /// The cell in each result that has it, in the order of the results.
-    pub points: Vec<TrendPoint>,
-}
-
-/// A cell in one result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TrendPoint {
-    /// The place of the result, from 1.
-    pub result: usize,
-    /// Its figures.
-    pub figures: Figures,
-    /// Committed transactions per second as a multiple of those in the first result that has the
-    /// cell; null in that result, and where there is nothing to compare.
-    pub ratio: Option<PairRatio>,
-}
-
-/// Results that can't be shown in one series.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the results can't be shown in one series: {first} has measurement version {expected} and {other} has {found}, so \
-     the same names mean different numbers; measure all with the same isobench"
-)]
-pub struct TrendError {
-    /// The first result.
-    pub first: String,
-    /// The result that doesn't fit.
-    pub other: String,
-    /// The measurement version of the first.
-    pub expected: u32,
-    /// That of the other one.
-    pub found: u32,
-}
-
-/// Shows results as a series; each comes with its name. Summaries are computed from the rounds,
-/// whatever the documents say. A/A cells are left out.
-///
-/// # Errors
-/// [`TrendError`], if the numbers of two don't mean the same.
-pub fn compare_series(results: &[(String, &Document)]) -> Result<Trend, TrendError> {
-    let Some(((first, reference), rest)) = results.split_first() else {
-        return Ok(Trend::of(Vec::new(), Vec::new(), Vec::new()));
-    };
-    for (other, document) in rest {
-        let error = |PairError { a, b }| TrendError {
-            first: first.clone(),
-            other: other.clone(),
-            expected: a,
-            found: b,
-        };
-        PairError::check(reference, document).map_err(error)?;
-    }
-    let documents: Vec<Document> = results.iter().map(|(_, document)| summarised(document)).collect();
-    let sides = results.iter().zip(&documents).map(|((name, _), document)| Side::named(document, name));
-    let warnings = rest.iter().zip(2..).flat_map(|((_, document), place)| {
-        let unequal = pair::unequal(reference, document).into_iter();
-        unequal
-            .map(move |name| format!("Results 1 and {place} differ in {name}, which is part of every ratio."))
-    });
-    let incomplete =
-        documents.iter().zip(1..).filter(|(document, _)| !document.complete).map(|(document, place)| {
-            let reason = document.incomplete_reason.as_deref().unwrap_or("it ended early");
-            format!("Result {place} is incomplete: {}.", reason.trim_end_matches('.'))
-        });
-    Ok(Trend::of(sides.collect(), warnings.chain(incomplete).collect(), cells(&documents)))
-}
-
-fn summarised(document: &Document) -> Document {
-    let mut document = document.clone();
-    summarise(&mut document);
-    document
-}
-
-/// A cell with the results that have it.
-struct Line<'a> {
-    factors: Factors,
-    points: Vec<(usize, &'a Cell)>,
-}
-
-fn cells(documents: &[Document]) -> Vec<TrendCell> {
-    let lines = lines(documents);
-    let names = Names::of(lines.iter().map(|line| &line.factors));
-    let samples: Vec<Samples> = lines.iter().flat_map(Line::samples).collect();
-    let mut ratios = pair::together(&samples).into_iter();
-    let cell = |line: &Line| TrendCell {
-        name: names.of_cell(&line.factors),
-        others: names.others(&line.factors),
-        factors: line.factors.clone(),
-        points: line
-            .points
-            .iter()
-            .enumerate()
-            .map(|(index, (result, cell))| TrendPoint {
-                result: *result,
-                figures: Figures::of(cell),
-                // The first one isn't compared with itself.
-                ratio: if index == 0 { None } else { ratios.next().flatten() },
-            })
-            .collect(),
-    };
-    lines.iter().map(cell).collect()
-}
-
-/// The cells of all documents. Of equal cells in one document only the first counts.
-fn lines(documents: &[Document]) -> Vec<Line<'_>> {
-    let mut lines: Vec<Line> = Vec::new();
-    for (document, result) in documents.iter().zip(1..) {
-        for cell in document.cells.iter().filter(|cell| !cell.calibration) {
-            let factors = Factors::of(cell);
-            match lines.iter_mut().find(|line| line.factors == factors) {
-                Some(line) if line.points.last().is_some_and(|(last, _)| *last == result) => {}
-                Some(line) => line.points.push((result, cell)),
-                None => lines.push(Line { factors, points: vec![(result, cell)] }),
-            }
-        }
-    }
-    lines
-}
-
-impl Line<'_> {
-    /// The rates of every result beside those of the first one that has the cell.
-    fn samples(&self) -> Vec<Samples> {
-        let Some(((_, first), rest)) = self.points.split_first() else { return Vec::new() };
-        rest.iter().map(|(_, cell)| Samples::rates(first, cell)).collect()
-    }
-}
-
-impl Trend {
-    fn of(results: Vec<Side>, warnings: Vec<String>, cells: Vec<TrendCell>) -> Trend {
-        Trend { format: TREND_FORMAT, format_version: TREND_FORMAT_VERSION, results, warnings, cells }
-    }
-
-    /// The results, each with its number and what is known of it.
-    pub(crate) fn described(&self) -> Vec<String> {
-        self.results.iter().zip(1..).map(|(side, place)| side.describe(&place.to_string())).collect()
-    }
-
-    /// Renders the series for a terminal of `width` columns.
-    pub fn to_text(&self, width: usize) -> String {
+impl Layouts for Trend {
+    fn to_text(&self, width: usize) -> String {
         let mut lines: Vec<String> = Vec::new();
         let paragraph = |lines: &mut Vec<String>, text: &str| lines.extend(wrap(text, width, 2));
         for text in self.described() {
@@ -193,44 +21,36 @@ impl Trend {
         if self.cells.is_empty() {
             paragraph(&mut lines, "No result has a cell, so there is nothing to compare.");
         } else {
-            lines.extend(layout::lines(&table::table(&self.cells), width));
+            lines.extend(layout::lines(&table(&self.cells), width));
         }
         lines.push(String::new());
         for warning in &self.warnings {
             paragraph(&mut lines, &format!("Warning: {warning}"));
         }
-        for text in table::LEGEND {
+        for text in LEGEND {
             paragraph(&mut lines, text);
         }
         let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
         lines.join("\n") + "\n"
     }
 
-    /// Renders the series as GitHub-flavoured Markdown.
-    pub fn to_markdown(&self) -> String {
+    fn to_markdown(&self) -> String {
         let list = |items: Vec<String>| {
             items.iter().map(|item| format!("- {}", markdown::escape(item))).collect::<Vec<_>>().join("\n")
         };
-        let mut blocks = vec![list(self.described()), markdown::table(&table::table(&self.cells))];
+        let mut blocks = vec![list(self.described()), markdown::table(&table(&self.cells))];
         if !self.warnings.is_empty() {
             blocks.push(list(self.warnings.iter().map(|warning| format!("⚠ {warning}")).collect()));
         }
-        blocks.push(table::LEGEND.join(" "));
+        blocks.push(LEGEND.join(" "));
         blocks.join("\n\n") + "\n"
     }
 
-    /// The series as indented JSON with a newline at the end.
-    ///
-    /// # Panics
-    /// Never: every key is a string and nothing refuses to be written.
-    pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a series is plain data");
-        text.push('\n');
-        text
+    fn to_html(&self) -> String {
+        crate::html::trend(self, &table(&self.cells), &LEGEND)
     }
 
-    /// Renders the series as a page like that of one result.
-    pub fn to_html(&self) -> String {
-        crate::html::trend(self, &table::table(&self.cells), &table::LEGEND)
+    fn to_csv(&self) -> String {
+        csv::render(self)
     }
 }

@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 
 use isobench_isolation::history::binary::MAGIC;
 use isobench_parquet::FORMAT as PARQUET_FORMAT;
-use isobench_report::{
-    FORMAT, METRIC_TREND_FORMAT, METRIC_TREND_TITLES, PAIR_FORMAT, TREND_FORMAT, csv_titles,
-};
+use isobench_report::{METRIC_TREND_TITLES, csv_titles};
+use isobench_result::{FORMAT, METRIC_TREND_FORMAT, PAIR_FORMAT, TREND_FORMAT};
 
 use isobench_comparison::{Failure, Outcome};
 
@@ -234,8 +233,9 @@ fn first_line(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use isobench_report::{
-        Axis, Client, Document, Plan, Server, compare_results, compare_series, metric_trend, to_csv, to_html,
+    use isobench_report::{Layouts as _, to_csv, to_html};
+    use isobench_result::{
+        Axis, Client, Document, Plan, Server, compare_results, compare_series, metric_trend,
     };
 
     use super::*;

@@ -103,7 +103,7 @@ fn verbose_version(words: &[OsString]) -> Option<String> {
         ("build", if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned()),
         ("event loops", "epoll, io_uring where the kernel permits it".to_owned()),
         ("fetches", format!("PostgreSQL {}", isobench_pgserver::MajorVersion::FETCHED)),
-        ("result format", format!("{} {}", isobench_report::FORMAT, isobench_report::FORMAT_VERSION)),
+        ("result format", format!("{} {}", isobench_result::FORMAT, isobench_result::FORMAT_VERSION)),
     ];
     let facts = facts.map(|(name, fact)| format!("{:<15} {fact}\n", format!("{name}:"))).concat();
     Some(format!("isobench {}\n{facts}", env!("CARGO_PKG_VERSION")))

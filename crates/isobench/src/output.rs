@@ -13,7 +13,8 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use isobench_pgwire::fit;
-use isobench_report::{Emphasis, Text};
+use isobench_report::Text;
+use isobench_result::Emphasis;
 use tempfile::{Builder, NamedTempFile};
 
 use isobench_comparison::{Failure, Outcome};
@@ -201,7 +202,8 @@ pub fn shown(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use isobench_report::{Client, Document, Plan, Server, Terminal};
+    use isobench_report::Terminal;
+    use isobench_result::{Client, Document, Plan, Server};
 
     use super::*;
 

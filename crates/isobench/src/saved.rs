@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use isobench_comparison::{Failure, Outcome};
-use isobench_report::Document;
+use isobench_result::Document;
 use isobench_suggest::did_you_mean;
 
 use crate::destination::refuse_foreign_links;

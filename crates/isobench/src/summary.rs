@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_report::Invariant;
+use isobench_result::Invariant;
 use isobench_runner::{Job, RunOutcome};
 
 /// The data of the summary.

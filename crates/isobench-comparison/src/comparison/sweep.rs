@@ -3,7 +3,7 @@
 //! All levels take one step of their search in turn, in the shuffled order of a round, so that no
 //! level gets a quieter period. Not here: the search itself (`isobench_stats::Sweep`).
 
-use isobench_report::{Round, SweepResult, SweepStep, summarise};
+use isobench_result::{Round, SweepResult, SweepStep, summarise};
 use isobench_stats::Sweep;
 
 use super::{Comparison, Goes};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use isobench_database::InitOptions;
 use isobench_isolation::Level;
 use isobench_plan::{Background, Plan, Vary};
+use isobench_result::figure;
 use isobench_runner::{Backoff, StopCondition};
 
 use super::kept::{Kept, as_made};
@@ -47,7 +48,8 @@ impl Resolved {
             return Err(Failure::setup("--time and --transactions exclude each other; give one of them"));
         }
         let given = options.clone().or(file.unwrap_or_default());
-        let plan = given.clone().or(defaults).or(Plan::defaults());
+        let mut plan = given.clone().or(defaults).or(Plan::defaults());
+        figure::resolve(&mut plan).map_err(Failure::setup)?;
         let stop = stop(&plan)?;
         not_empty("levels", plan.levels())?;
         distinct("levels", plan.levels())?;

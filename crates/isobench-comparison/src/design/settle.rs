@@ -1,6 +1,6 @@
 //! The time for further rounds if the planned ones don't settle which level to use.
 //!
-//! Not here: whether they settle it (`isobench_report::unsettled`).
+//! Not here: whether they settle it (`isobench_result::unsettled`).
 
 use std::time::Duration;
 

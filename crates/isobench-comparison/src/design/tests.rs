@@ -209,6 +209,18 @@ fn a_wrong_value_names_its_option() {
 }
 
 #[test]
+fn names_of_figures_are_known_before_anything_is_started() {
+    let required = |expression: &str| {
+        let plan = Plan { require: Some(vec![expression.parse().unwrap()]), ..Plan::default() };
+        Resolved::of(&plan, None, Plan::default(), &InitOptions::default())
+            .map(|resolved| resolved.design.plan.required()[0].to_string())
+    };
+    assert_eq!(required("ser.p99 <= 50").unwrap(), "serializable.latency_p99_ms <= 50");
+    let message = message(required("tsp >= 5"));
+    assert!(message.starts_with("--require \"tsp >= 5\": unknown metric \"tsp\""), "{message}");
+}
+
+#[test]
 fn a_plan_file_has_the_options_names_and_options_win() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plan.toml");

@@ -6,7 +6,7 @@
 
 use isobench_database::{Database, InitOptions};
 use isobench_plan::{SERVER_BIN, SERVER_VERSION, SETTING, Vary};
-use isobench_report::PlannedStrategy;
+use isobench_result::PlannedStrategy;
 use isobench_runner::RunWorkload;
 use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, OnConflict, Strategy, UnknownWorkload, strategy};

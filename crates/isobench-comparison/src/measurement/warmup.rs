@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use isobench_report::Warmup;
+use isobench_result::Warmup;
 use isobench_runner::{ConflictCount, Control, EventHandler, Job, RunOutcome, StopCondition, Urgency, Watch};
 use isobench_stats::is_warm;
 

@@ -1,7 +1,7 @@
 //! Errors of the server, and how attempts and transactions are counted.
 
 use isobench_pgwire::SqlState;
-use isobench_report::{Cell, Round};
+use isobench_result::{Cell, Round};
 use isobench_testkit::simulated::Fault;
 
 use crate::stage::{Ran, Stage, UPDATE};

@@ -1,6 +1,6 @@
 //! Levels that the server replaces by others, and a hot standby.
 
-use isobench_report::StartingState;
+use isobench_result::StartingState;
 
 use crate::stage::Stage;
 

@@ -4,7 +4,7 @@
 //! (`isobench/tests/cli/own_tables.rs`).
 
 use isobench_database::facts::namespace::NamespaceFacts;
-use isobench_report::StartingState;
+use isobench_result::StartingState;
 use isobench_testkit::simulated::Answer;
 
 use crate::stage::{Stage, UPDATE};

@@ -1,6 +1,6 @@
 //! The cells of a plan, their rounds and order; factors, calibration, precision, time limit, sweep.
 
-use isobench_report::StartingState;
+use isobench_result::StartingState;
 
 use crate::stage::{Stage, committed};
 

@@ -15,7 +15,7 @@ use isobench_comparison::{
 use isobench_database::InitOptions;
 use isobench_pgwire::SqlState;
 use isobench_plan::{Observe, Plan};
-use isobench_report::{Cell, Document};
+use isobench_result::{Cell, Document};
 use isobench_runner::{Control, Urgency};
 use isobench_testkit::simulated::{Answer, Asked, Fault, ListeningServer, Truth, postgresql};
 use tempfile::TempDir;

@@ -114,7 +114,6 @@ impl<'a> Actor<'a> {
         }
     }
 
-
     /// Walks to the next statement.
     pub fn next(&mut self, status: TransactionStatus) -> Next {
         if self.enclosed {

@@ -108,7 +108,8 @@ mod tests {
         let programs = transfer();
         let program = &programs.programs[0];
         let found = choices(&[program, program]);
-        let numbers = |choice: &Choice| [(0, 0), (1, 0)].map(|place| 1 + choice.get(&place).copied().unwrap_or(0));
+        let numbers =
+            |choice: &Choice| [(0, 0), (1, 0)].map(|place| 1 + choice.get(&place).copied().unwrap_or(0));
         let told: Vec<[i64; 4]> = found
             .iter()
             .map(|pair| {

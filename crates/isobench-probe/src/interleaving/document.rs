@@ -15,9 +15,9 @@ impl Found {
     /// seconds.
     pub fn to_value(&self) -> Value {
         let refused = self.refused.iter().map(|(script, why)| json!({"script": script, "reason": why}));
-        let by_design = self.by_design.iter().map(|found| {
-            json!({"level": found.level.to_string(), "scripts": found.scripts, "by": found.how})
-        });
+        let by_design = self.by_design.iter().map(
+            |found| json!({"level": found.level.to_string(), "scripts": found.scripts, "by": found.how}),
+        );
         json!({
             "levels": self.levels.iter().map(level).collect::<Vec<_>>(),
             "not_tried": refused.collect::<Vec<_>>(),

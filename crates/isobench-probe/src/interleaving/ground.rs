@@ -113,8 +113,8 @@ impl Ground {
         let mut tables = Vec::new();
         let mut watched = Vec::new();
         for row in ask(TABLES)? {
-            let [Some(oid), Some(name), Some(qualified), Some(kind), Some(partition)] = <[_; 5]>::try_from(row)
-                .map_err(|_| TryError::Answer("the list of tables"))?
+            let [Some(oid), Some(name), Some(qualified), Some(kind), Some(partition)] =
+                <[_; 5]>::try_from(row).map_err(|_| TryError::Answer("the list of tables"))?
             else {
                 return Err(TryError::Answer("the list of tables"));
             };
@@ -188,7 +188,11 @@ impl Ground {
     ///
     /// # Errors
     /// The server refuses or is gone.
-    pub fn note_sequences(&mut self, control: &mut TestSession, patience: Patience<'_>) -> Result<(), TryError> {
+    pub fn note_sequences(
+        &mut self,
+        control: &mut TestSession,
+        patience: Patience<'_>,
+    ) -> Result<(), TryError> {
         self.sequences.clear();
         for row in query(control, SEQUENCES, patience)? {
             let qualified = row.into_iter().next().flatten().unwrap_or_default();
@@ -282,7 +286,10 @@ impl Ground {
         }
         for sequence in &self.sequences {
             let (value, called) = (sequence.last + ahead, sequence.called || ahead > 0);
-            sql.push_str(&format!("SELECT setval('{}', {value}, {called});", sequence.qualified.replace('\'', "''")));
+            sql.push_str(&format!(
+                "SELECT setval('{}', {value}, {called});",
+                sequence.qualified.replace('\'', "''")
+            ));
         }
         if sql.is_empty() {
             return Ok(());
@@ -319,7 +326,8 @@ impl Delta {
 
     /// The difference in the other direction.
     fn inverse(&self) -> Delta {
-        let turned = |changed: &Changed| Changed { removed: changed.added.clone(), added: changed.removed.clone() };
+        let turned =
+            |changed: &Changed| Changed { removed: changed.added.clone(), added: changed.removed.clone() };
         Delta { tables: self.tables.iter().map(|(table, changed)| (*table, turned(changed))).collect() }
     }
 }
@@ -466,13 +474,10 @@ mod tests {
     #[test]
     fn rows_are_read_as_postgresql_writes_them() {
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(fields("(1,,\"\",\"a \"\"b\"\", c\",\"x\\\\y\")"), [
-            some("1"),
-            None,
-            some(""),
-            some("a \"b\", c"),
-            some("x\\y")
-        ]);
+        assert_eq!(
+            fields("(1,,\"\",\"a \"\"b\"\", c\",\"x\\\\y\")"),
+            [some("1"), None, some(""), some("a \"b\", c"), some("x\\y")]
+        );
     }
 
     proptest! {

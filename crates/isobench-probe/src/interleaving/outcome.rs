@@ -175,7 +175,9 @@ impl Masks {
             let product = match answer {
                 _ if masked => Product::Sent(String::new()),
                 Answer::Tag(tag) => Product::Sent(tag.clone()),
-                Answer::Rows { ordered, table } => Product::Told(self.rows(number, *command, *ordered, table)),
+                Answer::Rows { ordered, table } => {
+                    Product::Told(self.rows(number, *command, *ordered, table))
+                }
             };
             (*command, product)
         };
@@ -301,7 +303,10 @@ mod tests {
         let none = Masks::default();
         let same = || delta(&[&["1"]]);
         let serial = [outcome(vec![writer("a"), reader("2")], same())];
-        assert_eq!(judged(&none, &outcome(vec![writer("a"), reader("1")], same()), &serial), Judgement::WrongAnswer);
+        assert_eq!(
+            judged(&none, &outcome(vec![writer("a"), reader("1")], same()), &serial),
+            Judgement::WrongAnswer
+        );
         let told = View { told: reader("7").told, ..writer("a") };
         assert_eq!(judged(&none, &outcome(vec![told, reader("2")], same()), &serial), Judgement::Serial);
     }

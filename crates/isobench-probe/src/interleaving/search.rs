@@ -75,16 +75,7 @@ impl<'a, 's> Search<'a, 's> {
         let levels = trying.levels.iter().map(|level| LevelFound::new(*level)).collect();
         let found = Found { levels, refused: programs.refused.clone(), ..Found::default() };
         let writes = vec![false; programs.programs.len()];
-        Search {
-            stage,
-            programs,
-            trying,
-            began,
-            found,
-            present: 0,
-            reached: Delta::default(),
-            writes,
-        }
+        Search { stage, programs, trying, began, found, present: 0, reached: Delta::default(), writes }
     }
 
     /// Tries until everything has been tried, every level has been shown to be unsafe, or the budget
@@ -158,10 +149,8 @@ impl<'a, 's> Search<'a, 's> {
         let mut ways: Vec<Vec<(usize, usize)>> = vec![Vec::new()];
         ways.extend(draws.iter().map(|draw| vec![draw.place]));
         for counting in ways {
-            let part = |above: i64| Part {
-                program,
-                choice: counting.iter().map(|place| (*place, above)).collect(),
-            };
+            let part =
+                |above: i64| Part { program, choice: counting.iter().map(|place| (*place, above)).collect() };
             let (mut first, mut done) = (None, Delta::default());
             for repeat in 0..MOST_REPEATS {
                 let performance = self.alone(&part(repeat))?;
@@ -178,13 +167,11 @@ impl<'a, 's> Search<'a, 's> {
                         // Of the run before this one and this one, the first is the last that may.
                         let before = repeat - 1;
                         let prefix: Vec<Part> = (0..before).map(part).collect();
-                        let own = vec![
-                            vec![part(before), part(before)],
-                            vec![part(before), part(repeat)],
-                        ];
+                        let own = vec![vec![part(before), part(before)], vec![part(before), part(repeat)]];
                         let name = self.programs.name(program);
                         let times = if before == 1 { "once" } else { "several times" };
-                        let before_it = if before == 0 { String::new() } else { format!("after {name} {times}") };
+                        let before_it =
+                            if before == 0 { String::new() } else { format!("after {name} {times}") };
                         found.push(State { before: before_it, prefix, own, rank: 1 });
                         break;
                     }
@@ -346,7 +333,8 @@ impl<'a, 's> Search<'a, 's> {
             }
             let known = &self.found.levels[number];
             // What single statements outside of a block are told is of different moments, as asked for.
-            let asked = judgement == Judgement::WrongAnswer && (performance.between || known.wrong_answer.is_some());
+            let asked =
+                judgement == Judgement::WrongAnswer && (performance.between || known.wrong_answer.is_some());
             if asked {
                 continue;
             }
@@ -365,7 +353,13 @@ impl<'a, 's> Search<'a, 's> {
         Ok(())
     }
 
-    fn split(&mut self, cast: &[Part], after: usize, level: Level, masks: &Masks) -> Result<Performance, TryError> {
+    fn split(
+        &mut self,
+        cast: &[Part],
+        after: usize,
+        level: Level,
+        masks: &Masks,
+    ) -> Result<Performance, TryError> {
         let later = self.later(masks);
         let performance = self.stage.perform(cast, &Schedule::Split(after), level, &later)?;
         self.undo(&performance)?;
@@ -379,7 +373,8 @@ impl<'a, 's> Search<'a, 's> {
         let mut all = Vec::new();
         for left_out in 0..1_usize << declined.len() {
             let kept = declined.iter().enumerate().filter(|(bit, _)| left_out & (1 << bit) == 0);
-            let mut numbers: Vec<usize> = committed.iter().copied().chain(kept.map(|(_, number)| *number)).collect();
+            let mut numbers: Vec<usize> =
+                committed.iter().copied().chain(kept.map(|(_, number)| *number)).collect();
             numbers.sort_unstable();
             all.extend(orders(&numbers));
         }

@@ -39,7 +39,8 @@ fn summary(level: &LevelFound) -> String {
     };
     match (&level.damage, &level.wrong_answer) {
         (Some(witness), _) if witness.no_level_prevents => {
-            "unsafe (shown): data damaged between two transactions of a script, which no level prevents".to_owned()
+            "unsafe (shown): data damaged between two transactions of a script, which no level prevents"
+                .to_owned()
         }
         (Some(_), _) => "unsafe (shown): data damaged".to_owned(),
         (None, Some(_)) => "unsafe (shown): wrong answer".to_owned(),
@@ -136,11 +137,15 @@ fn notes(found: &Found, text: &mut String) {
         notes.push(format!("not judged by their values (sequences, clock, random): {}", columns.join(", ")));
     }
     if found.undetermined > 0 {
-        notes.push(format!("{} combinations take different ways in the same order: not judged", found.undetermined));
+        notes.push(format!(
+            "{} combinations take different ways in the same order: not judged",
+            found.undetermined
+        ));
     }
     if !found.complete && found.levels.iter().any(|level| level.damage.is_none()) {
         let untried = match found.untried.as_slice() {
-            [] => "all combinations of scripts were tried, but not all numbers and states of the tables".to_owned(),
+            [] => "all combinations of scripts were tried, but not all numbers and states of the tables"
+                .to_owned(),
             [only] => format!("not tried: {only}"),
             [first, rest @ ..] => format!("not tried: {first} and {} more", rest.len()),
         };

@@ -163,7 +163,8 @@ impl<'a> Stage<'a> {
             }
         }
         let ground = Ground::prepare(&mut control, patience)?;
-        let keeps_locks = programs.mention(&["pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock"]);
+        let keeps_locks =
+            programs.mention(&["pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock"]);
         Ok(Stage {
             programs,
             options,
@@ -195,7 +196,11 @@ impl<'a> Stage<'a> {
     ) -> Result<Performance, TryError> {
         let first = MOST * self.levels.iter().position(|other| *other == level).unwrap_or(0);
         let mut under_way = Cast {
-            actors: cast.iter().enumerate().map(|(client, part)| Actor::new(self.programs, part, client)).collect(),
+            actors: cast
+                .iter()
+                .enumerate()
+                .map(|(client, part)| Actor::new(self.programs, part, client))
+                .collect(),
             first,
             waiting: vec![None; cast.len()],
             steps: Vec::new(),

@@ -8,11 +8,11 @@ use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
 use super::room;
-use crate::document::{Cell, Document, Round, ScriptRound};
-use crate::numbers::{count, percent, short};
-use crate::summarise::{counted_ledger, counted_rounds};
 use crate::text::sentences::per_minute;
-use crate::view::{Entry, Heading, Table};
+use isobench_result::document::{Cell, Document, Round, ScriptRound};
+use isobench_result::numbers::{count, percent, short};
+use isobench_result::summarise::{counted_ledger, counted_rounds};
+use isobench_result::view::{Entry, Heading, Table};
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {
@@ -212,7 +212,7 @@ fn client(document: &Document, cells: &[&Cell]) -> Markup {
         .iter()
         .filter_map(|cell| {
             let loads: Vec<_> = cell.rounds.iter().filter_map(|round| round.client).collect();
-            let most = |get: fn(&crate::document::ClientLoad) -> Option<f64>| {
+            let most = |get: fn(&isobench_result::document::ClientLoad) -> Option<f64>| {
                 loads.iter().filter_map(get).reduce(f64::max)
             };
             (!loads.is_empty()).then(|| {

@@ -1,15 +1,15 @@
 //! The answer in words and one table, with everything that brands it.
 //!
-//! Not here: how the answer is found (`crate::answer`), the table (`table`).
+//! Not here: how the answer is found (`isobench_result::answer`), the table (`table`).
 
 use maud::{Markup, html};
 
 use super::part::cell_name;
 use super::table;
-use crate::answer::{OWN_CONDITION, answer};
-use crate::document::{Document, Round};
 use crate::text::precision;
-use crate::view::Line;
+use isobench_result::answer::{OWN_CONDITION, answer};
+use isobench_result::document::{Document, Round};
+use isobench_result::view::Line;
 
 /// The section's body.
 #[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]

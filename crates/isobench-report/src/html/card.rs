@@ -2,19 +2,18 @@
 //!
 //! The picture is an SVG that needs nothing but itself, so its colours are written into it. They
 //! are the light theme's of the page's own pictures, and are taken from their style. Not here: how
-//! the answer is found (`crate::answer`).
+//! the answer is found (`isobench_result::answer`).
 
 use maud::{Markup, PreEscaped, html};
 
 use super::chart::frame::{fitting, lines, width_of};
 use super::chart::marks::u;
 use super::chart::subject::{Subject, groups};
-use super::part::server_name;
-use crate::answer::answer;
-use crate::document::{Cell, Document};
-use crate::factors::strategies_vary;
-use crate::numbers::{optional, short};
-use crate::view::matrix::Safety;
+use isobench_result::answer::answer;
+use isobench_result::document::{Cell, Document};
+use isobench_result::factors::strategies_vary;
+use isobench_result::numbers::{optional, short};
+use isobench_result::view::matrix::Safety;
 
 /// The anchor.
 pub const ID: &str = "card";
@@ -92,7 +91,7 @@ impl Card<'_> {
         let (number, meaning) = number(&bars);
         bars.truncate(MOST);
         let facts = [
-            server_name(&document.server),
+            document.server.name(),
             document.cells.first().map(|cell| cell.workload.clone()).unwrap_or_default(),
             document.started_at.as_ref().and_then(|at| at.split('T').next()).unwrap_or_default().to_owned(),
             format!("isobench {}", document.client.version),

@@ -50,7 +50,7 @@ mod time_series;
 mod wait_kinds;
 mod waits;
 
-use crate::document::Document;
+use isobench_result::document::Document;
 
 pub use metric::metric;
 pub use occasions::{ratios, series};

@@ -8,11 +8,11 @@ use maud::{Markup, html};
 use super::part::{cell_name, code, folded, measured, table};
 use super::scripts::{Place, one_line, place_of};
 use crate::csv::line;
-use crate::diagnosis::diagnoses;
-use crate::document::{Cell, Conflict, Document, Round};
-use crate::numbers::{count, counted};
-use crate::summarise::{counted_ledger, counted_rounds};
-use crate::view::{Entry, Heading, Line, Table};
+use isobench_result::diagnosis::diagnoses;
+use isobench_result::document::{Cell, Conflict, Document, Round};
+use isobench_result::numbers::{count, counted};
+use isobench_result::summarise::{counted_ledger, counted_rounds};
+use isobench_result::view::{Entry, Heading, Line, Table};
 
 /// More kinds than this of one cell are added up in one row; fewer where there are many cells.
 const KINDS: usize = 8;

@@ -1,15 +1,15 @@
 //! What faults cost, and what became of the commits that clients were told of.
 //!
-//! Not here: how it is counted (`crate::durability`).
+//! Not here: how it is counted (`isobench_result::durability`).
 
 use maud::{Markup, html};
 
 use super::part::table;
 use super::pictures::picture;
 use super::{Contents, chart};
-use crate::document::{Document, FaultEvent};
-use crate::durability::{self, LEGEND};
-use crate::numbers::short;
+use isobench_result::document::{Document, FaultEvent};
+use isobench_result::durability::{self, LEGEND};
+use isobench_result::numbers::short;
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<(Markup, Contents)> {

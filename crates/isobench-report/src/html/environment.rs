@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::part::{pairs, server_name, table};
-use crate::document::{Client, Document, Server};
-use crate::numbers::{count, counted, short};
-use crate::view::{Entry, Heading, Table};
+use super::part::{pairs, table};
+use isobench_result::document::{Client, Document, Server};
+use isobench_result::numbers::{count, counted, short};
+use isobench_result::view::{Entry, Heading, Table};
 
 /// The section's body.
 #[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]
@@ -19,7 +19,7 @@ pub fn body(document: &Document) -> Option<Markup> {
     let several = !document.other_servers.is_empty();
     Some(html! {
         @for server in document.servers() {
-            h3 { "Server" @if several { ": " (server_name(server)) } }
+            h3 { "Server" @if several { ": " (server.name()) } }
             (about(document, server))
         }
         h3 { "Client" }
@@ -54,7 +54,7 @@ fn present(rows: Vec<(&str, String)>) -> Vec<(String, String)> {
 
 fn about_server(server: &Server) -> Vec<(String, String)> {
     present(vec![
-        ("product", server_name(server)),
+        ("product", server.name()),
         ("version()", server.version_text.clone()),
         ("where", server.description.clone()),
         (

@@ -1,13 +1,13 @@
 //! The published experiment that was repeated: its table beside ours, what came out again, what the
 //! original missed.
 //!
-//! Not here: the comparison (`crate::shape`) and its words (`text/experiment`).
+//! Not here: the comparison (`isobench_result::shape`) and its words (`text/experiment`).
 
 use maud::{Markup, html};
 
 use super::part::table;
-use crate::document::Document;
 use crate::text::experiment::{ShapeText, describe};
+use isobench_result::document::Document;
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {

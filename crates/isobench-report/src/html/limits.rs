@@ -6,10 +6,10 @@
 use maud::{Markup, html};
 
 use super::part::measured;
-use crate::document::{Cell, Document};
-use crate::numbers::{counted, short};
-use crate::seen::way_out;
-use crate::words::capital;
+use isobench_result::document::{Cell, Document};
+use isobench_result::numbers::{counted, short};
+use isobench_result::seen::way_out;
+use isobench_result::words::capital;
 
 /// A limit: the sentence, if the document has it.
 type Limit = fn(&Document) -> Option<String>;

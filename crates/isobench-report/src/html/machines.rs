@@ -1,12 +1,12 @@
 //! The machines that measured together.
 //!
-//! Not here: their figures (`crate::machines`).
+//! Not here: their figures (`isobench_result::machines`).
 
 use maud::{Markup, html};
 
 use super::part::table;
-use crate::document::Document;
-use crate::machines::{self, LEGEND};
+use isobench_result::document::Document;
+use isobench_result::machines::{self, LEGEND};
 
 /// The section's body; `None` if there was one machine.
 pub fn body(document: &Document) -> Option<Markup> {

@@ -7,9 +7,9 @@ use maud::{Markup, html};
 
 use super::part::{code, scrolling};
 use crate::csv::{line, number};
-use crate::document::Document;
-use crate::view::matrix::{LEGEND, Matrix, MatrixEntry, MatrixGroup, Safety};
-use crate::view::{self, Entry, Medium};
+use isobench_result::document::Document;
+use isobench_result::view::matrix::{LEGEND, Matrix, MatrixEntry, MatrixGroup, Safety};
+use isobench_result::view::{self, Entry, Medium};
 
 /// The anchor.
 pub const ID: &str = "matrix";

@@ -6,10 +6,12 @@
 use maud::{Markup, html};
 
 use super::part::{code, measured, pairs};
-use crate::document::{Document, Interval, IntervalSource, Plan, PlannedScript, PlannedStrategy, Workload};
-use crate::numbers::{count, counted, given, percent, short};
 use crate::text::sentences::round_trips;
-use crate::words::length;
+use isobench_result::document::{
+    Document, Interval, IntervalSource, Plan, PlannedScript, PlannedStrategy, Workload,
+};
+use isobench_result::numbers::{count, counted, given, percent, short};
+use isobench_result::words::length;
 
 /// The comment above the plan's keys.
 const PLAN_COMMENT: &str = "\
@@ -309,7 +311,7 @@ static METHODS: [Method; 10] = [
     Method {
         name: "Percentiles: Student's t over the rounds",
         used: |document| {
-            let known = |cell: &crate::document::Cell| {
+            let known = |cell: &isobench_result::document::Cell| {
                 cell.summary.percentiles.iter().any(|percentile| percentile.low.is_some())
             };
             document.cells.iter().any(known)

@@ -9,10 +9,10 @@ use super::chart::{self, Figure};
 use super::part::{pairs, table};
 use super::pictures::picture;
 use super::{FIGURES_STYLE, SCRIPT, STYLE, policy};
-use crate::metric_trend::{MetricSeries, MetricTrend};
-use crate::pair::{Difference, Pair};
-use crate::trend::Trend;
-use crate::view::{Entry, Heading, Table};
+use isobench_result::metric_trend::{MetricSeries, MetricTrend};
+use isobench_result::pair::{Difference, Pair};
+use isobench_result::trend::Trend;
+use isobench_result::view::{Entry, Heading, Table};
 
 /// A part of a page: its anchor, its heading, its content.
 type Part = (&'static str, &'static str, Markup);

@@ -1,12 +1,12 @@
 //! The cost of each level for each value of the parameters that the plan varies.
 //!
-//! Not here: how it is computed (`crate::overhead`), the figure of the same (`chart/against`).
+//! Not here: how it is computed (`isobench_result::overhead`), the figure of the same (`chart/against`).
 
 use maud::{Markup, html};
 
 use super::part::table;
-use crate::document::Document;
-use crate::overhead::{self, LEGEND};
+use isobench_result::document::Document;
+use isobench_result::overhead::{self, LEGEND};
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {

@@ -5,16 +5,9 @@
 use maud::{Markup, html};
 
 use super::room;
-use crate::document::{Cell, Document, Server};
-use crate::factors::varying;
-use crate::view::{Entry, Heading, Line, Mark, Medium, Table};
-
-/// Product and version.
-pub fn server_name(server: &Server) -> String {
-    let product = if server.product.is_empty() { "an unknown server" } else { &server.product };
-    let standby = if server.hot_standby { ", a hot standby" } else { "" };
-    format!("{}{standby}", format!("{product} {}", server.version).trim_end())
-}
+use isobench_result::document::{Cell, Document};
+use isobench_result::factors::varying;
+use isobench_result::view::{Entry, Heading, Line, Mark, Medium, Table};
 
 /// A cell in words: its level, and the factors in which the cells of the document differ.
 pub fn cell_name(document: &Document, cell: &Cell) -> String {

@@ -7,7 +7,7 @@ use maud::{Markup, PreEscaped, html};
 use super::Contents;
 use super::chart::{Figure, course as course_figures, rates as rate_figures, too_few};
 use super::part::{self, code};
-use crate::document::Document;
+use isobench_result::document::Document;
 
 /// In a comparison of more cells than this, figures after the first few are folded: each has a part
 /// for every cell.

@@ -3,8 +3,8 @@
 use maud::Markup;
 
 use super::part::table;
-use crate::document::{Document, RequirementResult};
-use crate::view::{Entry, Heading, Table};
+use isobench_result::document::{Document, RequirementResult};
+use isobench_result::view::{Entry, Heading, Table};
 
 /// The section's body; `None` if there was none.
 pub fn body(document: &Document) -> Option<Markup> {

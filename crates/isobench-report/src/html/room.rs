@@ -3,8 +3,8 @@
 //! A browser shows a page of two megabytes at once, one of ten after a while. So of a large result
 //! the page leaves out what is of use to programs rather than to readers, and says so in its place.
 
-use crate::document::Document;
-use crate::numbers::counted;
+use isobench_result::document::Document;
+use isobench_result::numbers::counted;
 
 /// The most rounds, of all cells together, that the page has one by one.
 const ROUNDS: usize = 1000;

@@ -2,7 +2,7 @@
 //!
 //! Not here: the scripts in full (`method`).
 
-use crate::document::{Cell, Conflict, Document, PlannedScript};
+use isobench_result::document::{Cell, Conflict, Document, PlannedScript};
 
 /// The most letters of a statement that are shown.
 const LONGEST: usize = 400;
@@ -114,7 +114,7 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{CellLevel, Client, Plan, Server};
+    use isobench_result::document::{CellLevel, Client, Plan, Server};
 
     const TEXT: &str = "\
 \\set a 1

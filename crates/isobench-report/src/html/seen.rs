@@ -6,10 +6,10 @@ use maud::{Markup, html};
 
 use super::part::{fit, scrolling};
 use super::scripts::one_line;
-use crate::document::{AnomalyFound, Document, Observation, ObservedRows, ObservedStatement};
-use crate::numbers::{count, counted};
-use crate::seen::{cut, name, of_step, place, plain, prevented};
-use crate::words::capital;
+use isobench_result::document::{AnomalyFound, Document, Observation, ObservedRows, ObservedStatement};
+use isobench_result::numbers::{count, counted};
+use isobench_result::seen::{cut, name, of_step, place, plain, prevented};
+use isobench_result::words::capital;
 
 /// The most letters of a statement that are shown before it is opened.
 const LONGEST: usize = 240;

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
-use crate::document::{Cell, CountComparison, Counter, Document, LockWait, ServerSide};
-use crate::numbers::{counted, short};
-use crate::summarise::counted_rounds;
-use crate::view::{Entry, Heading, Table};
-use crate::words::distinct;
+use isobench_result::document::{Cell, CountComparison, Counter, Document, LockWait, ServerSide};
+use isobench_result::numbers::{counted, short};
+use isobench_result::summarise::counted_rounds;
+use isobench_result::view::{Entry, Heading, Table};
+use isobench_result::words::distinct;
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {

@@ -7,20 +7,20 @@ use maud::{Markup, html};
 
 use super::part::{fit, scrolling};
 use super::room::has_cards;
-use crate::answer::recommended;
-use crate::document::{Cell, Document};
-use crate::factors::varying;
-use crate::summarise::groups;
-use crate::view::columns::{Column, ColumnId, LEVEL, figures};
-use crate::view::{Line, Medium};
-use crate::words::distinct;
+use isobench_result::answer::recommended;
+use isobench_result::document::{Cell, Document};
+use isobench_result::factors::varying;
+use isobench_result::summarise::groups;
+use isobench_result::view::columns::{Column, LEVEL, figures};
+use isobench_result::view::{Line, Medium};
+use isobench_result::words::distinct;
 
 /// The columns that follow from others: they have a table of their own.
-const SPARE: [ColumnId; 4] = [ColumnId::Attempts, ColumnId::Retries, ColumnId::P50, ColumnId::P95];
+const SPARE: [&str; 4] = ["attempts_per_s", "retries_per_transaction", "latency_p50_ms", "latency_p95_ms"];
 
 /// The columns that a document fills.
-fn columns(document: &Document) -> Vec<&'static Column> {
-    std::iter::once(&LEVEL).chain(figures(document)).collect()
+fn columns(document: &Document) -> Vec<Column> {
+    std::iter::once(LEVEL).chain(figures(document)).collect()
 }
 
 /// More rows than this are shown only when a reader asks for them.
@@ -29,8 +29,8 @@ const ROWS: usize = 12;
 /// The table, and below it the columns that follow from others.
 pub fn results(document: &Document) -> Markup {
     let (spare, main): (Vec<_>, Vec<_>) =
-        columns(document).into_iter().partition(|column| SPARE.contains(&column.id));
-    let with_level: Vec<&'static Column> = std::iter::once(&LEVEL).chain(spare.iter().copied()).collect();
+        columns(document).into_iter().partition(|column| SPARE.contains(&column.name));
+    let with_level: Vec<Column> = std::iter::once(LEVEL).chain(spare.iter().copied()).collect();
     let caption = "Every level with what it committed, and what that cost. Below a number its 95 % interval.";
     html! {
         div class="rows" {
@@ -52,12 +52,12 @@ pub fn results(document: &Document) -> Markup {
     }
 }
 
-fn names(columns: &[&Column]) -> String {
-    columns.iter().map(|column| label(column)).collect::<Vec<_>>().join(", ")
+fn names(columns: &[Column]) -> String {
+    columns.iter().map(label).collect::<Vec<_>>().join(", ")
 }
 
 /// A table of these columns.
-fn shown(document: &Document, columns: &[&'static Column], caption: &str) -> Markup {
+fn shown(document: &Document, columns: &[Column], caption: &str) -> Markup {
     let cards = has_cards(columns.len(), document.cells.len());
     let best = recommended(document);
     let groups = groups(document);
@@ -152,7 +152,7 @@ fn heading(document: &Document, group: &[&Cell], width: usize) -> Markup {
 fn row(
     document: &Document,
     cell: &Cell,
-    columns: &[&'static Column],
+    columns: &[Column],
     best: bool,
     beyond: bool,
     cards: bool,
@@ -166,7 +166,7 @@ fn row(
     html! {
         tr class=[class] data-values=(chosen_by(document, cell)) {
             @for (index, column) in columns.iter().enumerate() {
-                @let lines = (column.show)(document, cell).lines(Medium::Page);
+                @let lines = column.entry(document, cell).lines(Medium::Page);
                 @if index == 0 {
                     th scope="row" {
                         (stacked(&lines))

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::chart::safety;
 use super::{Contents, card, matrix, pictures};
-use crate::document::Document;
+use isobench_result::document::Document;
 
 /// The section's body, and its figures.
 pub fn body(document: &Document) -> Option<(Markup, Contents)> {

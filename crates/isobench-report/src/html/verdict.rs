@@ -9,11 +9,11 @@ use maud::{Markup, PreEscaped, html};
 use super::part::{cell_name, folded, measured, scrolling, table};
 use super::scripts::touching;
 use super::seen;
-use crate::document::{AnomalyFound, Cell, Document, Invariant, Verdict, VerdictSummary};
-use crate::numbers::{count, counted, of_unit, optional};
-use crate::seen::blind;
-use crate::view::{Entry, Heading, Table};
-use crate::words::{capital, distinct};
+use isobench_result::document::{AnomalyFound, Cell, Document, Invariant, Verdict, VerdictSummary};
+use isobench_result::numbers::{count, counted, of_unit, optional};
+use isobench_result::seen::blind;
+use isobench_result::view::{Entry, Heading, Table};
+use isobench_result::words::{capital, distinct};
 
 /// In a comparison of more cells than this their verdicts are folded.
 const MANY_CELLS: usize = 6;
@@ -46,7 +46,7 @@ pub fn body(document: &Document) -> Option<Markup> {
         @if !unproved.is_empty() {
             div class="level" {
                 h3 { "Unproved" }
-                @let why = crate::seen::unproved(document).unwrap_or_default();
+                @let why = isobench_result::seen::unproved(document).unwrap_or_default();
                 p { (capital(&why)) }
                 @if unproved.len() < cells.len() { p { "This concerns " (unproved.join("; ")) "." } }
             }

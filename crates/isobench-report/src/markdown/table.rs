@@ -4,7 +4,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::view::{Entry, Medium, Table};
+use isobench_result::view::{Entry, Medium, Table};
 
 /// The lines of a table, without a newline at the end. Lines of an entry are parted by breaks;
 /// headings of rows are left out.
@@ -61,7 +61,7 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Heading;
+    use isobench_result::view::Heading;
 
     #[test]
     fn columns_are_aligned_in_the_source() {

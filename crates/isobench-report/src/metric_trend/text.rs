@@ -3,9 +3,10 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::table::{legend, shown};
-use super::{MetricPoint, MetricSeries, MetricTrend};
-use crate::numbers::short;
+use isobench_result::metric_trend::table::{legend, shown};
+use isobench_result::numbers::short;
+use isobench_result::{MetricPoint, MetricSeries, MetricTrend};
+
 use crate::text::layout::wrap;
 
 /// The least columns of a scale.

@@ -2,12 +2,21 @@
 //!
 //! What is also in the lines of a single result has the same title there.
 
-use super::{Factors, Figures, Pair, PairRatio, PairedCell};
-use crate::columns::assignments;
+use isobench_result::columns::assignments;
+use isobench_result::figure::Value;
+use isobench_result::{Factors, Figures, Pair, PairRatio, PairedCell};
+
 use crate::csv::{line, number};
 
-/// A figure of each side: its title (of a pair after "a_" or "b_"), and its value.
-type FigureColumn = (&'static str, fn(&Figures) -> String);
+/// A field of a side, whose title a pair has after "a_" or "b_".
+pub enum SideColumn {
+    /// A figure.
+    Figure(&'static str),
+    /// An end of a figure's interval: its title, the figure, the end.
+    End(&'static str, &'static str, fn(Value) -> Option<f64>),
+    /// Something else: its title, its value.
+    Own(&'static str, fn(&Figures) -> String),
+}
 
 /// A factor that cells are matched by: its title and its value.
 type FactorColumn = (&'static str, fn(&Factors) -> String);
@@ -28,24 +37,42 @@ pub static FACTOR_COLUMNS: [FactorColumn; 9] = [
 /// The titles of [`ratio_fields`].
 pub const RATIO_COLUMNS: [&str; 4] = ["ratio", "ratio_low", "ratio_high", "significant"];
 
-/// The figures.
-pub static FIGURE_COLUMNS: [FigureColumn; 15] = [
-    ("rounds", |figures| figures.rounds.to_string()),
-    ("tps", |figures| number(figures.tps.mean)),
-    ("tps_low", |figures| number(figures.tps.low)),
-    ("tps_high", |figures| number(figures.tps.high)),
-    ("conflict_ratio", |figures| number(figures.conflict_ratio)),
-    ("wasted_share", |figures| number(figures.wasted_share)),
-    ("latency_p50_ms", |figures| number(figures.p50_ms)),
-    ("latency_p95_ms", |figures| number(figures.p95_ms)),
-    ("latency_p99_ms", |figures| number(figures.p99_ms)),
-    ("server_cpu_us", |figures| number(figures.server_cpu_us)),
-    ("client_cpu_us", |figures| number(figures.client_cpu_us)),
-    ("invariants_held", |figures| optional(figures.invariants_held)),
-    ("promise_kept", |figures| optional(figures.verdict_kept)),
-    ("anomalies", |figures| optional(figures.anomalies)),
-    ("anomalies_per_million", |figures| number(figures.anomalies_per_million)),
+/// The figures of a side, and what else is known of it.
+pub static SIDE_COLUMNS: [SideColumn; 15] = [
+    SideColumn::Own("rounds", |figures| figures.rounds.to_string()),
+    SideColumn::Figure("tps"),
+    SideColumn::End("tps_low", "tps", |value| value.low),
+    SideColumn::End("tps_high", "tps", |value| value.high),
+    SideColumn::Figure("conflict_ratio"),
+    SideColumn::Figure("wasted_share"),
+    SideColumn::Figure("latency_p50_ms"),
+    SideColumn::Figure("latency_p95_ms"),
+    SideColumn::Figure("latency_p99_ms"),
+    SideColumn::Figure("server_cpu_us"),
+    SideColumn::Figure("client_cpu_us"),
+    SideColumn::Own("invariants_held", |figures| optional(figures.invariants_held)),
+    SideColumn::Own("promise_kept", |figures| optional(figures.verdict_kept)),
+    SideColumn::Figure("anomalies"),
+    SideColumn::Figure("anomalies_per_million"),
 ];
+
+impl SideColumn {
+    /// Its title.
+    pub fn title(&self) -> &'static str {
+        match self {
+            SideColumn::Figure(title) | SideColumn::End(title, ..) | SideColumn::Own(title, _) => title,
+        }
+    }
+
+    /// Its value.
+    pub fn field(&self, figures: &Figures) -> String {
+        match self {
+            SideColumn::Figure(name) => number(figures.number(name)),
+            SideColumn::End(_, name, end) => number(figures.value(name).and_then(end)),
+            SideColumn::Own(_, show) => show(figures),
+        }
+    }
+}
 
 /// A ratio as [`RATIO_COLUMNS`] has it.
 pub fn ratio_fields(ratio: Option<PairRatio>) -> [String; 4] {
@@ -57,26 +84,24 @@ pub fn ratio_fields(ratio: Option<PairRatio>) -> [String; 4] {
     ]
 }
 
-impl Pair {
-    /// Renders a line of comma-separated values for each cell that both have, titles first.
-    pub fn to_csv(&self) -> String {
-        let factors = FACTOR_COLUMNS.iter().map(|(title, _)| (*title).to_owned());
-        let sides = ["a", "b"].into_iter();
-        let figures =
-            sides.flat_map(|side| FIGURE_COLUMNS.iter().map(move |(title, _)| format!("{side}_{title}")));
-        let mut text = line(factors.chain(RATIO_COLUMNS.map(str::to_owned)).chain(figures));
-        for cell in &self.cells {
-            text += &line(fields(cell).into_iter());
-        }
-        text
+/// Renders a line of comma-separated values for each cell that both have, titles first.
+pub fn render(pair: &Pair) -> String {
+    let factors = FACTOR_COLUMNS.iter().map(|(title, _)| (*title).to_owned());
+    let sides = ["a", "b"].into_iter();
+    let figures =
+        sides.flat_map(|side| SIDE_COLUMNS.iter().map(move |column| format!("{side}_{}", column.title())));
+    let mut text = line(factors.chain(RATIO_COLUMNS.map(str::to_owned)).chain(figures));
+    for cell in &pair.cells {
+        text += &line(fields(cell).into_iter());
     }
+    text
 }
 
 fn fields(cell: &PairedCell) -> Vec<String> {
     let mut fields: Vec<String> = FACTOR_COLUMNS.iter().map(|(_, show)| show(&cell.factors)).collect();
     fields.extend(ratio_fields(cell.ratio));
     let sides = [&cell.a, &cell.b].into_iter();
-    fields.extend(sides.flat_map(|side| FIGURE_COLUMNS.iter().map(|(_, show)| show(side))));
+    fields.extend(sides.flat_map(|side| SIDE_COLUMNS.iter().map(|column| column.field(side))));
     fields
 }
 

@@ -1,14 +1,16 @@
 //! A published experiment below our table: its figures above ours, what came out again, what the
 //! original missed.
 //!
-//! Not here: how it is judged (`crate::shape`).
+//! Not here: how it is judged (`isobench_result::shape`).
 
 use super::layout::{self, wrap};
-use crate::document::{Document, Experiment};
-use crate::factors::varying;
-use crate::shape::{ComparedExperiment, ComparedRow, JudgedShape, compare, is_same_product, selected};
-use crate::view::{Entry, Heading, Line, Table};
-use crate::words::{capital, distinct};
+use isobench_result::document::{Document, Experiment};
+use isobench_result::factors::varying;
+use isobench_result::shape::{
+    ComparedExperiment, ComparedRow, JudgedShape, compare, is_same_product, selected,
+};
+use isobench_result::view::{Entry, Heading, Line, Table};
+use isobench_result::words::{capital, distinct};
 
 /// An experiment in words, for any rendering.
 pub struct ExperimentText {

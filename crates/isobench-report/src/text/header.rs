@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use isobench_plan::Plan;
 
 use super::layout::{Spans, wrap_line};
-use crate::document::{Document, Server};
-use crate::factors::{Factor, FactorId, constant};
-use crate::numbers::{counted, short};
-use crate::view::Line;
-use crate::words::length;
+use isobench_result::document::{Document, Server};
+use isobench_result::factors::{Factor, FactorId, constant};
+use isobench_result::numbers::{counted, short};
+use isobench_result::view::Line;
+use isobench_result::words::length;
 
 /// PostgreSQL's own values of the settings that are always recorded, the ones that decide what a
 /// commit costs first. Source: PostgreSQL 18's manual, chapter 19 (Server Configuration).
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn many_settings_are_counted() {
         let mut document =
-            Document::new(Server::default(), crate::document::Client::default(), Plan::default());
+            Document::new(Server::default(), isobench_result::document::Client::default(), Plan::default());
         document.server.product = "PostgreSQL".to_owned();
         document.server.version = "18.1".to_owned();
         document.server.description = "db:5432/bench as app".to_owned();

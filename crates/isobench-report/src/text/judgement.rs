@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 
 use isobench_isolation::{Model, Order};
 
-use crate::document::{AnomalyCount, AnomalyFound, Cell, VerdictSummary};
-use crate::numbers::{count, counted};
-use crate::seen::{cut, of_step};
-use crate::words::distinct;
+use isobench_result::document::{AnomalyCount, AnomalyFound, Cell, VerdictSummary};
+use isobench_result::numbers::{count, counted};
+use isobench_result::seen::{cut, of_step};
+use isobench_result::words::distinct;
 
 /// The evidence of the histories of a level's cells; `None` if none was recorded.
 pub fn verdict(cells: &[&Cell]) -> Option<String> {
@@ -106,7 +106,7 @@ mod tests {
     use isobench_isolation::{EffectiveLevel, Level};
 
     use super::*;
-    use crate::document::CellLevel;
+    use isobench_result::document::CellLevel;
 
     /// A cell with these models left, and a lost update if they are fewer than serializable's.
     fn cell(model: Model, lost_updates: u64) -> Cell {

@@ -4,7 +4,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::view::{self, Emphasis, Entry, Heading, Line, Medium, Table};
+use isobench_result::view::{self, Emphasis, Entry, Heading, Line, Medium, Table};
 
 /// A line on a terminal: words that stand beside one another, each with its emphasis.
 pub type Spans = Vec<Line>;

@@ -3,10 +3,10 @@
 //!
 //! Not here: how any of it is computed.
 
-use crate::answer::factors;
-use crate::document::{Cell, Document, IntervalSource, SweepResult};
-use crate::numbers::{counted, percent, short};
-use crate::summarise::finer;
+use isobench_result::answer::factors;
+use isobench_result::document::{Cell, Document, IntervalSource, SweepResult};
+use isobench_result::numbers::{counted, percent, short};
+use isobench_result::summarise::finer;
 
 /// The paragraphs, not wrapped.
 pub fn paragraphs(document: &Document) -> Vec<String> {

@@ -3,10 +3,10 @@
 //!
 //! Not here: the statements one by one (`html/seen`).
 
-use crate::document::{Document, Observation};
-use crate::numbers::{count, counted};
-use crate::seen::{Dark, blind, cut, dark, name, prevented};
-use crate::words::capital;
+use isobench_result::document::{Document, Observation};
+use isobench_result::numbers::{count, counted};
+use isobench_result::seen::{Dark, blind, cut, dark, name, prevented};
+use isobench_result::words::capital;
 
 /// The most kinds of dark spots in a terminal, and the most letters of each.
 const FEW: (usize, usize) = (2, 120);

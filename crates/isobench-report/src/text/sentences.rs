@@ -7,15 +7,17 @@ use std::collections::BTreeMap;
 
 use super::layout::wrap;
 use super::{judgement, precision, seen};
-use crate::answer::times;
-use crate::branches;
-use crate::document::{Cell, CellLevel, Document, PlannedScript, PlannedStrategy, RatioToFirst, Round};
-use crate::factors::{strategies_vary, varying};
-use crate::numbers::{count, counted, of_unit, percent, short};
-use crate::summarise::{counted_ledger, counted_rounds, grouped, reported_script};
-use crate::view::{errored, is_incomplete};
-use crate::words::{capital, certainty, enumerated};
 use isobench_isolation::EffectiveLevel;
+use isobench_result::answer::times;
+use isobench_result::branches;
+use isobench_result::document::{
+    Cell, CellLevel, Document, PlannedScript, PlannedStrategy, RatioToFirst, Round,
+};
+use isobench_result::factors::{strategies_vary, varying};
+use isobench_result::numbers::{count, counted, of_unit, percent, short};
+use isobench_result::summarise::{counted_ledger, counted_rounds, grouped, reported_script};
+use isobench_result::view::{errored, is_incomplete};
+use isobench_result::words::{capital, certainty, enumerated};
 
 /// Everything about each level in words, and what must be known of the comparison, wrapped.
 pub fn lines(document: &Document, width: usize) -> Vec<String> {

@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 
 use super::layout::wrap;
-use crate::document::{Observation, ObservedRows, ObservedStatement};
-use crate::numbers::{count, counted};
-use crate::seen::{place, plain};
+use isobench_result::document::{Observation, ObservedRows, ObservedStatement};
+use isobench_result::numbers::{count, counted};
+use isobench_result::seen::{place, plain};
 
 /// The width of the labels before what is said of a statement, with the blanks around them.
 const LABEL: usize = 12;

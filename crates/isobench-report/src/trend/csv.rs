@@ -1,26 +1,25 @@
 //! A series for spreadsheets and scripts: a line for each cell and result.
 
-use super::{Trend, TrendCell, TrendPoint};
-use crate::csv::{line, number};
-use crate::pair::{FACTOR_COLUMNS, FIGURE_COLUMNS, RATIO_COLUMNS, Side, ratio_fields};
+use isobench_result::{Side, Trend, TrendCell, TrendPoint};
 
-impl Trend {
-    /// Renders a line of comma-separated values for each cell and result, titles first.
-    pub fn to_csv(&self) -> String {
-        let own = ["result", "name", "started_at", "server"];
-        let factors = FACTOR_COLUMNS.iter().map(|(title, _)| *title);
-        let figures = FIGURE_COLUMNS.iter().map(|(title, _)| *title);
-        let titles = own.into_iter().chain(factors).chain(RATIO_COLUMNS).chain(figures);
-        let mut text = line(titles.map(str::to_owned));
-        for cell in &self.cells {
-            for point in &cell.points {
-                if let Some(side) = self.results.get(point.result - 1) {
-                    text += &line(fields(side, cell, point).into_iter());
-                }
+use crate::csv::{line, number};
+use crate::pair::csv::{FACTOR_COLUMNS, RATIO_COLUMNS, SIDE_COLUMNS, SideColumn, ratio_fields};
+
+/// Renders a line of comma-separated values for each cell and result, titles first.
+pub fn render(trend: &Trend) -> String {
+    let own = ["result", "name", "started_at", "server"];
+    let factors = FACTOR_COLUMNS.iter().map(|(title, _)| *title);
+    let figures = SIDE_COLUMNS.iter().map(SideColumn::title);
+    let titles = own.into_iter().chain(factors).chain(RATIO_COLUMNS).chain(figures);
+    let mut text = line(titles.map(str::to_owned));
+    for cell in &trend.cells {
+        for point in &cell.points {
+            if let Some(side) = trend.results.get(point.result - 1) {
+                text += &line(fields(side, cell, point).into_iter());
             }
         }
-        text
     }
+    text
 }
 
 fn fields(side: &Side, cell: &TrendCell, point: &TrendPoint) -> Vec<String> {
@@ -28,6 +27,6 @@ fn fields(side: &Side, cell: &TrendCell, point: &TrendPoint) -> Vec<String> {
     let mut fields = vec![number(Some(point.result as f64)), side.name.clone(), started, side.server.clone()];
     fields.extend(FACTOR_COLUMNS.iter().map(|(_, show)| show(&cell.factors)));
     fields.extend(ratio_fields(point.ratio));
-    fields.extend(FIGURE_COLUMNS.iter().map(|(_, show)| show(&point.figures)));
+    fields.extend(SIDE_COLUMNS.iter().map(|column| column.field(&point.figures)));
     fields
 }

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use driver::WebDriver;
-use isobench_report::{Cell, Document, to_html};
+use isobench_report::to_html;
+use isobench_result::{Cell, Document};
 use isobench_testkit::installed::{chromium, skip};
 use serde_json::{Value, json};
 

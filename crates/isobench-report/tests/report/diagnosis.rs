@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_report::{
+use isobench_report::{render, to_html};
+use isobench_result::{
     Cell, CellLevel, Client, Conflict, Diagnosis, DiagnosisKind, Document, ExaminedHistory, LockedRelation,
-    LocksSeen, Plan, PredicateLocks, Round, Server, ServerSide, TableUse, Verdict, diagnoses, render,
-    summarise, to_html,
+    LocksSeen, Plan, PredicateLocks, Round, Server, ServerSide, TableUse, Verdict, diagnoses, summarise,
 };
 use isobench_stats::{Attempts, LatencyHistogram, Ledger, Transactions};
 

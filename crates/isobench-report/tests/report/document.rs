@@ -4,9 +4,10 @@ use std::ptr;
 use std::time::Duration;
 
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_report::{
-    Cell, CellLevel, Client, Document, Emphasis, Invariant, Journal, Plan, Server, Terminal, answer,
-    json_schema, render, summarise, to_csv,
+use isobench_report::{Terminal, render, to_csv};
+use isobench_result::{
+    Cell, CellLevel, Client, Document, Emphasis, Invariant, Journal, Plan, Server, answer, json_schema,
+    summarise,
 };
 use isobench_stats::LatencyHistogram;
 use isobench_testkit::schema::violations;
@@ -90,7 +91,7 @@ fn journal(document: &Document) -> String {
     let mut journal = Journal::default();
     let mut so_far = Document { complete: false, ..document.clone() };
     let rounds = so_far.cells.iter_mut().map(|cell| std::mem::take(&mut cell.rounds)).collect::<Vec<_>>();
-    so_far.cells.iter_mut().for_each(|cell| cell.summary = isobench_report::Summary::default());
+    so_far.cells.iter_mut().for_each(|cell| cell.summary = isobench_result::Summary::default());
     let mut text = journal.text(&so_far);
     for (cell, rounds) in rounds.into_iter().enumerate() {
         for round in rounds {
@@ -156,7 +157,7 @@ fn summarising_again_changes_nothing() {
     for (name, document) in examples::all() {
         let mut read = Document::from_json(document.to_json()).unwrap();
         for cell in &mut read.cells {
-            cell.summary = isobench_report::Summary::default();
+            cell.summary = isobench_result::Summary::default();
         }
         summarise(&mut read);
         assert_eq!(read, document, "{name}");
@@ -531,7 +532,7 @@ proptest! {
     fn the_figures_of_a_round_are_those_of_the_recorders(story in stories(), millis in 1_u64..10_000) {
         let ledger = story.ledger();
         prop_assert_eq!(story.round(1, 1).ledger(), ledger);
-        let round = isobench_report::Round::from_ledger(
+        let round = isobench_result::Round::from_ledger(
             1, &ledger, &LatencyHistogram::new(), Duration::from_millis(millis), Vec::new());
         let expected = story.committed as f64 / (millis as f64 / 1000.0);
         prop_assert!((round.tps.unwrap() - expected).abs() <= expected * 1e-12);

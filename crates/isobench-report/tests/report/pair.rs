@@ -1,7 +1,8 @@
 //! Two results side by side: what is matched, what is called a difference, what counts as a
 //! regression.
 
-use isobench_report::{Document, Invariant, Pair, PlannedScript, compare_results, summarise};
+use isobench_report::Layouts as _;
+use isobench_result::{Document, Invariant, Pair, PlannedScript, compare_results, summarise};
 
 use crate::examples::{self, example};
 

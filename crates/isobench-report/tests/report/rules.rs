@@ -1,8 +1,9 @@
 //! The rules of the recommendation by safety and cost: which level of those without damage, what "can't
 //! be told" means, what wasn't seen, what no level protects.
 
-use isobench_report::{
-    Answer, Document, LevelSafety, VerdictSummary, answer, recommended, render, summarise, unsettled,
+use isobench_report::render;
+use isobench_result::{
+    Answer, Document, LevelSafety, VerdictSummary, answer, recommended, summarise, unsettled,
 };
 
 use crate::examples::{self, example};

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use isobench_report::{Document, Trend, compare_results, compare_series, summarise, to_csv};
+use isobench_report::{Layouts as _, to_csv};
+use isobench_result::{Document, Trend, compare_results, compare_series, summarise};
 
 use crate::examples::{self, example};
 

@@ -74,7 +74,8 @@ impl Node {
         if !function.draws {
             return;
         }
-        let bounds: Result<Vec<Value>, _> = arguments[..2].iter().map(|node| -> Evaluated { node.eval(ctx) }).collect();
+        let bounds: Result<Vec<Value>, _> =
+            arguments[..2].iter().map(|node| -> Evaluated { node.eval(ctx) }).collect();
         let bounds = bounds.and_then(|bounds| range(&bounds));
         if let Ok((min, max)) = bounds {
             *self = Node::Constant(Value::Int(choose(*number, min, max).clamp(min, max)));

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use isobench_report::Document;
+use isobench_result::Document;
 
 use super::compare::carry_out;
 use crate::options::AuditOptions;

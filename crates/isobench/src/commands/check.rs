@@ -14,7 +14,7 @@ use isobench_isolation::check::{
 };
 use isobench_isolation::history::elle::Unwritable;
 use isobench_isolation::{Finding, History, history};
-use isobench_report::Verdict;
+use isobench_result::Verdict;
 use serde::Serialize;
 
 use crate::options::{CheckOptions, Conversion};

@@ -16,7 +16,8 @@ use isobench_comparison::{
 };
 use isobench_database::Database;
 use isobench_plan::Observe;
-use isobench_report::{Document, RequirementResult, Terminal, judge, requirement_lines, summarise};
+use isobench_report::Terminal;
+use isobench_result::{Document, RequirementResult, judge, requirement_lines, summarise};
 use isobench_runner::Control;
 
 use self::files::Files;

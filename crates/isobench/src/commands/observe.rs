@@ -5,7 +5,8 @@
 use isobench_comparison::{Design, Failure, Outcome, Preview, Resolved, Target, catalog, preview};
 use isobench_database::InitOptions;
 use isobench_plan::Plan;
-use isobench_report::{ObservedStatement, statements, wrap};
+use isobench_report::{statements, wrap};
+use isobench_result::ObservedStatement;
 use isobench_runner::Control;
 use serde::Serialize;
 

@@ -72,11 +72,8 @@ fn attempt(options: &ProbeOptions) -> Outcome<Option<Attempt>> {
 /// Tries scripts against each other and prints what was found.
 fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, control: &Control) -> Outcome {
     let levels = options.levels.clone().unwrap_or_else(|| TRIED.to_vec());
-    let extent = Extent {
-        levels: &levels,
-        budget: Duration::from_secs_f64(options.budget),
-        options: limits(options),
-    };
+    let extent =
+        Extent { levels: &levels, budget: Duration::from_secs_f64(options.budget), options: limits(options) };
     let found = attempt.carry_out(&target.site(), extent, control)?;
     let printed = output::print(&interleaving::render(&found));
     if let Some(path) = &options.json {

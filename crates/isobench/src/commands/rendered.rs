@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use clap::ValueEnum as _;
 use isobench_comparison::{Failure, Outcome};
 use isobench_report::{
-    Document, MetricTrend, Pair, Terminal, Trend, requirement_lines, to_bencher, to_csv,
-    to_github_action_benchmark, to_html, to_markdown,
+    Layouts as _, Terminal, to_bencher, to_csv, to_github_action_benchmark, to_html, to_markdown,
 };
+use isobench_result::{Document, MetricTrend, Pair, Trend, requirement_lines};
 
 use crate::destination::{Kind, check_file, one_stream};
 use crate::options::{RenderingOptions, ReportFormat};

@@ -1,7 +1,7 @@
 //! `isobench report`: renders a saved result again, compares two, or shows a series. Doesn't need a
 //! server.
 //!
-//! Not here: the renderings, and the definition of a regression (`isobench_report`); the files that
+//! Not here: the renderings, and the definition of a regression (`isobench_result`); the files that
 //! they are written to (`rendered`).
 
 mod tables;
@@ -9,7 +9,7 @@ mod tables;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use isobench_report::{
+use isobench_result::{
     Document, Pair, compare_results, compare_series, concerns, judge, requirement_lines, summarise,
 };
 

@@ -7,7 +7,8 @@ mod prune;
 use std::time::Duration;
 
 use isobench_comparison::{Failure, Outcome};
-use isobench_report::{ResultRow, overview};
+use isobench_report::overview;
+use isobench_result::ResultRow;
 
 use super::rendered::one_stream_of;
 use super::report::side_by_side;

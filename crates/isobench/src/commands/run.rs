@@ -18,9 +18,10 @@ use isobench_pgbench::scripts;
 use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
 use isobench_plan::{Plan, Setting};
-use isobench_report::{
+use isobench_report::to_csv;
+use isobench_result::{
     CellLevel, Document, Observation, RequirementResult, Round, Server, Workload, judge, requirement_lines,
-    summarise, to_csv,
+    summarise,
 };
 use isobench_runner::{
     Control, Job, OnError, Pacing, Protocol, RunOutcome, RunSpec, RunWorkload, StopCondition,

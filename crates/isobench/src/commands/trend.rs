@@ -1,11 +1,11 @@
 //! `isobench trend`: one figure over many saved results, with its change points.
 //!
-//! Not here: series and statistics (`isobench_report`), how results are found (`saved.rs`).
+//! Not here: series and statistics (`isobench_result`), how results are found (`saved.rs`).
 
 use std::path::Path;
 
 use isobench_comparison::Outcome;
-use isobench_report::{TrendResult, metric_trend};
+use isobench_result::{TrendResult, metric_trend};
 
 use super::rendered::{Otherwise, deliver, one_stream_of};
 use crate::destination::Kind;

@@ -9,7 +9,8 @@ use std::path::Path;
 use clap::Command;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use isobench_isolation::Level;
-use isobench_plan::{Background, FIGURES, PUBLISHED, StandbyMode};
+use isobench_plan::{Background, PUBLISHED, StandbyMode};
+use isobench_result::FIGURES;
 use isobench_script::builtins as built_in;
 use isobench_workloads::{Parameter, Variant, Workload, all, strategies};
 

@@ -109,7 +109,7 @@ const EXAMPLES: [(&str, [Example; 3]); 21] = [
         [
             ("how the rates went, and where they changed", "trend tps"),
             ("what serializable costs, by commit", "trend serializable.ratio --by tag:commit"),
-            ("as a page to send", "trend p99 --html trend.html"),
+            ("as a page to send", "trend latency_p99_ms --html trend.html"),
         ],
     ),
     (

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 use isobench_plan::Requirement;
+use isobench_result::figure::requirement;
 
 /// Options of `isobench report`.
 #[derive(Debug, Args)]
@@ -30,9 +31,9 @@ pub struct ReportOptions {
     pub legend: bool,
     /// Exit with 4 unless this holds, such as 'anomalies == 0' (repeatable)
     ///
-    /// [LEVEL.]METRIC[.low|.high] OP NUMBER, such as 'serializable.ratio.low >= 0.5' or 'p99 <= 50';
-    /// without a level for every row.
-    #[arg(long, value_name = "EXPRESSION")]
+    /// [LEVEL.]METRIC[.low|.high] OP NUMBER, such as 'serializable.ratio.low >= 0.5'; without a level
+    /// for every row.
+    #[arg(long, value_name = "EXPRESSION", value_parser = requirement)]
     pub require: Vec<Requirement>,
     /// Of two results: exit with 3 if the second is slower than the first by more than this share
     ///

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 use isobench_plan::{EventLoop, Observe, Requirement};
+use isobench_result::figure::requirement;
 use isobench_runner::LogSettings;
 
 use isobench_plan::RetriedState;
@@ -64,8 +65,8 @@ pub struct RunOptions {
     pub csv: Option<PathBuf>,
     /// Exit with 4 unless this holds, such as 'anomalies == 0' (repeatable)
     ///
-    /// METRIC[.low|.high] OP NUMBER, such as 'tps >= 1000' or 'p99 <= 50'.
-    #[arg(long, value_name = "EXPRESSION")]
+    /// METRIC[.low|.high] OP NUMBER, such as 'tps >= 1000'.
+    #[arg(long, value_name = "EXPRESSION", value_parser = requirement)]
     pub require: Vec<Requirement>,
     /// Milliseconds a client pauses between two transactions
     #[arg(long, value_name = "MS", value_parser = isobench_plan::milliseconds)]

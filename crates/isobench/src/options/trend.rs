@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
-use isobench_plan::CellFigure;
-use isobench_report::Axis;
+use isobench_result::{Axis, Wanted};
 
 use super::RenderingOptions;
 use crate::latest;
@@ -12,10 +11,10 @@ use crate::latest;
 /// Options of `isobench trend`.
 #[derive(Debug, Args)]
 pub struct TrendOptions {
-    /// The figure, as --require names it: [LEVEL.]METRIC[.low|.high], such as tps, serializable.ratio
-    /// or p99
+    /// The figure, as --require names it: [LEVEL.]METRIC[.low|.high], such as tps or
+    /// serializable.ratio
     #[arg(value_name = "METRIC")]
-    pub metric: CellFigure,
+    pub metric: Wanted,
     /// The results: names, tags that only one has, latest, latest~N, or paths [default: all in the
     /// folder]
     #[arg(value_name = "RESULT")]

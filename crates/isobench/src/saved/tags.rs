@@ -1,7 +1,7 @@
 //! The tags of a saved result: a small file beside it, so that the result itself is never written
 //! again.
 //!
-//! Not here: what tags are for (`saved.rs`, `isobench_report::Axis`).
+//! Not here: what tags are for (`saved.rs`, `isobench_result::Axis`).
 
 use std::fs;
 use std::io;

@@ -116,7 +116,7 @@ fn a_result_goes_to_standard_output_and_the_table_to_standard_error() {
     assert_eq!(document["requirements"][1]["met"], false);
     finished.says(&[
         "number of transactions actually processed: 5/5",
-        "NOT MET  p50 < 0: ",
+        "NOT MET  latency_p50_ms < 0: ",
         "isn't met; see above",
     ]);
     assert_eq!(scene.read("run.csv").lines().count(), 2);

@@ -6,8 +6,8 @@ use std::process::Stdio;
 
 use isobench_testkit::golden;
 
-use crate::isobench;
 use crate::markdown::{code, files, page, root};
+use crate::{figures, isobench};
 
 /// The commands, in the order of the page.
 pub const COMMANDS: [&str; 14] = [
@@ -65,12 +65,13 @@ pub fn long_options(help: &str) -> Vec<String> {
 }
 
 #[test]
-fn option_lists_are_those_of_the_program() {
+fn option_lists_and_figures_are_those_of_the_program() {
     const PAGE: &str = "reference/commands.md";
     let mut text = page(PAGE);
     for command in COMMANDS {
         golden::fill(&mut text, command, &help(command));
     }
+    golden::fill_with(&mut text, "figures", &figures::of_cells());
     golden::expect(root().join("docs").join(PAGE), &text);
 }
 

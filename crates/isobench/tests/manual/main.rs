@@ -5,6 +5,7 @@
 //! `docs/reference/commands.md`.
 
 mod commands;
+mod figures;
 mod language;
 mod links;
 mod live_metrics;

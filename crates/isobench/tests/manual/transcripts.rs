@@ -7,7 +7,8 @@
 
 use std::fs;
 
-use isobench_report::{Document, PredicateLocks, ServerSide, render};
+use isobench_report::render;
+use isobench_result::{Document, PredicateLocks, ServerSide};
 use isobench_testkit::golden::{blessing, expect};
 
 use crate::markdown::{files, root};

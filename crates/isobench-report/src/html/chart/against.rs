@@ -18,11 +18,11 @@ use super::marks::{marker, path, series, tipped, whisker};
 use super::scale::{Scale, Tick};
 use super::subject::{Group, STYLES, Subject, VALUES, groups};
 use crate::csv::number;
-use crate::document::{Cell, Document, Interval};
-use crate::factors::{Factor, FactorId, varying};
-use crate::numbers::{count, optional, short};
-use crate::overhead;
-use crate::words::distinct;
+use isobench_result::document::{Cell, Document, Interval};
+use isobench_result::factors::{Factor, FactorId, varying};
+use isobench_result::numbers::{count, optional, short};
+use isobench_result::overhead;
+use isobench_result::words::distinct;
 
 const HEIGHT: f64 = 170.0;
 

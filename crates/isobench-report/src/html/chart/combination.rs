@@ -4,8 +4,8 @@
 //! Not here: what is measured of them, and how it is drawn (`against`).
 
 use super::subject::{Group, Subject, name_of};
-use crate::document::Cell;
-use crate::factors::Factor;
+use isobench_result::document::Cell;
+use isobench_result::factors::Factor;
 
 /// A level's cells, by the factor.
 pub struct LevelLine<'a> {

@@ -10,10 +10,10 @@ use super::marks::{marker, path, series, tipped, whisker};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use crate::csv::number;
-use crate::document::{Document, PercentileInterval};
 use crate::html::room;
-use crate::numbers::{counted, short};
-use crate::summarise::histograms;
+use isobench_result::document::{Document, PercentileInterval};
+use isobench_result::numbers::{counted, short};
+use isobench_result::summarise::histograms;
 
 const ID: &str = "latency";
 const TITLE: &str = "Latency of committed transactions";

@@ -9,8 +9,8 @@ use super::marks::{marker, path, series as stop, tipped, u, upright_interval};
 use super::occasions::IDS;
 use super::scale::{Scale, Tick};
 use crate::csv::number;
-use crate::metric_trend::{MetricPoint, MetricSeries, MetricTrend};
-use crate::numbers::short;
+use isobench_result::metric_trend::{MetricPoint, MetricSeries, MetricTrend};
+use isobench_result::numbers::short;
 
 const HEIGHT: f64 = 190.0;
 
@@ -44,7 +44,7 @@ fn figure(trend: &MetricTrend, series: &MetricSeries, id: &'static str) -> Figur
         title: series.title(),
         caption: format!(
             "{} in each result, with its 95 % interval where it has one. Dashed: a change.",
-            crate::words::capital(trend.meaning)
+            isobench_result::words::capital(trend.meaning)
         ),
         svg: picture(id, &series.title(), plot.bottom + BELOW, &drawn),
         description,

@@ -11,9 +11,9 @@ use super::rows::{ENDS, Rows};
 use super::scale::{Scale, Tick};
 use super::subject::STYLES;
 use crate::csv::number;
-use crate::numbers::{optional, short};
-use crate::pair::{Pair, PairRatio, Side};
-use crate::trend::{Trend, TrendCell, TrendPoint};
+use isobench_result::numbers::{optional, short};
+use isobench_result::pair::{Pair, PairRatio, Side};
+use isobench_result::trend::{Trend, TrendCell, TrendPoint};
 
 /// An interval is drawn up to this multiple of the ratio: beyond it nothing is known anyway.
 const FARTHEST: f64 = 20.0;

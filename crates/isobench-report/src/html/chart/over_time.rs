@@ -18,9 +18,9 @@ use super::subject::{Group, groups};
 use super::time_series::{Bin, Sample, TimeSeries};
 use super::wait_kinds;
 use crate::csv::number;
-use crate::document::Document;
 use crate::html::room;
-use crate::numbers::short;
+use isobench_result::document::Document;
+use isobench_result::numbers::short;
 
 const ID: &str = "over-time";
 const TITLE: &str = "Rates and waits over time";

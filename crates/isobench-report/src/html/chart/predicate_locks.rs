@@ -11,8 +11,8 @@ use super::scale::Scale;
 use super::subject::{Group, LOCKS, Subject, groups};
 use super::time_series::median_round;
 use crate::csv::number;
-use crate::document::{Document, Granularity, PredicateLocks, Round};
-use crate::numbers::{count, counted};
+use isobench_result::document::{Document, Granularity, PredicateLocks, Round};
+use isobench_result::numbers::{count, counted};
 
 const ID: &str = "predicate-locks";
 const TITLE: &str = "Predicate locks over time";

@@ -11,8 +11,8 @@ use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use crate::csv::number;
-use crate::document::{Document, RatioToFirst};
-use crate::numbers::{percent, short};
+use isobench_result::document::{Document, RatioToFirst};
+use isobench_result::numbers::{percent, short};
 
 const ID: &str = "ratio";
 

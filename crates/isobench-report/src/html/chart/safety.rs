@@ -19,11 +19,11 @@ use super::marks::{interval, marker, series, tipped, u, whisker};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups, name_of};
 use crate::csv::number;
-use crate::document::{Document, Interval};
-use crate::factors::{FactorId, strategies_vary};
-use crate::numbers::short;
-use crate::view::matrix::Safety;
-use crate::words::distinct;
+use isobench_result::document::{Document, Interval};
+use isobench_result::factors::{FactorId, strategies_vary};
+use isobench_result::numbers::short;
+use isobench_result::view::matrix::Safety;
+use isobench_result::words::distinct;
 
 const ID: &str = "safety";
 const TITLE: &str = "Cost and safety";
@@ -370,7 +370,7 @@ fn data(choices: &[Choice]) -> String {
     let mut data = Data::of_cells(&titles);
     for point in choices.iter().flat_map(|choice| &choice.points) {
         let verdict = point.subject.cell.summary.verdict.as_ref();
-        let counted = |get: fn(&crate::document::VerdictSummary) -> u64| {
+        let counted = |get: fn(&isobench_result::document::VerdictSummary) -> u64| {
             verdict.map_or_else(String::new, |verdict| get(verdict).to_string())
         };
         let [mean, low, high] = match point.found {

@@ -3,7 +3,7 @@
 //! Whatever goes in, what comes out is finite: a picture is never worth a panic. Not here: how axes
 //! are drawn (`frame`).
 
-use crate::numbers::count;
+use isobench_result::numbers::count;
 
 /// Values beyond are drawn at this place: no measurement is that large, and a damaged document may
 /// be.

@@ -10,9 +10,9 @@ use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use crate::csv::number;
-use crate::document::{Cell, Document, Round, Settlement};
-use crate::durability::{is_settled, silence};
-use crate::numbers::{count, short};
+use isobench_result::document::{Cell, Document, Round, Settlement};
+use isobench_result::durability::{is_settled, silence};
+use isobench_result::numbers::{count, short};
 
 const ID: &str = "silence";
 const TITLE: &str = "Time without commits, lost and kept";

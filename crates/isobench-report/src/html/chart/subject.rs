@@ -4,11 +4,11 @@
 
 use isobench_isolation::Level;
 
-use crate::document::{Cell, Document, Round};
-use crate::factors::{Factor, varying};
-use crate::summarise::{self, counted_rounds};
-use crate::view::Mark;
-use crate::words::distinct;
+use isobench_result::document::{Cell, Document, Round};
+use isobench_result::factors::{Factor, varying};
+use isobench_result::summarise::{self, counted_rounds};
+use isobench_result::view::Mark;
+use isobench_result::words::distinct;
 
 /// The number of levels that differ in colour, marker and dashes.
 pub const STYLES: usize = 6;
@@ -69,7 +69,7 @@ impl<'a> Subject<'a> {
             cell.backoff.clone(),
             crate::csv::number(cell.rate),
             cell.strategy.clone().unwrap_or_default(),
-            crate::columns::varied(cell),
+            isobench_result::columns::varied(cell),
             cell.level.name(),
             cell.calibration.to_string(),
         ]

@@ -8,8 +8,8 @@ use super::frame::{ABOVE, BELOW, LINE, Plot, WIDTH, left_of, picture, text, widt
 use super::marks::{path, series, tipped, u};
 use super::scale::Scale;
 use crate::csv::number;
-use crate::document::{Document, SweepResult, SweepStep};
-use crate::numbers::{counted, optional, percent, short};
+use isobench_result::document::{Document, SweepResult, SweepStep};
+use isobench_result::numbers::{counted, optional, percent, short};
 
 const ID: &str = "sweep";
 const TITLE: &str = "The highest rate that keeps the latency limit";

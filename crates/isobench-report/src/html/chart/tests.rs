@@ -14,8 +14,8 @@ use std::sync::LazyLock;
 use isobench_testkit::golden::expect;
 
 use super::{Figure, course, rates, safety};
-use crate::document::{Cell, CellLevel, Document};
-use crate::summarise;
+use isobench_result::document::{Cell, CellLevel, Document};
+use isobench_result::summarise;
 
 /// All figures of a document.
 fn figures(document: &Document) -> Vec<Figure> {
@@ -233,7 +233,7 @@ fn many_cells_are_bounded() {
     let more = document.cells.iter().find_map(|cell| cell.rounds.first()).expect("a round").clone();
     for cell in &mut document.cells {
         let numbers = 10..14;
-        cell.rounds.extend(numbers.map(|round| crate::document::Round { round, ..more.clone() }));
+        cell.rounds.extend(numbers.map(|round| isobench_result::document::Round { round, ..more.clone() }));
     }
     summarise(&mut document);
     let figures = figures(&document);

@@ -10,9 +10,9 @@ use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use crate::csv::number;
-use crate::document::{Document, Interval, IntervalSource, Round};
 use crate::html::room;
-use crate::numbers::{counted, short};
+use isobench_result::document::{Document, Interval, IntervalSource, Round};
+use isobench_result::numbers::{counted, short};
 
 const ID: &str = "throughput";
 const TITLE: &str = "Committed transactions per second";

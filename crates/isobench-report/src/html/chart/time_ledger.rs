@@ -13,8 +13,8 @@ use super::rows::{ENDS, Rows, Track};
 use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use crate::csv::number;
-use crate::document::Document;
-use crate::numbers::{percent, short};
+use isobench_result::document::Document;
+use isobench_result::numbers::{percent, short};
 
 const ID: &str = "time-ledger";
 const TITLE: &str = "Where the clients' time went";

@@ -4,7 +4,7 @@
 
 use super::subject::Subject;
 use super::wait_kinds;
-use crate::document::{FaultEvent, Round, Series, ServerSide};
+use isobench_result::document::{FaultEvent, Round, Series, ServerSide};
 
 /// The most points of a line.
 const POINTS: usize = 100;
@@ -79,7 +79,7 @@ impl<'a> TimeSeries<'a> {
 /// Of the rounds that conclusions rest on and that have what is asked for, the one with the median
 /// rate.
 pub fn median_round<'a>(subject: &Subject<'a>, has: impl Fn(&Round) -> bool) -> Option<&'a Round> {
-    let mut rounds = crate::summarise::counted_rounds(subject.cell);
+    let mut rounds = isobench_result::summarise::counted_rounds(subject.cell);
     rounds.retain(|round| has(round));
     rounds.sort_by(|one, other| one.tps.unwrap_or(0.0).total_cmp(&other.tps.unwrap_or(0.0)));
     rounds.get(rounds.len().saturating_sub(1) / 2).copied()

@@ -3,7 +3,7 @@
 //! Not here: what is drawn of them.
 
 use super::legend::LegendEntry;
-use crate::document::WaitRow;
+use isobench_result::document::WaitRow;
 
 /// What sessions do on the server, as far as it has a hatching of its own.
 struct WaitKind {

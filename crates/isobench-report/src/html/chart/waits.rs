@@ -13,8 +13,8 @@ use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use super::wait_kinds::{entries, kind_of, name_of, order};
 use crate::csv::number;
-use crate::document::{Document, WaitShare};
-use crate::numbers::percent;
+use isobench_result::document::{Document, WaitShare};
+use isobench_result::numbers::percent;
 
 const ID: &str = "waits";
 const TITLE: &str = "What the sessions did on the server";

@@ -1,6 +1,6 @@
 //! Documents with something missing, empty, or far out of range.
 
-use isobench_report::Document;
+use isobench_result::Document;
 use proptest::sample::Index;
 use serde_json::Value;
 

@@ -1,13 +1,14 @@
 //! The files of a comparison's result: the JSON document, the report, one line per round.
 //!
-//! Not here: their contents (`isobench_report`).
+//! Not here: their contents (`isobench_result`, `isobench_report`).
 
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use isobench_report::{Document, to_csv, to_html};
+use isobench_report::{to_csv, to_html};
+use isobench_result::Document;
 
 use super::saving::Saving;
 use crate::destination::{Kind, check_file, check_folder, one_stream};

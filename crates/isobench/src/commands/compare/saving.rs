@@ -1,7 +1,7 @@
 //! The result while it is measured: a file that grows by each round, so that saving doesn't take
 //! longer the more there is.
 //!
-//! Not here: what is written (`isobench_report::Journal`), and the whole result at the end
+//! Not here: what is written (`isobench_result::Journal`), and the whole result at the end
 //! (`files.rs`).
 
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use isobench_pgwire::fit;
-use isobench_report::{Document, Journal};
+use isobench_result::{Document, Journal};
 
 use crate::output;
 
@@ -49,7 +49,7 @@ fn leads_to(path: &Path, file: &File) -> bool {
 #[cfg(test)]
 mod tests {
     use isobench_isolation::EffectiveLevel;
-    use isobench_report::{Cell, CellLevel, Client, Plan, Round, Server};
+    use isobench_result::{Cell, CellLevel, Client, Plan, Round, Server};
     use isobench_stats::{LatencyHistogram, Ledger};
 
     use super::*;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use isobench_comparison::{Failure, Outcome};
 use isobench_parquet::{ExportError, TransactionsFile, write_rounds, write_series};
-use isobench_report::{Document, Place, RecordedHistory, rounds};
+use isobench_result::{Document, Place, RecordedHistory, rounds};
 use tempfile::NamedTempFile;
 
 use crate::destination::{Kind, check_file, check_folder, refuse_foreign_links};

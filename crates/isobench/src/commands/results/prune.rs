@@ -10,7 +10,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use isobench_comparison::{Failure, Outcome};
-use isobench_report::Document;
+use isobench_result::Document;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
 

@@ -1,0 +1,109 @@
+//! The versioned result document, its summaries, and everything that is concluded from it.
+//!
+//! Knows no runner, no server and no layout: the caller that measured fills a [`Document`], and
+//! `isobench-report` lays out what is found here. Summaries are computed from the rounds, so they
+//! can be computed anew, years later and on another machine.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `document` | what is saved: server, client, plan, cells, rounds, summaries; its JSON and its schema |
+//! | `factors` | what cells differ in besides the level, and how that is said |
+//! | `figure` | the figures of a cell, of which tables, requirements, trends and the manual are views |
+//! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
+//! | `answer` | which level to use, and why |
+//! | `shape` | a published experiment beside ours, and what came out again |
+//! | `branches` | conditions of scripts that stopped being true while scripts were measured |
+//! | `diagnosis` | why conflicts at serializable may be false |
+//! | `durability` | what faults did to each cell |
+//! | `machines` | what each of several machines did |
+//! | `overhead` | what each level costs, by the parameters that vary |
+//! | `columns` | the columns of a line per round, and per bin of its time series |
+//! | `pair` | two results side by side, and what counts as a regression |
+//! | `trend` | a series of results: how each cell went |
+//! | `metric_trend` | one figure over many results, by time or something else, with change points |
+//! | `overview` | what is known of one of many results |
+//! | `require` | whether a result keeps the thresholds that were set for it |
+//! | `seen` | what was seen of the transactions, and what stayed dark |
+//! | `view` | tables whose entries say what they are: between the summary and every layout |
+//! | `numbers`, `words` | numbers and pieces of sentences as people read them |
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use isobench_isolation::{EffectiveLevel, Level};
+//! use isobench_result::{Cell, CellLevel, Client, Document, Plan, Round, Server, answer, summarise};
+//! use isobench_stats::{LatencyHistogram, Ledger};
+//!
+//! let mut document = Document::new(Server::default(), Client::default(), Plan::default());
+//! let level = CellLevel::new(Some(Level::ReadCommitted), EffectiveLevel::from_setting("read committed"));
+//! let mut cell = Cell::new("tpcb-like", level);
+//! cell.rounds.push(Round::from_ledger(
+//!     1,
+//!     &Ledger::default(),
+//!     &LatencyHistogram::new(),
+//!     Duration::from_secs(5),
+//!     Vec::new(),
+//! ));
+//! document.cells.push(cell);
+//! document.complete = true;
+//! summarise(&mut document);
+//!
+//! let saved = document.to_json();
+//! let again = Document::from_json(&saved).expect("what was written can be read");
+//! assert!(answer(&again).text().contains("No level is recommended"));
+//! ```
+
+pub mod answer;
+pub mod branches;
+pub mod columns;
+pub mod diagnosis;
+pub mod document;
+pub mod durability;
+pub mod factors;
+pub mod figure;
+pub mod machines;
+pub mod metric_trend;
+pub mod numbers;
+pub mod overhead;
+mod overview;
+pub mod pair;
+pub mod require;
+pub mod seen;
+pub mod shape;
+pub mod summarise;
+pub mod trend;
+pub mod view;
+pub mod words;
+
+pub use answer::{Answer, answer, answer_rules, recommended, unsettled};
+pub use columns::{Column, Place, Values, bins, place_columns, round_columns, rounds, series_columns};
+pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
+pub use document::{
+    AnomalyCount, AnomalyFound, BackgroundWork, BranchRound, CarriedValue, Cell, CellLevel, Client,
+    ClientLoad, CombinationAnswer, Conflict, CountComparison, Counter, Distribution, Document, DocumentError,
+    Durability, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind,
+    GivenAnswer, Interval, IntervalSource, Invariant, Journal, Latency, LevelAnswer, LevelSafety, LockWait,
+    LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, Observation, ObservedRows,
+    ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks,
+    PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
+    RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server,
+    ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult,
+    SweepStep, TableUse, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld,
+    WitnessArrow, WitnessTransaction, Workload, json_schema,
+};
+pub use figure::{FIGURES, Figure, Wanted};
+pub use metric_trend::{
+    Axis, AxisError, METRIC_TREND_FORMAT, METRIC_TREND_FORMAT_VERSION, MetricChange, MetricPoint,
+    MetricSeries, MetricTrend, TrendResult, metric_trend,
+};
+pub use overview::ResultRow;
+pub use pair::{
+    Difference, Factors, Figures, LevelRatio, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio,
+    PairedCell, Regression, Side, compare_results,
+};
+pub use require::{concerns, judge, requirement_lines};
+pub use summarise::{resolution, summarise};
+pub use trend::{
+    TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendCell, TrendError, TrendPoint, compare_series,
+};
+pub use view::{Emphasis, Line};
