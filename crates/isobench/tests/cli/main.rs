@@ -13,6 +13,8 @@ mod crashes;
 mod diagnosis;
 mod durability;
 mod encrypted;
+#[path = "../../../isobench-result/tests/result/examples/mod.rs"]
+mod examples;
 mod faults;
 mod hostile_texts;
 mod interrupted;
