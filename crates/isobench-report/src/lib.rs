@@ -19,7 +19,7 @@
 //! use isobench_result::{Client, Document, Plan, Server};
 //!
 //! let document = Document::new(Server::default(), Client::default(), Plan::default());
-//! assert!(render(&document, 100).contains("No level is recommended"));
+//! assert!(render(&document, 100).contains("Nothing was measured"));
 //! ```
 
 mod csv;

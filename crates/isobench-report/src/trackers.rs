@@ -1,6 +1,6 @@
 //! A result for services that keep benchmarks over time: Bencher and github-action-benchmark.
 //!
-//! Figures have the names that `--require` has. What wasn't measured is missing. Not here: whether a
+//! Figures have names that stay (`Figure::tracked`). What wasn't measured is missing. Not here: whether a
 //! result should be sent at all. Sources: Bencher's reference, "Bencher Metric Format (BMF)"; the
 //! manual of github-action-benchmark, "customBiggerIsBetter" and "customSmallerIsBetter".
 
@@ -72,10 +72,10 @@ fn cells(document: &Document) -> Vec<(String, &Cell)> {
 /// figure, with the ends of its 95 % interval where it has one.
 pub fn to_bencher(document: &Document) -> String {
     let document = summarised(document);
-    let benchmarks: BTreeMap<String, BTreeMap<&str, Measure>> = cells(&document)
+    let benchmarks: BTreeMap<String, BTreeMap<String, Measure>> = cells(&document)
         .into_iter()
         .map(|(name, cell)| {
-            (name, figures(&document, cell).map(|(figure, measure)| (figure.name, measure)).collect())
+            (name, figures(&document, cell).map(|(figure, measure)| (figure.tracked(), measure)).collect())
         })
         .collect();
     written(serde_json::to_value(benchmarks))
@@ -93,7 +93,7 @@ pub fn to_github_action_benchmark(document: &Document, more_is_better: bool) -> 
         let wanted = figures(&document, cell).filter(|(figure, _)| figure.better == better);
         tracked.extend(wanted.map(|(figure, measure)| {
             Tracked {
-                name: format!("{name}: {}", figure.name),
+                name: format!("{name}: {}", figure.tracked()),
                 unit: figure.unit,
                 value: measure.value,
                 range: measure

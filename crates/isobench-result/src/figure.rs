@@ -133,6 +133,12 @@ impl Figure {
         Figure::named(name).unwrap_or_else(|| panic!("no figure is called {name}"))
     }
 
+    /// Its name for services that keep benchmarks: the shortest, with `-`, as the first versions
+    /// wrote it. A series there is found by this name, so it stays.
+    pub fn tracked(&self) -> String {
+        self.aliases.first().unwrap_or(&self.name).replace('_', "-")
+    }
+
     /// True if it has an interval, so that `.low` and `.high` can be named.
     pub fn has_interval(&self) -> bool {
         !matches!(self.of_cell, OfCell::Number(_))

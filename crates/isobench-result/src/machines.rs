@@ -3,6 +3,8 @@
 //! Not here: the figures of a round (`document/series`), and the flag of a slow machine
 //! (`summarise/flags`).
 
+use std::collections::BTreeMap;
+
 use crate::document::{Document, MachineRound};
 use crate::view::{Entry, Heading, Table};
 
@@ -39,7 +41,7 @@ impl Sum {
         self.rank = round.rank;
         self.name.clone_from(&round.address);
         self.clients = self.clients.max(round.clients);
-        self.committed += round.committed;
+        self.committed = self.committed.saturating_add(round.committed);
         let seconds = round.tps.filter(|tps| *tps > 0.0).map_or(0.0, |tps| round.committed as f64 / tps);
         self.client_s += seconds * f64::from(round.clients);
         self.latency_ms += round.latency_mean_ms.unwrap_or(0.0) * round.committed as f64;
@@ -55,15 +57,12 @@ impl Sum {
 
 /// The table: a row for each machine, at most so many; `None` if there was one machine.
 pub fn table(document: &Document, most: usize) -> Option<Table> {
-    let mut sums: Vec<Sum> = Vec::new();
+    let mut by_rank: BTreeMap<u32, Sum> = BTreeMap::new();
     let rounds = document.cells.iter().flat_map(|cell| &cell.rounds);
     for machine in rounds.flat_map(|round| &round.machines) {
-        let place = machine.rank as usize;
-        if sums.len() <= place {
-            sums.resize_with(place + 1, Sum::default);
-        }
-        sums[place].add(machine);
+        by_rank.entry(machine.rank).or_default().add(machine);
     }
+    let mut sums: Vec<Sum> = by_rank.into_values().collect();
     if sums.is_empty() {
         return None;
     }

@@ -14,6 +14,7 @@ use isobench_result::{Cell, Document, Round, compare_results, compare_series, ju
 use isobench_testkit::golden::{self, News};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use serde_json::Value;
 
 use crate::examples::{self, example};
 
@@ -245,6 +246,22 @@ proptest! {
             prop_assert!(!pair.to_text(80).is_empty() && !pair.to_markdown().is_empty() && !pair.to_csv().is_empty());
             prop_assert!(pair.regressions(0.1).len() <= 2 * whole.cells.len());
         }
+    }
+}
+
+/// Numbers that only a damaged document has, each of which once left a hole, or ended the program.
+#[test]
+fn numbers_beyond_any_measurement_leave_a_whole_page() {
+    for (name, pointer, number) in [
+        ("observed", "/cells/0/rounds/1/server/at_s/0", Value::from(f64::MAX)),
+        ("machines", "/cells/0/rounds/0/machines/1/rank", Value::from(u32::MAX)),
+        ("standby", "/cells/0/rounds/0/background/times", Value::from(u64::MAX)),
+    ] {
+        let mut document = serde_json::to_value(example(name)).expect("plain data");
+        *document.pointer_mut(pointer).expect(pointer) = number;
+        let document: Document = serde_json::from_value(document).expect(pointer);
+        let faults = sound::faults(&to_html(&document));
+        assert!(faults.is_empty(), "{name}{pointer}: {faults:#?}");
     }
 }
 

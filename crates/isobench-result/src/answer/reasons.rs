@@ -226,7 +226,7 @@ fn background(document: &Document) -> Vec<Line> {
     let rounds = document.cells.iter().flat_map(|cell| &cell.rounds);
     for work in rounds.filter_map(|round| round.background.as_ref()) {
         let (times, seconds) = done.entry(&work.kind).or_default();
-        *times += work.times;
+        *times = times.saturating_add(work.times);
         *seconds += work.mean_s.unwrap_or(0.0) * work.times as f64;
     }
     let line = |(kind, (times, seconds)): (&str, (u64, f64))| {

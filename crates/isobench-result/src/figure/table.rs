@@ -5,7 +5,7 @@ use super::{Better, Figure, InTable, Measured, OfCell, OfRound, Shown, UNMEASURE
 use crate::document::{Cell, Document, Round, Verdict, VerdictSummary};
 use crate::durability;
 use crate::numbers::finite;
-use crate::summarise::{counted_ledger, counted_rounds, groups, kept_share, planned, rate, settings_name};
+use crate::summarise::{counted_ledger, groups, kept_share, planned, rate, settings_name};
 
 /// The committed transactions from the start of measuring to its end, of all complete rounds.
 const COMMITTED: &str = "committed transactions of the measured time, of all complete rounds";
@@ -490,7 +490,7 @@ fn if_started(cell: &Cell, number: f64) -> Measured {
 
 fn done_share(document: &Document, cell: &Cell) -> Measured {
     let planned = planned(document, cell).map(|planned| planned as f64);
-    let committed: u64 = counted_rounds(cell).iter().map(|round| round.transactions.committed).sum();
+    let committed = counted_ledger(cell).transactions.committed;
     known(planned.map(|planned| committed as f64 / planned))
 }
 

@@ -1,5 +1,7 @@
 //! The flags of cells whose numbers are less certain than they look: one function for each kind.
 
+use std::collections::BTreeSet;
+
 use isobench_stats::{Drift, drift, drift_of_rounds, is_bimodal, start_of_rounds, transient};
 
 use crate::branches::used_up;
@@ -233,19 +235,19 @@ fn counts_differ(rounds: &[&Round]) -> Option<Flag> {
 
 /// A machine whose clients did much less than those of the others, or started late.
 fn uneven_machines(rounds: &[&Round]) -> Option<Flag> {
-    let last = rounds.iter().filter_map(|round| round.machines.last()).map(|machine| machine.rank).max()?;
-    let of_rank =
-        |rank: u32| rounds.iter().flat_map(|round| &round.machines).filter(move |it| it.rank == rank);
+    let machines = || rounds.iter().flat_map(|round| &round.machines);
+    let ranks: BTreeSet<u32> = machines().map(|machine| machine.rank).collect();
+    let of_rank = |rank: u32| machines().filter(move |it| it.rank == rank);
     let rate = |machine: &MachineRound| Some(machine.tps? / f64::from(machine.clients.max(1)));
-    let rates: Vec<f64> =
-        (0..=last).filter_map(|rank| median(of_rank(rank).filter_map(rate).collect())).collect();
-    let usual = median(rates.clone())?;
-    let (slowest, least) = (0..=last).zip(&rates).min_by(|one, other| one.1.total_cmp(other.1))?;
+    let of_one = |rank: &u32| Some((*rank, median(of_rank(*rank).filter_map(rate).collect())?));
+    let rates: Vec<(u32, f64)> = ranks.iter().filter_map(of_one).collect();
+    let usual = median(rates.iter().map(|(_, rate)| *rate).collect())?;
+    let (slowest, least) = rates.into_iter().min_by(|one, other| one.1.total_cmp(&other.1))?;
     let name = |rank| of_rank(rank).map(|it| it.address.as_str()).next().unwrap_or_default().to_owned();
-    if *least < UNEVEN * usual {
+    if least < UNEVEN * usual {
         let latency =
             |rank| median(of_rank(rank).filter_map(|it| it.latency_mean_ms).collect()).unwrap_or(0.0);
-        let all = median((0..=last).map(latency).collect()).unwrap_or(0.0);
+        let all = median(ranks.iter().copied().map(latency).collect()).unwrap_or(0.0);
         let text = format!(
             "each client of rank {slowest} ({}) committed {} × as much as those of the middle machine, with a mean \
              latency of {} ms against {} ms: that machine is slow, or far from the server",
@@ -293,7 +295,8 @@ fn stood_still(document: &Document, rounds: &[&Round]) -> Option<Flag> {
         undisturbed.filter_map(|round| Some((*round, standstill(document.plan.seconds(), round)?))).collect();
     let longest = still.iter().map(|(_, seconds)| *seconds).reduce(f64::max)?;
     let conflicts = still.iter().flat_map(|(round, _)| &round.conflicts);
-    let deadlocks: u64 = conflicts.filter(|it| it.sqlstate == DEADLOCK).map(|it| it.count).sum();
+    let deadlocks: u64 =
+        conflicts.filter(|it| it.sqlstate == DEADLOCK).map(|it| it.count).fold(0, u64::saturating_add);
     let text = format!(
         "in {} nothing was committed for up to {} s on end, far longer than transactions take or \
          lie apart: {}, so the mean isn't a rate of work",

@@ -7,7 +7,7 @@ use isobench_result::numbers::count;
 
 /// Values beyond are drawn at this place: no measurement is that large, and a damaged document may
 /// be.
-const LARGEST: f64 = 1e15;
+pub const LARGEST: f64 = 1e15;
 
 /// Positive values below are drawn at this place.
 const SMALLEST: f64 = 1e-6;

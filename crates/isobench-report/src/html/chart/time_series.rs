@@ -2,6 +2,7 @@
 //!
 //! Not here: how it is drawn (`over_time`, `predicate_locks`).
 
+use super::scale::LARGEST;
 use super::subject::Subject;
 use super::wait_kinds;
 use isobench_result::document::{FaultEvent, Round, Series, ServerSide};
@@ -67,6 +68,7 @@ impl<'a> TimeSeries<'a> {
         let last =
             samples.iter().map(|sample| sample.at).chain(bins.iter().map(|bin| bin.at)).fold(0.0, f64::max);
         let seconds = if round.seconds.is_finite() { round.seconds.max(last) } else { last };
+        let seconds = seconds.min(LARGEST);
         Some(TimeSeries { subject, round, seconds, bins, others: others.collect(), stacked, samples })
     }
 
