@@ -1,6 +1,7 @@
 //! What is written is read again, by the same library. That other programs read it, too, is a test of
 //! the command line (`crates/isobench/tests/cli/parquet.rs`).
 
+#[expect(dead_code, reason = "tests of layouts use all examples at once")]
 #[path = "../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 

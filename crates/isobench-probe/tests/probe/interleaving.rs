@@ -44,7 +44,8 @@ fn tried(server: &TestServer, setup: &str, scripts: &[&str], levels: &[Level], b
 
 /// What was found at each level: `d`amage, a `w`rong answer, or nothing (`-`).
 fn told(found: &Found) -> String {
-    let letter = |level: &isobench_probe::interleaving::LevelFound| match (&level.damage, &level.wrong_answer) {
+    let letter = |level: &isobench_probe::interleaving::LevelFound| match (&level.damage, &level.wrong_answer)
+    {
         (Some(_), _) => 'd',
         (None, Some(_)) => 'w',
         (None, None) => '-',
@@ -74,8 +75,10 @@ fn known_answers() {
         ),
         (
             "a version that is tested, so that the transaction declines",
-            &["\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b, version AS v FROM account WHERE id = :a \\gset\n\
-               UPDATE account SET balance = :b + 1, version = :v + 1 WHERE id = :a AND version = :v;\nCOMMIT;\n"],
+            &[
+                "\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b, version AS v FROM account WHERE id = :a \\gset\n\
+               UPDATE account SET balance = :b + 1, version = :v + 1 WHERE id = :a AND version = :v;\nCOMMIT;\n",
+            ],
             "---",
         ),
         (
@@ -99,13 +102,17 @@ fn known_answers() {
         ),
         (
             "two statements outside of a block",
-            &["SELECT balance AS b FROM account WHERE id = 1 \\gset\nUPDATE account SET balance = :b + 1 WHERE id = 1;\n"],
+            &[
+                "SELECT balance AS b FROM account WHERE id = 1 \\gset\nUPDATE account SET balance = :b + 1 WHERE id = 1;\n",
+            ],
             "ddd",
         ),
         (
             "jobs that are taken by SKIP LOCKED",
-            &["BEGIN;\nSELECT id AS i FROM account WHERE version = 0 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n\
-               UPDATE account SET version = 1 WHERE id = :i;\nCOMMIT;\n"],
+            &[
+                "BEGIN;\nSELECT id AS i FROM account WHERE version = 0 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n\
+               UPDATE account SET version = 1 WHERE id = :i;\nCOMMIT;\n",
+            ],
             "---",
         ),
         (
@@ -117,7 +124,9 @@ fn known_answers() {
         ),
         (
             "an insert of what isn't there",
-            &["INSERT INTO entry (account) SELECT 7 WHERE NOT EXISTS (SELECT 1 FROM entry WHERE account = 7);\n"],
+            &[
+                "INSERT INTO entry (account) SELECT 7 WHERE NOT EXISTS (SELECT 1 FROM entry WHERE account = 7);\n",
+            ],
             "dd-",
         ),
     ];
@@ -217,11 +226,19 @@ fn serializable_is_never_accused() {
         let levels = [Level::Serializable, Level::ReadCommitted];
         let found = tried(&server, KEYED, &scripts, &levels, Duration::from_millis(300));
         let shown = isobench_probe::interleaving::render(&found);
-        assert!(found.levels[0].gravest().is_none(), "seed {}: {}\n{}\n{shown}", seed + number, texts[0], texts[1]);
+        assert!(
+            found.levels[0].gravest().is_none(),
+            "seed {}: {}\n{}\n{shown}",
+            seed + number,
+            texts[0],
+            texts[1]
+        );
         trials += found.levels[0].trials;
         unsafe_below += u64::from(found.levels[1].gravest().is_some());
     }
-    eprintln!("{count} programs, {trials} interleavings at serializable, {unsafe_below} pairs unsafe at read committed");
+    eprintln!(
+        "{count} programs, {trials} interleavings at serializable, {unsafe_below} pairs unsafe at read committed"
+    );
     assert!(trials > 0 && unsafe_below > 0);
 }
 

@@ -69,10 +69,14 @@ fn members_are_as_expected() {
 fn note_members(name: &str, value: &Value, members: &mut BTreeMap<(String, Kind), Value>) {
     match value {
         Value::Object(object) if !object.is_empty() => {
-            object.iter().for_each(|(key, value)| note_members(&format!("{name}.{key}"), value, members));
+            for (key, value) in object {
+                note_members(&format!("{name}.{key}"), value, members);
+            }
         }
         Value::Array(list) if !list.is_empty() => {
-            list.iter().for_each(|value| note_members(&format!("{name}[]"), value, members));
+            for value in list {
+                note_members(&format!("{name}[]"), value, members);
+            }
         }
         _ => {
             members.entry((name.to_owned(), kind(value))).or_insert_with(|| value.clone());
