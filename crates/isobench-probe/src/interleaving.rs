@@ -33,6 +33,8 @@ mod program;
 mod search;
 mod shown;
 mod stage;
+#[cfg(test)]
+mod tests;
 
 use std::time::{Duration, Instant};
 

@@ -47,7 +47,7 @@ pub struct GroundTable {
 }
 
 /// A sequence, and the value that the next call of `nextval` follows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Sequence {
     qualified: String,
     last: i64,
@@ -62,6 +62,8 @@ pub struct Ground {
     pub asks_for_time: bool,
     schema: String,
     sequences: Vec<Sequence>,
+    /// The sequences as they were found.
+    first_sequences: Vec<Sequence>,
     /// The number of the last change that has been read.
     seen: i64,
 }
@@ -170,8 +172,9 @@ impl Ground {
             return Err(TryError::Privilege);
         }
         query(control, &installation(&schema, &watched), patience)?;
-        let mut ground = Ground { tables, asks_for_time, schema, sequences: Vec::new(), seen: 0 };
+        let mut ground = Ground { tables, asks_for_time, schema, sequences: Vec::new(), first_sequences: Vec::new(), seen: 0 };
         ground.note_sequences(control, patience)?;
+        ground.first_sequences.clone_from(&ground.sequences);
         Ok(ground)
     }
 
@@ -264,6 +267,20 @@ impl Ground {
             }
         }
         (delta, writers)
+    }
+
+    /// Puts everything back as it was found, if this is the difference from that.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn start_again(
+        &mut self,
+        control: &mut TestSession,
+        delta: &Delta,
+        patience: Patience<'_>,
+    ) -> Result<(), TryError> {
+        self.sequences.clone_from(&self.first_sequences);
+        self.put_back(control, delta, 0, patience)
     }
 
     /// Puts the tables back to the state from which this is the difference, and the sequences to

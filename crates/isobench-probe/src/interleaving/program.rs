@@ -78,6 +78,18 @@ const NOT_TRIED: [(&str, &str); 23] = [
     ("connect", "CONNECT"),
 ];
 
+/// Texts by which statements ask for the time.
+const CLOCKS: [&str; 8] = [
+    "now(",
+    "current_timestamp",
+    "current_time",
+    "current_date",
+    "localtime",
+    "clock_timestamp",
+    "statement_timestamp",
+    "'now'",
+];
+
 /// Functions that wait for time to pass.
 const SLEEPING: [&str; 3] = ["pg_sleep", "pg_sleep_for", "pg_sleep_until"];
 
@@ -101,6 +113,15 @@ impl Programs {
     /// The name of a program for people.
     pub fn name(&self, program: usize) -> &str {
         self.programs.get(program).map_or("", |program| &program.script.name)
+    }
+
+    /// True if a script asks for the time.
+    pub fn ask_for_time(&self) -> bool {
+        let mut all = self.programs.iter().flat_map(|program| program.script.sql());
+        all.any(|sql| {
+            let text = sql.as_written().to_ascii_lowercase();
+            CLOCKS.iter().any(|clock| text.contains(clock))
+        })
     }
 
     /// True if a script has one of these words outside of quotes and comments.

@@ -216,7 +216,7 @@ impl<'a, 's> Search<'a, 's> {
             return Ok(());
         }
         let reached = std::mem::take(&mut self.reached);
-        self.stage.put_back(&reached, 0)?;
+        self.stage.start_again(&reached)?;
         for part in &states[state].prefix {
             let performance = self.alone(part)?;
             self.reached = self.reached.then(&performance.outcome.delta);
@@ -415,7 +415,7 @@ impl<'a, 's> Search<'a, 's> {
     ) -> Result<Option<Judgement>, TryError> {
         let mut worst = Judgement::Damage;
         for ahead in [3 * AHEAD, 7 * AHEAD] {
-            if self.stage.ground.asks_for_time || self.programs.mention(&CLOCKS) {
+            if self.stage.ground.asks_for_time || self.programs.ask_for_time() {
                 sleep(NEXT_SECOND);
             }
             let known: Vec<Vec<usize>> = serial.outcomes.keys().cloned().collect();
@@ -474,18 +474,6 @@ impl<'a, 's> Search<'a, 's> {
         })
     }
 }
-
-/// Functions and keywords that tell the time.
-const CLOCKS: [&str; 8] = [
-    "now",
-    "current_timestamp",
-    "current_time",
-    "current_date",
-    "localtime",
-    "localtimestamp",
-    "clock_timestamp",
-    "statement_timestamp",
-];
 
 /// The way that a script took: its commands, and whether each that writes found rows.
 fn way(performance: &Performance) -> (Vec<usize>, Vec<bool>, bool) {

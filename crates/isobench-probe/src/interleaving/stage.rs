@@ -39,6 +39,9 @@ pub enum Schedule {
     /// The first one until it has taken this many steps; then the others, one after the other; then
     /// its rest.
     Split(usize),
+    /// One step of each of these in turn, as far as it doesn't wait; then the rest.
+    #[cfg(test)]
+    Steps(Vec<usize>),
 }
 
 /// A step as it is shown.
@@ -225,11 +228,18 @@ impl<'a> Stage<'a> {
                     self.finish(&mut under_way)?;
                 }
             }
+            #[cfg(test)]
+            Schedule::Steps(steps) => {
+                for number in steps {
+                    self.step(&mut under_way, *number)?;
+                }
+                self.finish(&mut under_way)?;
+            }
         }
         let running = |actor: &Actor<'_>| actor.ending == Ending::Running;
         let stuck = match schedule {
             Schedule::Serial(order) => order.iter().any(|number| running(&under_way.actors[*number])),
-            Schedule::Split(_) => !over && under_way.actors.iter().any(running),
+            _ => !over && under_way.actors.iter().any(running),
         };
         self.leave(&mut under_way, cast.len())?;
         let parts = under_way.actors.iter().zip(&under_way.committed_part);
@@ -281,6 +291,15 @@ impl<'a> Stage<'a> {
     pub fn put_back(&mut self, delta: &Delta, ahead: i64) -> Result<(), TryError> {
         let patience = self.patience();
         self.ground.put_back(&mut self.control, delta, ahead, patience)
+    }
+
+    /// Puts everything back as it was found, if this is the difference from that.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn start_again(&mut self, delta: &Delta) -> Result<(), TryError> {
+        let patience = self.patience();
+        self.ground.start_again(&mut self.control, delta, patience)
     }
 
     /// Takes the present state of sequences as the one to come back to.
