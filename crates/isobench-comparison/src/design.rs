@@ -22,10 +22,9 @@ use std::time::Duration;
 use isobench_database::Database;
 use isobench_isolation::Level;
 use isobench_limits::LIMITS;
-use isobench_plan::{
-    BACKGROUND, Background, FAULT, Plan, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY, Setting,
-};
+use isobench_plan::{Background, Plan, Setting};
 use isobench_result as report;
+use isobench_result::factor::{BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
 use isobench_runner::{
     Backoff, OnError, OnLost, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition,
 };

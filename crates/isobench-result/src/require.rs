@@ -8,7 +8,7 @@ use isobench_isolation::EffectiveLevel;
 use isobench_plan::{CellSelector, Comparison, Requirement};
 
 use crate::document::{Cell, Document, RequiredCell, RequirementResult};
-use crate::factors::varying;
+use crate::factor::varying;
 use crate::figure::{Value, Wanted};
 use crate::numbers::short;
 
