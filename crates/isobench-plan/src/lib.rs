@@ -46,7 +46,7 @@ pub use file::{PlanError, Size, keys, read, write};
 pub use observe::Observe;
 pub use plan::Plan;
 pub use published::{PUBLISHED, Published, published};
-pub use require::{CellFigure, CellSelector, Comparison, End, Requirement};
+pub use require::{CellFigure, Comparison, End, Requirement};
 pub use retried::RetriedState;
 pub use time::{milliseconds, seconds};
 pub use values::{Setting, Share, Vary, WrongValue};

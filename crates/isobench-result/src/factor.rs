@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use isobench_plan::Selector;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::document::{Cell, Document};
@@ -346,6 +347,20 @@ pub fn alike(one: &Cell, other: &Cell, between: &[Compared]) -> bool {
     members().all(|kind| kind.is_same(one, other)) && (one.varied == other.varied || rest(one) == rest(other))
 }
 
+/// True if a cell has every value that a selector gives. What is varied comes before a member of the
+/// same name.
+pub fn selects(cell: &Cell, selector: &Selector) -> bool {
+    let Selector { level, strategy, clients, varied } = selector;
+    let has = |(name, wanted): (&String, &String)| match cell.varied.get(name) {
+        Some(value) => value == wanted,
+        None => Kind::members().any(|kind| kind.name == name && kind.value(cell).to_string() == *wanted),
+    };
+    level.as_ref().is_none_or(|level| *level == cell.level.name())
+        && strategy.as_ref().is_none_or(|strategy| strategy == cell.strategy())
+        && clients.is_none_or(|clients| clients == cell.clients)
+        && varied.iter().all(has)
+}
+
 impl FactorValue {
     /// The value as people read it.
     fn shown(&self) -> String {
@@ -462,6 +477,8 @@ pub struct Names {
     always: Vec<&'static Kind>,
     varying: Vec<&'static Kind>,
     parameters: Vec<String>,
+    /// What is left out at the beginning of a parameter's name.
+    prefix: &'static str,
 }
 
 impl Names {
@@ -481,7 +498,14 @@ impl Names {
             always,
             varying: sometimes.into_iter().filter(varies).collect(),
             parameters: parameters.into_iter().filter(is_varying).cloned().collect(),
+            prefix: "",
         }
+    }
+
+    /// The same with settings called by their names alone.
+    #[must_use]
+    pub fn for_people(self) -> Names {
+        Names { prefix: SETTING, ..self }
     }
 
     /// The level, the number of clients, and what varies.
@@ -491,12 +515,31 @@ impl Names {
 
     /// The name without the level.
     pub fn others(&self, cell: &Assignment) -> String {
-        let members = self.always.iter().chain(&self.varying).map(|kind| (kind.called)(cell.value(kind.id)));
-        let parameters = self.parameters.iter().map(|name| match cell.varied.get(name) {
-            Some(value) => format!("{name} {value}"),
-            None => format!("no {name}"),
+        self.words(cell, |kind, value| (kind.called)(value)).join(", ")
+    }
+
+    /// The name as that of a file, with every digit.
+    pub fn of_file(&self, cell: &Assignment) -> String {
+        let exact = |kind: &Kind, value: &FactorValue| match value {
+            FactorValue::Number(number) => format!("{} {number}", kind.name),
+            _ => (kind.called)(value),
+        };
+        let plain = |word: String| word.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+        let words = std::iter::once(cell.level().to_owned()).chain(self.words(cell, exact));
+        words.map(plain).collect::<Vec<_>>().join("-")
+    }
+
+    /// A parameter may be a member, too, such as the scale.
+    fn words(&self, cell: &Assignment, word: fn(&Kind, &FactorValue) -> String) -> Vec<String> {
+        let members = self.always.iter().chain(&self.varying).map(|kind| word(kind, cell.value(kind.id)));
+        let parameters = self.parameters.iter().map(|key| {
+            let name = key.strip_prefix(self.prefix).unwrap_or(key);
+            match cell.varied.get(key) {
+                Some(value) => format!("{name} {value}"),
+                None => format!("no {name}"),
+            }
         });
-        members.chain(parameters).collect::<Vec<_>>().join(", ")
+        distinct(members.chain(parameters))
     }
 }
 
@@ -623,7 +666,7 @@ fn parameters(document: &Document) -> Vec<Factor> {
 mod tests {
     use super::*;
     use crate::document::{CellLevel, Client, Plan, Server};
-    use isobench_isolation::EffectiveLevel;
+    use isobench_isolation::{EffectiveLevel, Level};
     use isobench_plan::Vary;
 
     #[test]
@@ -687,6 +730,27 @@ mod tests {
         }
         for (name, kind) in [("fault", FAULT), ("setting:fsync", SETTING), ("rows", ""), ("faults", "")] {
             assert_eq!(Kind::of_varied(name).name, kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn cells_are_selected_by_any_factor() {
+        let mut cell = Cell::new("w", CellLevel::new(Some(Level::Serializable), EffectiveLevel::Unknown));
+        cell.scale = 10;
+        cell.varied = [("rows".to_owned(), "5".to_owned())].into();
+        for (text, is_selected) in [
+            ("ser", true),
+            ("rr", false),
+            ("ser+retry", true),
+            ("ser+swallow", false),
+            ("ser+clients=1", true),
+            ("ser+clients=2", false),
+            ("ser+rows=5+scale=10", true),
+            ("ser+rows=50", false),
+            ("ser+scale=1", false),
+            ("ser+other=1", false),
+        ] {
+            assert_eq!(selects(&cell, &text.parse().expect(text)), is_selected, "{text}");
         }
     }
 
