@@ -7,11 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isobench_database::InitOptions;
+use isobench_database::products::POSTGRESQL;
 use isobench_isolation::Level;
 use isobench_probe::Options;
-use isobench_probe::interleaving::{Found, Programs, TryError, Trying, explore};
+use isobench_probe::interleaving::{
+    Found, LevelFound, Order, Programs, TryError, Trying, Witness, answer, explore,
+};
+use isobench_result::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 use isobench_runner::{Control, RunWorkload, Urgency};
 
+use crate::cell::CellMeasurer;
 use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
 use crate::site::Site;
@@ -109,4 +114,108 @@ pub fn try_interleavings(
         stopped: &|| control.urgency() > Urgency::None,
     };
     explore(&programs, &trying)
+}
+
+impl CellMeasurer<'_> {
+    /// Tries the scripts of a work against each other, on tables of their own that are removed
+    /// afterwards. Returns the reason if that can't be done, and `None` if it isn't wanted.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn try_interleavings(
+        &self,
+        server: usize,
+        work: usize,
+        levels: &[Level],
+        budget: Duration,
+    ) -> Outcome<Option<Result<Found, String>>> {
+        let (target, work) = (&self.targets[server], &self.design.works[work]);
+        let made = matches!(work.tables, Tables::Pgbench { .. } | Tables::Checked(_) | Tables::Own(_));
+        if self.judging.is_none() || self.machines.is_some() || !made {
+            return Ok(None);
+        }
+        if target.database.product.name != POSTGRESQL.name {
+            return Ok(Some(Err(format!("that is done on {} only", POSTGRESQL.name))));
+        }
+        if let Tables::Own(setup) = &work.tables
+            && let Some(word) = setup.names_schemas()
+        {
+            return Ok(Some(Err(format!(
+                "the setup mentions \"{word}\", so its tables can't be made in a second schema"
+            ))));
+        }
+        let Some(room) = target.room()? else {
+            return Ok(Some(Err("there is no schema for tables of their own".to_owned())));
+        };
+        // What two transactions do to each other doesn't depend on the number of rows.
+        let tables = match &work.tables {
+            Tables::Pgbench { options, functions } => Tables::Pgbench {
+                options: InitOptions { scale: 1, ..options.clone() },
+                functions: functions.clone(),
+            },
+            other => other.clone(),
+        };
+        let workload = work.workload(self.design.seed(), &room.database)?;
+        tables.make(&room)?;
+        let options = Options { step_timeout: STEP, ..Options::default() };
+        let found = try_interleavings(&room, &workload, Extent { levels, budget, options }, self.control);
+        let found = match found {
+            Ok(found) => Some(Ok(found)),
+            Err(TryError::Stopped) => None,
+            Err(TryError::Lost(why)) => return Err(Failure::setup(why)),
+            Err(error) => Some(Err(error.to_string())),
+        };
+        target.make_anew(&room)?;
+        Ok(found)
+    }
+}
+
+/// The limit of a statement of a script that is tried before measuring.
+const STEP: Duration = Duration::from_secs(5);
+
+/// What the search found at a level, as the result document has it.
+pub fn tried(found: &Found, level: &LevelFound) -> Tried {
+    let reason =
+        |(script, reason): &(String, String)| NotTried { script: script.clone(), reason: reason.clone() };
+    let by_design = found.by_design.iter().filter(|other| other.level == level.level);
+    Tried {
+        interleavings: level.trials,
+        with_failures: level.with_failures,
+        all_combinations: found.untried.is_empty() && found.undetermined == 0,
+        seconds: found.elapsed.as_secs_f64(),
+        found: level.damage.iter().chain(&level.wrong_answer).map(wrong_outcome).collect(),
+        not_tried: found.refused.iter().map(reason).collect(),
+        masked: found.masked.iter().cloned().collect(),
+        by_design: by_design.map(|other| format!("{} in {}", other.how, other.scripts)).collect(),
+    }
+}
+
+/// What is said of cells whose scripts weren't tried at all.
+pub fn untried(reason: String) -> Tried {
+    Tried { not_tried: vec![NotTried { script: String::new(), reason }], ..Tried::default() }
+}
+
+fn wrong_outcome(witness: &Witness) -> WrongOutcome {
+    let step = |step: &isobench_probe::interleaving::Step| TriedStep {
+        transaction: step.transaction + 1,
+        sql: step.sql.split_whitespace().collect::<Vec<_>>().join(" "),
+        answer: answer(step),
+    };
+    WrongOutcome {
+        damage: witness.damage,
+        scripts: witness.scripts.clone(),
+        before: witness.before.clone(),
+        no_level_prevents: witness.no_level_prevents,
+        steps: witness.steps.iter().map(step).collect(),
+        outcome: order(&witness.outcome),
+        serial_orders: witness.orders.iter().map(order).collect(),
+    }
+}
+
+fn order(order: &Order) -> OrderOutcome {
+    OrderOutcome {
+        order: order.transactions.iter().map(|number| number + 1).collect(),
+        changes: order.changes.clone(),
+        told: order.told.iter().map(|(number, rows)| format!("T{}: {rows}", number + 1)).collect(),
+    }
 }

@@ -47,7 +47,7 @@ use crate::tester::{Opener, Options, RunError};
 
 pub use found::{ByDesign, Found, LevelFound, Order, Witness};
 pub use program::Programs;
-pub use shown::{render, steps};
+pub use shown::{answer, render, steps};
 pub use stage::{Step, StepResult};
 
 /// How scripts are tried.

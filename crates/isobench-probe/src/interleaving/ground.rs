@@ -172,7 +172,14 @@ impl Ground {
             return Err(TryError::Privilege);
         }
         query(control, &installation(&schema, &watched), patience)?;
-        let mut ground = Ground { tables, asks_for_time, schema, sequences: Vec::new(), first_sequences: Vec::new(), seen: 0 };
+        let mut ground = Ground {
+            tables,
+            asks_for_time,
+            schema,
+            sequences: Vec::new(),
+            first_sequences: Vec::new(),
+            seen: 0,
+        };
         ground.note_sequences(control, patience)?;
         ground.first_sequences.clone_from(&ground.sequences);
         Ok(ground)

@@ -65,7 +65,7 @@ pub fn steps(witness: &Witness) -> String {
     for step in &witness.steps {
         let sql = step.sql.split_whitespace().collect::<Vec<_>>().join(" ");
         let _ = writeln!(text, "  T{}: {sql}", step.transaction + 1);
-        for line in result(step) {
+        for line in answer(step) {
             let _ = writeln!(text, "        {line}");
         }
     }
@@ -79,7 +79,8 @@ pub fn steps(witness: &Witness) -> String {
     text
 }
 
-fn result(step: &Step) -> Vec<String> {
+/// The answer to a step, a line each.
+pub fn answer(step: &Step) -> Vec<String> {
     match &step.result {
         StepResult::Waits => vec!["waits".to_owned()],
         StepResult::Tag(tag) => vec![tag.clone()],

@@ -82,7 +82,8 @@ fn what_all_interleavings_show_is_found_by_splitting_one() {
     let Some(bin) = postgresql_programs().filter(|bin| bin.join("initdb").is_file()) else {
         return skip("what_all_interleavings_show_is_found_by_splitting_one", "no PostgreSQL is installed");
     };
-    let server = Server::start(&ServerOptions { bin: Some(bin), ..ServerOptions::default() }, &mut |_| {}).unwrap();
+    let server =
+        Server::start(&ServerOptions { bin: Some(bin), ..ServerOptions::default() }, &mut |_| {}).unwrap();
     let host = Host::unix(server.socket_dir(), server.port());
     let options = ConnectOptions::new(host, server.user(), server.database());
     let direct = options.clone();
@@ -125,7 +126,8 @@ fn what_all_interleavings_show_is_found_by_splitting_one() {
             };
             let found = explore(&programs, &trying).unwrap();
             let found = &found.levels[0];
-            let enough = found.damage.is_some() || expected == Judgement::WrongAnswer && found.wrong_answer.is_some();
+            let enough =
+                found.damage.is_some() || expected == Judgement::WrongAnswer && found.wrong_answer.is_some();
             assert!(enough, "seed {seed}, {level}: {expected:?}\n{}\n{}", texts[0], texts[1]);
         }
     }

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use isobench_isolation::Level;
-use isobench_probe::interleaving::{Found, Programs, Trying, explore};
 use isobench_probe::Options;
+use isobench_probe::interleaving::{Found, Programs, Trying, explore};
 use isobench_script::{Prng, Symbols, Value, Variables, parse};
 
 use crate::support::{TestServer, installed};
