@@ -11,7 +11,7 @@ use isobench_database::products::POSTGRESQL;
 use isobench_isolation::Level;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{
-    Found, LevelFound, Order, Programs, TryError, Trying, Witness, answer, explore,
+    Found, LevelFound, Order, Programs, Step, TryError, Trying, Witness, explore,
 };
 use isobench_result::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 use isobench_runner::{Control, RunWorkload, Urgency};
@@ -181,7 +181,10 @@ pub fn tried(found: &Found, level: &LevelFound) -> Tried {
     Tried {
         interleavings: level.trials,
         with_failures: level.with_failures,
-        all_combinations: found.untried.is_empty() && found.undetermined == 0,
+        inconclusive: level.inconclusive,
+        complete: found.complete,
+        untried: found.untried.clone(),
+        undetermined: found.undetermined,
         seconds: found.elapsed.as_secs_f64(),
         found: level.damage.iter().chain(&level.wrong_answer).map(wrong_outcome).collect(),
         not_tried: found.refused.iter().map(reason).collect(),
@@ -196,10 +199,10 @@ pub fn untried(reason: String) -> Tried {
 }
 
 fn wrong_outcome(witness: &Witness) -> WrongOutcome {
-    let step = |step: &isobench_probe::interleaving::Step| TriedStep {
+    let step = |step: &Step| TriedStep {
         transaction: step.transaction + 1,
         sql: step.sql.split_whitespace().collect::<Vec<_>>().join(" "),
-        answer: answer(step),
+        answer: step.answer(),
     };
     WrongOutcome {
         damage: witness.damage,

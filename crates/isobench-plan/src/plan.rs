@@ -159,8 +159,8 @@ pub struct Plan {
     /// Time for trying the scripts' interleavings before anything is measured, such as 30s; 0: none
     ///
     /// On tables of their own, one transaction is split by others, at each level, and the outcome
-    /// compared with every serial order [default: 5 s; none with --no-verdict, --sweep, --fault,
-    /// --schema, several machines and published experiments]
+    /// compared with every serial order [default: 5 s, but no longer than what is measured; none with
+    /// --transactions, --no-verdict, --sweep, --fault, --schema and published experiments]
     #[arg(
         long = "try",
         value_name = "TIME",

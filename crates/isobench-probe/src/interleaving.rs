@@ -21,17 +21,14 @@
 //! | `outcome` | the comparison with serial orders |
 //! | `search` | states, casts and splits, within a budget |
 //! | `found` | what it found |
-//! | `shown`, `document` | the same as text and JSON |
 
 mod actor;
 mod casts;
-mod document;
 mod found;
 mod ground;
 mod outcome;
 mod program;
 mod search;
-mod shown;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -47,7 +44,6 @@ use crate::tester::{Opener, Options, RunError};
 
 pub use found::{ByDesign, Found, LevelFound, Order, Witness};
 pub use program::Programs;
-pub use shown::{answer, render, steps};
 pub use stage::{Step, StepResult};
 
 /// How scripts are tried.

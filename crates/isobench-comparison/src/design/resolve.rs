@@ -269,7 +269,7 @@ fn stop(plan: &Plan) -> Outcome<StopCondition> {
     }
 }
 
-/// The default of `--try`, in seconds.
+/// The default of `--try`, in seconds, where measuring takes at least as long.
 const TRYING: f64 = 5.0;
 
 /// The time for trying interleavings; `None` if none are tried.
@@ -288,8 +288,13 @@ fn trying(plan: &Plan) -> Outcome<Option<Duration>> {
             Err(wrong("try", format!("excludes {option}; give one of them")))
         }
         (Some(0.0), _) | (_, Some(_)) => Ok(None),
-        (None, None) if plan.experiment.is_some() => Ok(None),
-        (asked, None) => seconds("try", asked.unwrap_or(TRYING), 0.01).map(Some),
+        (None, None) if plan.experiment.is_some() || plan.transactions.is_some() => Ok(None),
+        (None, None) => {
+            let cells = plan.levels().len().max(1) * plan.clients().len().max(1);
+            let measured = plan.time.unwrap_or_default() * f64::from(plan.rounds()) * cells as f64;
+            seconds("try", measured.min(TRYING), 0.0).map(Some)
+        }
+        (Some(asked), None) => seconds("try", asked, 0.01).map(Some),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the search found, for people and programs.
+//! What the search found.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -143,7 +143,7 @@ impl Order {
 }
 
 /// A row in parentheses.
-pub(super) fn shown(row: &Row) -> String {
+fn shown(row: &Row) -> String {
     let values: Vec<&str> = row.iter().map(|value| value.as_deref().unwrap_or("NULL")).collect();
     format!("({})", values.join(", "))
 }

@@ -68,6 +68,38 @@ pub enum StepResult {
     Failed(String),
 }
 
+/// The longest line of an answer that is shown whole, in characters.
+const WIDEST: usize = 60;
+
+/// The most rows of an answer that are shown.
+const MOST_ROWS: usize = 4;
+
+impl Step {
+    /// The answer as psql would show it, a line each; long ones are cut.
+    pub fn answer(&self) -> Vec<String> {
+        let cut = |text: String| {
+            let long = text.chars().count() > WIDEST;
+            if long { text.chars().take(WIDEST - 1).chain(['…']).collect() } else { text }
+        };
+        match &self.result {
+            StepResult::Waits => vec!["waits".to_owned()],
+            StepResult::Tag(tag) => vec![tag.clone()],
+            StepResult::Failed(why) => vec![why.clone()],
+            StepResult::Rows(table) => {
+                let shown = table.rows.iter().take(MOST_ROWS).map(|row| {
+                    let values: Vec<&str> = row.iter().map(|value| value.as_deref().unwrap_or("")).collect();
+                    cut(values.join(" | "))
+                });
+                let count = match table.rows.len() {
+                    1 => "(1 row)".to_owned(),
+                    many => format!("({many} rows)"),
+                };
+                std::iter::once(cut(table.columns.join(" | "))).chain(shown).chain([count]).collect()
+            }
+        }
+    }
+}
+
 /// One run of transactions.
 #[derive(Debug, Clone)]
 pub struct Performance {

@@ -12,7 +12,7 @@ use super::seen;
 use isobench_result::document::{AnomalyFound, Cell, Document, Invariant, Verdict, VerdictSummary};
 use isobench_result::numbers::{count, counted, of_unit, optional};
 use isobench_result::seen::blind;
-use isobench_result::view::tried::{notes, witnesses};
+use isobench_result::view::tried::{self, notes, witnesses};
 use isobench_result::view::{Entry, Heading, Table};
 use isobench_result::words::{capital, distinct};
 
@@ -36,7 +36,7 @@ pub fn body(document: &Document) -> Option<Markup> {
                 (level(document, cell, summary, cells.len() > MANY_CELLS))
             }
         }
-        (tried(document))
+        (interleavings(document))
         (seen::body(document))
         @let blind = blind(cells.iter().copied());
         @if !blind.is_empty() {
@@ -58,8 +58,8 @@ pub fn body(document: &Document) -> Option<Markup> {
 }
 
 /// What trying the scripts against each other showed, step by step, and what wasn't tried.
-fn tried(document: &Document) -> Markup {
-    let (witnesses, notes) = (witnesses(document), notes(document));
+fn interleavings(document: &Document) -> Markup {
+    let (witnesses, notes) = (witnesses(&tried::tried(document)), notes(&tried::tried(document)));
     html! {
         @if !witnesses.is_empty() || !notes.is_empty() {
             div class="level" {

@@ -144,9 +144,7 @@ impl<'a> Candidate<'a> {
     /// True if all its scripts were tried against each other, and no outcome was wrong.
     pub fn tried_in_all_combinations(&self) -> bool {
         let tried = self.cell.tried.as_ref();
-        tried.is_some_and(|tried| {
-            tried.all_combinations && tried.not_tried.is_empty() && tried.found.is_empty()
-        })
+        tried.is_some_and(|tried| tried.all_combinations() && tried.found.is_empty())
     }
 
     /// True if there are conditions on the tables, and all held after every round.

@@ -12,8 +12,17 @@ pub struct Tried {
     pub interleavings: u64,
     /// Those in which a transaction failed, so that only the others were compared.
     pub with_failures: u64,
-    /// True if every script was tried with every other one on the tables as they are made.
-    pub all_combinations: bool,
+    /// Those that came to no end, or ended with half a script, so that nothing was compared.
+    pub inconclusive: u64,
+    /// True if everything that was planned was tried.
+    pub complete: bool,
+    /// Combinations of scripts that the time didn't reach on the tables as they are made, at any
+    /// level.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untried: Vec<String>,
+    /// Combinations with numbers for which the same order took different ways when it was run twice, so
+    /// that they weren't judged, at any level.
+    pub undetermined: u64,
     /// The time for all levels together, in seconds, without making the tables.
     pub seconds: f64,
     /// Outcomes that no serial order gives, the gravest first; empty if none was found.
@@ -84,6 +93,16 @@ pub struct OrderOutcome {
     pub changes: Vec<String>,
     /// What transactions were told by statements that return rows: "T1: (5, 7)".
     pub told: Vec<String>,
+}
+
+impl Tried {
+    /// True if every script was tried with every other one on the tables as they are made.
+    pub fn all_combinations(&self) -> bool {
+        self.interleavings > 0
+            && self.untried.is_empty()
+            && self.undetermined == 0
+            && self.not_tried.is_empty()
+    }
 }
 
 impl WrongOutcome {

@@ -1,6 +1,6 @@
 //! What trying scripts against each other showed, as lines to be laid out.
 
-use crate::document::{Cell, Document, OrderOutcome, Tried, WrongOutcome};
+use crate::document::{Document, OrderOutcome, Tried, WrongOutcome};
 use crate::numbers::counted;
 use crate::words::{distinct, enumerated};
 
@@ -16,16 +16,37 @@ pub struct Witness {
 /// The most lines of an outcome that are shown.
 const MOST: usize = 8;
 
-/// The wrong outcomes of a document, each once, the shortest first.
-pub fn witnesses(document: &Document) -> Vec<Witness> {
+/// What was found at a level.
+pub type AtLevel<'a> = (String, &'a Tried);
+
+/// What was found at the level of each cell whose scripts were tried.
+pub fn tried(document: &Document) -> Vec<AtLevel<'_>> {
+    let cells = document.cells.iter();
+    cells.filter_map(|cell| Some((cell.level.name(), cell.tried.as_ref()?))).collect()
+}
+
+/// What a level was shown to be, in a few words.
+pub fn summary(tried: &Tried) -> String {
+    match tried.found.first() {
+        Some(wrong) if wrong.no_level_prevents => {
+            "unsafe (shown): data damaged between two transactions of a script, which no level prevents"
+                .to_owned()
+        }
+        Some(wrong) if wrong.damage => "unsafe (shown): data damaged".to_owned(),
+        Some(_) => "unsafe (shown): wrong answer".to_owned(),
+        None => format!("nothing found in {}", counted(tried.interleavings, "interleaving")),
+    }
+}
+
+/// The wrong outcomes, each once, the shortest first.
+pub fn witnesses(levels: &[AtLevel<'_>]) -> Vec<Witness> {
     let mut found: Vec<(&WrongOutcome, Vec<String>)> = Vec::new();
-    for cell in &document.cells {
-        for wrong in cell.wrong_outcomes() {
-            let level = cell.level.name();
+    for (level, tried) in levels {
+        for wrong in &tried.found {
             match found.iter_mut().find(|(other, _)| same_steps(other, wrong)) {
-                Some((_, levels)) if !levels.contains(&level) => levels.push(level),
+                Some((_, levels)) if !levels.contains(level) => levels.push(level.clone()),
                 Some(_) => {}
-                None => found.push((wrong, vec![level])),
+                None => found.push((wrong, vec![level.clone()])),
             }
         }
     }
@@ -55,10 +76,17 @@ fn witness(wrong: &WrongOutcome, levels: &[String]) -> Witness {
     }
     lines.push("It ends with:".to_owned());
     lines.extend(of_order(&wrong.outcome, wrong.damage));
-    for order in &wrong.serial_orders {
+    let outcomes: Vec<Vec<String>> =
+        wrong.serial_orders.iter().map(|order| of_order(order, wrong.damage)).collect();
+    let alike = outcomes.windows(2).all(|pair| pair[0] == pair[1]);
+    for (order, outcome) in wrong.serial_orders.iter().zip(outcomes) {
         let names: Vec<String> = order.order.iter().map(|number| format!("T{number}")).collect();
-        lines.push(format!("{} ends with:", names.join(", then ")));
-        lines.extend(of_order(order, wrong.damage));
+        let name = if alike { "Every serial order".to_owned() } else { names.join(", then ") };
+        lines.push(format!("{name} ends with:"));
+        lines.extend(outcome);
+        if alike {
+            break;
+        }
     }
     Witness { heading, lines }
 }
@@ -76,25 +104,45 @@ fn of_order(order: &OrderOutcome, damage: bool) -> Vec<String> {
 }
 
 /// What wasn't tried, and what wasn't judged, a sentence each.
-pub fn notes(document: &Document) -> Vec<String> {
-    let tried = || document.cells.iter().filter_map(|cell: &Cell| cell.tried.as_ref());
-    let mut notes = Vec::new();
-    let refused = tried().flat_map(|tried: &Tried| &tried.not_tried);
-    notes.extend(distinct(refused.map(|refused| match refused.script.as_str() {
-        "" => format!("Interleavings were not tried: {}.", refused.reason),
-        script => format!("Interleavings of {script} were not tried: {}.", refused.reason),
-    })));
+pub fn notes(levels: &[AtLevel<'_>]) -> Vec<String> {
+    let tried = || levels.iter().map(|(_, tried)| *tried);
+    let all = |texts: Vec<&str>| enumerated(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+    let mut notes =
+        distinct(tried().flat_map(|tried| &tried.not_tried).map(|refused| match refused.script.as_str() {
+            "" => format!("Interleavings were not tried: {}.", refused.reason),
+            script => format!("Interleavings of {script} were not tried: {}.", refused.reason),
+        }));
     let by_design = distinct(tried().flat_map(|tried| tried.by_design.iter().map(String::as_str)));
     if !by_design.is_empty() {
         notes.push(format!(
             "No serial order gives what {} leads to; that is asked for, and isn't held against a level.",
-            enumerated(&by_design.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+            all(by_design)
         ));
     }
-    if tried().any(|tried| !tried.all_combinations && tried.found.is_empty() && tried.interleavings > 0) {
-        notes.push(
-            "Not all combinations of scripts were tried in the time for it; --try 30s takes more.".to_owned(),
-        );
+    let masked = distinct(tried().flat_map(|tried| tried.masked.iter().map(String::as_str)));
+    if !masked.is_empty() {
+        notes.push(format!(
+            "Interleavings aren't judged by the values of {}, which come from sequences, the clock or random numbers.",
+            all(masked)
+        ));
+    }
+    let undetermined = tried().map(|tried| tried.undetermined).max().unwrap_or(0);
+    if undetermined > 0 {
+        notes.push(format!(
+            "{} of scripts took different ways when the same order was run twice, and weren't judged.",
+            counted(undetermined, "combination")
+        ));
+    }
+    let clean = || tried().filter(|tried| tried.found.is_empty() && tried.interleavings > 0);
+    if let Some(tried) = clean().find(|tried| !tried.complete) {
+        let untried = match tried.untried.as_slice() {
+            [] => "all combinations of scripts, but not with all numbers and states of the tables".to_owned(),
+            [only] => format!("all combinations of scripts but {only}"),
+            [first, rest @ ..] => {
+                format!("not {first} and {}", counted(rest.len() as u64, "further combination"))
+            }
+        };
+        notes.push(format!("The time for interleavings sufficed for {untried} (--try 30s takes longer)."));
     }
     notes
 }
@@ -103,8 +151,9 @@ pub fn notes(document: &Document) -> Vec<String> {
 mod tests {
     use isobench_isolation::{EffectiveLevel, Level};
 
+    use super::tried as tried_at;
     use super::*;
-    use crate::document::{CellLevel, Client, NotTried, Plan, Server, TriedStep};
+    use crate::document::{Cell, CellLevel, Client, NotTried, Plan, Server, TriedStep};
 
     fn cell(level: Level, tried: Tried) -> Cell {
         let mut cell = Cell::new("w", CellLevel::new(Some(level), EffectiveLevel::Standard(level)));
@@ -133,7 +182,7 @@ mod tests {
         let tried = Tried { found: vec![wrong], ..Tried::default() };
         let mut document = Document::new(Server::default(), Client::default(), Plan::default());
         document.cells = vec![cell(Level::ReadCommitted, tried.clone()), cell(Level::RepeatableRead, tried)];
-        let shown = witnesses(&document);
+        let shown = witnesses(&tried_at(&document));
         assert_eq!(shown.len(), 1);
         assert_eq!(
             shown[0].heading,
@@ -156,6 +205,6 @@ mod tests {
         let tried = Tried { not_tried: vec![refused], ..Tried::default() };
         let mut document = Document::new(Server::default(), Client::default(), Plan::default());
         document.cells = vec![cell(Level::ReadCommitted, tried.clone()), cell(Level::Serializable, tried)];
-        assert_eq!(notes(&document), ["Interleavings of a.sql were not tried: line 2: COPY."]);
+        assert_eq!(notes(&tried_at(&document)), ["Interleavings of a.sql were not tried: line 2: COPY."]);
     }
 }

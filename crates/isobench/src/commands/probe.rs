@@ -8,18 +8,19 @@ use std::time::Duration;
 
 use isobench_isolation::Level;
 use isobench_plan::Setting;
-use isobench_probe::interleaving;
 use isobench_probe::output::text;
 use isobench_probe::{
     Event, Matrix, Opener, Options, ProbeError, Progress, RunError, Spec, Tester, WaitDetection,
     probe as run, render,
 };
+use isobench_result::Tried;
+use isobench_result::view::tried::{self as view, AtLevel};
 use isobench_runner::{Control, Urgency};
 
 use crate::options::{EmbeddedOptions, ProbeOptions};
 use crate::output::{self, say};
 use crate::servers::{find, named_server};
-use isobench_comparison::interleavings::{Attempt, Extent};
+use isobench_comparison::interleavings::{Attempt, Extent, tried};
 use isobench_comparison::refusal;
 use isobench_comparison::{Failure, Outcome, Sources, Target};
 
@@ -75,11 +76,37 @@ fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, con
     let extent =
         Extent { levels: &levels, budget: Duration::from_secs_f64(options.budget), options: limits(options) };
     let found = attempt.carry_out(&target.site(), extent, control)?;
-    let printed = output::print(&interleaving::render(&found));
+    let tried: Vec<(String, Tried)> =
+        found.levels.iter().map(|level| (level.level.to_string(), tried(&found, level))).collect();
+    let shown: Vec<AtLevel<'_>> = tried.iter().map(|(level, tried)| (level.clone(), tried)).collect();
+    let printed = output::print(&report(&shown));
     if let Some(path) = &options.json {
-        output::save(path, &found.to_json())?;
+        output::save(path, &in_json(&tried))?;
     }
     printed
+}
+
+/// What was found: a line for each level, the wrong outcomes step by step, and what wasn't tried.
+fn report(levels: &[AtLevel<'_>]) -> String {
+    let width = levels.iter().map(|(level, _)| level.len()).max().unwrap_or(0);
+    let mut lines: Vec<String> =
+        levels.iter().map(|(level, tried)| format!("{level:width$}  {}", view::summary(tried))).collect();
+    for witness in view::witnesses(levels) {
+        lines.extend([String::new(), witness.heading]);
+        lines.extend(witness.lines.iter().map(|line| format!("  {line}")));
+    }
+    let notes = view::notes(levels);
+    if !notes.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(notes);
+    lines.join("\n") + "\n"
+}
+
+/// The same as JSON: for each level what the document of a comparison has in `tried`.
+fn in_json(levels: &[(String, Tried)]) -> String {
+    let level = |(level, tried): &(String, Tried)| serde_json::json!({"level": level, "tried": tried});
+    format!("{:#}\n", serde_json::json!({"levels": levels.iter().map(level).collect::<Vec<_>>()}))
 }
 
 fn read(path: &Path) -> Outcome<Spec> {

@@ -18,6 +18,7 @@ mod encrypted;
 mod examples;
 mod faults;
 mod hostile_texts;
+mod interleavings;
 mod interrupted;
 mod levels;
 mod like_pgbench;
