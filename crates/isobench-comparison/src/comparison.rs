@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use isobench_database::current_setting;
 use isobench_isolation::Level;
 use isobench_observer::Observer;
-use isobench_plan::{FAULT, Share};
+use isobench_plan::Share;
+use isobench_result::factor::FAULT;
 use isobench_result::{Cell, CellLevel, Document, Observation, Round, resolution, summarise, unsettled};
 use isobench_runner::{Control, Urgency};
 

@@ -20,12 +20,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_database::Database;
-use isobench_isolation::Level;
+use isobench_isolation::{EffectiveLevel, Level};
 use isobench_limits::LIMITS;
-use isobench_plan::{
-    BACKGROUND, Background, FAULT, Plan, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY, Setting,
-};
+use isobench_plan::{Background, Plan, Requirement, Selector, Setting};
 use isobench_result as report;
+use isobench_result::factor::{self, BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
 use isobench_runner::{
     Backoff, OnError, OnLost, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition,
 };
@@ -123,42 +122,16 @@ pub struct CellPlan {
 }
 
 impl CellPlan {
-    /// Its name for people, by what varies between cells.
+    /// Its name for people: the level, the clients, and what varies between cells.
     pub fn name(&self, design: &Design) -> String {
-        let backoff =
-            if design.backoff.len() > 1 { format!(", backoff {}", self.backoff) } else { String::new() };
-        let rate = self.rate.map_or_else(String::new, |rate| format!(", {rate:.0} per s wanted"));
         let again = if self.calibration { ", once more" } else { "" };
-        let strategy =
-            design.works[self.work].strategy.as_ref().map_or_else(String::new, |name| format!(", {name}"));
-        let varied = design.varied(self).iter().fold(String::new(), |text, (name, value)| {
-            format!("{text}, {} {value}", name.strip_prefix(SETTING).unwrap_or(name))
-        });
-        let plural = if self.clients == 1 { "" } else { "s" };
-        let workload =
-            design.workload_among_several(self).map_or_else(String::new, |name| format!("{name}, "));
-        let clients = self.clients;
-        format!("{workload}{}{strategy}, {clients} client{plural}{varied}{backoff}{rate}{again}", self.level)
+        design.names(self).for_people().of_cell(&design.assignment(self)) + again
     }
 
     /// The name of this cell's files in one round, unique within the plan.
     pub fn file_name(&self, design: &Design, round: u32) -> String {
-        let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
-        let backoff = plain(&self.backoff.to_string());
-        let rate = self.rate.map_or_else(String::new, |rate| format!("-rate-{rate}"));
-        let work = &design.works[self.work];
-        let strategy = work.strategy.as_ref().map_or_else(String::new, |name| format!("-{}", plain(name)));
-        let varied = design.varied(self).iter().fold(String::new(), |name, (parameter, value)| {
-            format!("{name}-{}-{}", plain(parameter), plain(value))
-        });
-        let workload =
-            design.workload_among_several(self).map_or_else(String::new, |name| plain(&name) + "-");
-        format!(
-            "{workload}{}{}{strategy}{varied}-{}-clients-backoff-{backoff}{rate}-round-{round}",
-            self.level.name().replace(' ', "-"),
-            if self.calibration { "-again" } else { "" },
-            self.clients
-        )
+        let again = if self.calibration { "-again" } else { "" };
+        format!("{}{again}-round-{round}", design.names(self).of_file(&design.assignment(self)))
     }
 }
 
@@ -190,6 +163,39 @@ impl Design {
     pub fn workload_among_several(&self, cell: &CellPlan) -> Option<String> {
         let several = self.workloads.len() > 1;
         several.then(|| self.workloads[self.works[cell.work].workload].name())
+    }
+
+    /// What a cell is, among the factors of results.
+    pub fn assignment(&self, cell: &CellPlan) -> factor::Assignment {
+        factor::Assignment::of(&self.unmeasured(cell))
+    }
+
+    /// The cell of the result document, without what only the server knows.
+    fn unmeasured(&self, cell: &CellPlan) -> report::Cell {
+        let level = report::CellLevel::new(Some(cell.level), EffectiveLevel::Unknown);
+        self.entry(cell, level, BTreeMap::new())
+    }
+
+    /// What tells the cells of the plan, and this one, from one another. A search has cells of its own.
+    fn names(&self, cell: &CellPlan) -> factor::Names {
+        let all: Vec<factor::Assignment> =
+            self.cells().iter().chain([cell]).map(|cell| self.assignment(cell)).collect();
+        factor::Names::of(all.iter())
+    }
+
+    /// Returns why a threshold concerns no cell, as far as that is known without a server; `None` if each
+    /// concerns one.
+    pub fn unmatched_requirement(&self) -> Option<String> {
+        let cells: Vec<report::Cell> = self.cells().iter().map(|cell| self.unmeasured(cell)).collect();
+        let is_setting = |name: &String| name.starts_with(SETTING);
+        let selects_none = |selector: &Selector| {
+            !selector.varied.keys().any(is_setting)
+                && !cells.iter().any(|cell| factor::selects(cell, selector))
+        };
+        let required = self.plan.required().iter();
+        let mut unmatched = required.filter(|one| one.of.selector.as_ref().is_some_and(selects_none));
+        let why = |one: &Requirement| format!("--require \"{one}\": the plan has no such cell");
+        self.plan.unmatched_requirement().or_else(|| unmatched.next().map(why))
     }
 
     /// Returns whether a history can be recorded on such a server: the scripts of a workload are

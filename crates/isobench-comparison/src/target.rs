@@ -16,8 +16,8 @@ use isobench_database::{
 use isobench_observer::LocalServer;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{Address, ConnectOptions, Connection, Host, Patience, TargetSessionAttrs};
-use isobench_plan::SETTING;
 use isobench_result as report;
+use isobench_result::factor::SETTING;
 use isobench_suggest::did_you_mean;
 
 use crate::design::KnownSettings;

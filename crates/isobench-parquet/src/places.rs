@@ -43,7 +43,7 @@ pub(crate) fn series_fields() -> Vec<ColumnType> {
 /// The type of a column.
 pub(crate) fn field(column: Column) -> ColumnType {
     let kind = match column.values {
-        Values::Text(_) => Kind::Text,
+        Values::Text(_) | Values::Word(_) => Kind::Text,
         Values::Count(_) => Kind::Integer,
         Values::Number(_) => Kind::Number,
         Values::Flag(_) => Kind::Flag,
@@ -56,6 +56,7 @@ pub(crate) fn field(column: Column) -> ColumnType {
 pub(crate) fn value(column: Column, place: &Place<'_>) -> Value {
     let value = match column.values {
         Values::Text(value) => value(place).map(Value::text),
+        Values::Word(value) => Some(Value::text(value(place.cell).into_owned())),
         Values::Count(value) => value.at(place).map(Value::count),
         Values::Number(value) => value.at(place).map(Value::Number),
         Values::Flag(value) => value(place).map(Value::Flag),

@@ -5,9 +5,14 @@
 //! are, and the comparison with those measured (`isobench-result`).
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
+use isobench_isolation::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::WrongValue;
 
 /// A published experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +63,7 @@ pub struct PublishedFigure {
 }
 
 /// A selection of cells: those that match every given value.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Selector {
     /// The isolation level, by its full name.
@@ -73,6 +78,42 @@ pub struct Selector {
     /// Values of parameters that the plan varies.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub varied: BTreeMap<String, String>,
+}
+
+/// A level, and what else the cells have: `serializable+for-update+clients=64`.
+impl FromStr for Selector {
+    type Err = WrongValue;
+
+    fn from_str(text: &str) -> Result<Selector, WrongValue> {
+        let mut parts = text.split('+').map(str::trim);
+        let level = parts.next().unwrap_or_default().parse::<Level>();
+        let level = level.map_err(|error| WrongValue(error.to_string()))?;
+        let mut selector = Selector { level: Some(level.name().to_owned()), ..Selector::default() };
+        for part in parts {
+            match part.split_once('=') {
+                _ if part.is_empty() => return Err(WrongValue(format!("\"{text}\" names nothing after +"))),
+                None => selector.strategy = Some(part.to_owned()),
+                Some(("clients", number)) => {
+                    let number =
+                        number.parse().map_err(|_| WrongValue::new(part, "isn't a number of clients"))?;
+                    selector.clients = Some(number);
+                }
+                Some((name, value)) => {
+                    selector.varied.insert(name.to_owned(), value.to_owned());
+                }
+            }
+        }
+        Ok(selector)
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clients = self.clients.map(|clients| format!("clients={clients}"));
+        let named = [self.level.clone(), self.strategy.clone(), clients].into_iter().flatten();
+        let varied = self.varied.iter().map(|(name, value)| format!("{name}={value}"));
+        f.write_str(&named.chain(varied).collect::<Vec<_>>().join("+"))
+    }
 }
 
 /// A result that should come out again: a metric of a cell, or its ratio to that of another cell,

@@ -46,26 +46,7 @@ pub use file::{PlanError, Size, keys, read, write};
 pub use observe::Observe;
 pub use plan::Plan;
 pub use published::{PUBLISHED, Published, published};
-pub use require::{CellFigure, CellSelector, Comparison, End, Requirement};
+pub use require::{CellFigure, Comparison, End, Requirement};
 pub use retried::RetriedState;
 pub use time::{milliseconds, seconds};
 pub use values::{Setting, Share, Vary, WrongValue};
-
-/// The parameter that varies the embedded server's version.
-pub const SERVER_VERSION: &str = "server-version";
-
-/// The parameter that varies the folder of the embedded server's programs.
-pub const SERVER_BIN: &str = "server-bin";
-
-/// The parameter under which a result shows what happened to the server.
-pub const FAULT: &str = "fault";
-
-/// The parameter under which a result shows what went on beside the clients.
-pub const BACKGROUND: &str = "background";
-
-/// The parameter under which a result shows how standbys follow.
-pub const STANDBY: &str = "standby";
-
-/// The beginning of a parameter that varies a setting of the server or of the sessions, before the
-/// setting's name.
-pub const SETTING: &str = "setting:";

@@ -563,17 +563,18 @@ impl Plan {
     pub fn unmatched_requirement(&self) -> Option<String> {
         let selectors =
             self.required().iter().filter_map(|required| Some((required, required.of.selector.as_ref()?)));
-        let compares = |level: &Level| self.levels().contains(level);
+        let compares = |name: &String| self.levels().iter().any(|level| level.name() == name);
         let uses = |name: &String| match self.strategies() {
             [] => name == "retry",
             strategies => strategies.contains(name),
         };
         selectors.into_iter().find_map(|(required, selector)| {
-            if !self.levels().is_empty() && !compares(&selector.level) {
+            if let Some(level) =
+                selector.level.as_ref().filter(|name| !self.levels().is_empty() && !compares(name))
+            {
                 let levels: Vec<&str> = self.levels().iter().map(|level| level.name()).collect();
                 return Some(format!(
-                    "--require \"{required}\": the level {} isn't measured; the levels are {}",
-                    selector.level,
+                    "--require \"{required}\": the level {level} isn't measured; the levels are {}",
                     levels.join(", ")
                 ));
             }

@@ -7,10 +7,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use isobench_isolation::Level;
 use serde::{Deserialize, Serialize};
 
-use crate::WrongValue;
+use crate::{Selector, WrongValue};
 
 /// A threshold that a result must keep, written as `serializable.ratio.low >= 0.5`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,20 +28,11 @@ pub struct Requirement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellFigure {
     /// The cells; `None`: all.
-    pub selector: Option<CellSelector>,
+    pub selector: Option<Selector>,
     /// The name of the figure, as written.
     pub figure: String,
     /// Which value of the figure.
     pub end: End,
-}
-
-/// A level, with or without a strategy: `serializable+for-update`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CellSelector {
-    /// The level.
-    pub level: Level,
-    /// The strategy; `None`: any.
-    pub strategy: Option<String>,
 }
 
 /// Which value of a figure is compared.
@@ -103,13 +93,6 @@ impl Comparison {
     }
 }
 
-impl fmt::Display for CellSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.level.name())?;
-        self.strategy.as_ref().map_or(Ok(()), |strategy| write!(f, "+{strategy}"))
-    }
-}
-
 impl fmt::Display for CellFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(selector) = &self.selector {
@@ -158,9 +141,12 @@ impl FromStr for Requirement {
 
 /// The first sign in a text, and where it is.
 fn sign_in(text: &str) -> Option<(usize, &'static str, Comparison)> {
-    let at = text.find(['<', '>', '=', '!'])?;
-    let (sign, comparison) = SIGNS.iter().find(|(sign, _)| text[at..].starts_with(sign))?;
-    Some((at, sign, *comparison))
+    // A single = is that of a selector.
+    let sign_at = |(at, _)| {
+        let (sign, comparison) = SIGNS.iter().find(|(sign, _)| text[at..].starts_with(sign))?;
+        Some((at, *sign, *comparison))
+    };
+    text.match_indices(['<', '>', '=', '!']).find_map(sign_at)
 }
 
 /// A number; `12%` is 0.12.
@@ -196,25 +182,10 @@ fn left_side(text: &str) -> Result<CellFigure, String> {
     Ok(CellFigure { selector, figure: figure.to_owned(), end })
 }
 
-impl FromStr for CellSelector {
-    type Err = WrongValue;
-
-    fn from_str(text: &str) -> Result<CellSelector, WrongValue> {
-        let (level, strategy) = match text.split_once('+') {
-            Some((level, strategy)) => (level, Some(strategy.trim().to_owned())),
-            None => (text, None),
-        };
-        if strategy.as_ref().is_some_and(String::is_empty) {
-            return Err(WrongValue(format!("\"{text}\" names no strategy after +")));
-        }
-        let level = level.parse::<Level>().map_err(|error| WrongValue(error.to_string()))?;
-        Ok(CellSelector { level, strategy })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use isobench_isolation::Level;
     use proptest::prelude::*;
 
     fn read(text: &str) -> Requirement {
@@ -278,12 +249,15 @@ mod tests {
             ("serialisable.tps", None, "serialisable.tps"),
             ("ser+.tps", None, "ser+.tps"),
             ("ser+x . y-z", Some("serializable+x"), "y-z"),
+            ("ser+x+clients=8+rows=1.tps", Some("serializable+x+clients=8+rows=1"), "tps"),
+            ("ser+rows=1.tps", Some("serializable+rows=1"), "tps"),
+            ("ser+clients=x.tps", None, "ser+clients=x.tps"),
         ] {
             let of = text.parse::<CellFigure>().unwrap();
             let selected = of.selector.map(|selector| selector.to_string());
             assert_eq!((selected.as_deref(), of.figure.as_str()), (selector, figure), "{text}");
         }
-        assert!("ser+".parse::<CellSelector>().unwrap_err().to_string().contains("no strategy after +"));
+        assert!("ser+".parse::<Selector>().unwrap_err().to_string().contains("nothing after +"));
     }
 
     #[test]
@@ -304,8 +278,13 @@ mod tests {
 
     fn any_requirement() -> impl Strategy<Value = Requirement> {
         let level = (0..4_usize).prop_map(|index| Level::ALL[index]);
-        let selector = (level, proptest::option::of("[a-z][a-z-]{0,12}"))
-            .prop_map(|(level, strategy)| CellSelector { level, strategy });
+        let varied = proptest::collection::btree_map("[a-z][a-z-]{0,6}", "[a-z0-9]{1,5}", 0..3);
+        let selector =
+            (level, proptest::option::of("[a-z][a-z-]{0,12}"), proptest::option::of(1..99_u32), varied)
+                .prop_map(|(level, strategy, clients, mut varied)| {
+                    varied.remove("clients");
+                    Selector { level: Some(level.name().to_owned()), strategy, clients, varied }
+                });
         let number = proptest::num::f64::NORMAL | proptest::num::f64::POSITIVE;
         (proptest::option::of(selector), "[a-z][a-z_]{0,12}9", 0..3_usize, 0..SIGNS.len(), number).prop_map(
             |(selector, figure, end, sign, number)| {

@@ -25,6 +25,7 @@ pub fn to_csv(document: &Document) -> String {
 fn field(column: Column, place: &Place<'_>) -> String {
     match column.values {
         Values::Text(value) | Values::Instant(value) => optional(value(place)),
+        Values::Word(value) => value(place.cell).into_owned(),
         Values::Count(value) => optional(value.at(place)),
         Values::Number(value) => number(value.at(place)),
         Values::Flag(value) => optional(value(place)),

@@ -20,7 +20,7 @@ pub use statements::statements;
 use isobench_result::answer::{Answer, answer};
 use isobench_result::document::Document;
 use isobench_result::durability;
-use isobench_result::factors::{Factor, varying};
+use isobench_result::factor::{Factor, varying};
 use isobench_result::machines;
 use isobench_result::numbers::counted;
 use isobench_result::overhead;

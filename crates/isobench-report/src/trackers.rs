@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use isobench_result::document::{Cell, Document};
+use isobench_result::factor::{Assignment, FactorId, Names};
 use isobench_result::figure::{Better, FIGURES, Figure};
 use isobench_result::numbers::short;
-use isobench_result::pair::{Factors, Names};
 use isobench_result::summarise::summarised;
 use isobench_result::words::distinct;
 
@@ -52,18 +52,18 @@ fn figures<'a>(
 /// The cells with names that stay the same as long as the plan does: workload, level, clients, and
 /// the other factors that vary.
 fn cells(document: &Document) -> Vec<(String, &Cell)> {
-    let cells: Vec<(Factors, &Cell)> = document
+    let cells: Vec<(Assignment, &Cell)> = document
         .cells
         .iter()
         .filter(|cell| !cell.calibration)
-        .map(|cell| (Factors::of(cell), cell))
+        .map(|cell| (Assignment::of(cell), cell))
         .collect();
     let names = Names::of(cells.iter().map(|(factors, _)| factors));
-    let one_workload = distinct(cells.iter().map(|(factors, _)| &factors.workload)).len() == 1;
-    let name = |factors: &Factors| {
+    let one_workload = distinct(cells.iter().map(|(factors, _)| factors.text(FactorId::Workload))).len() == 1;
+    let name = |factors: &Assignment| {
         let name = names.of_cell(factors);
         // Of several, the names have the workload already.
-        if one_workload { format!("{}, {name}", factors.workload) } else { name }
+        if one_workload { format!("{}, {name}", factors.text(FactorId::Workload)) } else { name }
     };
     cells.iter().map(|(factors, cell)| (name(factors), *cell)).collect()
 }

@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use crate::diagnosis::diagnoses;
 use crate::document::{Cell, Document};
 use crate::durability;
-use crate::factors::{FactorId, varying};
+use crate::factor::{FactorId, varying};
 use crate::numbers::counted;
 use crate::summarise::{choices, summarised};
 use crate::view::Line;
@@ -212,10 +212,8 @@ fn basis(document: &Document, groups: &[Evidence<'_>]) -> Option<String> {
 /// clients, backoff none.
 pub fn factors(document: &Document, cell: &Cell) -> String {
     let varying = varying(document);
-    let said = varying
-        .iter()
-        .filter(|factor| factor.id() != Some(FactorId::Strategy))
-        .map(|factor| factor.said(cell));
+    let said =
+        varying.iter().filter(|factor| factor.id() != FactorId::Strategy).map(|factor| factor.said(cell));
     said.collect::<Vec<_>>().join(", ")
 }
 

@@ -4,11 +4,13 @@
 //! A name has the same meaning in each, and is that of the document's field, joined by `_`. Not
 //! here: the formats, and the tables of a report, which have a line for each cell (`view`).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use isobench_stats::seconds;
 
 use crate::document::{Cell, Document, Round, Series, Verdict};
+use crate::factor::{self, FactorId, Kind};
 use crate::figure::{FIGURES, Figure, OfRound};
 
 /// A place in a result that a table may have a line for.
@@ -31,6 +33,8 @@ pub struct Place<'a> {
 pub enum Values {
     /// Words.
     Text(fn(&Place<'_>) -> Option<String>),
+    /// Words of the cell, always there.
+    Word(fn(&Cell) -> Cow<'_, str>),
     /// A whole number, not negative.
     Count(Of<u64>),
     /// A number with a fraction; a unit is in the column's name.
@@ -46,6 +50,10 @@ pub enum Values {
 pub enum Of<T> {
     /// The place.
     Place(fn(&Place<'_>) -> Option<T>),
+    /// Its cell alone.
+    Cell(fn(&Cell) -> Option<T>),
+    /// The same, which every cell has.
+    EachCell(fn(&Cell) -> T),
     /// Its round alone.
     Round(fn(&Round) -> Option<T>),
     /// The same, which every round has.
@@ -57,6 +65,8 @@ impl<T> Of<T> {
     pub fn at(&self, place: &Place<'_>) -> Option<T> {
         match self {
             Of::Place(of) => of(place),
+            Of::Cell(of) => of(place.cell),
+            Of::EachCell(of) => Some(of(place.cell)),
             Of::Round(of) => of(place.round),
             Of::EachRound(of) => Some(of(place.round)),
         }
@@ -109,22 +119,29 @@ static SERVER: [Column; 3] = [
     always("measurement_version", count(|place| Some(place.document.measurement_version.into()))),
 ];
 
-/// The factors of a cell, and the round's number.
-static FACTORS: [Column; 13] = [
-    always("workload", Text(|place| Some(place.cell.workload.clone()))),
-    always("scale", count(|place| Some(place.cell.scale.into()))),
-    always("clients", count(|place| Some(place.cell.clients.into()))),
-    always("jobs", count(|place| Some(place.cell.jobs.into()))),
-    always("protocol", Text(|place| Some(place.cell.protocol.clone()))),
-    always("backoff", Text(|place| Some(place.cell.backoff.clone()))),
-    maybe("rate", number(|place| place.cell.rate)),
-    always("strategy", Text(|place| Some(place.cell.strategy().to_owned()))),
+/// What of a cell is no member of the table of factors, and the round's number.
+static VARIED: [Column; 2] = [
     always("varied", Text(|place| Some(varied(place.cell)))),
     always("calibration", Flag(|place| Some(place.cell.calibration))),
-    always("level", Text(|place| Some(place.cell.level.name()))),
+];
+static LEVEL: [Column; 2] = [
     always("level_effective", Text(|place| Some(place.cell.level.effective.to_string()))),
     always("round", count(|place| Some(place.round.round.into()))),
 ];
+
+/// The factors of a cell, and the round's number. The level comes last.
+fn factors() -> impl Iterator<Item = Column> {
+    let member = |kind: &Kind| match kind.of {
+        factor::Of::Text(of) => Some(always(kind.name, Values::Word(of))),
+        factor::Of::Count(of) => Some(always(kind.name, Values::Count(Of::EachCell(of)))),
+        factor::Of::Number(of) => Some(maybe(kind.name, Values::Number(Of::Cell(of)))),
+        factor::Of::Varied | factor::Of::VariedFrom => None,
+    };
+    let (level, others): (Vec<&Kind>, Vec<&Kind>) =
+        Kind::members().partition(|kind| kind.id == FactorId::Level);
+    let others = others.into_iter().filter_map(member).chain(VARIED);
+    others.chain(level.into_iter().filter_map(member)).chain(LEVEL)
+}
 
 /// A column of what a round was: its own, or a figure.
 #[derive(Clone, Copy)]
@@ -258,12 +275,12 @@ static BIN: [Column; 6] = [
 
 /// The columns of the lines of CSV, one for each round.
 pub fn csv_columns() -> impl Iterator<Item = Column> {
-    SERVER.iter().chain(&FACTORS).copied().chain(of_rounds())
+    SERVER.iter().copied().chain(factors()).chain(of_rounds())
 }
 
 /// What a line of any table in Parquet begins with: the cell and the round that it belongs to.
 pub fn place_columns() -> impl Iterator<Item = Column> {
-    KEYS.iter().chain(&FACTORS).copied()
+    KEYS.iter().copied().chain(factors())
 }
 
 /// The columns of the table of rounds: those of CSV after the keys.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use isobench_isolation::{EffectiveLevel, Level};
 
 use crate::document::{Cell, Document, LockedRelation, LocksSeen, ServerSide, TableUse};
-use crate::factors::{FactorId, strategies_vary, varying};
+use crate::factor::{FactorId, strategies_vary, varying};
 use crate::numbers::{counted, percent};
 use crate::summarise::{counted_ledger, counted_rounds, same_factors};
 use crate::words::enumerated;
@@ -153,7 +153,7 @@ fn diagnosis(document: &Document, cell: &Cell) -> Option<Diagnosis> {
 fn place(document: &Document, cell: &Cell) -> String {
     let strategy = strategies_vary(document).then(|| cell.strategy().to_owned());
     let varying = varying(document);
-    let others = varying.iter().filter(|factor| factor.id() != Some(FactorId::Strategy));
+    let others = varying.iter().filter(|factor| factor.id() != FactorId::Strategy);
     let others = others.map(|factor| factor.said(cell));
     [cell.level.name()].into_iter().chain(strategy).chain(others).collect::<Vec<_>>().join(", ")
 }

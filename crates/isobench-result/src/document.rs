@@ -28,12 +28,14 @@ use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::factor::SERVER_VERSION;
+
 pub use answer::{CombinationAnswer, GivenAnswer, LevelAnswer, LevelSafety};
 pub use cell::{Cell, CellLevel};
 pub use environment::{Client, RelationSize, Server};
 pub use fault::{BackgroundWork, Durability, FaultEvent, FaultRound, Settlement, StandbyLag};
 pub use flag::{Flag, FlagKind};
-pub use isobench_plan::{Experiment, Plan, PublishedFigure, PublishedRow, SERVER_VERSION, Selector, Shape};
+pub use isobench_plan::{Experiment, Plan, PublishedFigure, PublishedRow, Selector, Shape};
 pub use journal::Journal;
 pub use latency::{Distribution, Latency};
 pub use observation::{CarriedValue, Observation, ObservedRows, ObservedStatement};

@@ -4,7 +4,7 @@
 //! (`html/chart/over_time`).
 
 use crate::document::{Cell, Document, Durability, FaultEvent, FaultRound};
-use crate::factors::{Factor, varying};
+use crate::factor::{Factor, varying};
 use crate::numbers::{count, short};
 use crate::view::{Entry, Heading, Line, Table};
 use crate::words::capital;

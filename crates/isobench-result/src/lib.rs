@@ -7,7 +7,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `document` | what is saved: server, client, plan, cells, rounds, summaries; its JSON and its schema |
-//! | `factors` | what cells differ in besides the level, and how that is said |
+//! | `factor` | what cells differ in, a row for each kind: their identity, and how it is said |
 //! | `figure` | the figures of a cell, of which tables, requirements, trends and the manual are views |
 //! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
 //! | `answer` | which level to use, and why |
@@ -59,7 +59,7 @@ pub mod columns;
 pub mod diagnosis;
 pub mod document;
 pub mod durability;
-pub mod factors;
+pub mod factor;
 pub mod figure;
 pub mod machines;
 pub mod metric_trend;
@@ -98,7 +98,7 @@ pub use metric_trend::{
 };
 pub use overview::ResultRow;
 pub use pair::{
-    Difference, Factors, Figures, LevelRatio, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio,
+    Difference, Figures, LevelRatio, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio,
     PairedCell, Regression, Side, compare_results,
 };
 pub use require::{concerns, judge, requirement_lines};

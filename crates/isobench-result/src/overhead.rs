@@ -5,7 +5,7 @@
 //! (`summarise`), the figure of the same (`html/chart/against`).
 
 use crate::document::{Cell, Document, PredicateLocks, RatioToFirst};
-use crate::factors::{Factor, strategies_vary, varying};
+use crate::factor::{Factor, strategies_vary, varying};
 use crate::summarise::counted_rounds;
 use crate::view::{Entry, Estimate, Heading, Table};
 
@@ -21,7 +21,7 @@ pub const LEGEND: [&str; 2] = [
 /// varies, or strategies do, too, which cost more than levels.
 pub fn table(document: &Document) -> Option<Table> {
     let factors = varying(document);
-    let parameters = factors.iter().any(|factor| matches!(factor, Factor::Varied { .. }));
+    let parameters = factors.iter().any(Factor::is_varied);
     if !parameters || strategies_vary(document) {
         return None;
     }

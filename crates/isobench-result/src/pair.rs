@@ -12,14 +12,12 @@ mod differences;
 mod regression;
 pub mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use isobench_stats::independent_ratio;
 use serde::Serialize;
 
 use crate::document::{Cell, Document, Interval};
+use crate::factor::{Assignment, Names};
 use crate::figure::{FIGURES, Value};
-use crate::numbers::{counted, short};
 use crate::summarise::{counted_rounds, rate, summarise};
 use crate::view::Proof;
 
@@ -82,7 +80,7 @@ pub struct PairedCell {
     #[serde(skip)]
     pub others: String,
     /// The factors that the cells were matched by.
-    pub factors: Factors,
+    pub factors: Assignment,
     /// The figures of A.
     pub a: Figures,
     /// The figures of B.
@@ -90,30 +88,6 @@ pub struct PairedCell {
     /// Committed transactions per second of B as a multiple of A's; null where there is nothing to
     /// compare.
     pub ratio: Option<PairRatio>,
-}
-
-/// The factors that cells are matched by. Workers aren't among them: they are listed where they
-/// differ.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Factors {
-    /// The name of the workload.
-    pub workload: String,
-    /// Scale of the tables.
-    pub scale: u32,
-    /// Number of simulated users.
-    pub clients: u32,
-    /// The query protocol.
-    pub protocol: String,
-    /// The retry policy.
-    pub backoff: String,
-    /// Transactions per second that were to start; null: as many as possible.
-    pub rate: Option<f64>,
-    /// The strategy against conflicts; "retry" if the plan names none.
-    pub strategy: String,
-    /// The parameters that the plan varies.
-    pub varied: BTreeMap<String, String>,
-    /// The isolation level asked for (the one in effect, where none was).
-    pub level: String,
 }
 
 /// The figures of a cell of one result. Definitions are those of the document's summary.
@@ -203,9 +177,9 @@ pub fn compare_results(a: &Document, b: &Document) -> Result<Pair, PairError> {
         summarise(&mut document);
         document
     });
-    let cells = [&a, &b].map(|document| -> Vec<(Factors, &Cell)> {
+    let cells = [&a, &b].map(|document| -> Vec<(Assignment, &Cell)> {
         let cells = document.cells.iter().filter(|cell| !cell.calibration);
-        cells.map(|cell| (Factors::of(cell), cell)).collect()
+        cells.map(|cell| (Assignment::of(cell), cell)).collect()
     });
     let names = Names::of(cells.iter().flatten().map(|(factors, _)| factors));
     let (pairs, only_in_a, only_in_b) = matched(&cells, &names);
@@ -227,11 +201,11 @@ pub fn compare_results(a: &Document, b: &Document) -> Result<Pair, PairError> {
     })
 }
 
-type Sides<'a> = [Vec<(Factors, &'a Cell)>; 2];
+type Sides<'a> = [Vec<(Assignment, &'a Cell)>; 2];
 
 /// A cell that both results have.
 struct Matched<'a> {
-    factors: Factors,
+    factors: Assignment,
     a: &'a Cell,
     b: &'a Cell,
 }
@@ -357,77 +331,6 @@ impl Side {
         let name = Some(self.name.clone()).filter(|name| !name.is_empty());
         let parts = [name, Some(self.server.clone()), when, incomplete];
         format!("{letter}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
-    }
-}
-
-impl Factors {
-    /// True if nothing differs but the level.
-    fn same_but_level(&self, other: &Factors) -> bool {
-        *self == Factors { level: self.level.clone(), ..other.clone() }
-    }
-
-    /// The factors of a cell.
-    pub fn of(cell: &Cell) -> Factors {
-        Factors {
-            workload: cell.workload.clone(),
-            scale: cell.scale,
-            clients: cell.clients,
-            protocol: cell.protocol.clone(),
-            backoff: cell.backoff.clone(),
-            rate: cell.rate,
-            strategy: cell.strategy().to_owned(),
-            varied: cell.varied.clone(),
-            level: cell.level.name(),
-        }
-    }
-}
-
-/// A factor in words.
-type Word = Box<dyn Fn(&Factors) -> String>;
-
-/// The factors that name a cell besides level and clients: those that vary.
-pub struct Names {
-    words: Vec<Word>,
-}
-
-impl Names {
-    /// The names that tell these cells from one another.
-    pub fn of<'a>(cells: impl Iterator<Item = &'a Factors>) -> Names {
-        let sometimes: [fn(&Factors) -> String; 6] = [
-            |factors| factors.workload.clone(),
-            |factors| format!("scale {}", factors.scale),
-            |factors| format!("{} protocol", factors.protocol),
-            |factors| format!("backoff {}", factors.backoff),
-            |factors| {
-                factors
-                    .rate
-                    .map_or_else(|| "no rate".to_owned(), |rate| format!("{} per s wanted", short(rate)))
-            },
-            |factors| factors.strategy.clone(),
-        ];
-        let all: Vec<&Factors> = cells.collect();
-        let varies = |word: &Word| all.windows(2).any(|two| word(two[0]) != word(two[1]));
-        let parameters: BTreeSet<&String> = all.iter().flat_map(|factors| factors.varied.keys()).collect();
-        let parameters = parameters.into_iter().cloned().map(|name| -> Word {
-            Box::new(move |factors| match factors.varied.get(&name) {
-                Some(value) => format!("{name} {value}"),
-                None => format!("no {name}"),
-            })
-        });
-        let sometimes = sometimes.into_iter().map(|word| -> Word { Box::new(word) });
-        Names { words: sometimes.chain(parameters).filter(varies).collect() }
-    }
-
-    /// The level, the number of clients, and what varies.
-    pub fn of_cell(&self, factors: &Factors) -> String {
-        format!("{}, {}", factors.level, self.others(factors))
-    }
-
-    /// The name without the level.
-    pub(crate) fn others(&self, factors: &Factors) -> String {
-        let clients = counted(factors.clients.into(), "client");
-        let words = self.words.iter().map(|word| word(factors));
-        std::iter::once(clients).chain(words).collect::<Vec<_>>().join(", ")
     }
 }
 

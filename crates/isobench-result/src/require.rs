@@ -5,10 +5,10 @@
 //! (`figure`).
 
 use isobench_isolation::EffectiveLevel;
-use isobench_plan::{CellSelector, Comparison, Requirement};
+use isobench_plan::{Comparison, Requirement, Selector};
 
 use crate::document::{Cell, Document, RequiredCell, RequirementResult};
-use crate::factors::varying;
+use crate::factor::{selects, varying};
 use crate::figure::{Value, Wanted};
 use crate::numbers::short;
 
@@ -50,15 +50,10 @@ fn judge_one(document: &Document, requirement: &Requirement) -> RequirementResul
 /// The cells that are selected. One that repeats the first level (A/A) is none.
 pub(crate) fn concerned<'a>(
     document: &'a Document,
-    selector: Option<&'a CellSelector>,
+    selector: Option<&'a Selector>,
 ) -> impl Iterator<Item = &'a Cell> {
-    let selected = move |cell: &&Cell| selector.is_none_or(|selector| selects(selector, cell));
+    let selected = move |cell: &&Cell| selector.is_none_or(|selector| selects(cell, selector));
     document.cells.iter().filter(|cell| !cell.calibration).filter(selected)
-}
-
-fn selects(selector: &CellSelector, cell: &Cell) -> bool {
-    cell.level.name() == selector.level.name()
-        && selector.strategy.as_ref().is_none_or(|strategy| strategy == cell.strategy())
 }
 
 fn judge_cell(document: &Document, cell: &Cell, wanted: &Wanted, requirement: &Requirement) -> RequiredCell {

@@ -5,6 +5,7 @@
 //! do. Not here: what was published (`document/experiment`), the words (`text/experiment`).
 
 use crate::document::{Cell, Document, Experiment, PublishedFigure, PublishedRow, Selector, Shape};
+use crate::factor::selects;
 use crate::figure::{Figure, OfRound, unknown_figure};
 use crate::numbers::{counted, finite, short};
 use crate::summarise::{FEWEST_FOR_INTERVALS, pairs_of, ratio_of};
@@ -102,17 +103,7 @@ fn row<'a>(document: &'a Document, published: &'a PublishedRow) -> ComparedRow<'
 
 /// The first cell that is meant and was measured.
 fn find<'a>(document: &'a Document, selector: &Selector) -> Option<&'a Cell> {
-    document
-        .cells
-        .iter()
-        .find(|cell| !cell.calibration && !cell.rounds.is_empty() && is_meant(cell, selector))
-}
-
-fn is_meant(cell: &Cell, selector: &Selector) -> bool {
-    selector.level.as_ref().is_none_or(|level| *level == cell.level.name())
-        && selector.strategy.as_ref().is_none_or(|strategy| strategy == cell.strategy())
-        && selector.clients.is_none_or(|clients| clients == cell.clients)
-        && selector.varied.iter().all(|(name, value)| cell.varied.get(name) == Some(value))
+    document.cells.iter().find(|cell| !cell.calibration && !cell.rounds.is_empty() && selects(cell, selector))
 }
 
 /// A selector in words, one at least: "serializable", "swallow", "64 clients", "rows 1000".

@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::thread;
 
-use isobench_plan::{BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
 use isobench_stats::{LatencyHistogram, Ledger, RoundLatencies, mean_interval};
 
 use crate::answer::given;
@@ -23,7 +22,7 @@ use crate::document::{
     Cell, Document, Interval, IntervalSource, Latency, PercentileInterval, PlannedScript, Resolution, Round,
     Summary, VerdictSummary,
 };
-use crate::factors::strategies_vary;
+use crate::factor::{Compared, Kind, alike, strategies_vary};
 use crate::numbers::finite;
 
 pub use compared::{FEWEST_FOR_INTERVALS, between, common_rounds, pairs_of, ratio_of, resolution};
@@ -151,8 +150,7 @@ fn first_strategy_of(document: &Document, cell: &Cell) -> Option<usize> {
 /// The settings of a cell that the plan varies, the version or programs of its server, its standbys, and
 /// what happens to it.
 fn server_side(cell: &Cell) -> BTreeMap<&String, &String> {
-    let named = [SERVER_VERSION, SERVER_BIN, STANDBY, BACKGROUND, FAULT];
-    let of_server = |name: &str| name.starts_with(SETTING) || named.contains(&name);
+    let of_server = |name: &str| Kind::of_varied(name).compared == Compared::ToFirstSetting;
     cell.varied.iter().filter(|(name, _)| of_server(name)).collect()
 }
 
@@ -176,33 +174,17 @@ fn first_setting_of(document: &Document, cell: &Cell) -> Option<usize> {
 
 /// True if two cells differ in nothing but level, and settings, version or programs of the server.
 fn same_but_settings(one: &Cell, other: &Cell) -> bool {
-    let rest = |cell: &Cell| {
-        let own = server_side(cell);
-        let rest = cell.varied.iter().filter(|(name, _)| !own.contains_key(name));
-        rest.map(|(name, value)| (name.clone(), value.clone())).collect::<BTreeMap<_, _>>()
-    };
-    one.strategy() == other.strategy() && same_but_varied(one, other) && rest(one) == rest(other)
+    alike(one, other, &[Compared::ToFirstLevel, Compared::ToFirstSetting])
 }
 
 /// True if two cells differ in nothing but their levels.
 pub fn same_factors(one: &Cell, other: &Cell) -> bool {
-    one.strategy() == other.strategy() && same_but_strategy(one, other)
+    alike(one, other, &[Compared::ToFirstLevel])
 }
 
 /// True if two cells differ in nothing but level and strategy.
 fn same_but_strategy(one: &Cell, other: &Cell) -> bool {
-    same_but_varied(one, other) && one.varied == other.varied
-}
-
-/// True if two cells differ in nothing but level, strategy and what the plan varies.
-fn same_but_varied(one: &Cell, other: &Cell) -> bool {
-    one.workload == other.workload
-        && one.scale == other.scale
-        && one.clients == other.clients
-        && one.jobs == other.jobs
-        && one.protocol == other.protocol
-        && one.backoff == other.backoff
-        && one.rate == other.rate
+    alike(one, other, &[Compared::ToFirstLevel, Compared::ToFirstStrategy])
 }
 
 /// The cells, those together that differ in nothing but their levels, otherwise in the document's

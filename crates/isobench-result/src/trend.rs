@@ -9,7 +9,8 @@ pub mod table;
 use serde::Serialize;
 
 use crate::document::{Cell, Document};
-use crate::pair::{self, Factors, Figures, Names, PairError, PairRatio, Samples, Side};
+use crate::factor::{Assignment, Names};
+use crate::pair::{self, Figures, PairError, PairRatio, Samples, Side};
 use crate::summarise::summarise;
 
 /// The value of `format` in a trend's JSON.
@@ -42,7 +43,7 @@ pub struct TrendCell {
     #[serde(skip)]
     pub others: String,
     /// The factors that the cells were matched by.
-    pub factors: Factors,
+    pub factors: Assignment,
     /// The cell in each result that has it, in the order of the results.
     pub points: Vec<TrendPoint>,
 }
@@ -117,7 +118,7 @@ fn summarised(document: &Document) -> Document {
 
 /// A cell with the results that have it.
 struct Line<'a> {
-    factors: Factors,
+    factors: Assignment,
     points: Vec<(usize, &'a Cell)>,
 }
 
@@ -150,7 +151,7 @@ fn lines(documents: &[Document]) -> Vec<Line<'_>> {
     let mut lines: Vec<Line> = Vec::new();
     for (document, result) in documents.iter().zip(1..) {
         for cell in document.cells.iter().filter(|cell| !cell.calibration) {
-            let factors = Factors::of(cell);
+            let factors = Assignment::of(cell);
             match lines.iter_mut().find(|line| line.factors == factors) {
                 Some(line) if line.points.last().is_some_and(|(last, _)| *last == result) => {}
                 Some(line) => line.points.push((result, cell)),

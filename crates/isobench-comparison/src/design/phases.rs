@@ -6,7 +6,8 @@
 
 use isobench_database::Database;
 use isobench_isolation::Level;
-use isobench_plan::{SERVER_BIN, SERVER_VERSION, SETTING, Setting};
+use isobench_plan::Setting;
+use isobench_result::factor::{SERVER_BIN, SERVER_VERSION, SETTING};
 
 use super::Design;
 use super::faults::{self, Standbys};

@@ -296,7 +296,8 @@ fn workloads_are_a_factor_with_tables_and_strategies_of_their_own() {
     names.sort();
     names.dedup();
     assert_eq!(names.len(), 10);
-    assert!(design.cells()[0].name(&design).starts_with("write-skew, read committed, retry"));
+    let first = design.cells()[0].name(&design);
+    assert!(first.starts_with("read committed, ") && first.ends_with(", write-skew, retry"), "{first}");
     // The document has the scripts of both, also by strategy.
     let workload = design.document_workload();
     let of = |scripts: &[report::PlannedScript]| {
@@ -376,4 +377,58 @@ fn errors_that_are_retried_and_passed_over_are_in_the_plan() {
     assert_eq!((codes, plan.continues()), (vec!["23505".to_owned(), "23P01".to_owned()], true));
     assert_eq!(resolve("").unwrap().spec(&design.cells()[0]).on_error, OnError::Abort);
     assert!(message(resolve("--retry-sqlstate 23505,23505")).starts_with("--retry-sqlstate: "));
+}
+
+#[test]
+fn cells_are_called_by_what_varies() {
+    let design = resolve("--levels ser --clients 1,8 --rate 100.25,100.5 --background none,vacuum").unwrap();
+    let cells = design.cells();
+    let names =
+        |name: fn(&CellPlan, &Design) -> String| [0, 7].map(|place: usize| name(&cells[place], &design));
+    assert_eq!(
+        names(CellPlan::name),
+        [
+            "serializable, 1 client, 100 per s wanted, background none",
+            "serializable, 8 clients, 100 per s wanted, background vacuum"
+        ]
+    );
+    assert_eq!(
+        names(|cell, design| cell.file_name(design, 2)),
+        [
+            "serializable-1-client-rate-100-25-background-none-round-2",
+            "serializable-8-clients-rate-100-5-background-vacuum-round-2"
+        ]
+    );
+    let plain = resolve("--levels ser --clients 8").unwrap();
+    let cell = plain.cells()[0];
+    assert_eq!(cell.file_name(&plain, 1), "serializable-8-clients-round-1");
+    // A search measures cells that the plan doesn't have.
+    let searched = CellPlan { rate: Some(7.0), ..cell };
+    assert_eq!(searched.name(&plain), "serializable, 8 clients, 7.00 per s wanted");
+}
+
+#[test]
+fn a_threshold_names_a_cell_of_the_plan() {
+    let why = |line: &str| {
+        let line = format!("-w tpcb-like --levels ser --clients 1,8 --vary scale=1,10 --require {line}>=1");
+        resolve(&line).unwrap().unmatched_requirement()
+    };
+    for named in [
+        "ser.tps",
+        "ser+clients=8.tps",
+        "ser+scale=10.tps",
+        "ser+backoff=none.tps",
+        "ser+setting:fsync=on.tps",
+    ] {
+        assert_eq!(why(named), None, "{named}");
+    }
+    for (unknown, said) in [
+        ("rr.tps", "the level repeatable read isn't measured"),
+        ("ser+clients=2.tps", "the plan has no such cell"),
+        ("ser+scale=2.tps", "the plan has no such cell"),
+        ("ser+scales=10.tps", "the plan has no such cell"),
+    ] {
+        let why = why(unknown).unwrap_or_else(|| panic!("{unknown} is measured"));
+        assert!(why.contains(said) && why.contains("--require"), "{why}");
+    }
 }

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use isobench_database::{SessionSetting, SettingScope};
 use isobench_pgserver::MajorVersion;
-use isobench_plan::{SERVER_BIN, SERVER_VERSION, SETTING, StandbyMode, Vary};
+use isobench_plan::{StandbyMode, Vary};
+use isobench_result::factor::{SERVER_BIN, SERVER_VERSION, SETTING};
 
 use super::faults::Standbys;
 use super::values::{distinct, wrong};

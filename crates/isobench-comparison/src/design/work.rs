@@ -5,8 +5,9 @@
 //! (`isobench_workloads`).
 
 use isobench_database::{Database, InitOptions};
-use isobench_plan::{SERVER_BIN, SERVER_VERSION, SETTING, Vary};
+use isobench_plan::Vary;
 use isobench_result::PlannedStrategy;
+use isobench_result::factor::{SERVER_BIN, SERVER_VERSION, SETTING};
 use isobench_runner::RunWorkload;
 use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, OnConflict, Strategy, UnknownWorkload, strategy};

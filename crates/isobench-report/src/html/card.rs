@@ -11,7 +11,7 @@ use super::chart::marks::u;
 use super::chart::subject::{Subject, groups};
 use isobench_result::answer::answer;
 use isobench_result::document::{Cell, Document};
-use isobench_result::factors::strategies_vary;
+use isobench_result::factor::strategies_vary;
 use isobench_result::numbers::{optional, short};
 use isobench_result::view::matrix::Safety;
 

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::room;
 use isobench_result::document::{Cell, Document};
-use isobench_result::factors::varying;
+use isobench_result::factor::varying;
 use isobench_result::view::{Entry, Heading, Line, Mark, Medium, Table};
 
 /// A cell in words: its level, and the factors in which the cells of the document differ.

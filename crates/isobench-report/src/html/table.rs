@@ -9,7 +9,7 @@ use super::part::{fit, scrolling};
 use super::room::has_cards;
 use isobench_result::answer::recommended;
 use isobench_result::document::{Cell, Document};
-use isobench_result::factors::varying;
+use isobench_result::factor::varying;
 use isobench_result::summarise::groups;
 use isobench_result::view::columns::{Column, LEVEL, figures};
 use isobench_result::view::{Line, Medium};

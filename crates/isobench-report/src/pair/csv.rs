@@ -3,8 +3,9 @@
 //! What is also in the lines of a single result has the same title there.
 
 use isobench_result::columns::assignments;
+use isobench_result::factor::{Assignment, FactorId, Kind};
 use isobench_result::figure::Value;
-use isobench_result::{Factors, Figures, Pair, PairRatio, PairedCell};
+use isobench_result::{Figures, Pair, PairRatio, PairedCell};
 
 use crate::csv::{line, number};
 
@@ -18,21 +19,22 @@ pub enum SideColumn {
     Own(&'static str, fn(&Figures) -> String),
 }
 
-/// A factor that cells are matched by: its title and its value.
-type FactorColumn = (&'static str, fn(&Factors) -> String);
+/// The titles of [`factor_fields`].
+pub fn factor_titles() -> Vec<&'static str> {
+    let (level, others) = matched();
+    others.iter().map(|kind| kind.name).chain(["varied"]).chain(level.iter().map(|kind| kind.name)).collect()
+}
 
-/// The factors.
-pub static FACTOR_COLUMNS: [FactorColumn; 9] = [
-    ("workload", |factors| factors.workload.clone()),
-    ("scale", |factors| factors.scale.to_string()),
-    ("clients", |factors| factors.clients.to_string()),
-    ("protocol", |factors| factors.protocol.clone()),
-    ("backoff", |factors| factors.backoff.clone()),
-    ("rate", |factors| number(factors.rate)),
-    ("strategy", |factors| factors.strategy.clone()),
-    ("varied", |factors| assignments(&factors.varied)),
-    ("level", |factors| factors.level.clone()),
-];
+/// The factors that cells are matched by; the level comes last.
+pub fn factor_fields(cell: &Assignment) -> Vec<String> {
+    let (level, others) = matched();
+    let values = |kinds: Vec<&Kind>| kinds.into_iter().map(|kind| cell.text(kind.id)).collect::<Vec<_>>();
+    [values(others), vec![assignments(cell.varied())], values(level)].concat()
+}
+
+fn matched() -> (Vec<&'static Kind>, Vec<&'static Kind>) {
+    Kind::members().filter(|kind| kind.matched).partition(|kind| kind.id == FactorId::Level)
+}
 
 /// The titles of [`ratio_fields`].
 pub const RATIO_COLUMNS: [&str; 4] = ["ratio", "ratio_low", "ratio_high", "significant"];
@@ -86,7 +88,7 @@ pub fn ratio_fields(ratio: Option<PairRatio>) -> [String; 4] {
 
 /// Renders a line of comma-separated values for each cell that both have, titles first.
 pub fn render(pair: &Pair) -> String {
-    let factors = FACTOR_COLUMNS.iter().map(|(title, _)| (*title).to_owned());
+    let factors = factor_titles().into_iter().map(str::to_owned);
     let sides = ["a", "b"].into_iter();
     let figures =
         sides.flat_map(|side| SIDE_COLUMNS.iter().map(move |column| format!("{side}_{}", column.title())));
@@ -98,7 +100,7 @@ pub fn render(pair: &Pair) -> String {
 }
 
 fn fields(cell: &PairedCell) -> Vec<String> {
-    let mut fields: Vec<String> = FACTOR_COLUMNS.iter().map(|(_, show)| show(&cell.factors)).collect();
+    let mut fields = factor_fields(&cell.factors);
     fields.extend(ratio_fields(cell.ratio));
     let sides = [&cell.a, &cell.b].into_iter();
     fields.extend(sides.flat_map(|side| SIDE_COLUMNS.iter().map(|column| column.field(side))));

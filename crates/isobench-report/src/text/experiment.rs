@@ -5,7 +5,7 @@
 
 use super::layout::{self, wrap};
 use isobench_result::document::{Document, Experiment};
-use isobench_result::factors::varying;
+use isobench_result::factor::varying;
 use isobench_result::shape::{
     ComparedExperiment, ComparedRow, JudgedShape, compare, is_same_product, selected,
 };

@@ -8,7 +8,7 @@ use isobench_plan::Plan;
 
 use super::layout::{Spans, wrap_line};
 use isobench_result::document::{Document, Server};
-use isobench_result::factors::{Factor, FactorId, constant};
+use isobench_result::factor::{Factor, FactorId, constant};
 use isobench_result::numbers::{counted, short};
 use isobench_result::view::Line;
 use isobench_result::words::length;
@@ -170,14 +170,14 @@ fn measured(document: &Document, usual: &Plan) -> String {
 fn factors(document: &Document, usual: &Plan) -> Vec<String> {
     let Some(first) = document.cells.first() else { return Vec::new() };
     let said = |factor: &Factor| match factor.id() {
-        Some(FactorId::Workload) => Some(first.workload.clone()),
+        FactorId::Workload => Some(first.workload.clone()),
         // No strategy and no rate are nothing to speak of; rates have words of their own.
-        Some(FactorId::Strategy) if first.strategy.is_none() => None,
-        Some(FactorId::Rate) => None,
-        Some(FactorId::Scale) if first.scale == usual.scale() => None,
-        Some(FactorId::Jobs) if first.jobs == usual.jobs() => None,
-        Some(FactorId::Protocol) if first.protocol == usual.protocol() => None,
-        Some(FactorId::Backoff) if usual.backoff() == [first.backoff.as_str()] => None,
+        FactorId::Strategy if first.strategy.is_none() => None,
+        FactorId::Rate => None,
+        FactorId::Scale if first.scale == usual.scale() => None,
+        FactorId::Jobs if first.jobs == usual.jobs() => None,
+        FactorId::Protocol if first.protocol == usual.protocol() => None,
+        FactorId::Backoff if usual.backoff() == [first.backoff.as_str()] => None,
         _ => Some(factor.said(first)),
     };
     constant(document).iter().filter_map(said).collect()

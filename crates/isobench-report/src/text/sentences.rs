@@ -13,7 +13,7 @@ use isobench_result::branches;
 use isobench_result::document::{
     Cell, CellLevel, Document, PlannedScript, PlannedStrategy, RatioToFirst, Round,
 };
-use isobench_result::factors::{strategies_vary, varying};
+use isobench_result::factor::{strategies_vary, varying};
 use isobench_result::numbers::{count, counted, of_unit, percent, short};
 use isobench_result::summarise::{counted_ledger, counted_rounds, grouped, reported_script};
 use isobench_result::view::{errored, is_incomplete};

@@ -4,7 +4,7 @@
 //! Not here: cost (`price`), what follows from it (`rules`), and the sentences (`words`).
 
 use crate::document::{AnomalyCount, AnomalyFound, Cell, Document, FlagKind, VerdictSummary};
-use crate::factors::strategies_vary;
+use crate::factor::strategies_vary;
 use crate::words::distinct;
 
 /// One level, with one strategy, among which an application may choose.

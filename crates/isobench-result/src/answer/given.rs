@@ -9,7 +9,7 @@ use crate::document::{
     AnomalyFound, Cell, CombinationAnswer, Document, GivenAnswer, LevelAnswer, LevelSafety,
 };
 use crate::durability;
-use crate::factors::strategies_vary;
+use crate::factor::strategies_vary;
 use crate::words::{capital, distinct};
 
 /// The answer of a summarised document.

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use isobench_plan::{CellFigure, CellSelector, End, Plan, Requirement, WrongValue};
+use isobench_plan::{CellFigure, End, Plan, Requirement, Selector, WrongValue};
 use isobench_suggest::did_you_mean;
 
 use super::{FIGURES, Figure};
@@ -15,7 +15,7 @@ use super::{FIGURES, Figure};
 #[derive(Clone)]
 pub struct Wanted {
     /// The cells; `None`: all.
-    pub selector: Option<CellSelector>,
+    pub selector: Option<Selector>,
     /// The figure.
     pub figure: &'static Figure,
     /// Which value of the figure.
@@ -49,7 +49,7 @@ impl Wanted {
 /// Why a name is none of a figure. One that follows another name may be known; then that is no level.
 fn unknown(asked: &CellFigure) -> String {
     let after = asked.figure.split_once('.').filter(|(_, figure)| Figure::named(figure.trim()).is_some());
-    match after.map(|(before, _)| before.parse::<CellSelector>()) {
+    match after.map(|(before, _)| before.parse::<Selector>()) {
         Some(Err(why)) => why.to_string(),
         _ => unknown_figure(&asked.figure),
     }
@@ -176,7 +176,7 @@ mod tests {
         let shape = |metric: &str| crate::document::Shape {
             says: String::new(),
             metric: metric.to_owned(),
-            of: crate::document::Selector::default(),
+            of: Selector::default(),
             to: None,
             published: None,
             least: None,

@@ -6,11 +6,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use isobench_plan::{SERVER_BIN, SERVER_VERSION, SETTING};
-
 use super::{MetricPoint, TrendResult};
 use crate::document::{Cell, Document};
-use crate::pair::Factors;
+use crate::factor::{Assignment, SERVER_BIN, SERVER_VERSION, SETTING};
 
 /// What results are ordered by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,18 +93,12 @@ impl Axis {
     }
 
     /// The factors that a series is matched by: all but the one along the axis.
-    pub(super) fn without(&self, mut factors: Factors) -> Factors {
+    pub(super) fn without(&self, cell: Assignment) -> Assignment {
         match self {
-            Axis::Time | Axis::Tag(_) => {}
-            Axis::ServerVersion => {
-                factors.varied.remove(SERVER_VERSION);
-                factors.varied.remove(SERVER_BIN);
-            }
-            Axis::Setting(name) => {
-                factors.varied.remove(&format!("{SETTING}{name}"));
-            }
+            Axis::Time | Axis::Tag(_) => cell,
+            Axis::ServerVersion => cell.without(|name| name == SERVER_VERSION || name == SERVER_BIN),
+            Axis::Setting(setting) => cell.without(|name| name.strip_prefix(SETTING) == Some(setting)),
         }
-        factors
     }
 
     /// The points in the order of the axis; those at the same place in that of time.

@@ -7,13 +7,14 @@ use serde_json::Value;
 
 use super::{Axis, MetricPoint};
 use crate::document::{Cell, Document};
+use crate::factor::{Assignment, Names};
 use crate::figure::Wanted;
-use crate::pair::{self, Factors, Names};
+use crate::pair;
 
 /// A series in the making.
 pub(super) struct Line {
     /// Its factors, less the one along the axis.
-    factors: Factors,
+    factors: Assignment,
     /// What must be equal besides, by name.
     conditions: Vec<(&'static str, Value)>,
     /// Its place among the lines: that of the first line with the same factors, and its own.
@@ -31,7 +32,7 @@ pub(super) fn put(
     axis: &Axis,
     point: MetricPoint,
 ) {
-    let factors = axis.without(Factors::of(cell));
+    let factors = axis.without(Assignment::of(cell));
     let conditions = conditions(document, cell, of);
     let own = lines.len();
     let same = lines.iter_mut().filter(|line| line.factors == factors);

@@ -3,8 +3,9 @@
 
 use serde::Serialize;
 
-use super::{Factors, Matched, Names, PairRatio, Samples, noise};
+use super::{Matched, PairRatio, Samples, noise};
 use crate::document::{Cell, Document};
+use crate::factor::{Assignment, Names};
 use crate::summarise::{pairs_of, rate};
 
 /// A level's rate as a multiple of the first level's, in both results.
@@ -17,7 +18,7 @@ pub struct LevelRatio {
     /// The first level, whose rate is 1.
     pub to: String,
     /// The factors of the level's cell.
-    pub factors: Factors,
+    pub factors: Assignment,
     /// The geometric mean of the rounds' ratios in A; null if it can't be computed.
     pub a: Option<f64>,
     /// The same in B.
@@ -28,8 +29,8 @@ pub struct LevelRatio {
 
 /// A level beside the first one, in both results.
 pub struct Compared<'a> {
-    factors: &'a Factors,
-    first: &'a Factors,
+    factors: &'a Assignment,
+    first: &'a Assignment,
     /// The ratios of the rounds.
     pub samples: Samples,
 }
@@ -37,10 +38,11 @@ pub struct Compared<'a> {
 /// Every level of both results beside the first one of A's plan, where all other factors are equal.
 pub fn compared<'a>(a: &Document, pairs: &'a [Matched<'a>]) -> Vec<Compared<'a>> {
     let planned = a.plan.levels().first().map(|level| level.name());
-    let is_first = |factors: &Factors| planned.is_none_or(|name| factors.level == name);
+    let is_first = |factors: &Assignment| planned.is_none_or(|name| factors.level() == name);
     let beside = |pair: &'a Matched<'a>| {
-        let same = |other: &&Matched| is_first(&other.factors) && other.factors.same_but_level(&pair.factors);
-        let first = pairs.iter().find(same).filter(|first| first.factors.level != pair.factors.level)?;
+        let same =
+            |other: &&Matched| is_first(&other.factors) && other.factors.is_same_but_level(&pair.factors);
+        let first = pairs.iter().find(same).filter(|first| first.factors.level() != pair.factors.level())?;
         let samples = Samples {
             of: ratios(pair.b, first.b)?,
             to: ratios(pair.a, first.a)?,
@@ -62,11 +64,11 @@ fn ratios(cell: &Cell, first: &Cell) -> Option<Vec<f64>> {
 impl Compared<'_> {
     /// The same with its name and what was found.
     pub fn judged(&self, names: &Names, ratio: Option<PairRatio>) -> LevelRatio {
-        let (level, to) = (&self.factors.level, &self.first.level);
+        let (level, to) = (self.factors.level(), self.first.level());
         LevelRatio {
             name: format!("{level} ÷ {to}, {}", names.others(self.factors)),
-            level: level.clone(),
-            to: to.clone(),
+            level: level.to_owned(),
+            to: to.to_owned(),
             factors: self.factors.clone(),
             a: mean(&self.samples.to),
             b: mean(&self.samples.of),

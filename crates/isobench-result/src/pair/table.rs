@@ -165,6 +165,5 @@ pub fn verdict(figures: &Figures) -> Entry {
 
 /// The level, and below it the other factors.
 fn name(cell: &PairedCell) -> [Entry; 2] {
-    [cell, cell]
-        .map(|cell| Entry::Stack(vec![cell.factors.level.as_str().into(), cell.others.as_str().into()]))
+    [cell, cell].map(|cell| Entry::Stack(vec![cell.factors.level().into(), cell.others.as_str().into()]))
 }

@@ -32,7 +32,7 @@ pub fn table(cells: &[TrendCell]) -> Table {
     }
     let row = |cell: &TrendCell, point: &TrendPoint, is_first: bool| {
         let figures = &point.figures;
-        let name = vec![cell.factors.level.as_str().into(), cell.others.as_str().into()];
+        let name = vec![cell.factors.level().into(), cell.others.as_str().into()];
         let mut row = vec![
             Entry::Stack(name),
             Entry::Count(Some(point.result as u64)),

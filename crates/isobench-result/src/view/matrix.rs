@@ -6,7 +6,7 @@
 
 use super::{Entry, Heading, Line, Row, Table, is_incomplete};
 use crate::document::{Cell, Document};
-use crate::factors::{FactorId, strategies_vary, varying};
+use crate::factor::{FactorId, strategies_vary, varying};
 use crate::numbers::{counted, percent, short};
 use crate::summarise::{choices, kept_share};
 use crate::words::distinct;
@@ -104,7 +104,7 @@ pub fn matrix(document: &Document) -> Option<Matrix> {
 fn group_of(document: &Document, cells: &[&Cell], levels: &[String]) -> MatrixGroup {
     let cells: Vec<&Cell> = cells.iter().copied().filter(|cell| !cell.calibration).collect();
     let factors = varying(document);
-    let others = factors.iter().filter(|factor| factor.id() != Some(FactorId::Strategy));
+    let others = factors.iter().filter(|factor| factor.id() != FactorId::Strategy);
     let name = others.filter_map(|factor| cells.first().map(|cell| factor.said(cell)));
     let row = |strategy: &str| {
         let at = |level: &String| {

@@ -75,7 +75,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
     let plan = Resolved::of(&given, file, defaults, &options.tables.at_scale(1))?;
     let design = plan.design();
     check_consent(options, design)?;
-    design.plan.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
+    design.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
     let machines = meet(options, design)?;
     if let Some(machines) = machines.as_ref().filter(|machines| machines.rank() > 0) {
         monitor::leave_to_rank_0(&options.monitor);

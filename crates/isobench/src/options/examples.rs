@@ -39,7 +39,7 @@ const EXAMPLES: [(&str, [Example; 3]); 21] = [
         [
             (
                 "what a recorded history proves",
-                "check isobench-history/serializable-8-clients-backoff-none-round-1.history",
+                "check isobench-history/serializable-8-clients-round-1.history",
             ),
             ("whether it keeps a level", "check run.history --promised serializable"),
             ("a history of Elle", "check history.edn"),

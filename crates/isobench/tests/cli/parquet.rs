@@ -224,8 +224,8 @@ fn nothing_is_overwritten_or_mixed_up() {
 
     // A recording that is cut short, or isn't this result's: everything stays as it was.
     let before = fs::read(scene.file("tables/rounds.parquet")).expect("the table");
-    let first = "recordings/repeatable-read-2-clients-backoff-none-round-1.history";
-    let second = "recordings/repeatable-read-2-clients-backoff-none-round-2.history";
+    let first = "recordings/repeatable-read-2-clients-round-1.history";
+    let second = "recordings/repeatable-read-2-clients-round-2.history";
     let whole = fs::read(scene.file(first)).expect("a recording");
     fs::write(scene.file(first), &whole[..whole.len() - 1]).expect("a file");
     scene.run(&words(all)).expect(1).says(&["--transactions: ", first, "it ends within"]);

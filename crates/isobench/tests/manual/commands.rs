@@ -7,7 +7,7 @@ use std::process::Stdio;
 use isobench_testkit::golden;
 
 use crate::markdown::{code, files, page, root};
-use crate::{figures, isobench};
+use crate::{factors, figures, isobench};
 
 /// The commands, in the order of the page.
 pub const COMMANDS: [&str; 14] = [
@@ -72,6 +72,7 @@ fn option_lists_and_figures_are_those_of_the_program() {
         golden::fill(&mut text, command, &help(command));
     }
     golden::fill_with(&mut text, "figures", &figures::of_cells());
+    golden::fill_with(&mut text, "factors", &factors::table());
     golden::expect(root().join("docs").join(PAGE), &text);
 }
 

@@ -19,7 +19,7 @@ use super::scale::{Scale, Tick};
 use super::subject::{Group, STYLES, Subject, VALUES, groups};
 use crate::csv::number;
 use isobench_result::document::{Cell, Document, Interval};
-use isobench_result::factors::{Factor, FactorId, varying};
+use isobench_result::factor::{Factor, FactorId, varying};
 use isobench_result::numbers::{count, optional, short};
 use isobench_result::overhead;
 use isobench_result::words::distinct;
@@ -177,7 +177,7 @@ pub fn clients(document: &Document) -> Option<Figure> {
         name: "clients",
         singular: "client",
         before: false,
-        varies: Box::new(|factor| matches!(factor.id(), Some(FactorId::Clients | FactorId::Jobs))),
+        varies: Box::new(|factor| matches!(factor.id(), FactorId::Clients | FactorId::Jobs)),
         logarithmic: true,
         apart: Box::new(|one, other| {
             !alike(one, other) || one.varied != other.varied || one.rate != other.rate
@@ -210,7 +210,7 @@ pub fn rates(document: &Document) -> Option<Figure> {
         name: "transactions due per s",
         singular: "transactions due per s",
         before: false,
-        varies: Box::new(|factor| matches!(factor.id(), Some(FactorId::Rate | FactorId::Jobs))),
+        varies: Box::new(|factor| matches!(factor.id(), FactorId::Rate | FactorId::Jobs)),
         logarithmic: false,
         apart: Box::new(|one, other| {
             !alike(one, other) || one.varied != other.varied || one.clients != other.clients
@@ -237,7 +237,7 @@ const PARAMETERS: [&str; 3] = ["against-parameter-1", "against-parameter-2", "ag
 pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
     let varying = varying(document);
     let numbers: Vec<&Factor> =
-        varying.iter().filter(|factor| matches!(factor, Factor::Varied { numeric: true, .. })).collect();
+        varying.iter().filter(|factor| factor.is_varied() && factor.is_numeric()).collect();
     let along = numbers.get(place)?;
     let name = along.title();
     let by = lines_by(document, &varying, name);
@@ -260,7 +260,7 @@ pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
         name,
         singular: name,
         before: true,
-        varies: Box::new(move |factor| factor.id().is_none() && varies.contains(&factor.title())),
+        varies: Box::new(move |factor| factor.is_varied() && varies.contains(&factor.title())),
         logarithmic: true,
         apart: Box::new(move |one, other| {
             let rest = |cell: &Cell| {
@@ -284,9 +284,7 @@ fn lines_by<'a>(document: &Document, varying: &'a [Factor], along: &str) -> Opti
         let values: BTreeSet<String> = document.cells.iter().map(|cell| factor.value(cell)).collect();
         values.len()
     };
-    let usable = |factor: &&Factor| {
-        matches!(factor, Factor::Varied { .. }) && factor.title() != along && values(factor) <= STYLES
-    };
+    let usable = |factor: &&Factor| factor.is_varied() && factor.title() != along && values(factor) <= STYLES;
     varying.iter().filter(usable).max_by_key(|factor| values(factor))
 }
 

@@ -5,7 +5,7 @@
 
 use super::subject::{Group, Subject, name_of};
 use isobench_result::document::Cell;
-use isobench_result::factors::Factor;
+use isobench_result::factor::Factor;
 
 /// A level's cells, by the factor.
 pub struct LevelLine<'a> {

@@ -29,7 +29,7 @@ struct Row<'a> {
 pub fn ratios(pair: &Pair) -> Option<Figure> {
     let usable = |ratio: Option<PairRatio>| ratio.filter(|ratio| ratio.mean.is_finite() && ratio.mean > 0.0);
     let cells = pair.cells.iter().filter_map(|cell| {
-        Some(Row { level: &cell.factors.level, name: &cell.name, ratio: usable(cell.ratio)? })
+        Some(Row { level: cell.factors.level(), name: &cell.name, ratio: usable(cell.ratio)? })
     });
     let levels = pair.levels.iter().filter_map(|level| {
         Some(Row { level: &level.level, name: &level.name, ratio: usable(level.ratio)? })
@@ -175,13 +175,13 @@ fn tick(index: usize, side: &Side) -> Tick {
 
 /// The name beside the end of a cell's line.
 fn name(cell: &TrendCell, upright: &Scale) -> Option<Name> {
-    let level = &cell.factors.level;
+    let level = cell.factors.level();
     let last = cell.points.iter().rev().find_map(rate)?;
-    Some(Name { class: class(level), style: style(level), words: level.clone(), end: upright.at(last) })
+    Some(Name { class: class(level), style: style(level), words: level.to_owned(), end: upright.at(last) })
 }
 
 fn line(cell: &TrendCell, along: &Scale, upright: &Scale) -> Markup {
-    let level = &cell.factors.level;
+    let level = cell.factors.level();
     let place = |result: usize, value: f64| (along.at(result as f64 - 1.0), upright.at(value));
     let drawn = cell.points.iter().filter_map(|point| Some(place(point.result, rate(point)?)));
     let drawn: Vec<(f64, f64)> = drawn.collect();
@@ -220,7 +220,7 @@ fn data(trend: &Trend, cells: &[&TrendCell]) -> String {
             data.row(vec![
                 point.result.to_string(),
                 started.unwrap_or_default(),
-                cell.factors.level.clone(),
+                cell.factors.level().to_owned(),
                 number(tps.mean),
                 number(tps.low),
                 number(tps.high),

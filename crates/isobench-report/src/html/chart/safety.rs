@@ -20,7 +20,7 @@ use super::scale::Scale;
 use super::subject::{Group, Subject, groups, name_of};
 use crate::csv::number;
 use isobench_result::document::{Document, Interval};
-use isobench_result::factors::{FactorId, strategies_vary};
+use isobench_result::factor::{FactorId, strategies_vary};
 use isobench_result::numbers::short;
 use isobench_result::view::matrix::Safety;
 use isobench_result::words::distinct;
@@ -117,7 +117,7 @@ fn choices<'a>(document: &Document, groups: &'a [Group<'a>]) -> Vec<Choice<'a>> 
     let mut choices: Vec<Choice> = Vec::new();
     for group in groups {
         let mut factors = group.factors.clone();
-        factors.retain(|(factor, _)| factor.id() != Some(FactorId::Strategy));
+        factors.retain(|(factor, _)| factor.id() != FactorId::Strategy);
         let name = name_of(&factors);
         let shape = |subject: &Subject| {
             let strategy = strategies.iter().position(|name| *name == subject.cell.strategy());

@@ -5,7 +5,7 @@
 use isobench_isolation::Level;
 
 use isobench_result::document::{Cell, Document, Round};
-use isobench_result::factors::{Factor, varying};
+use isobench_result::factor::{Factor, varying};
 use isobench_result::summarise::{self, counted_rounds};
 use isobench_result::view::Mark;
 use isobench_result::words::distinct;
