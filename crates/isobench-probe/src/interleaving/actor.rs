@@ -95,8 +95,11 @@ impl<'a> Actor<'a> {
     /// Begins a run as the client of this number.
     pub fn new(programs: &'a Programs, part: &'a Part, client: usize) -> Actor<'a> {
         let mut variables = programs.variables.clone();
-        if let Some(slot) = programs.symbols.lookup("client_id") {
-            variables.set(slot, Value::Int(i64::try_from(client).unwrap_or(0)));
+        let client = i64::try_from(client).unwrap_or(0);
+        for (name, value) in [("client_id", client), ("attempt_id", client + 1), ("default_seed", 1)] {
+            if let Some(slot) = programs.symbols.lookup(name).filter(|slot| !variables.is_set(*slot)) {
+                variables.set(slot, Value::Int(value));
+            }
         }
         Actor {
             program: &programs.programs[part.program],

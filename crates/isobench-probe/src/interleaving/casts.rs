@@ -71,11 +71,11 @@ fn spread_from(draws: &[Draw], first: i64) -> Choice {
 }
 
 /// The combinations of so many of these scripts, in order; a script may be in one repeatedly.
-pub fn combinations(programs: usize, size: usize) -> Vec<Vec<usize>> {
+pub fn combinations(programs: &[usize], size: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..size {
         let longer = |combination: &Vec<usize>| {
-            (0..programs).map(|program| [combination.as_slice(), &[program]].concat()).collect::<Vec<_>>()
+            programs.iter().map(|program| [combination.as_slice(), &[*program]].concat()).collect::<Vec<_>>()
         };
         all = all.iter().flat_map(longer).collect();
     }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn combinations_include_a_script_with_itself() {
-        assert_eq!(combinations(2, 2), [[0, 0], [0, 1], [1, 0], [1, 1]]);
-        assert_eq!(combinations(3, 3).len(), 27);
+        assert_eq!(combinations(&[0, 1], 2), [[0, 0], [0, 1], [1, 0], [1, 1]]);
+        assert_eq!(combinations(&[0, 1, 2], 3).len(), 27);
     }
 }

@@ -70,6 +70,8 @@ pub struct Search<'a, 's> {
     sent: Vec<String>,
     /// The programs that have been seen to write.
     writes: Vec<bool>,
+    /// The programs that work by themselves.
+    usable: Vec<usize>,
 }
 
 impl<'a, 's> Search<'a, 's> {
@@ -87,6 +89,7 @@ impl<'a, 's> Search<'a, 's> {
             reached: Delta::default(),
             sent: Vec::new(),
             writes,
+            usable: Vec::new(),
         }
     }
 
@@ -136,21 +139,39 @@ impl<'a, 's> Search<'a, 's> {
     /// The states worth trying: the first one, those after each script and after all, and those from
     /// which a script soon takes another way.
     fn states(&mut self) -> Result<Vec<State>, TryError> {
-        let count = self.programs.programs.len();
+        self.usable = self.working()?;
+        let usable = self.usable.clone();
         let part = |program| Part { program, choice: Choice::new() };
         let mut states = vec![State { before: String::new(), prefix: Vec::new(), own: Vec::new(), rank: 0 }];
-        for program in 0..count {
-            states.extend(self.grown(program)?);
+        for program in &usable {
+            states.extend(self.grown(*program)?);
         }
-        for program in 0..count {
-            let before = format!("after {}", self.programs.name(program));
-            states.push(State { before, prefix: vec![part(program)], own: Vec::new(), rank: 2 });
+        for program in &usable {
+            let before = format!("after {}", self.programs.name(*program));
+            states.push(State { before, prefix: vec![part(*program)], own: Vec::new(), rank: 2 });
         }
-        if count > 1 {
+        if usable.len() > 1 {
             let before = "after each script once".to_owned();
-            states.push(State { before, prefix: (0..count).map(part).collect(), own: Vec::new(), rank: 1 });
+            let prefix = usable.iter().copied().map(part).collect();
+            states.push(State { before, prefix, own: Vec::new(), rank: 1 });
         }
         Ok(states)
+    }
+
+    /// The programs that work by themselves; the others are refused.
+    fn working(&mut self) -> Result<Vec<usize>, TryError> {
+        let mut working = Vec::new();
+        for program in 0..self.programs.programs.len() {
+            let performance = self.alone(&Part { program, choice: Choice::new() })?;
+            self.undo(&performance)?;
+            if let Ending::Failed(why) = &performance.outcome.endings[0] {
+                let refused = (self.programs.name(program).to_owned(), format!("it fails by itself: {why}"));
+                self.found.refused.push(refused);
+            } else {
+                working.push(program);
+            }
+        }
+        Ok(working)
     }
 
     /// Repeats a script until it takes another way, with equal numbers and with numbers that count up,
@@ -196,7 +217,7 @@ impl<'a, 's> Search<'a, 's> {
 
     /// Everything to try, in any order.
     fn items(&self, states: &[State]) -> Vec<Item> {
-        let count = self.programs.programs.len();
+        let count = self.usable.len();
         let mut items = Vec::new();
         // There are many more triples of many scripts.
         let far = if count > MANY { 2 } else { 1 };
@@ -205,7 +226,7 @@ impl<'a, 's> Search<'a, 's> {
                 items.push(Item { rank: state.rank, state: at, cast: cast.clone() });
             }
             for size in [2, 3] {
-                for combination in combinations(count, size) {
+                for combination in combinations(&self.usable, size) {
                     // Nothing that the first one reads changes unless one in the middle writes.
                     if !combination[1..].iter().any(|program| self.writes[*program]) {
                         continue;
@@ -289,7 +310,7 @@ impl<'a, 's> Search<'a, 's> {
         if !masks.matter_later(&self.stage.ground.tables) {
             return Vec::new();
         }
-        (0..self.programs.programs.len()).map(|program| Part { program, choice: Choice::new() }).collect()
+        self.usable.iter().map(|program| Part { program: *program, choice: Choice::new() }).collect()
     }
 
     fn serially(

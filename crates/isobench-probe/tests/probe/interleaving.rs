@@ -6,7 +6,7 @@ use std::time::Duration;
 use isobench_isolation::Level;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, Programs, Trying, explore};
-use isobench_script::{Prng, Symbols, Value, Variables, parse};
+use isobench_script::{Prng, Symbols, Variables, parse};
 
 use crate::support::{TestServer, installed};
 
@@ -26,9 +26,7 @@ fn tried(server: &TestServer, setup: &str, scripts: &[&str], levels: &[Level], b
     let scripts: Vec<_> = named
         .map(|(text, number)| parse(&format!("{number}.sql"), text, &mut symbols).expect("a script"))
         .collect();
-    let client = symbols.intern("client_id");
-    let mut variables = Variables::new(&symbols);
-    variables.set(client, Value::Int(0));
+    let variables = Variables::new(&symbols);
     let programs = Programs::new(&scripts, symbols, variables);
     let trying = Trying {
         open: server.opener(),
