@@ -7,10 +7,13 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use isobench_report::{Terminal, to_csv, to_html, to_markdown};
-use isobench_result::{Document, DocumentError, Journal, Round, summarise};
+use isobench_result::{
+    Counter, Document, DocumentError, Journal, Round, Series, ServerSide, WaitRow, summarise,
+};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The result whose cells and rounds are repeated: three levels, five rounds each.
+/// The result whose cells and rounds are repeated: three levels, eight rounds each, without what a
+/// round has for each moment.
 const MODEL: &str = include_str!("../../docs/examples/compare.json");
 
 /// The size of the result.
@@ -130,7 +133,50 @@ fn again(round: &Round, number: u32) -> Round {
     let slower = 0.95 + f64::from(number.wrapping_mul(7919) % 101) / 1000.0;
     let seconds = round.seconds * slower;
     let tps = Some(round.transactions.committed as f64 / seconds);
-    Round { round: number, seconds, tps, ..round.clone() }
+    let (series, server) = (Some(series(round)), Some(server_side(round)));
+    Round { round: number, seconds, tps, series, server, ..round.clone() }
+}
+
+/// Bins of each round and samples of the server, and the events that its sessions wait for, as many
+/// as comparisons have.
+const MOMENTS: u32 = 25;
+const EVENTS: u32 = 8;
+const COUNTERS: u32 = 40;
+
+/// The round's counts, evenly over its time.
+fn series(round: &Round) -> Series {
+    let bins = u64::from(MOMENTS);
+    let share = |count: u64| (0..bins).map(|bin| count * (bin + 1) / bins - count * bin / bins).collect();
+    let committed: Vec<u64> = share(round.transactions.committed);
+    let mean = round.latency_ms.mean.unwrap_or(1.0);
+    Series {
+        bin_s: round.seconds / f64::from(MOMENTS),
+        latency_sum_ms: committed.iter().map(|count| *count as f64 * mean).collect(),
+        committed,
+        attempts: share(round.attempts.started),
+        conflicts: share(round.conflicts.iter().map(|conflict| conflict.count).sum()),
+    }
+}
+
+/// Made-up statistics of the server in the round.
+fn server_side(round: &Round) -> ServerSide {
+    let wait = |event| WaitRow {
+        kind: "LWLock".to_owned(),
+        event: format!("Event{event}"),
+        sessions: (0..MOMENTS).map(|moment| (moment + event) % EVENTS).collect(),
+    };
+    let counter = |number| Counter {
+        name: format!("pg_stat_database.counter_{number}"),
+        meaning: "what a counter counts, in about as many words".to_owned(),
+        change: f64::from(number) * 1000.0,
+    };
+    ServerSide {
+        at_s: (1..=MOMENTS).map(|moment| round.seconds * f64::from(moment) / f64::from(MOMENTS)).collect(),
+        waits: (0..EVENTS).map(wait).collect(),
+        counters: (0..COUNTERS).map(counter).collect(),
+        sampling_s: 0.01,
+        ..ServerSide::default()
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +190,9 @@ mod tests {
         assert_eq!(document.cells.last().map(|cell| cell.clients), Some(3));
         for round in document.cells.iter().flat_map(|cell| &cell.rounds) {
             round.check().expect("sound accounts");
+            let series = round.series.as_ref().expect("made above");
+            assert_eq!(series.committed.iter().sum::<u64>(), round.transactions.committed);
+            assert_eq!(series.attempts.iter().sum::<u64>(), round.attempts.started);
         }
         assert!(document.cells.iter().all(|cell| cell.rounds.len() == 12));
     }

@@ -10,10 +10,11 @@ mod fair;
 mod listener;
 mod sweep;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use isobench_database::current_setting;
+use isobench_isolation::Level;
 use isobench_observer::Observer;
 use isobench_plan::Share;
 use isobench_result::factor::FAULT;
@@ -25,6 +26,7 @@ use crate::cell::{CellMeasurer, MeasuredCell};
 use crate::design::{CellPlan, Design, count};
 use crate::environment::{client, now};
 use crate::failure::{Failure, Outcome};
+use crate::interleavings;
 use crate::judgement::Judging;
 use crate::machines::Machines;
 use crate::measurement::refusal;
@@ -94,7 +96,10 @@ pub fn compare(
     listener.start(design);
     let measurer = CellMeasurer::new(design, targets, judging, &observers, machines, say, control);
     let mut comparison = Comparison::new(measurer, document, listener, save);
-    let prepared = comparison.try_scripts().and_then(|()| comparison.find_groups());
+    let prepared = comparison
+        .try_scripts()
+        .and_then(|()| comparison.find_groups())
+        .and_then(|()| comparison.try_interleavings());
     if let Err(failure) = prepared.and_then(|()| comparison.rounds()) {
         comparison.listener.close();
         return Err(failure);
@@ -203,6 +208,47 @@ impl<'a> Comparison<'a> {
         // If no cell is left, one reason is enough.
         self.require_cells()?;
         (0..self.cells.len()).for_each(|index| self.tell_unusable(index));
+        Ok(())
+    }
+
+    /// Tries the scripts of each work against each other, at each level that is compared.
+    ///
+    /// # Errors
+    /// The server is gone.
+    fn try_interleavings(&mut self) -> Outcome {
+        let design = self.measurer.design;
+        let Some(budget) = design.trying else { return Ok(()) };
+        let place = |cell: &CellPlan| (cell.server, cell.work);
+        let places: BTreeSet<(usize, usize)> = self.cells.iter().map(place).collect();
+        let share = budget / u32::try_from(places.len()).unwrap_or(1).max(1);
+        for (server, work) in places {
+            if self.interrupted() {
+                return Ok(());
+            }
+            let numbers: Vec<usize> = (0..self.cells.len())
+                .filter(|number| place(&self.cells[*number]) == (server, work))
+                .collect();
+            let usable = numbers.iter().filter(|number| self.unusable[**number].is_none());
+            let mut levels: Vec<Level> = usable.map(|number| self.cells[*number].level).collect();
+            levels.sort_unstable();
+            levels.dedup();
+            if levels.is_empty() {
+                continue;
+            }
+            let Some(found) = self.measurer.try_interleavings(server, work, &levels, share)? else {
+                continue;
+            };
+            for number in numbers {
+                let level = self.cells[number].level;
+                self.document.cells[number].tried = match &found {
+                    Ok(found) => {
+                        let of_level = found.levels.iter().find(|one| one.level == level);
+                        of_level.map(|one| interleavings::tried(found, one))
+                    }
+                    Err(reason) => Some(interleavings::untried(reason.clone())),
+                };
+            }
+        }
         Ok(())
     }
 

@@ -84,6 +84,8 @@ pub struct Design {
     pub max_warmup: Duration,
     /// The time for further rounds if the planned ones don't settle the answer; `None`: there are none.
     pub settling: Option<Settling>,
+    /// The time for trying interleavings; `None` if none are tried.
+    pub trying: Option<Duration>,
     /// The time after which no further round starts.
     pub time_limit: Option<Duration>,
     /// Latency limit.

@@ -22,6 +22,7 @@
 //! | `block` | cells that are measured together, in turns or one in one piece |
 //! | `remedy` | what to do about an error of a script |
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
+//! | `interleavings` | scripts tried against each other, on tables of their own |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
 //! | `fault`, `settlement` | what happens to the server meanwhile, and what became of the attempts |
 //! | `held_up` | clients held up for good by locks that sessions keep |
@@ -41,6 +42,7 @@ mod evidence;
 mod failure;
 mod fault;
 mod held_up;
+pub mod interleavings;
 mod invariants;
 mod judgement;
 mod lag;

@@ -99,7 +99,7 @@ fn answer(socket: &mut TcpStream, meter: &Meter) -> io::Result<()> {
     let end = Instant::now() + LIMITS.metrics;
     socket.set_write_timeout(Some(LIMITS.metrics))?;
     let asked = read_head(socket, end)?;
-    let body = || text(meter).unwrap_or_default();
+    let body = || text(meter);
     let (status, headers, body) = match &asked {
         Asked::Metrics { .. } => ("200 OK", format!("Content-Type: {CONTENT_TYPE}\r\n"), body()),
         Asked::Elsewhere => ("404 Not Found", PLAIN.to_owned(), format!("isobench has {PATH} only\n")),

@@ -2,91 +2,87 @@
 //!
 //! Not here: how it is served (`endpoint`).
 
-use std::collections::HashMap;
-use std::fmt;
+use std::fmt::Write as _;
 
 use isobench_stats::{LATENCY_BOUNDS_US, LatencyCounts, seconds};
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::exemplar::Exemplar;
-use prometheus_client::registry::{Registry, Unit};
 
-use crate::catalogue::{Kind, Metric, prometheus_label};
+use crate::catalogue::{Kind, prometheus_label};
 use crate::family::{Family, Point, Value, families};
 use crate::meter::Meter;
 
 /// The type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The metrics of an instant.
-#[derive(Debug)]
-struct Instant(Vec<Family>);
-
 /// The metrics as they are now.
-///
-/// # Errors
-/// Never with the metrics of the catalogue.
-pub(crate) fn text(meter: &Meter) -> Result<String, fmt::Error> {
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(Instant(families(&meter.copy()))));
-    let mut text = String::new();
-    encode(&mut text, &registry)?;
-    Ok(text)
+pub(crate) fn text(meter: &Meter) -> String {
+    let families = families(&meter.copy());
+    let text: String = families.iter().filter(|family| !family.points.is_empty()).map(family_text).collect();
+    text + "# EOF\n"
 }
 
-impl Collector for Instant {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        for Family { metric, points } in self.0.iter().filter(|family| !family.points.is_empty()) {
-            // Counters and times get their suffixes from the encoder.
-            let unit = metric.is_seconds().then_some(Unit::Seconds);
-            let name = prometheus_label(metric.name);
-            let mut encoder = encoder.encode_descriptor(&name, metric.help, unit.as_ref(), kind(metric))?;
-            points.iter().try_for_each(|point| encode_point(&mut encoder, metric, point))?;
+/// A metric's description and its samples. The names of a counter's samples end in `_total`; in the
+/// description they don't.
+fn family_text(Family { metric, points }: &Family) -> String {
+    let sample = metric.prometheus();
+    let name = sample.trim_end_matches("_total");
+    let kind = match metric.kind {
+        Kind::Counter => "counter",
+        Kind::Gauge => "gauge",
+        Kind::Histogram => "histogram",
+    };
+    let unit = if metric.is_seconds() { format!("# UNIT {name} seconds\n") } else { String::new() };
+    let samples = |Point { attributes, value }: &Point| {
+        let labels = labels(attributes);
+        match value {
+            Value::Count(count) => format!("{sample}{{{labels}}} {count}\n"),
+            Value::Seconds(seconds) => format!("{sample}{{{labels}}} {}\n", number(*seconds)),
+            Value::Latencies(latencies) => histogram(name, &labels, latencies),
         }
-        Ok(())
-    }
+    };
+    let samples: String = points.iter().map(samples).collect();
+    format!("# HELP {name} {}\n# TYPE {name} {kind}\n{unit}{samples}", metric.help)
 }
 
-fn kind(metric: &Metric) -> MetricType {
-    match metric.kind {
-        Kind::Counter => MetricType::Counter,
-        Kind::Gauge => MetricType::Gauge,
-        Kind::Histogram => MetricType::Histogram,
+/// The samples of a histogram, whose buckets hold all that is below their bounds.
+fn histogram(name: &str, labels: &str, latencies: &LatencyCounts) -> String {
+    let LatencyCounts { counts, sum_ns } = latencies;
+    let (sum, count) = (number(seconds(*sum_ns)), latencies.count());
+    let mut text = format!("{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {count}\n");
+    let bounds = LATENCY_BOUNDS_US.iter().map(|bound| number(seconds(bound * 1_000)));
+    let mut below = 0;
+    for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(counts) {
+        below += count;
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{name}_bucket{{le=\"{bound}\",{labels}}} {below}");
     }
+    text
 }
 
-fn encode_point(encoder: &mut MetricEncoder<'_>, metric: &Metric, point: &Point) -> fmt::Result {
-    let labels: Vec<(String, String)> =
-        point.attributes.iter().map(|(name, value)| (prometheus_label(name), value.clone())).collect();
-    let mut encoder = encoder.encode_family(&labels)?;
-    let no_example: Option<&Exemplar<NoLabelSet, f64>> = None;
-    match point.value {
-        Value::Count(count) if metric.kind == Kind::Gauge => {
-            encoder.encode_gauge(&i64::try_from(count).unwrap_or(i64::MAX))
-        }
-        Value::Count(count) => encoder.encode_counter(&count, no_example),
-        Value::Seconds(seconds) => encoder.encode_counter(&seconds, no_example),
-        Value::Latencies(latencies) => {
-            let LatencyCounts { counts, sum_ns } = latencies;
-            let bounds = LATENCY_BOUNDS_US.iter().map(|bound| seconds(bound * 1_000)).chain([f64::INFINITY]);
-            let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
-            let no_examples: Option<&HashMap<usize, Exemplar<NoLabelSet, f64>>> = None;
-            encoder.encode_histogram(seconds(sum_ns), latencies.count(), &buckets, no_examples)
-        }
-    }
+/// A number with a decimal point.
+fn number(value: f64) -> String {
+    let text = value.to_string();
+    if text.contains('.') { text } else { text + ".0" }
+}
+
+fn labels(attributes: &[(&str, String)]) -> String {
+    let label = |(name, value): &(&str, String)| {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("{}=\"{value}\"", prometheus_label(name))
+    };
+    attributes.iter().map(label).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
 mod tests {
+    use isobench_testkit::golden;
+
     use super::*;
     use crate::catalogue::METRICS;
     use crate::family::tests::seen;
 
     #[test]
     fn the_text_has_every_sample_of_the_catalogue_and_an_end() {
-        let text = text(&seen()).expect("text");
+        let text = text(&seen());
         for metric in &METRICS {
             for sample in metric.samples() {
                 assert!(text.contains(&format!("\n{sample}{{")), "{sample} in\n{text}");
@@ -105,8 +101,14 @@ mod tests {
     }
 
     #[test]
+    fn the_text_is_as_expected() {
+        let text = text(&seen());
+        golden::expect(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/openmetrics.txt"), &text);
+    }
+
+    #[test]
     fn values_and_escaped_labels() {
-        let text = text(&seen()).expect("text");
+        let text = text(&seen());
         let labels = "db_system_name=\"db \\\"it\\\"\",db_namespace=\"db \\\"it\\\"\",isobench_cell=\"is \\\"it\\\"\",\
                       isobench_level=\"is \\\"it\\\"\",isobench_workload=\"is \\\"it\\\"\",isobench_phase=\"is \\\"it\\\"\"";
         for (name, more, value) in [

@@ -1,8 +1,10 @@
 //! CPU time and memory of the server's processes from `/proc`, if they run on this machine.
 
+use std::fs;
+use std::io::ErrorKind;
+
 use isobench_pgwire::{Address, Host};
-use procfs::FromRead;
-use procfs::process::{Process, Stat, all_processes};
+use rustix::param::clock_ticks_per_second;
 
 /// The way to find a server on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +35,7 @@ impl LocalServer {
 /// The processes of a server: a main process and its children.
 #[derive(Debug, Clone, Copy)]
 pub struct Processes {
-    postmaster: i32,
+    postmaster: u32,
 }
 
 /// The largest difference between the start of a session's process and the start that the session
@@ -48,9 +50,7 @@ impl Processes {
     /// The reason why they aren't known to be here.
     pub fn find(local: LocalServer, session: Option<(u32, f64)>) -> Result<Processes, String> {
         let postmaster = match (local, session) {
-            (LocalServer::Postmaster(pid), _) => {
-                i32::try_from(pid).map_err(|_| "no process id".to_owned())?
-            }
+            (LocalServer::Postmaster(pid), _) => pid,
             (LocalServer::Maybe, None) => return Err("the server doesn't report its process id".to_owned()),
             (LocalServer::Maybe, Some((pid, began))) => parent(pid, began).ok_or(
                 "the server's processes aren't to be seen on this machine (another one, or a container?)",
@@ -73,76 +73,111 @@ impl Processes {
     /// for each process.
     pub(crate) fn cpu_except(self, idle: &[u32]) -> Option<f64> {
         let main = stat(self.postmaster)?;
-        let reaped = main.cutime.max(0).unsigned_abs() + main.cstime.max(0).unsigned_abs();
-        let mut ticks = main.utime + main.stime + reaped;
-        for child in self.children() {
-            if u32::try_from(child).is_ok_and(|pid| idle.contains(&pid)) {
-                continue;
-            }
+        let mut ticks = main.ticks + main.reaped_ticks;
+        for child in self.children().into_iter().filter(|child| !idle.contains(child)) {
             // A process that is ending at this moment is in the main process' sum next time.
-            if let Some(stat) = stat(child) {
-                ticks += stat.utime + stat.stime;
-            }
+            ticks += stat(child).map_or(0, |stat| stat.ticks);
         }
-        Some(ticks as f64 / procfs::ticks_per_second() as f64)
+        Some(seconds(ticks))
     }
 
     /// The sum of the processes' proportional set sizes, in which shared memory is counted once, in
     /// bytes; `None` if they may not be read. The kernel walks through all their pages for it.
     pub fn memory(self) -> Option<u64> {
-        let main = Process::new(self.postmaster).ok();
-        let children = self.children().into_iter().filter_map(|child| Process::new(child).ok());
-        let sum: Option<u64> = children.chain(main).map(|process| pss(&process)).sum();
+        let sum: Option<u64> = self.children().into_iter().chain([self.postmaster]).map(pss).sum();
         sum.filter(|bytes| *bytes > 0)
     }
 
     /// The children of the main process, which has one thread.
-    fn children(self) -> Vec<i32> {
-        let main = Process::new(self.postmaster).and_then(|process| process.task_main_thread());
-        let Ok(main) = main else { return Vec::new() };
+    fn children(self) -> Vec<u32> {
+        let list = || fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.postmaster));
         // While one of them ends, another one may be missing in the kernel's list; hardly twice.
-        let Ok(mut children) = main.children() else { return self.search_children() };
-        children.extend(main.children().unwrap_or_default());
+        let Ok(lists) = list().map(|first| first + " " + &list().unwrap_or_default()) else {
+            return self.search_children();
+        };
+        let mut children: Vec<u32> = lists.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
         children.sort_unstable();
         children.dedup();
-        children.into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect()
+        children
     }
 
     /// The same from a list of all processes, for a kernel without that list.
-    fn search_children(self) -> Vec<i32> {
-        let all = all_processes().into_iter().flatten().filter_map(Result::ok);
-        let own = |process: &Process| process.stat().is_ok_and(|stat| stat.ppid == self.postmaster);
-        all.filter(own).map(|process| process.pid()).collect()
+    fn search_children(self) -> Vec<u32> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let own = |pid: &u32| stat(*pid).is_some_and(|stat| stat.parent == self.postmaster);
+        let mut children: Vec<u32> = all.filter(own).collect();
+        children.sort_unstable();
+        children
     }
 }
 
+/// The state of a process.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    /// The program's name, at most 15 bytes of it.
+    name: String,
+    /// Its parent hasn't asked yet how it ended.
+    ended: bool,
+    parent: u32,
+    /// CPU time, and that of its ended children, in ticks of the clock.
+    ticks: u64,
+    reaped_ticks: u64,
+    /// Its start after the system's, in ticks.
+    start: u64,
+}
+
 /// The state of a process; `None` if it has ended.
-fn stat(pid: i32) -> Option<Stat> {
-    Stat::from_file(format!("/proc/{pid}/stat")).ok()
+fn stat(pid: u32) -> Option<Stat> {
+    Stat::of(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+impl Stat {
+    /// Reads the line that `proc_pid_stat(5)` describes. The name may have blanks and parentheses.
+    fn of(line: &[u8]) -> Option<Stat> {
+        let line = String::from_utf8_lossy(line);
+        let (before, after) = line.rsplit_once(')')?;
+        let fields: Vec<&str> = after.split_whitespace().collect();
+        // The first of them is the third of the line, as the manual counts.
+        let number = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        // Times of children are signed, but never below zero.
+        Some(Stat {
+            name: before.split_once('(')?.1.to_owned(),
+            ended: matches!(*fields.first()?, "Z" | "X"),
+            parent: u32::try_from(number(4)?).ok()?,
+            ticks: number(14)? + number(15)?,
+            reaped_ticks: number(16)? + number(17)?,
+            start: number(22)?,
+        })
+    }
+}
+
+fn seconds(ticks: u64) -> f64 {
+    ticks as f64 / clock_ticks_per_second() as f64
 }
 
 /// The proportional set size in bytes: 0 for a process that has ended, `None` if it may not be
 /// read.
-fn pss(process: &Process) -> Option<u64> {
-    match process.smaps_rollup() {
-        Ok(rollup) => rollup
-            .memory_map_rollup
-            .iter()
-            .filter_map(|map| map.extension.map.get("Pss"))
-            .copied()
-            .reduce(|a, b| a + b),
-        Err(procfs::ProcError::NotFound(_)) => Some(0),
-        Err(_) => (!process.is_alive()).then_some(0),
+fn pss(pid: u32) -> Option<u64> {
+    match fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
+        Ok(text) => {
+            let size = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+            Some(size.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Some(0),
+        // Of a process that is just ending the file can be opened, and not read.
+        Err(_) => stat(pid).is_none_or(|stat| stat.ended).then_some(0),
     }
 }
 
 /// The parent of a session's process, if that process is here: it must be one of PostgreSQL's, and
 /// as old as the session.
-fn parent(session: u32, began: f64) -> Option<i32> {
-    let stat = Process::new(i32::try_from(session).ok()?).and_then(|process| process.stat()).ok()?;
-    let boot = procfs::boot_time_secs().ok()? as f64;
-    let started = boot + stat.starttime as f64 / procfs::ticks_per_second() as f64;
-    (stat.comm.contains("postgres") && (started - began).abs() < START_TOLERANCE).then_some(stat.ppid)
+fn parent(session: u32, began: f64) -> Option<u32> {
+    let stat = stat(session)?;
+    let system = fs::read_to_string("/proc/stat").ok()?;
+    let boot: f64 = system.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    let started = boot + seconds(stat.start);
+    (stat.name.contains("postgres") && (started - began).abs() < START_TOLERANCE).then_some(stat.parent)
 }
 
 #[cfg(test)]
@@ -168,6 +203,28 @@ mod tests {
     }
 
     #[test]
+    fn a_name_may_have_anything() {
+        let line =
+            b"7 (a) (b c) S 3 7 7 0 -1 4194560 1 2 3 4 50 60 7 8 20 0 1 0 900 1000 10 18446744073709551615";
+        let (name, parent) = ("a) (b c".to_owned(), 3);
+        assert_eq!(
+            Stat::of(line),
+            Some(Stat { name, ended: false, parent, ticks: 110, reaped_ticks: 15, start: 900 })
+        );
+        for end in 0..line.len() - 40 {
+            assert_eq!(Stat::of(&line[..end]), None, "{end} bytes");
+        }
+    }
+
+    #[test]
+    fn own_state_is_that_of_this_process() {
+        let own = stat(std::process::id()).unwrap();
+        assert_eq!(own.parent, std::os::unix::process::parent_id());
+        assert!(pss(std::process::id()).is_some_and(|bytes| bytes > 100_000));
+        assert_eq!((stat(u32::MAX), pss(u32::MAX)), (None, Some(0)));
+    }
+
+    #[test]
     fn own_children_are_counted() {
         let processes = Processes::find(LocalServer::Postmaster(std::process::id()), None).unwrap();
         assert!(processes.cpu().unwrap() >= 0.0);
@@ -184,11 +241,11 @@ mod tests {
         shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut shell = shell.spawn().unwrap();
         shell.stdout.take().unwrap().read_exact(&mut [0; 8]).unwrap();
-        let processes = Processes { postmaster: i32::try_from(shell.id()).unwrap() };
+        let processes = Processes { postmaster: shell.id() };
         let children = processes.children();
         assert_eq!(children.len(), 3);
         assert_eq!(children, processes.search_children());
-        assert!(children.iter().all(|pid| stat(*pid).unwrap().ppid == processes.postmaster));
+        assert!(children.iter().all(|pid| stat(*pid).unwrap().parent == processes.postmaster));
         drop(shell.stdin.take());
         shell.wait().unwrap();
         assert!(processes.children().is_empty());

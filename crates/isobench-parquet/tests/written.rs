@@ -1,10 +1,15 @@
 //! What is written is read again, by the same library. That other programs read it, too, is a test of
 //! the command line (`crates/isobench/tests/cli/parquet.rs`).
 
+#[expect(dead_code, reason = "tests of layouts use all examples at once")]
+#[path = "../../isobench-result/tests/result/examples/mod.rs"]
+mod examples;
+
 use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
+use examples::example;
 use isobench_isolation::History;
 use isobench_isolation::history::binary;
 use isobench_isolation::history::{
@@ -18,14 +23,10 @@ use parquet::record::{Field, Row};
 /// Rows of a row group.
 const GROUP: u64 = 1 << 17;
 
-/// A golden file of the report.
+/// A table that the report makes, as its tests expect it.
 fn saved(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../isobench-report/tests/golden");
     fs::read_to_string(folder.join(name)).expect("an example")
-}
-
-fn example(name: &str) -> Document {
-    Document::from_json(saved(name)).expect("a result")
 }
 
 /// The rows of a file, and the number of row groups.
@@ -50,13 +51,13 @@ fn text(field: &Field) -> String {
 /// No value of the examples has a comma or a quotation mark.
 #[test]
 fn rounds_are_those_of_csv() {
-    for name in ["three-levels.json", "broken-promise.json", "interrupted.json"] {
+    for name in ["three-levels", "broken-promise", "interrupted"] {
         let document = example(name);
         let mut file = Vec::new();
         let count = write_rounds(&document, &mut file).expect("a file");
         let (rows, _) = read(file);
         assert_eq!(rows.len() as u64, count);
-        let csv = saved(&name.replace(".json", ".csv"));
+        let csv = saved(&format!("{name}.csv"));
         let mut lines = csv.lines();
         let titles: Vec<&str> = lines.next().expect("titles").split(',').collect();
         for (row, line) in rows.iter().zip(lines.by_ref()) {
@@ -73,7 +74,7 @@ fn rounds_are_those_of_csv() {
 #[test]
 fn the_series_adds_up_to_the_rounds() {
     let mut found = 0;
-    for name in ["three-levels.json", "faults.json", "observed.json"] {
+    for name in ["three-levels", "faults", "observed"] {
         let document = example(name);
         let mut file = Vec::new();
         assert_eq!(write_series(&document, &mut file).expect("a file"), bins(&document).count() as u64);
@@ -105,7 +106,7 @@ fn value(row: &Row, name: &str) -> i64 {
 /// A result whose first round was recorded, measured from 0.1 seconds on, and examined with this many
 /// transactions.
 fn recorded(transactions: u64) -> Document {
-    let mut document = example("three-levels.json");
+    let mut document = example("three-levels");
     let round = &mut document.cells[0].rounds[0];
     round.history = Some(RecordedHistory { file: "a.history".to_owned(), measured_from_s: 0.1 });
     let examined = ExaminedHistory { committed: transactions, ..ExaminedHistory::default() };

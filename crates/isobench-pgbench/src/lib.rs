@@ -15,6 +15,7 @@
 //! | `initialize` | `-i` |
 //! | `benchmark` | a run from connecting to the exit status |
 //! | `scripts` | finding and parsing scripts |
+//! | `password` | asking for a password |
 //! | `progress` | the lines of `-P` |
 //! | `summary` | the report at the end |
 
@@ -23,6 +24,7 @@ pub mod console;
 pub mod initialize;
 mod interrupt;
 pub mod options;
+mod password;
 pub mod progress;
 pub mod scripts;
 pub mod setup;

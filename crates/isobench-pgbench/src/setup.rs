@@ -6,6 +6,7 @@ use isobench_database::PartitionMethod;
 use isobench_pgwire::{ConnectOptions, Connection, Env, Error, Given, shown};
 
 use crate::console::{Console, Message};
+use crate::password;
 use crate::version::Version;
 
 /// The properties of the tables that a report shows.
@@ -47,7 +48,7 @@ impl Login {
     pub fn first(&mut self) -> Result<Connection, String> {
         match Connection::open(&self.options) {
             Err(Error::Connect(error)) if error.needs_password() => {
-                let password = rpassword::prompt_password("Password: ").map_err(|error| error.to_string())?;
+                let password = password::ask("Password: ").map_err(|error| error.to_string())?;
                 self.options.password = Some(isobench_pgwire::Secret::new(password));
                 self.open()
             }

@@ -156,6 +156,21 @@ pub struct Plan {
     /// Or until --time-limit.
     #[arg(long, value_name = "PERCENT", help_heading = heading::LENGTH)]
     pub resolve: Option<Share>,
+    /// Time for trying the scripts' interleavings before anything is measured, such as 30s; 0: none
+    ///
+    /// On tables of their own, one transaction is split by others, at each level, and the outcome
+    /// compared with every serial order [default: 5 s, but no longer than what is measured; none with
+    /// --transactions, --no-verdict, --sweep, --fault, --schema and published experiments]
+    #[arg(
+        long = "try",
+        value_name = "TIME",
+        value_parser = time::seconds,
+        help_heading = heading::LENGTH,
+        hide_short_help = true
+    )]
+    #[serde(rename = "try", deserialize_with = "time::in_seconds", skip_serializing_if = "Option::is_none")]
+    #[schemars(rename = "try", with = "Option<f64>")]
+    pub tries: Option<f64>,
     /// Most seconds of further rounds if the planned ones don't settle which level to use
     ///
     /// Further rounds follow three planned ones or more, until the levels differ measurably in cost, or
@@ -475,7 +490,7 @@ impl Plan {
             if worked { (None, None, None) } else { (other.workload, other.file, other.builtin) };
         first_given!(self, other:
             levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
-            settle, time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time,
+            tries, settle, time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time,
             backoff, max_tries, retry_sqlstate, continue_on_error, background, fault, fault_command, standbys, standby,
             readers, read_script, reconnect, protocol, jobs, event_loop, seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),

@@ -12,6 +12,7 @@
 //! | `event`, `output`, `output/…` | the events of a run, and their text in the isolation tester's words |
 //! | `record` | the results of each step of a run |
 //! | `anomalies`, `anomalies/*.spec` | the anomalies as a table, with an interleaving each |
+//! | `interleaving`, `interleaving/…` | scripts tried against each other, judged by their outcome |
 //! | `probe`, `judge` | runs them at every level, and evaluates the results |
 //! | `limitations`, `limitations/*.sql` | known limitations of products, with a reproduction for psql |
 //! | `summarisation` | the number of transactions until PostgreSQL summarises old ones |
@@ -28,6 +29,7 @@
 
 pub mod anomalies;
 mod event;
+pub mod interleaving;
 mod judge;
 mod limitations;
 pub mod output;

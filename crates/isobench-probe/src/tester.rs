@@ -21,8 +21,8 @@ use self::bounded::{BoundedError, bounded};
 pub use self::error::RunError;
 pub use self::options::Options;
 use self::permutation::Run;
-use self::session::TestSession;
-use self::waiting::Waits;
+pub(crate) use self::session::{Patience, Reply, TestSession};
+pub(crate) use self::waiting::Waits;
 use crate::event::Event;
 use crate::spec::Spec;
 
@@ -85,7 +85,7 @@ impl Tester<'_> {
     }
 
     /// Opens a session and sets it up.
-    fn session(&self, name: &str, level: Option<Level>) -> Result<TestSession, RunError> {
+    pub(crate) fn session(&self, name: &str, level: Option<Level>) -> Result<TestSession, RunError> {
         let (product, marked) = (self.product, name.to_owned());
         let (id, connection) = self.with_session(name, move |connection| {
             if let Some(level) = level {

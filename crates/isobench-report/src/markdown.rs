@@ -14,6 +14,7 @@ use isobench_result::machines;
 use isobench_result::numbers::counted;
 use isobench_result::overhead;
 use isobench_result::summarise::summarised;
+use isobench_result::view::tried::{self, notes, witnesses};
 pub use table::{escape, table};
 
 /// Wide enough that nothing is left out or broken.
@@ -36,6 +37,7 @@ pub fn to_markdown(document: &Document) -> String {
     blocks.extend(machines::table(document, usize::MAX).map(|machines| table(&machines)));
     blocks.extend(overhead::table(document).map(|overhead| table(&overhead)));
     blocks.extend(list(answer.reasons.iter().map(|reason| reason.text.as_str())));
+    blocks.extend(interleavings(document));
     blocks.extend(experiment(document));
     let warnings = document.warnings.iter().map(|warning| format!("⚠ {warning}"));
     let unsure: Vec<String> = flags(document).into_iter().chain(warnings).collect();
@@ -45,6 +47,17 @@ pub fn to_markdown(document: &Document) -> String {
         blocks.push(folded("What each level did", &sentences::lines(document, UNLIMITED)));
     }
     blocks.join("\n\n") + "\n"
+}
+
+/// The shortest interleaving with a wrong outcome below a fold, and what wasn't tried.
+fn interleavings(document: &Document) -> Vec<String> {
+    let steps = witnesses(&tried::tried(document)).into_iter().take(1).map(|witness| {
+        // A line of the witness may hold anything, but no line of its own.
+        let fence = "~~~~~~~~~~~~";
+        let (heading, lines) = (escape(&witness.heading), witness.lines.join("\n"));
+        format!("<details><summary>{heading}</summary>\n\n{fence}text\n{lines}\n{fence}\n\n</details>")
+    });
+    steps.chain(notes(&tried::tried(document)).iter().map(|note| escape(note))).collect()
 }
 
 /// The flags of all cells.

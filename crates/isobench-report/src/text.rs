@@ -26,6 +26,7 @@ use isobench_result::numbers::counted;
 use isobench_result::overhead;
 use isobench_result::summarise::{groups, summarised};
 use isobench_result::view::columns::{Column, LEVEL, VERDICT, figures};
+use isobench_result::view::tried::{self, notes, witnesses};
 use isobench_result::view::{Emphasis, Entry, Line, Row, Table, matrix};
 use layout::{Spans, wrap_line};
 
@@ -101,6 +102,7 @@ impl Terminal {
             blocks.push(unemphasised(experiment::lines(document, width)));
             blocks.push(unemphasised(sentences::remarks(document, width)));
         }
+        blocks.push(interleavings(document, width));
         blocks.push(warnings(document, width));
         Text::of(blocks)
     }
@@ -155,6 +157,19 @@ fn headline(answer: &Answer, width: usize) -> Vec<Spans> {
 fn reasons(answer: &Answer, width: usize) -> Vec<Spans> {
     let bullet = |reason: &Line| Line { text: format!("- {}", reason.text), ..reason.clone() };
     answer.reasons.iter().flat_map(|reason| wrap_line(&bullet(reason), width, 2)).collect()
+}
+
+/// The shortest interleaving with a wrong outcome, and what wasn't tried.
+fn interleavings(document: &Document, width: usize) -> Vec<Spans> {
+    let mut lines = Vec::new();
+    if let Some(witness) = witnesses(&tried::tried(document)).first() {
+        lines.extend(wrap_line(&Line::plain(&witness.heading), width, 2));
+        lines.extend(unemphasised(witness.lines.iter().map(|line| format!("  {line}")).collect()));
+    }
+    lines.extend(
+        notes(&tried::tried(document)).iter().flat_map(|note| wrap_line(&Line::plain(note), width, 2)),
+    );
+    lines
 }
 
 fn warnings(document: &Document, width: usize) -> Vec<Spans> {

@@ -339,51 +339,8 @@ fn invariants_held(round: &Round) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::fs;
-    use std::path::Path;
 
     use super::*;
-
-    /// The saved results of the golden tests.
-    fn examples() -> Vec<Document> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../isobench-report/tests/golden");
-        let files = fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
-        let results = files.filter(|path| path.extension().is_some_and(|kind| kind == "json"));
-        let read = |path| Document::from_json(fs::read(path).expect("a file"));
-        results.filter_map(|path| read(path).ok()).collect()
-    }
-
-    fn is_missing(column: &Column, place: &Place<'_>) -> bool {
-        match column.values {
-            Text(value) | Instant(value) => value(place).is_none(),
-            Values::Count(value) => value.at(place).is_none(),
-            Values::Number(value) => value.at(place).is_none(),
-            Flag(value) => value(place).is_none(),
-            Values::Word(_) => false,
-        }
-    }
-
-    #[test]
-    fn what_is_always_there_is_there_and_the_rest_is_missing_somewhere() {
-        let examples = examples();
-        let mut sometimes = BTreeSet::new();
-        let mut lines = 0;
-        for document in &examples {
-            let rounds = rounds(document).map(|place| (round_columns().collect::<Vec<_>>(), place));
-            let bins = bins(document).map(|place| (series_columns().collect::<Vec<_>>(), place));
-            for (columns, place) in rounds.chain(bins) {
-                lines += 1;
-                for column in columns.into_iter().filter(|column| is_missing(column, &place)) {
-                    assert!(!column.always, "{} is missing", column.name);
-                    sometimes.insert(column.name);
-                }
-            }
-        }
-        assert!(lines > 50, "{lines} lines in {} examples", examples.len());
-        for name in ["rate", "late", "promise_kept"] {
-            assert!(sometimes.contains(name), "{name} is in every line of {sometimes:?}");
-        }
-    }
 
     #[test]
     fn names_are_unique() {

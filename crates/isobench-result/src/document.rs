@@ -19,6 +19,7 @@ mod search;
 mod series;
 mod server_side;
 mod summary;
+mod tried;
 mod verdict;
 mod workload;
 
@@ -50,6 +51,7 @@ pub use server_side::{
 pub use summary::{
     Interval, IntervalSource, PercentileInterval, RatioToFirst, RoundsFor, Summary, WaitShare,
 };
+pub use tried::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 pub use verdict::{
     AnomalyCount, AnomalyFound, ExaminedHistory, Verdict, VerdictSummary, Withheld, WitnessArrow,
     WitnessTransaction,

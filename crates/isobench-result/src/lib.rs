@@ -83,13 +83,13 @@ pub use document::{
     ClientLoad, CombinationAnswer, Conflict, CountComparison, Counter, Distribution, Document, DocumentError,
     Durability, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind,
     GivenAnswer, Interval, IntervalSource, Invariant, Journal, Latency, LevelAnswer, LevelSafety, LockWait,
-    LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, Observation, ObservedRows,
-    ObservedStatement, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks,
-    PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
+    LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, NotTried, Observation, ObservedRows,
+    ObservedStatement, OrderOutcome, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
+    PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
     RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server,
     ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult,
-    SweepStep, TableUse, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld,
-    WitnessArrow, WitnessTransaction, Workload, json_schema,
+    SweepStep, TableUse, Tried, TriedStep, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare,
+    Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, WrongOutcome, json_schema,
 };
 pub use figure::{FIGURES, Figure, Wanted};
 pub use metric_trend::{

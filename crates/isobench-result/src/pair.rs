@@ -371,7 +371,10 @@ impl Figures {
             verdict_kept: kept[0],
             invariants_held: kept[1],
             models: match Proof::of(cell) {
-                Proof::Models(models) | Proof::AsFarAsSeen(models) | Proof::Unprotected(models) => models,
+                Proof::Models(models)
+                | Proof::AsFarAsSeen(models)
+                | Proof::Unprotected(models)
+                | Proof::Shown(models) => models,
                 Proof::Unproved | Proof::Withheld | Proof::NothingShared => Vec::new(),
             },
             promise_kept: kept.into_iter().flatten().reduce(|one, other| one && other),

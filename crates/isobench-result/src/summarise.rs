@@ -28,6 +28,7 @@ use crate::numbers::finite;
 pub use compared::{FEWEST_FOR_INTERVALS, between, common_rounds, pairs_of, ratio_of, resolution};
 pub use finer::finer;
 pub use flags::median;
+pub use sight::lost_between;
 
 /// Fewer cells than this aren't worth a thread.
 const FEWEST_CELLS: usize = 8;
@@ -247,7 +248,7 @@ fn summary_of(document: &Document, cell: &Cell) -> Summary {
             &cell.rounds.iter().filter_map(|round| round.verdict.as_ref()).collect::<Vec<_>>(),
         )
         .map(|verdict| sight::with_limits(document, cell, verdict)),
-        damage: sight::damage(&cell.rounds),
+        damage: lost_between(&cell.rounds).saturating_add(cell.wrong_outcomes().len() as u64),
         level_differs: cell.level.differs(),
         rounds: u32::try_from(cell.rounds.iter().filter(|round| round.complete).count()).unwrap_or(u32::MAX),
     }

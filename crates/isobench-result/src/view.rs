@@ -9,6 +9,7 @@ mod entry;
 mod level;
 mod line;
 pub mod matrix;
+pub mod tried;
 mod verdict;
 
 pub use entry::{Entry, Estimate, Medium};

@@ -1,5 +1,6 @@
 //! Golden files: texts that are compared with a file, or written to it if `ISOBENCH_BLESS=1`.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::{env, fs, thread};
@@ -78,6 +79,45 @@ fn command() -> String {
     format!("ISOBENCH_BLESS=1 cargo test {package}{test}")
 }
 
+/// The parts of a series of texts that show something for the first time, so that many golden files
+/// hold each kind of line once and not in each of them. Lines are of one kind if only their numbers
+/// differ.
+#[derive(Debug, Default)]
+pub struct News {
+    known: HashSet<String>,
+}
+
+impl News {
+    /// The parts of the next text that have a line of a kind that no text before had, and `…` in the
+    /// place of others.
+    pub fn of<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> String {
+        let mut news = String::new();
+        for part in parts {
+            // Every line is noted, whether or not another one was new.
+            let new = part.lines().filter(|line| self.known.insert(kind(line))).count() > 0;
+            if new {
+                news += part;
+            } else if !news.ends_with("…\n") {
+                news += "…\n";
+            }
+        }
+        news
+    }
+}
+
+/// The line with `#` in the place of each number.
+fn kind(line: &str) -> String {
+    let mut kind = String::new();
+    for character in line.chars() {
+        match character {
+            '0'..='9' | '.' | ',' if kind.ends_with('#') => {}
+            '0'..='9' => kind.push('#'),
+            other => kind.push(other),
+        }
+    }
+    kind
+}
+
 /// Replaces the text between the marks `<!-- begin: NAME -->` and `<!-- end: NAME -->` of a page.
 ///
 /// # Panics
@@ -136,6 +176,14 @@ mod tests {
         ] {
             assert_eq!(first_difference(expected, found), (line, left.to_owned(), right.to_owned()));
         }
+    }
+
+    #[test]
+    fn news_are_parts_with_a_line_of_a_new_kind() {
+        let mut news = News::default();
+        assert_eq!(news.of(["a 1\n", "b\n", "a 2\n"]), "a 1\nb\n…\n");
+        assert_eq!(news.of(["a 1,234.5 c\nb\n", "a 3.\nb\n", "b\n", "d -1\n"]), "a 1,234.5 c\nb\n…\nd -1\n");
+        assert_eq!(news.of(["d -20.5\na 7\n"]), "…\n");
     }
 
     #[test]

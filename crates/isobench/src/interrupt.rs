@@ -4,13 +4,13 @@
 //!
 //! A signal that the parent process ignores (`nohup`) stays ignored.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use isobench_limits::LIMITS;
 use isobench_runner::{Control, Urgency};
-use procfs::process::Process;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -73,5 +73,7 @@ fn abandon_now() {
 
 /// Returns the ignored signals, a bit each from the lowest one; none if unknown.
 fn ignored() -> u64 {
-    Process::myself().and_then(|process| process.status()).map_or(0, |status| status.sigign)
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

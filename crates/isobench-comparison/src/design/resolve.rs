@@ -101,6 +101,7 @@ impl Resolved {
         at_least_one("jobs", plan.jobs())?;
         at_least_one("rounds", plan.rounds())?;
         let settling = Settling::of(&plan)?;
+        let trying = trying(&plan)?;
         let time_limit = plan.time_limit.or(plan.resolve.map(|_| TIME_LIMIT));
         let design = Design {
             workloads,
@@ -118,6 +119,7 @@ impl Resolved {
             max_warmup,
             time_limit: time_limit.map(|limit| seconds("time-limit", limit, 0.0)).transpose()?,
             settling,
+            trying,
             latency_limit,
             conditions: Condition::list(plan.invariant())?,
             protocol,
@@ -126,6 +128,7 @@ impl Resolved {
                 backoff: Some(backoff.iter().map(Backoff::to_string).collect()),
                 max_warmup: Some(max_warmup.as_secs_f64()),
                 time_limit,
+                tries: trying.map(|budget| budget.as_secs_f64()),
                 settle: settling.map(|settling| settling.extra.as_secs_f64()),
                 ..plan
             },
@@ -263,6 +266,35 @@ fn stop(plan: &Plan) -> Outcome<StopCondition> {
     match plan.transactions {
         Some(transactions) => Ok(StopCondition::Transactions(at_least_one("transactions", transactions)?)),
         None => Ok(StopCondition::Time(seconds("time", plan.time.unwrap_or_default(), 0.01)?)),
+    }
+}
+
+/// The default of `--try`, in seconds, where measuring takes at least as long.
+const TRYING: f64 = 5.0;
+
+/// The time for trying interleavings; `None` if none are tried.
+///
+/// # Errors
+/// It is out of range, or the plan has no tables of isobench's on which to try anything.
+fn trying(plan: &Plan) -> Outcome<Option<Duration>> {
+    let hindered = [
+        ("--sweep", plan.sweeps()),
+        ("--fault", !plan.faults().is_empty()),
+        ("--schema", plan.schema.is_some()),
+    ];
+    let hindered = hindered.into_iter().find(|(_, given)| *given);
+    match (plan.tries, hindered) {
+        (Some(asked), Some((option, _))) if asked != 0.0 => {
+            Err(wrong("try", format!("excludes {option}; give one of them")))
+        }
+        (Some(0.0), _) | (_, Some(_)) => Ok(None),
+        (None, None) if plan.experiment.is_some() || plan.transactions.is_some() => Ok(None),
+        (None, None) => {
+            let cells = plan.levels().len().max(1) * plan.clients().len().max(1);
+            let measured = plan.time.unwrap_or_default() * f64::from(plan.rounds()) * cells as f64;
+            seconds("try", measured.min(TRYING), 0.0).map(Some)
+        }
+        (Some(asked), None) => seconds("try", asked, 0.01).map(Some),
     }
 }
 

@@ -9,7 +9,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use isobench_pgwire::backend::{self, Message};
-use isobench_pgwire::{CancelToken, Established, FrameBuffer, ServerError, Socket, frontend};
+use isobench_pgwire::{
+    CancelToken, Established, FrameBuffer, ServerError, Socket, TransactionStatus, frontend,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::event::Table;
@@ -91,6 +93,8 @@ pub struct TestSession {
     notices: u64,
     /// The bytes received since the last query.
     received: usize,
+    /// The state of the transaction after the last query.
+    status: TransactionStatus,
     /// The reason that the connection can't be used any more.
     lost: Option<String>,
 }
@@ -112,6 +116,7 @@ impl TestSession {
             notifications: Vec::new(),
             notices: 0,
             received: 0,
+            status: TransactionStatus::Idle,
             lost: None,
         }
     }
@@ -129,6 +134,17 @@ impl TestSession {
     /// The process id of the server, 0 if unknown.
     pub fn pid(&self) -> i32 {
         self.cancel.pid()
+    }
+
+    /// The state of the transaction after the last query that was answered.
+    pub fn status(&self) -> TransactionStatus {
+        self.status
+    }
+
+    /// True if the replies to all statements of the query have arrived.
+    pub fn finished(&mut self) -> bool {
+        self.receive();
+        self.items.iter().any(|item| matches!(item, Item::Ready))
     }
 
     /// The number of notices processed.
@@ -234,6 +250,11 @@ impl TestSession {
         self.poll(PollFlags::IN, TICK)
     }
 
+    /// The same for a time in milliseconds, at most 999.
+    pub fn wait_for(&self, milliseconds: u32) -> bool {
+        self.poll(PollFlags::IN, Timespec { tv_sec: 0, tv_nsec: (milliseconds * 1_000_000).into() })
+    }
+
     /// Sends a query and collects the replies to all its statements.
     ///
     /// # Errors
@@ -318,7 +339,7 @@ impl TestSession {
     }
 
     fn parse(&mut self, bytes: &[u8]) {
-        let (items, table) = (&mut self.items, &mut self.table);
+        let (items, table, status) = (&mut self.items, &mut self.table, &mut self.status);
         let mut frames = self.frames.feed(bytes);
         let problem = loop {
             let message = match frames.next() {
@@ -327,6 +348,10 @@ impl TestSession {
                 Err(error) => break error,
             };
             match message {
+                Ok(Message::ReadyForQuery(now)) => {
+                    *status = now;
+                    items.push_back(Item::Ready);
+                }
                 Ok(message) => process(message, items, table),
                 Err(error) => break error,
             }
@@ -376,7 +401,6 @@ fn process(message: Message<'_>, items: &mut VecDeque<Item>, table: &mut Option<
         Message::CopyInResponse(_) => items.push_back(Item::Reply(Reply::Copy("PGRES_COPY_IN"))),
         Message::CopyOutResponse(_) => items.push_back(Item::Reply(Reply::Copy("PGRES_COPY_OUT"))),
         Message::CopyBothResponse(_) => items.push_back(Item::Reply(Reply::Copy("PGRES_COPY_BOTH"))),
-        Message::ReadyForQuery(_) => items.push_back(Item::Ready),
         _ => {}
     }
 }

@@ -2,6 +2,7 @@
 
 mod differential;
 mod golden;
+mod interleaving;
 mod limits;
 mod matrix;
 mod support;

@@ -12,6 +12,7 @@ use super::seen;
 use isobench_result::document::{AnomalyFound, Cell, Document, Invariant, Verdict, VerdictSummary};
 use isobench_result::numbers::{count, counted, of_unit, optional};
 use isobench_result::seen::blind;
+use isobench_result::view::tried::{self, notes, witnesses};
 use isobench_result::view::{Entry, Heading, Table};
 use isobench_result::words::{capital, distinct};
 
@@ -35,6 +36,7 @@ pub fn body(document: &Document) -> Option<Markup> {
                 (level(document, cell, summary, cells.len() > MANY_CELLS))
             }
         }
+        (interleavings(document))
         (seen::body(document))
         @let blind = blind(cells.iter().copied());
         @if !blind.is_empty() {
@@ -53,6 +55,25 @@ pub fn body(document: &Document) -> Option<Markup> {
         }
         (invariants(document, &cells))
     })
+}
+
+/// What trying the scripts against each other showed, step by step, and what wasn't tried.
+fn interleavings(document: &Document) -> Markup {
+    let (witnesses, notes) = (witnesses(&tried::tried(document)), notes(&tried::tried(document)));
+    html! {
+        @if !witnesses.is_empty() || !notes.is_empty() {
+            div class="level" {
+                h3 { "Interleavings that were tried" }
+                @for witness in &witnesses {
+                    details class="folded" {
+                        summary { (capital(&witness.heading)) }
+                        pre { (witness.lines.join("\n")) }
+                    }
+                }
+                @for note in &notes { p { (note) } }
+            }
+        }
+    }
 }
 
 /// The A/A cell's verdict is worth a paragraph only if it is broken; its numbers are in the table

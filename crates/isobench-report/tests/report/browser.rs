@@ -7,7 +7,9 @@
 mod driver;
 
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -73,11 +75,22 @@ fn texts(value: &Value) -> Vec<String> {
     items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect()
 }
 
+/// In as many browsers as there are processors.
 #[test]
 fn every_example_opens_fits_and_can_be_read() {
+    let names: Vec<&str> = examples::all().into_iter().map(|(name, _)| name).collect();
+    let browsers = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        for share in names.chunks(names.len().div_ceil(browsers)) {
+            scope.spawn(|| open_fit_and_can_be_read(share));
+        }
+    });
+}
+
+fn open_fit_and_can_be_read(names: &[&str]) {
     let Some(pages) = Pages::new("every_example_opens_fits_and_can_be_read") else { return };
     let mut faults: Vec<String> = Vec::new();
-    for (name, _) in examples::all() {
+    for name in names {
         let session = pages.open(name);
         let mut find = |what: &str, place: &str| {
             faults.extend(
@@ -236,7 +249,7 @@ fn the_card_is_handed_out(session: &WebDriver, folder: &Path) {
     let whole = || fs::read_to_string(&file).is_ok_and(|text| text.ends_with("</svg>"));
     while !whole() {
         assert!(Instant::now() < patience, "{} was not saved", file.display());
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
     let picture = fs::read_to_string(&file).expect("it is there");
     let words = session.run("return document.getElementById('card-text').textContent");
@@ -262,7 +275,7 @@ fn data_are_handed_out(session: &WebDriver, folder: &Path) {
     let patience = Instant::now() + Duration::from_secs(30);
     while fs::read_to_string(&file).ok().as_deref() != Some(text) {
         assert!(Instant::now() < patience, "{} was not saved", file.display());
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

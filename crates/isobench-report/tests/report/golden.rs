@@ -2,14 +2,15 @@
 //!
 //! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes them anew.
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use isobench_report::{
     Layouts as _, Terminal, overview, render, to_bencher, to_csv, to_github_action_benchmark, to_markdown,
 };
 use isobench_result::{Document, ResultRow, compare_results, compare_series, json_schema};
-use isobench_testkit::golden::{blessing, expect};
+use isobench_testkit::golden::expect;
+use serde_json::Value;
 
 use crate::examples::{self, example};
 
@@ -21,38 +22,79 @@ fn schema_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json")
 }
 
-/// The examples as read from their files.
+/// The examples as they are read after they were saved.
 fn saved() -> Vec<(&'static str, Document)> {
-    examples::all()
-        .into_iter()
-        .map(|(name, document)| {
-            let path = golden(&format!("{name}.json"));
-            let text = if blessing() { document.to_json() } else { fs::read_to_string(path).unwrap() };
-            (name, Document::from_json(&text).unwrap())
-        })
-        .collect()
+    let read = |document: Document| Document::from_json(document.to_json().as_bytes()).unwrap();
+    examples::all().into_iter().map(|(name, document)| (name, read(document))).collect()
 }
 
-/// Without the encoded histograms, whose compression may change with a library.
-fn without_histograms(document: &Document) -> Document {
+/// The document as JSON, without the encoded histograms, whose compression may change with a library.
+fn without_histograms(document: &Document) -> String {
     let mut document = document.clone();
     for round in document.cells.iter_mut().flat_map(|cell| &mut cell.rounds) {
         round.latency_ms.histogram = None;
     }
-    document
+    document.to_json()
 }
 
 #[test]
-fn saved_documents_are_what_a_runner_fills() {
+fn what_was_written_is_read() {
     for (name, document) in examples::all() {
-        let path = golden(&format!("{name}.json"));
-        if blessing() {
-            expect(&path, &document.to_json());
-        }
-        let text = fs::read_to_string(&path).unwrap();
-        let read = Document::from_json(&text).unwrap();
+        let text = document.to_json();
+        let read = Document::from_json(text.as_bytes()).unwrap();
+        assert_eq!(read, document, "{name}");
         assert_eq!(read.to_json(), text, "{name} changes when it is read and written");
-        assert_eq!(without_histograms(&read), without_histograms(&document), "{name} isn't current");
+    }
+}
+
+#[test]
+fn documents_are_as_expected() {
+    for name in ["checked", "single-run"] {
+        expect(golden(&format!("{name}.json")), &without_histograms(&example(name)));
+    }
+}
+
+/// Every member that an example has, with the first value of each kind.
+#[test]
+fn members_are_as_expected() {
+    let mut members = BTreeMap::new();
+    for (_, document) in examples::all() {
+        let document = serde_json::from_str(&without_histograms(&document)).unwrap();
+        note_members("", &document, &mut members);
+    }
+    let lines = members.iter().map(|((member, _), value)| format!("{}: {value}\n", &member[1..]));
+    expect(golden("members.txt"), &lines.collect::<String>());
+}
+
+fn note_members(name: &str, value: &Value, members: &mut BTreeMap<(String, Kind), Value>) {
+    match value {
+        Value::Object(object) if !object.is_empty() => {
+            for (key, value) in object {
+                note_members(&format!("{name}.{key}"), value, members);
+            }
+        }
+        Value::Array(list) if !list.is_empty() => {
+            for value in list {
+                note_members(&format!("{name}[]"), value, members);
+            }
+        }
+        _ => {
+            members.entry((name.to_owned(), kind(value))).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+/// A kind of value: whether it is null, true or false, whole, a number, a text or empty.
+type Kind = u8;
+
+fn kind(value: &Value) -> Kind {
+    match value {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        Value::Number(number) => 2 + Kind::from(number.is_f64()),
+        Value::String(_) => 4,
+        Value::Array(_) => 5,
+        Value::Object(_) => 6,
     }
 }
 

@@ -3,7 +3,8 @@
 
 use isobench_report::render;
 use isobench_result::{
-    Answer, Document, LevelSafety, VerdictSummary, answer, recommended, summarise, unsettled,
+    Answer, Document, LevelSafety, Tried, VerdictSummary, WrongOutcome, answer, recommended, summarise,
+    unsettled,
 };
 
 use crate::examples::{self, example};
@@ -216,6 +217,34 @@ fn what_was_not_seen_is_not_called_safe() {
     let missed = "Read committed: the history looks serializable, so it missed what the tables show: reserve.sql:4 \
                   decides an INSERT and wasn't tracked.";
     assert!(reasons(&told).contains(missed), "{}", reasons(&told));
+}
+
+/// Trying scripts against each other shows what the history doesn't, and covers what it can't see.
+#[test]
+fn what_trying_shows_counts() {
+    let trying = |wrong: [bool; 3]| {
+        let mut document = known(document([(STEADY, 0), (STEADY, 0), (HALF, 0)]), |verdict| {
+            verdict.unseen = vec!["reserve.sql:4 decides an INSERT".to_owned()];
+        });
+        for (cell, wrong) in document.cells.iter_mut().zip(wrong) {
+            let scripts = vec!["a.sql".to_owned(), "b.sql".to_owned()];
+            let outcome = WrongOutcome { damage: true, scripts, ..WrongOutcome::default() };
+            let found = if wrong { vec![outcome] } else { Vec::new() };
+            cell.tried = Some(Tried { interleavings: 40, complete: true, found, ..Tried::default() });
+        }
+        document
+    };
+    let (rule, levels, text) = answered(&trying([true, true, false]));
+    assert_eq!((rule, levels), ("cheapest", vec!["serializable".to_owned()]), "{text}");
+    let shown = "Read committed is unsafe, as trying b.sql within a.sql showed: the data end as no serial order \
+                 leaves them.";
+    assert!(text.contains(shown), "{text}");
+    let (rule, levels, text) = answered(&trying([false, false, false]));
+    assert_eq!((rule, levels), ("enough", vec!["read committed".to_owned()]), "{text}");
+    assert!(text.starts_with("Read committed is enough here: no anomaly found in "), "{text}");
+    assert!(text.contains(" transactions and 40 interleavings."), "{text}");
+    let (rule, levels, text) = answered(&trying([true, true, true]));
+    assert_eq!((rule, levels.len()), ("none safe", 0), "{text}");
 }
 
 /// Nothing protects what is read in one transaction and written in another.

@@ -32,7 +32,7 @@ pub enum Safety<'a> {
     /// The server acknowledged work that it hadn't done.
     LostWork,
     /// Transactions show anomalies, or conditions don't hold, that the level doesn't promise to
-    /// prevent.
+    /// prevent; or an interleaving that was tried ends as no serial order does.
     Unsafe,
     /// No history was recorded.
     Unchecked,
@@ -66,15 +66,16 @@ impl<'a> Evidence<'a> {
 
     /// The candidates without damage that can be recommended, and which committed anything.
     ///
-    /// Where statements weren't seen, that nothing was found says little; but if something went wrong
-    /// at another level, that tells levels apart, and where it didn't is safe as far as seen. The
+    /// Where statements weren't seen, that nothing was found says little, unless all scripts were tried
+    /// against each other; but if something went wrong at another level, that tells levels apart, and
+    /// where it didn't is safe as far as seen. The
     /// same holds for conditions without any history. A level weaker than one that lets damage through
     /// lets it through as well, even if it didn't happen to.
     pub fn eligible(&self) -> Vec<&Candidate<'a>> {
         let told_apart = self.has_damage();
         let eligible = |candidate: &&Candidate<'_>| match candidate.safety {
             Safety::Safe(_) => true,
-            Safety::Unseen(_) => told_apart,
+            Safety::Unseen(_) => told_apart || candidate.tried_in_all_combinations(),
             Safety::Unchecked => self.by_conditions() && candidate.held(),
             _ => false,
         };
@@ -140,6 +141,12 @@ impl<'a> Candidate<'a> {
         self.verdict().into_iter().flat_map(|verdict| &verdict.unseen).map(String::as_str).collect()
     }
 
+    /// True if all its scripts were tried against each other, and no outcome was wrong.
+    pub fn tried_in_all_combinations(&self) -> bool {
+        let tried = self.cell.tried.as_ref();
+        tried.is_some_and(|tried| tried.all_combinations() && tried.found.is_empty())
+    }
+
     /// True if there are conditions on the tables, and all held after every round.
     pub fn held(&self) -> bool {
         self.cell.summary.invariants_held == Some(true)
@@ -189,7 +196,8 @@ impl<'a> Safety<'a> {
         if cell.swallowed() > 0 {
             return Safety::LostWork;
         }
-        if is_violated(cell) || verdict.is_some_and(|verdict| verdict.anomalies > 0) {
+        let anomalies = verdict.is_some_and(|verdict| verdict.anomalies > 0);
+        if is_violated(cell) || anomalies || !cell.wrong_outcomes().is_empty() {
             return Safety::Unsafe;
         }
         match verdict {

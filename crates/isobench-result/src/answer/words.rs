@@ -4,8 +4,9 @@
 
 use super::evidence::{Candidate, Evidence, Safety};
 use super::price::are_alike;
-use crate::document::{AnomalyCount, AnomalyFound, RatioToFirst};
+use crate::document::{AnomalyCount, AnomalyFound, RatioToFirst, WrongOutcome};
 use crate::numbers::{count, counted, short, whole_percent};
+use crate::summarise::lost_between as lost_between_transactions;
 use crate::words::{capital, enumerated};
 
 /// An interval that spans this factor says nothing, so its ends aren't worth reading.
@@ -103,6 +104,9 @@ pub fn damage(candidate: &Candidate<'_>) -> String {
     let name = capital(&candidate.name);
     let verdict = candidate.cell.summary.verdict.as_ref().filter(|verdict| verdict.anomalies > 0);
     let Some(verdict) = verdict else {
+        if let (Some(wrong), None) = (candidate.cell.wrong_outcomes().first(), tables(candidate)) {
+            return format!("{name} is unsafe, as trying {} showed: {}.", wrong.scripts(), outcome(wrong));
+        }
         let how = tables(candidate).map_or_else(String::new, |how| format!(": {how}"));
         return format!("{name} left the tables wrong{how}.");
     };
@@ -116,6 +120,17 @@ pub fn damage(candidate: &Candidate<'_>) -> String {
             counted_deed(gravest),
             place(candidate, gravest)
         ),
+    }
+}
+
+/// What is wrong with an outcome, in a clause.
+pub fn outcome(wrong: &WrongOutcome) -> &'static str {
+    match (wrong.damage, wrong.no_level_prevents) {
+        (true, true) => {
+            "between two transactions of a script, which no level prevents, the data end as no serial order leaves them"
+        }
+        (true, false) => "the data end as no serial order leaves them",
+        (false, _) => "a transaction is told what no serial order tells it",
     }
 }
 
@@ -155,7 +170,7 @@ fn tables(candidate: &Candidate<'_>) -> Option<String> {
 /// "Serializable: 1 of every 12 transactions wrote what had changed since it was read.". `None` if there were
 /// none.
 pub fn lost_between(candidate: &Candidate<'_>) -> Option<String> {
-    let damage = candidate.cell.summary.damage;
+    let damage = lost_between_transactions(&candidate.cell.rounds);
     let committed = candidate.verdict()?.committed;
     (damage > 0).then(|| {
         let name = capital(&candidate.name);
@@ -208,7 +223,11 @@ pub fn nothing_found(candidate: &Candidate<'_>, evidence: &Evidence<'_>) -> Stri
         Safety::Unseen(_) if candidate.held() && evidence.has_violations() => held.to_owned(),
         Safety::Safe(_) if !shared => "no transaction read or overwrote what another one wrote".to_owned(),
         Safety::Safe(committed) | Safety::Unseen(committed) => {
-            format!("no anomaly found in {}", counted(committed, "transaction"))
+            let found = format!("no anomaly found in {}", counted(committed, "transaction"));
+            match candidate.cell.tried.as_ref().map_or(0, |tried| tried.interleavings) {
+                0 => found,
+                tried => format!("{found} and {}", counted(tried, "interleaving")),
+            }
         }
         _ => "every condition on the tables held".to_owned(),
     }

@@ -9,7 +9,7 @@ use isobench_isolation::{EffectiveLevel, Level};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Round, Summary, Verdict};
+use super::{Round, Summary, Tried, Verdict, WrongOutcome};
 
 /// The isolation level of a cell: asked for, and what the server says it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -81,6 +81,9 @@ pub struct Cell {
     pub server: usize,
     /// The isolation level.
     pub level: CellLevel,
+    /// What trying the scripts against each other showed at this level; null if they weren't tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried: Option<Tried>,
     /// The measurements, in the order in which they were made.
     pub rounds: Vec<Round>,
     /// The conclusions from the rounds. Computed, so they can be computed again.
@@ -118,6 +121,7 @@ impl Cell {
             settings: BTreeMap::new(),
             server: 0,
             level,
+            tried: None,
             rounds: Vec::new(),
             summary: Summary::default(),
         }
@@ -126,6 +130,11 @@ impl Cell {
     /// The name of the strategy; "retry" if the plan doesn't say any.
     pub fn strategy(&self) -> &str {
         self.strategy.as_deref().unwrap_or(RETRY)
+    }
+
+    /// The outcomes that no serial order gives, found by trying the scripts at this level.
+    pub fn wrong_outcomes(&self) -> &[WrongOutcome] {
+        self.tried.as_ref().map_or(&[], |tried| &tried.found)
     }
 
     /// Transactions of all rounds that their own script rolled back.

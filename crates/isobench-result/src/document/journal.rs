@@ -82,6 +82,9 @@ fn bare(document: &Document) -> Document {
         calibration: cell.calibration,
         strategy: cell.strategy.clone(),
         varied: cell.varied.clone(),
+        settings: cell.settings.clone(),
+        server: cell.server,
+        tried: cell.tried.clone(),
         ..Cell::new(cell.workload.clone(), cell.level.clone())
     };
     Document {

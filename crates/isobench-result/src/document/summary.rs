@@ -167,8 +167,9 @@ pub struct Summary {
     /// Their unit, in the plural; null if there are none, or in results of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub violations_unit: Option<String>,
-    /// Committed transactions of all rounds that did damage which no level prevents, because they
-    /// wrote a value that another transaction had read.
+    /// Wrong outcomes that the verdict doesn't count: committed transactions of all rounds that did
+    /// damage which no level prevents, because they wrote a value that another transaction had read,
+    /// and the interleavings in `tried` whose outcome no serial order gives.
     pub damage: u64,
     /// The evidence of the rounds' histories; null if none was recorded.
     pub verdict: Option<VerdictSummary>,

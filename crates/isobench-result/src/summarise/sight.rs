@@ -25,7 +25,7 @@ fn is_of(observation: &Observation, cell: &Cell) -> bool {
 }
 
 /// The transactions that wrote what had changed since another transaction of theirs read it.
-pub(super) fn damage(rounds: &[Round]) -> u64 {
+pub fn lost_between(rounds: &[Round]) -> u64 {
     let verdicts = rounds.iter().filter_map(|round| round.verdict.as_ref());
     verdicts.filter_map(|verdict| Some(verdict.lost_between.as_ref()?.count)).fold(0, u64::saturating_add)
 }

@@ -21,14 +21,19 @@ pub enum Proof {
     AsFarAsSeen(Vec<String>),
     /// The same, but values are carried from one transaction to another, which no level protects.
     Unprotected(Vec<String>),
+    /// The same, but trying the scripts against each other showed an outcome that no serial order
+    /// gives.
+    Shown(Vec<String>),
 }
 
 impl Proof {
     /// The proof of a cell.
     pub fn of(cell: &Cell) -> Proof {
         match &cell.summary.verdict {
+            None if !cell.wrong_outcomes().is_empty() => Proof::Shown(Vec::new()),
             None => Proof::Unproved,
             Some(verdict) if !verdict.withheld.is_empty() && verdict.kept.is_none() => Proof::Withheld,
+            Some(verdict) if !cell.wrong_outcomes().is_empty() => Proof::Shown(verdict.models.clone()),
             Some(verdict) if !verdict.carried.is_empty() => Proof::Unprotected(verdict.models.clone()),
             Some(verdict) if verdict.nothing_shared && verdict.kinds.is_empty() => Proof::NothingShared,
             Some(verdict) if verdict.unseen.is_empty() => Proof::Models(verdict.models.clone()),
@@ -44,6 +49,8 @@ impl Proof {
             Proof::Models(models) if models.is_empty() => vec![Line::plain("none")],
             Proof::Models(models) => models.iter().map(Line::plain).collect(),
             Proof::AsFarAsSeen(models) => with(models, Line::plain("as far as seen")),
+            Proof::Shown(models) if models.is_empty() => vec![Line::caution("unsafe (shown)")],
+            Proof::Shown(models) => with(models, Line::caution("unsafe (shown)")),
             Proof::Unprotected(models) => with(models, Line::caution("unprotected")),
         }
     }

@@ -4,6 +4,7 @@
 //! (`isobench-report`).
 
 mod answers;
+mod columns;
 mod conclusions;
 mod examples;
 mod require;

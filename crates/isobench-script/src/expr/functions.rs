@@ -18,6 +18,8 @@ pub(super) struct Function {
     pub strict: bool,
     /// True for `random`, which has a fast path.
     pub uniform: bool,
+    /// True for a function that draws a number between its first two arguments.
+    pub draws: bool,
     pub eval: fn(&[Value], &mut EvalContext<'_>) -> Evaluated,
 }
 
@@ -33,7 +35,11 @@ pub(super) enum Arity {
 type Eval = fn(&[Value], &mut EvalContext<'_>) -> Evaluated;
 
 const fn row(name: &'static str, arity: Arity, eval: Eval) -> Function {
-    Function { name, arity, strict: true, uniform: false, eval }
+    Function { name, arity, strict: true, uniform: false, draws: false, eval }
+}
+
+const fn drawing(name: &'static str, arguments: usize, eval: Eval) -> Function {
+    Function { draws: true, ..row(name, Exactly(arguments), eval) }
 }
 
 use Arity::{AtLeastOne, Exactly, Seeded};
@@ -48,6 +54,7 @@ static FUNCTIONS: [Function; 21] = [
         arity: Exactly(1),
         strict: false,
         uniform: false,
+        draws: false,
         eval: |args, ctx| {
             let value = args[0];
             let text =
@@ -76,20 +83,20 @@ static FUNCTIONS: [Function; 21] = [
     row("power", Exactly(2), power),
     Function {
         uniform: true,
-        ..row("random", Exactly(2), |args, ctx| {
+        ..drawing("random", 2, |args, ctx| {
             let (min, max) = range(args)?;
             Ok(Value::Int(ctx.rng.int_between(min, max)))
         })
     },
-    row("random_exponential", Exactly(3), |args, ctx| {
+    drawing("random_exponential", 3, |args, ctx| {
         let (min, max) = range(args)?;
         Ok(Value::Int(ctx.rng.exponential(min, max, args[2].as_double()?)?))
     }),
-    row("random_gaussian", Exactly(3), |args, ctx| {
+    drawing("random_gaussian", 3, |args, ctx| {
         let (min, max) = range(args)?;
         Ok(Value::Int(ctx.rng.gaussian(min, max, args[2].as_double()?)?))
     }),
-    row("random_zipfian", Exactly(3), |args, ctx| {
+    drawing("random_zipfian", 3, |args, ctx| {
         let (min, max) = range(args)?;
         Ok(Value::Int(ctx.rng.zipfian(min, max, args[2].as_double()?)?))
     }),
@@ -113,7 +120,7 @@ fn power(args: &[Value], _: &mut EvalContext<'_>) -> Evaluated {
     Ok(Value::Double(args[0].as_double()?.powf(args[1].as_double()?)))
 }
 
-fn range(args: &[Value]) -> Result<(i64, i64), Box<EvalError>> {
+pub(super) fn range(args: &[Value]) -> Result<(i64, i64), Box<EvalError>> {
     let (min, max) = (args[0].as_int()?, args[1].as_int()?);
     check_range(min, max)?;
     Ok((min, max))

@@ -1,8 +1,9 @@
 //! Expressions of `\set`, `\if` and `\elif`: the tree, its printed form, and the context of
 //! evaluation. `lexer` and `parser` build the tree, `eval` evaluates it, `functions` is the table
-//! of functions.
+//! of functions. `draws` evaluates it with random numbers that the caller chooses.
 
 mod context;
+mod draws;
 mod eval;
 mod functions;
 mod lexer;

@@ -68,7 +68,11 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
     let read = |name| isobench_plan::read(name, options.size()).map_err(Failure::setup);
     let file = options.plan_file.as_deref().map(read).transpose()?;
     let defaults = options.defaults.clone();
-    let plan = Resolved::of(&options.plan, file, defaults, &options.tables.at_scale(1))?;
+    let mut given = options.plan.clone();
+    if options.no_try || options.no_verdict {
+        given.tries.get_or_insert(0.0);
+    }
+    let plan = Resolved::of(&given, file, defaults, &options.tables.at_scale(1))?;
     let design = plan.design();
     check_consent(options, design)?;
     design.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;

@@ -13,18 +13,23 @@ use isobench_probe::{
     Event, Matrix, Opener, Options, ProbeError, Progress, RunError, Spec, Tester, WaitDetection,
     probe as run, render,
 };
+use isobench_result::Tried;
+use isobench_result::view::tried::{self as view, AtLevel};
 use isobench_runner::{Control, Urgency};
 
 use crate::options::{EmbeddedOptions, ProbeOptions};
 use crate::output::{self, say};
 use crate::servers::{find, named_server};
-use isobench_comparison::Target;
+use isobench_comparison::interleavings::{Attempt, Extent, tried};
 use isobench_comparison::refusal;
-use isobench_comparison::{Failure, Outcome};
+use isobench_comparison::{Failure, Outcome, Sources, Target};
 
 /// Number of concurrent sessions: those of an interleaving, the control connection, and one that
 /// holds the schema.
 const SESSIONS: usize = 8;
+
+/// The levels at which scripts are tried by default: those that PostgreSQL tells apart.
+const TRIED: [Level; 3] = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
 
 /// The embedded server's `max_connections`, low so that it soon summarizes old transactions.
 const FEW_CONNECTIONS: &str = "20";
@@ -35,6 +40,7 @@ const FEW_CONNECTIONS: &str = "20";
 /// Wrong options or files, no server; interrupted, or the server is lost; a level is weaker than
 /// promised, with `--strict` even if that is a known limitation of the product.
 pub fn probe(options: &ProbeOptions) -> Outcome {
+    let attempt = attempt(options)?;
     let specs = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<Spec>>>()?;
     let embedded = embedded(options, specs.is_empty())?;
     let (mut target, control) = find(&options.connection, None, &embedded, SESSIONS)?;
@@ -42,13 +48,65 @@ pub fn probe(options: &ProbeOptions) -> Outcome {
         return Err(refusal(&target.place(), "probing takes transactions that write"));
     }
     target.claim_namespace(&say)?;
-    let outcome = if specs.is_empty() {
+    let outcome = if let Some(attempt) = &attempt {
+        interleavings(options, attempt, &target, &control)
+    } else if specs.is_empty() {
         matrix(options, &target, &control)
     } else {
         admit_roles(&target).and_then(|()| specifications(options, &specs, &target, &control))
     };
     let closed = target.close(false);
     outcome.and(closed)
+}
+
+/// The scripts to try against each other, if there are any.
+fn attempt(options: &ProbeOptions) -> Outcome<Option<Attempt>> {
+    let sources = match &options.workload {
+        Some(name) => Sources::checked_workload(name)?,
+        None if options.file.is_empty() && options.builtin.is_empty() => return Ok(None),
+        None => Sources::mixed(&options.builtin, &options.file)?,
+    };
+    sources.leave_level_alone()?;
+    Attempt::new(sources, options.setup.as_deref(), 1, options.define.clone()).map(Some)
+}
+
+/// Tries scripts against each other and prints what was found.
+fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, control: &Control) -> Outcome {
+    let levels = options.levels.clone().unwrap_or_else(|| TRIED.to_vec());
+    let extent =
+        Extent { levels: &levels, budget: Duration::from_secs_f64(options.budget), options: limits(options) };
+    let found = attempt.carry_out(&target.site(), extent, control)?;
+    let tried: Vec<(String, Tried)> =
+        found.levels.iter().map(|level| (level.level.to_string(), tried(&found, level))).collect();
+    let shown: Vec<AtLevel<'_>> = tried.iter().map(|(level, tried)| (level.clone(), tried)).collect();
+    let printed = output::print(&report(&shown));
+    if let Some(path) = &options.json {
+        output::save(path, &in_json(&tried))?;
+    }
+    printed
+}
+
+/// What was found: a line for each level, the wrong outcomes step by step, and what wasn't tried.
+fn report(levels: &[AtLevel<'_>]) -> String {
+    let width = levels.iter().map(|(level, _)| level.len()).max().unwrap_or(0);
+    let mut lines: Vec<String> =
+        levels.iter().map(|(level, tried)| format!("{level:width$}  {}", view::summary(tried))).collect();
+    for witness in view::witnesses(levels) {
+        lines.extend([String::new(), witness.heading]);
+        lines.extend(witness.lines.iter().map(|line| format!("  {line}")));
+    }
+    let notes = view::notes(levels);
+    if !notes.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(notes);
+    lines.join("\n") + "\n"
+}
+
+/// The same as JSON: for each level what the document of a comparison has in `tried`.
+fn in_json(levels: &[(String, Tried)]) -> String {
+    let level = |(level, tried): &(String, Tried)| serde_json::json!({"level": level, "tried": tried});
+    format!("{:#}\n", serde_json::json!({"levels": levels.iter().map(level).collect::<Vec<_>>()}))
 }
 
 fn read(path: &Path) -> Outcome<Spec> {

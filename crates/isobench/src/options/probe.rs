@@ -18,6 +18,27 @@ pub struct ProbeOptions {
     /// Run these specs of PostgreSQL's isolation tester instead, and print what it would print
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "json")]
     pub spec: Vec<PathBuf>,
+    /// Try the interleavings of these script files instead: each transaction split by the others
+    ///
+    /// An outcome that no serial order of the same transactions gives is wrong, whatever the SQL is.
+    /// Needs --setup.
+    #[arg(long, short = 'f', value_name = "FILE", conflicts_with = "spec")]
+    pub file: Vec<String>,
+    /// Try the interleavings of these built-in scripts
+    #[arg(long, short = 'b', value_name = "NAME", conflicts_with = "spec")]
+    pub builtin: Vec<String>,
+    /// Try the interleavings of a checked workload (isobench workloads)
+    #[arg(long, short = 'w', value_name = "NAME", conflicts_with_all = ["spec", "file", "builtin"])]
+    pub workload: Option<String>,
+    /// SQL script that makes the tables of the scripts
+    #[arg(long, value_name = "FILE.sql", requires = "file")]
+    pub setup: Option<PathBuf>,
+    /// Define a variable for the scripts
+    #[arg(long, short = 'D', value_name = "VARNAME=VALUE", value_parser = definition)]
+    pub define: Vec<(String, String)>,
+    /// Time for trying interleavings, such as 30s
+    #[arg(long = "try", value_name = "TIME", default_value = "5s", value_parser = isobench_plan::seconds)]
+    pub budget: f64,
     /// Write the result to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -48,6 +69,12 @@ pub struct ProbeOptions {
 
 fn level(text: &str) -> Result<Level, String> {
     text.parse().map_err(|error: isobench_isolation::UnknownLevel| error.to_string())
+}
+
+/// Parses the definition of a variable.
+fn definition(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("use VARNAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Parses a time of up to a day in seconds.

@@ -13,8 +13,12 @@ mod crashes;
 mod diagnosis;
 mod durability;
 mod encrypted;
+#[expect(dead_code, reason = "tests of layouts use all examples at once")]
+#[path = "../../../isobench-result/tests/result/examples/mod.rs"]
+mod examples;
 mod faults;
 mod hostile_texts;
+mod interleavings;
 mod interrupted;
 mod levels;
 mod like_pgbench;

@@ -1,8 +1,6 @@
 //! The plan that `report.html` offers is accepted by `compare`. No server is needed.
 
-use std::fs;
-use std::path::Path;
-
+use crate::report::example;
 use crate::support::scene::Scene;
 
 /// The text of the page's element `<pre id="plan" …>`.
@@ -15,11 +13,9 @@ fn plan_of(page: &str) -> String {
 
 #[test]
 fn the_plan_of_a_page_is_understood() {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../isobench-report/tests/golden");
     for name in ["three-levels", "many-factors", "observed"] {
         let scene = Scene::new();
-        let result = fs::read_to_string(results.join(name).with_extension("json")).expect("an example");
-        scene.write("result.json", &result);
+        scene.write("result.json", &example(name));
         scene.run(&["report", "result.json"]).expect(0);
         let plan = plan_of(&scene.read("result.html"));
         assert!(plan.contains("\nlevels = [") && plan.contains("\nworkload = ["), "{plan}");

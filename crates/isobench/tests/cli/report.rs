@@ -3,17 +3,16 @@
 //! The results are the examples of the crate that renders them.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
+use crate::examples;
 use crate::support::program::Running;
 use crate::support::scene::Scene;
 
 /// An example result.
 pub fn example(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../isobench-report/tests/golden");
-    fs::read_to_string(folder.join(name).with_extension("json")).expect("an example")
+    examples::example(name).to_json()
 }
 
 /// A scene with examples as files.

@@ -4,14 +4,14 @@
 //! `ISOBENCH_BLESS=1 cargo test -p isobench-report` writes the files anew.
 
 mod contrast;
+#[path = "../../../../isobench-result/tests/result/examples/mod.rs"]
+mod examples;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
-use isobench_testkit::golden::expect;
+use isobench_testkit::golden::{News, expect};
 
 use super::{Figure, course, rates, safety};
 use isobench_result::document::{Cell, CellLevel, Document};
@@ -27,25 +27,9 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// The example documents as they were saved, with their names.
-static SAVED: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(golden("")).expect("the examples are there") {
-        let path = entry.expect("an entry").path();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-            found.push((name, fs::read_to_string(&path).expect("an example")));
-        }
-    }
-    // Pairs of documents lie there, too.
-    found.retain(|(_, text)| Document::from_json(text).is_ok());
-    found.sort();
-    found
-});
-
-/// An example as it was saved.
-fn example(name: &str) -> &'static str {
-    SAVED.iter().find(|(other, _)| other == name).map(|(_, text)| text.as_str()).expect("the example")
+/// The text of an example.
+fn example(name: &str) -> String {
+    examples::example(name).to_json()
 }
 
 fn summarised(text: &str) -> Option<Document> {
@@ -90,12 +74,13 @@ fn outline(figure: &Figure) -> String {
     text + "\n"
 }
 
+/// Of each example the figures that show something which those before it don't.
 #[test]
 fn outlines_are_as_expected() {
-    for (name, text) in SAVED.iter() {
-        let document = summarised(text).expect("an example can be read");
-        let found: String = figures(&document).iter().map(outline).collect();
-        expect(golden(&format!("charts/{name}.txt")), &found);
+    let mut news = News::default();
+    for (name, document) in examples::all() {
+        let outlines: Vec<String> = figures(&document).iter().map(outline).collect();
+        expect(golden(&format!("charts/{name}.txt")), &news.of(outlines.iter().map(String::as_str)));
     }
 }
 
@@ -147,8 +132,7 @@ fn check(figures: &[Figure]) {
 
 #[test]
 fn examples_have_sound_figures() {
-    for (name, text) in SAVED.iter() {
-        let document = summarised(text).expect("an example can be read");
+    for (name, document) in examples::all() {
         let figures = figures(&document);
         check(&figures);
         let size: usize =
@@ -159,8 +143,7 @@ fn examples_have_sound_figures() {
 
 #[test]
 fn nothing_measured_is_nothing_drawn() {
-    for (name, text) in SAVED.iter() {
-        let mut document = summarised(text).expect("an example can be read");
+    for (name, mut document) in examples::all() {
         document.sweeps.clear();
         for cell in &mut document.cells {
             cell.rounds.clear();
@@ -172,7 +155,7 @@ fn nothing_measured_is_nothing_drawn() {
 
 #[test]
 fn rates_that_vary_have_a_figure_of_their_own() {
-    let mut document = summarised(example("many-factors")).expect("an example can be read");
+    let mut document = summarised(&example("many-factors")).expect("an example can be read");
     for cell in &mut document.cells {
         cell.rate = Some(f64::from(cell.clients) * 12.5);
         cell.clients = 8;
@@ -189,7 +172,7 @@ fn rates_that_vary_have_a_figure_of_their_own() {
 
 #[test]
 fn a_parameter_may_be_called_like_a_factor() {
-    let mut document = summarised(example("many-factors")).expect("an example can be read");
+    let mut document = summarised(&example("many-factors")).expect("an example can be read");
     for (index, cell) in document.cells.iter_mut().enumerate() {
         let value = if index % 2 == 0 { "few" } else { "many" };
         cell.varied.insert("jobs".to_owned(), value.to_owned());
@@ -225,7 +208,7 @@ fn text_of_a_document_is_never_markup() {
 #[test]
 fn many_cells_are_bounded() {
     let text = example("observed");
-    let mut document = summarised(text).expect("an example can be read");
+    let mut document = summarised(&text).expect("an example can be read");
     let cells: Vec<Cell> = document.cells.clone();
     for clients in 1..5 {
         document.cells.extend(cells.iter().cloned().map(|cell| Cell { clients: 10 * clients, ..cell }));
@@ -246,7 +229,7 @@ fn many_cells_are_bounded() {
 #[test]
 fn a_cell_without_anything_is_no_reason_to_panic() {
     let text = example("observed");
-    let mut document = summarised(text).expect("an example can be read");
+    let mut document = summarised(&text).expect("an example can be read");
     let level = CellLevel::new(None, isobench_isolation::EffectiveLevel::Unknown);
     document.cells.insert(0, Cell::new("", level));
     document.plan.levels = None;

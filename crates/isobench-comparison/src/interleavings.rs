@@ -1,0 +1,224 @@
+//! A workload's scripts tried against each other, on tables of their own.
+//!
+//! Not here: the search, and what it finds (`isobench_probe::interleaving`).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use isobench_database::InitOptions;
+use isobench_database::products::POSTGRESQL;
+use isobench_isolation::Level;
+use isobench_probe::Options;
+use isobench_probe::interleaving::{
+    Found, LevelFound, Order, Programs, Step, TryError, Trying, Witness, explore,
+};
+use isobench_result::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
+use isobench_runner::{Control, RunWorkload, Urgency};
+
+use crate::cell::CellMeasurer;
+use crate::failure::{Failure, Outcome};
+use crate::setup::Setup;
+use crate::site::Site;
+use crate::tables::Tables;
+use crate::workload::Sources;
+
+/// Scripts, and the tables on which they are tried.
+#[derive(Debug)]
+pub struct Attempt {
+    sources: Sources,
+    tables: Tables,
+    scale: u32,
+    defined: Vec<(String, String)>,
+}
+
+/// How long and at which levels.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent<'a> {
+    /// The levels, at least one.
+    pub levels: &'a [Level],
+    /// The time after which no further combination is begun; making the tables isn't included.
+    pub budget: Duration,
+    /// The limits of statements.
+    pub options: Options,
+}
+
+impl Attempt {
+    /// Takes scripts with the tables that belong to them: those of a checked workload, those that
+    /// the file makes, or pgbench's for built-in scripts.
+    ///
+    /// # Errors
+    /// Scripts of one's own without a file that makes their tables, or a file beside a workload that
+    /// has its own.
+    pub fn new(
+        sources: Sources,
+        setup: Option<&Path>,
+        scale: u32,
+        defined: Vec<(String, String)>,
+    ) -> Outcome<Attempt> {
+        let setup = setup.map(|path| Setup::read("setup", path)).transpose()?;
+        let tables = match (sources.checked(), setup) {
+            (Some(_), Some(_)) => {
+                return Err(Failure::setup(format!(
+                    "--setup: workload {} makes its own tables; leave the option out",
+                    sources.name()
+                )));
+            }
+            (Some(chosen), None) => Tables::Checked(chosen.clone()),
+            (None, Some(setup)) => Tables::Own(setup),
+            (None, None) if sources.writes().is_some() => {
+                let options = InitOptions { scale, ..InitOptions::default() };
+                Tables::Pgbench { options, functions: Vec::new() }
+            }
+            (None, None) => {
+                return Err(Failure::setup(
+                    "--file: scripts of your own need --setup FILE.sql, which makes their tables: interleavings are \
+                     tried on tables that isobench may change",
+                ));
+            }
+        };
+        Ok(Attempt { sources, tables, scale, defined })
+    }
+
+    /// Makes the tables, and tries the scripts at each level.
+    ///
+    /// # Errors
+    /// The tables can't be made; the server refuses or is gone; the search is stopped.
+    pub fn carry_out(&self, site: &Site, extent: Extent<'_>, control: &Control) -> Outcome<Found> {
+        let workload = self.sources.placed(&site.database, &[])?.workload(self.scale, 1, &self.defined)?;
+        self.tables.make(site)?;
+        let found = try_interleavings(site, &workload, extent, control);
+        found.map_err(|error| Failure::Incomplete(format!("trying interleavings: {error}")))
+    }
+}
+
+/// Tries the scripts of a workload against each other, on tables in their starting state.
+///
+/// # Errors
+/// The server refuses or is gone, or the search is stopped.
+pub fn try_interleavings(
+    site: &Site,
+    workload: &RunWorkload,
+    extent: Extent<'_>,
+    control: &Control,
+) -> Result<Found, TryError> {
+    let scripts = workload.mix.scripts().iter().map(|weighted| &weighted.script);
+    let programs = Programs::new(scripts, workload.symbols.clone(), workload.variables.clone());
+    let connector = site.connector().clone();
+    let trying = Trying {
+        open: Arc::new(move |_| connector.open()),
+        product: site.database.product,
+        levels: extent.levels,
+        budget: extent.budget,
+        options: extent.options,
+        stopped: &|| control.urgency() > Urgency::None,
+    };
+    explore(&programs, &trying)
+}
+
+impl CellMeasurer<'_> {
+    /// Tries the scripts of a work against each other, on tables of their own that are removed
+    /// afterwards. Returns the reason if that can't be done, and `None` if it isn't wanted.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn try_interleavings(
+        &self,
+        server: usize,
+        work: usize,
+        levels: &[Level],
+        budget: Duration,
+    ) -> Outcome<Option<Result<Found, String>>> {
+        let (target, work) = (&self.targets[server], &self.design.works[work]);
+        let made = matches!(work.tables, Tables::Pgbench { .. } | Tables::Checked(_) | Tables::Own(_));
+        if self.judging.is_none() || self.machines.is_some() || !made {
+            return Ok(None);
+        }
+        if target.database.product.name != POSTGRESQL.name {
+            return Ok(Some(Err(format!("that is done on {} only", POSTGRESQL.name))));
+        }
+        if let Tables::Own(setup) = &work.tables
+            && let Some(word) = setup.names_schemas()
+        {
+            return Ok(Some(Err(format!(
+                "the setup mentions \"{word}\", so its tables can't be made in a second schema"
+            ))));
+        }
+        let Some(room) = target.room()? else {
+            return Ok(Some(Err("there is no schema for tables of their own".to_owned())));
+        };
+        // What two transactions do to each other doesn't depend on the number of rows.
+        let tables = match &work.tables {
+            Tables::Pgbench { options, functions } => Tables::Pgbench {
+                options: InitOptions { scale: 1, ..options.clone() },
+                functions: functions.clone(),
+            },
+            other => other.clone(),
+        };
+        let workload = work.workload(self.design.seed(), &room.database)?;
+        tables.make(&room)?;
+        let options = Options { step_timeout: STEP, ..Options::default() };
+        let found = try_interleavings(&room, &workload, Extent { levels, budget, options }, self.control);
+        let found = match found {
+            Ok(found) => Some(Ok(found)),
+            Err(TryError::Stopped) => None,
+            Err(TryError::Lost(why)) => return Err(Failure::setup(why)),
+            Err(error) => Some(Err(error.to_string())),
+        };
+        target.make_anew(&room)?;
+        Ok(found)
+    }
+}
+
+/// The limit of a statement of a script that is tried before measuring.
+const STEP: Duration = Duration::from_secs(5);
+
+/// What the search found at a level, as the result document has it.
+pub fn tried(found: &Found, level: &LevelFound) -> Tried {
+    let reason =
+        |(script, reason): &(String, String)| NotTried { script: script.clone(), reason: reason.clone() };
+    let by_design = found.by_design.iter().filter(|other| other.level == level.level);
+    Tried {
+        interleavings: level.trials,
+        with_failures: level.with_failures,
+        inconclusive: level.inconclusive,
+        complete: found.complete,
+        untried: found.untried.clone(),
+        undetermined: found.undetermined,
+        seconds: found.elapsed.as_secs_f64(),
+        found: level.damage.iter().chain(&level.wrong_answer).map(wrong_outcome).collect(),
+        not_tried: found.refused.iter().map(reason).collect(),
+        masked: found.masked.iter().cloned().collect(),
+        by_design: by_design.map(|other| format!("{} in {}", other.how, other.scripts)).collect(),
+    }
+}
+
+/// What is said of cells whose scripts weren't tried at all.
+pub fn untried(reason: String) -> Tried {
+    Tried { not_tried: vec![NotTried { script: String::new(), reason }], ..Tried::default() }
+}
+
+fn wrong_outcome(witness: &Witness) -> WrongOutcome {
+    let step = |step: &Step| TriedStep {
+        transaction: step.transaction + 1,
+        sql: step.sql.split_whitespace().collect::<Vec<_>>().join(" "),
+        answer: step.answer(),
+    };
+    WrongOutcome {
+        damage: witness.damage,
+        scripts: witness.scripts.clone(),
+        before: witness.before.clone(),
+        no_level_prevents: witness.no_level_prevents,
+        steps: witness.steps.iter().map(step).collect(),
+        outcome: order(&witness.outcome),
+        serial_orders: witness.orders.iter().map(order).collect(),
+    }
+}
+
+fn order(order: &Order) -> OrderOutcome {
+    OrderOutcome {
+        order: order.transactions.iter().map(|number| number + 1).collect(),
+        changes: order.changes.clone(),
+        told: order.told.iter().map(|(number, rows)| format!("T{}: {rows}", number + 1)).collect(),
+    }
+}

@@ -1,0 +1,120 @@
+//! Scripts tried against each other: whether some interleaving ends as no serial order of the same
+//! transactions does.
+//!
+//! One transaction is split after a statement, and others run in the middle, one after another. By
+//! the theory of robustness that is enough to find every way in which a level fails (Vandevoort,
+//! Ketsman, Koch and Neven, "Robustness against Read Committed for Transaction Templates", PVLDB 14,
+//! 2021; the same for snapshot isolation). The outcome is compared with that of *every* serial order
+//! of the transactions that committed: what the tables hold, and what each was told. Nothing has to
+//! be known of the SQL, so that functions, triggers and joins are tried like anything else.
+//!
+//! What isn't determined by an order either (sequences, the clock, random numbers) is learned by
+//! running the same order twice, and masked.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `program` | scripts, what they draw, and why some can't be tried |
+//! | `casts` | which transactions meet, and with which numbers |
+//! | `actor` | one run of a script, statement by statement |
+//! | `ground` | the tables: what has changed, and putting it back |
+//! | `stage` | sessions, steps, waiting |
+//! | `outcome` | the comparison with serial orders |
+//! | `search` | states, casts and splits, within a budget |
+//! | `found` | what it found |
+
+mod actor;
+mod casts;
+mod found;
+mod ground;
+mod outcome;
+mod program;
+mod search;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use isobench_database::Product;
+use isobench_isolation::Level;
+
+use self::search::Search;
+use self::stage::Stage;
+use crate::tester::{Opener, Options, RunError};
+
+pub use found::{ByDesign, Found, LevelFound, Order, Witness};
+pub use program::Programs;
+pub use stage::{Step, StepResult};
+
+/// How scripts are tried.
+pub struct Trying<'a> {
+    /// Opens a session in the schema of the tables, in which nothing else is.
+    pub open: Opener,
+    /// The server's product.
+    pub product: &'static Product,
+    /// The levels to try, at least one.
+    pub levels: &'a [Level],
+    /// The time after which no further cast is begun.
+    pub budget: Duration,
+    /// The limits of statements.
+    pub options: Options,
+    /// Called repeatedly; if it returns true, the search is stopped.
+    pub stopped: &'a dyn Fn() -> bool,
+}
+
+/// The reason that scripts can't be tried, or not to the end.
+#[derive(Debug, thiserror::Error)]
+pub enum TryError {
+    /// The search was stopped.
+    #[error("interrupted")]
+    Stopped,
+    /// The server refused a statement that isn't a script's.
+    #[error("{0}")]
+    Server(String),
+    /// The server is gone.
+    #[error("the server is lost: {0}")]
+    Lost(String),
+    /// A session couldn't be opened.
+    #[error(transparent)]
+    Session(RunError),
+    /// A statement took too long.
+    #[error("a statement has not ended after {} seconds", .0.as_secs_f64())]
+    TooLong(Duration),
+    /// The catalog holds something unexpected.
+    #[error("the server's answer to {0} has another form than expected")]
+    Answer(&'static str),
+    /// Rows can't be put back without side effects.
+    #[error(
+        "the tables have triggers or foreign keys, and only a role that may set session_replication_role can put \
+         their rows back"
+    )]
+    Privilege,
+    /// The tables aren't as they were.
+    #[error("the rows of the tables could not be put back")]
+    NotPutBack,
+}
+
+impl From<RunError> for TryError {
+    fn from(error: RunError) -> TryError {
+        match error {
+            RunError::Stopped => TryError::Stopped,
+            other => TryError::Session(other),
+        }
+    }
+}
+
+/// Tries scripts against each other. The tables are afterwards as they were, beside a table of
+/// changes and its triggers: drop them with their schema.
+///
+/// # Errors
+/// The server refuses or is gone, or the search is stopped.
+pub fn explore(programs: &Programs, trying: &Trying<'_>) -> Result<Found, TryError> {
+    let began = Instant::now();
+    if programs.programs.is_empty() || trying.levels.is_empty() {
+        let levels = trying.levels.iter().map(|level| LevelFound::new(*level)).collect();
+        return Ok(Found { levels, refused: programs.refused.clone(), complete: true, ..Found::default() });
+    }
+    let stage =
+        Stage::open(&trying.open, trying.product, programs, trying.levels, trying.options, trying.stopped)?;
+    Search::new(stage, programs, trying, began).run()
+}

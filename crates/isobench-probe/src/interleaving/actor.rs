@@ -1,0 +1,391 @@
+//! One run of a script, statement by statement: what it sends next, and what it was told.
+
+use isobench_pgwire::TransactionStatus;
+use isobench_script::{
+    Arrival, Command, CommandKind, EvalContext, Piece, Prng, Slot, Sql, Statement, Store, Symbols, Value,
+    Variables, branch,
+};
+
+use super::program::{Choice, Part, Program, Programs};
+use crate::event::Table;
+use crate::tester::Reply;
+
+/// One run of a script.
+#[derive(Debug)]
+pub struct Actor<'a> {
+    program: &'a Program,
+    symbols: &'a Symbols,
+    choice: &'a Choice,
+    variables: Variables,
+    at: usize,
+    arrival: Arrival,
+    /// The statement that is on its way; `None` for the end of a block that isn't the script's own.
+    sent: Option<usize>,
+    /// True while a block is open that encloses a statement outside of blocks.
+    pub enclosed: bool,
+    /// The variables that got their values from the server.
+    read: Vec<Slot>,
+    /// What happened so far.
+    pub view: View,
+    /// The number of statements that have been answered.
+    pub steps: usize,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// How a run of a script stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// It goes on.
+    Running,
+    /// All its transactions ended.
+    Done,
+    /// A transaction failed; the reason.
+    Failed(String),
+}
+
+/// What a script sent and what it was told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct View {
+    /// The statements, each by its command.
+    pub sent: Vec<(usize, String)>,
+    /// The answers, each with its command.
+    pub told: Vec<(usize, Answer)>,
+    /// True if it declined: a test of a value that it had read found no row, or it rolled back by
+    /// itself.
+    pub declined: bool,
+    /// True if it changed rows.
+    pub wrote: bool,
+}
+
+/// The answer to a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Rows of the last statement that returned some; `ordered` if the statement asks for an order.
+    Rows {
+        /// Whether the order of the rows counts.
+        ordered: bool,
+        /// The rows.
+        table: Table,
+    },
+    /// The command tag.
+    Tag(String),
+}
+
+/// What a script does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It sends this; in a block of its own if `enclose` is true.
+    Send {
+        /// The SQL.
+        sql: String,
+        /// Whether the statement stands outside of blocks, and can be in one.
+        enclose: bool,
+    },
+    /// It has come to its end.
+    End,
+    /// It can't go on.
+    Stuck(String),
+}
+
+/// The first words of statements that may end transactions themselves, and so stay outside of blocks.
+const SELF_ENDING: [&str; 2] = ["call", "do"];
+
+impl<'a> Actor<'a> {
+    /// Begins a run as the client of this number.
+    pub fn new(programs: &'a Programs, part: &'a Part, client: usize) -> Actor<'a> {
+        let mut variables = programs.variables.clone();
+        if let Some(slot) = programs.symbols.lookup("client_id") {
+            variables.set(slot, Value::Int(i64::try_from(client).unwrap_or(0)));
+        }
+        Actor {
+            program: &programs.programs[part.program],
+            symbols: &programs.symbols,
+            choice: &part.choice,
+            variables,
+            at: 0,
+            arrival: Arrival::Next,
+            sent: None,
+            enclosed: false,
+            read: Vec::new(),
+            view: View::default(),
+            steps: 0,
+            ending: Ending::Running,
+        }
+    }
+
+    /// Walks to the next statement.
+    pub fn next(&mut self, status: TransactionStatus) -> Next {
+        if self.enclosed {
+            self.enclosed = false;
+            self.sent = None;
+            return Next::Send { sql: "COMMIT".to_owned(), enclose: false };
+        }
+        loop {
+            match self.walk() {
+                Ok(None) => {}
+                Ok(Some(next)) => {
+                    let open = status != TransactionStatus::Idle;
+                    return match next {
+                        Next::Send { enclose, sql } => Next::Send { enclose: enclose && !open, sql },
+                        Next::End if open => {
+                            Next::Stuck("the script ends within a transaction block".to_owned())
+                        }
+                        other => other,
+                    };
+                }
+                Err(why) => return Next::Stuck(why),
+            }
+        }
+    }
+
+    /// Takes one command; `None` if there is nothing to send.
+    fn walk(&mut self) -> Result<Option<Next>, String> {
+        let (program, at) = (self.program, self.at);
+        let Some(command) = program.script.commands.get(at) else { return Ok(Some(Next::End)) };
+        // Conditions rarely draw; those that do get the least number.
+        let mut rng = Prng::seed(0);
+        let mut ctx = EvalContext {
+            variables: &self.variables,
+            names: self.symbols,
+            rng: &mut rng,
+            debug: &mut |_| {},
+        };
+        let place = |why: &dyn std::fmt::Display| format!("line {}: {why}", command.line);
+        if let Some((next, arrival)) =
+            branch(&program.script, at, self.arrival, &mut ctx).map_err(|error| place(&error))?
+        {
+            (self.at, self.arrival) = (next, arrival);
+            return Ok(None);
+        }
+        (self.at, self.arrival) = (at + 1, Arrival::Next);
+        match &command.kind {
+            CommandKind::Set { slot, expr } => {
+                let mut choose = |number: usize, least: i64, _: i64| {
+                    least.saturating_add(self.choice.get(&(at, number)).copied().unwrap_or(0))
+                };
+                let value = expr.eval_choosing(&mut ctx, &mut choose).map_err(|error| place(&error))?;
+                self.variables.set(*slot, value);
+                self.read.retain(|read| read != slot);
+                Ok(None)
+            }
+            CommandKind::Sql(sql) => {
+                let text = self.text(sql);
+                self.view.sent.push((at, text.clone()));
+                self.sent = Some(at);
+                self.view.declined |= sql.statements.contains(&Statement::Rollback);
+                Ok(Some(Next::Send { enclose: is_plain(sql, &text), sql: text }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The SQL with the values of its variables.
+    fn text(&self, sql: &Sql) -> String {
+        let mut out = Vec::new();
+        for piece in &sql.pieces {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+                Piece::Variable { slot, written } => {
+                    if !self.variables.write_text(*slot, &mut out) {
+                        out.extend_from_slice(written.as_bytes());
+                    }
+                }
+            }
+        }
+        String::from_utf8_lossy(&out).trim().to_owned()
+    }
+
+    /// Takes the replies to what was sent. `guards` says whether a condition on this column tells
+    /// whether a row is still as it was read, rather than which row it is.
+    pub fn take(&mut self, replies: Vec<Reply>, guards: &dyn Fn(&str) -> bool) {
+        self.steps += 1;
+        let mut answer = None;
+        let mut rows = Vec::new();
+        for reply in replies {
+            match reply {
+                Reply::Rows(table) => {
+                    rows.push(table.clone());
+                    answer = Some(Answer::Rows { ordered: false, table });
+                }
+                Reply::Command(tag) => answer = Some(Answer::Tag(tag)),
+                Reply::Error(error) => {
+                    self.ending = Ending::Failed(format!("{}: {}", error.code.as_str(), error.message));
+                    return;
+                }
+                Reply::Lost(why) => {
+                    self.ending = Ending::Failed(why);
+                    return;
+                }
+                Reply::Copy(_) => {
+                    self.ending = Ending::Failed("COPY".to_owned());
+                    return;
+                }
+            }
+        }
+        let Some(at) = self.sent else { return };
+        let Some(Command { kind: CommandKind::Sql(sql), .. }) = self.program.script.commands.get(at) else {
+            return;
+        };
+        if let Some(Answer::Rows { ordered, .. }) = &mut answer {
+            *ordered = sql.keyword(&["order"]).is_some();
+        }
+        let nothing = match &answer {
+            Some(Answer::Tag(tag)) => tag.ends_with(" 0"),
+            Some(Answer::Rows { table, .. }) => table.rows.is_empty(),
+            None => false,
+        };
+        if nothing && sql.keyword(&["update", "delete"]).is_some() && self.tests_what_it_read(sql, guards) {
+            self.view.declined = true;
+        }
+        if let Some(answer) = answer {
+            self.view.told.push((at, answer));
+        }
+        self.store(&sql.store, &rows);
+    }
+
+    /// True if a condition of a statement compares a column with a variable that was read before, and
+    /// the column isn't the one by which the row is found.
+    fn tests_what_it_read(&self, sql: &Sql, guards: &dyn Fn(&str) -> bool) -> bool {
+        let mut in_condition = false;
+        let mut before = "";
+        for piece in &sql.pieces {
+            match piece {
+                Piece::Text(text) => {
+                    let lower = text.to_ascii_lowercase();
+                    if let Some(at) = lower.rfind("where") {
+                        in_condition = true;
+                        before = &text[at + "where".len()..];
+                    } else {
+                        before = text;
+                    }
+                }
+                Piece::Variable { slot, .. } => {
+                    if in_condition
+                        && self.read.contains(slot)
+                        && column_compared(before).is_some_and(|column| guards(&column))
+                    {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    fn store(&mut self, store: &Store, rows: &[Table]) {
+        let (prefix, tables) = match store {
+            Store::None => return,
+            Store::Gset { prefix } => {
+                let last = rows.last();
+                let count = last.map_or(0, |table| table.rows.len());
+                if count != 1 {
+                    self.ending = Ending::Failed(format!("\\gset: {count} rows"));
+                    return;
+                }
+                (prefix, &rows[rows.len() - 1..])
+            }
+            Store::Aset { prefix } => (prefix, rows),
+        };
+        for table in tables {
+            let Some(row) = table.rows.last() else { continue };
+            for (column, value) in table.columns.iter().zip(row) {
+                let Some(slot) = self.symbols.lookup(&format!("{prefix}{column}")) else { continue };
+                self.variables.set_text(slot, value.as_deref().unwrap_or(""));
+                self.read.push(slot);
+            }
+        }
+    }
+}
+
+/// True if a statement stands for itself, so that a block around it changes nothing.
+fn is_plain(sql: &Sql, text: &str) -> bool {
+    let first = text.split(|letter: char| !letter.is_ascii_alphabetic()).find(|word| !word.is_empty());
+    let ends_itself =
+        first.is_some_and(|first| SELF_ENDING.iter().any(|word| word.eq_ignore_ascii_case(first)));
+    matches!(sql.statements.as_slice(), [Statement::Other]) && !ends_itself
+}
+
+/// The column of a comparison by equality that this text ends with: `… AND a.version = `.
+fn column_compared(text: &str) -> Option<String> {
+    let text = text.trim_end().strip_suffix('=')?.trim_end();
+    let start = text.rfind(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '"'));
+    let name = text[start.map_or(0, |at| at + 1)..].trim_matches('"');
+    (!name.is_empty()).then(|| name.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_script::{Symbols, parse};
+
+    use super::*;
+
+    const EDIT: &str = "\\set id random(1, 8)\nBEGIN;\nSELECT v FROM t WHERE id = :id \\gset\n\
+                        \\if :v > 5\nDELETE FROM t WHERE id = :id;\n\\endif\n\
+                        UPDATE t SET v = :v + 1 WHERE id = :id AND v = :v;\nCOMMIT;\nSELECT 1;\n";
+
+    fn programs(text: &str) -> Programs {
+        let mut symbols = Symbols::new();
+        let script = parse("edit.sql", text, &mut symbols).unwrap();
+        let variables = Variables::new(&symbols);
+        Programs::new([&script], symbols, variables)
+    }
+
+    fn rows(column: &str, value: &str) -> Vec<Reply> {
+        let table = Table { columns: vec![column.to_owned()], rows: vec![vec![Some(value.to_owned())]] };
+        vec![Reply::Rows(table)]
+    }
+
+    fn sends(actor: &mut Actor<'_>, status: TransactionStatus) -> (String, bool) {
+        match actor.next(status) {
+            Next::Send { sql, enclose } => (sql, enclose),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_script_runs_with_chosen_numbers_and_what_it_is_told() {
+        use TransactionStatus::{Idle, InTransaction};
+        let programs = programs(EDIT);
+        let part = Part { program: 0, choice: Choice::from([((0, 0), 2)]) };
+        let mut actor = Actor::new(&programs, &part, 0);
+        let guards = |column: &str| column == "v";
+        let tag = |tag: &str| vec![Reply::Command(tag.to_owned())];
+        assert_eq!(sends(&mut actor, Idle), ("BEGIN;".to_owned(), false));
+        actor.take(tag("BEGIN"), &guards);
+        assert_eq!(sends(&mut actor, InTransaction).0, "SELECT v FROM t WHERE id = 3");
+        actor.take(rows("v", "4"), &guards);
+        assert_eq!(sends(&mut actor, InTransaction).0, "UPDATE t SET v = 4 + 1 WHERE id = 3 AND v = 4;");
+        actor.take(tag("UPDATE 0"), &guards);
+        assert!(actor.view.declined, "the version had changed");
+        assert_eq!(sends(&mut actor, InTransaction).0, "COMMIT;");
+        actor.take(tag("COMMIT"), &guards);
+        assert_eq!(sends(&mut actor, Idle), ("SELECT 1;".to_owned(), true));
+        actor.enclosed = true;
+        actor.take(rows("?column?", "1"), &guards);
+        assert_eq!(sends(&mut actor, InTransaction), ("COMMIT".to_owned(), false));
+        assert_eq!(actor.next(Idle), Next::End);
+    }
+
+    #[test]
+    fn a_row_that_is_gone_is_no_refusal() {
+        let programs = programs(EDIT);
+        let part = Part { program: 0, choice: Choice::new() };
+        let mut actor = Actor::new(&programs, &part, 0);
+        // Only the key is compared with what was read.
+        let guards = |_: &str| false;
+        for reply in [vec![Reply::Command("BEGIN".to_owned())], rows("v", "4")] {
+            sends(&mut actor, TransactionStatus::InTransaction);
+            actor.take(reply, &guards);
+        }
+        sends(&mut actor, TransactionStatus::InTransaction);
+        actor.take(vec![Reply::Command("UPDATE 0".to_owned())], &guards);
+        assert!(!actor.view.declined);
+    }
+
+    #[test]
+    fn the_column_of_a_comparison_is_found() {
+        assert_eq!(column_compared(" id = 3 AND a.\"Version\" = ").unwrap(), "version");
+        assert_eq!(column_compared(" n > "), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! What the search found.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use isobench_isolation::Level;
+
+use super::actor::Answer;
+use super::ground::{GroundTable, Row};
+use super::outcome::Outcome;
+use super::stage::Step;
+
+/// What trying scripts against each other has shown.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Each level, in the order asked for.
+    pub levels: Vec<LevelFound>,
+    /// Scripts that weren't tried, each with the reason.
+    pub refused: Vec<(String, String)>,
+    /// Columns whose values an order doesn't determine (from sequences, the clock, random numbers),
+    /// as `table.column`. They aren't judged by themselves.
+    pub masked: BTreeSet<String>,
+    /// Casts that take different ways when the same order is run twice, and so weren't judged.
+    pub undetermined: u64,
+    /// Outcomes that no order gives because a statement asks for them.
+    pub by_design: Vec<ByDesign>,
+    /// True if everything that was planned was tried.
+    pub complete: bool,
+    /// Combinations that the budget didn't reach, in the starting state of the tables.
+    pub untried: Vec<String>,
+    /// The time it took, from opening the sessions to the last trial.
+    pub elapsed: Duration,
+}
+
+/// What was found at a level.
+#[derive(Debug)]
+pub struct LevelFound {
+    /// The level.
+    pub level: Level,
+    /// The number of interleavings that were run and compared.
+    pub trials: u64,
+    /// Those in which a transaction failed, so that only the others were compared.
+    pub with_failures: u64,
+    /// Those that came to no end, or ended with half a script, so that nothing was compared.
+    pub inconclusive: u64,
+    /// The first interleaving that leaves the tables as no order does.
+    pub damage: Option<Witness>,
+    /// The first interleaving in which a transaction that committed was told what no order tells.
+    pub wrong_answer: Option<Witness>,
+}
+
+/// An outcome that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ByDesign {
+    /// The level.
+    pub level: Level,
+    /// What asks for it: `SKIP LOCKED`.
+    pub how: &'static str,
+    /// The scripts.
+    pub scripts: String,
+}
+
+/// An interleaving whose outcome no serial order gives.
+#[derive(Debug)]
+pub struct Witness {
+    /// True if the tables end as no order leaves them; false if only an answer is wrong.
+    pub damage: bool,
+    /// The scripts: T1, T2, …
+    pub scripts: Vec<String>,
+    /// The state of the tables in words; empty for that after the setup.
+    pub before: String,
+    /// The scripts that ran before.
+    pub prefix: Vec<String>,
+    /// The number of statements of T1 before the others ran.
+    pub split_after: usize,
+    /// True if T1 was split between two of its transactions, which no level prevents.
+    pub no_level_prevents: bool,
+    /// What happened.
+    pub steps: Vec<Step>,
+    /// What came of it.
+    pub outcome: Order,
+    /// What each serial order gives.
+    pub orders: Vec<Order>,
+    /// The time from the start of the search.
+    pub after: Duration,
+}
+
+/// An order of transactions and its outcome.
+#[derive(Debug)]
+pub struct Order {
+    /// The transactions, from 0.
+    pub transactions: Vec<usize>,
+    /// The changes of the tables: `-`/`+`, table and row.
+    pub changes: Vec<String>,
+    /// What each transaction was told by statements that return rows, in order.
+    pub told: Vec<(usize, String)>,
+}
+
+impl LevelFound {
+    pub(super) fn new(level: Level) -> LevelFound {
+        LevelFound { level, trials: 0, with_failures: 0, inconclusive: 0, damage: None, wrong_answer: None }
+    }
+
+    /// The gravest finding.
+    pub fn gravest(&self) -> Option<&Witness> {
+        self.damage.as_ref().or(self.wrong_answer.as_ref())
+    }
+}
+
+impl Found {
+    pub(super) fn note_by_design(&mut self, found: ByDesign) {
+        let known = |other: &ByDesign| other.level == found.level && other.how == found.how;
+        if !self.by_design.iter().any(known) {
+            self.by_design.push(found);
+        }
+    }
+
+    /// The number of interleavings at all levels.
+    pub fn trials(&self) -> u64 {
+        self.levels.iter().map(|level| level.trials).sum()
+    }
+}
+
+impl Order {
+    pub(super) fn new(order: &[usize], outcome: &Outcome, tables: &[GroundTable]) -> Order {
+        let mut changes = Vec::new();
+        for (table, changed) in &outcome.delta.tables {
+            let name = &tables[*table].name;
+            changes.extend(changed.removed.iter().map(|row| format!("- {name} {}", shown(row))));
+            changes.extend(changed.added.iter().map(|row| format!("+ {name} {}", shown(row))));
+        }
+        let mut told = Vec::new();
+        for number in order {
+            for (_, answer) in &outcome.views[*number].told {
+                if let Answer::Rows { table, .. } = answer {
+                    let rows: Vec<String> = table.rows.iter().map(shown).collect();
+                    told.push((*number, rows.join(" ")));
+                }
+            }
+        }
+        Order { transactions: order.to_vec(), changes, told }
+    }
+}
+
+/// A row in parentheses.
+fn shown(row: &Row) -> String {
+    let values: Vec<&str> = row.iter().map(|value| value.as_deref().unwrap_or("NULL")).collect();
+    format!("({})", values.join(", "))
+}

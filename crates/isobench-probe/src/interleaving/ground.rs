@@ -1,0 +1,519 @@
+//! The tables on which scripts are tried: which rows have changed, and how they are put back.
+//!
+//! A trigger writes each change into a table of isobench's. What it costs is a matter of the rows
+//! that change, not of the size of the tables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::TryError;
+use crate::tester::{Patience, Reply, TestSession};
+
+/// The values of a row as text, in the order of the columns.
+pub type Row = Vec<Option<String>>;
+
+/// The rows by which tables differ from an earlier state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Delta {
+    /// Those of each table that differs, by its index.
+    pub tables: BTreeMap<usize, Changed>,
+}
+
+/// The rows of a table that are gone, and those that are new, each sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Rows that are gone.
+    pub removed: Vec<Row>,
+    /// Rows that are new.
+    pub added: Vec<Row>,
+}
+
+/// A table that scripts may change.
+#[derive(Debug)]
+pub struct GroundTable {
+    /// Its name.
+    pub name: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    oid: String,
+    qualified: String,
+    quoted: Vec<String>,
+    generated: Vec<bool>,
+    /// Whether a column gets a value by itself: a default, an identity, a generated one.
+    pub by_itself: Vec<bool>,
+    /// The columns by which a row is found soonest: the primary key's, or those of another index.
+    key: Vec<usize>,
+    /// The columns of the primary key and of unique constraints.
+    unique: BTreeSet<usize>,
+}
+
+/// A sequence, and the value that the next call of `nextval` follows.
+#[derive(Debug, Clone)]
+struct Sequence {
+    qualified: String,
+    last: i64,
+    called: bool,
+}
+
+/// The tables of a schema.
+pub struct Ground {
+    /// The tables.
+    pub tables: Vec<GroundTable>,
+    /// True if something in the schema or in a default asks for the time.
+    pub asks_for_time: bool,
+    schema: String,
+    sequences: Vec<Sequence>,
+    /// The sequences as they were found.
+    first_sequences: Vec<Sequence>,
+    /// The number of the last change that has been read.
+    seen: i64,
+}
+
+/// The table into which triggers write changes, and the trigger and its function.
+const CHANGES: &str = "isobench_changes";
+const NOTE: &str = "isobench_note_change";
+
+/// The trigger's name, so that it comes before others, whose changes then follow.
+const TRIGGER: &str = "\"!isobench\"";
+
+const TABLES: &str = "SELECT c.oid, c.relname, quote_ident(n.nspname) || '.' || quote_ident(c.relname), \
+    c.relkind, c.relispartition FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') ORDER BY c.relname";
+
+const COLUMNS: &str = "SELECT a.attrelid, a.attname, quote_ident(a.attname), a.attgenerated <> '', a.attnum, \
+    a.atthasdef OR a.attidentity <> '' \
+    FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() \
+    AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum";
+
+const INDEXES: &str = "SELECT i.indrelid, i.indisunique, i.indkey::text FROM pg_catalog.pg_index i \
+    JOIN pg_catalog.pg_class c ON c.oid = i.indrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE n.nspname = current_schema() AND i.indexprs IS NULL AND i.indpred IS NULL \
+    ORDER BY i.indisprimary DESC, i.indisunique DESC";
+
+const SEQUENCES: &str = "SELECT quote_ident(schemaname) || '.' || quote_ident(sequencename) \
+    FROM pg_catalog.pg_sequences WHERE schemaname = current_schema() AND sequencename !~ '^isobench_changes'";
+
+/// Counts functions and defaults that ask for the time, by the names of the functions that tell it.
+const CLOCKS: &str = "SELECT count(*) FROM (SELECT prosrc AS text FROM pg_catalog.pg_proc \
+    WHERE pronamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema()) UNION ALL \
+    SELECT pg_get_expr(adbin, adrelid) FROM pg_catalog.pg_attrdef) s \
+    WHERE text ~* '(now\\(|current_time|current_date|localtime|clock_timestamp|statement_timestamp|timeofday)'";
+
+/// User triggers and foreign keys, without which rows can be put back by any role.
+const SIDE_EFFECTS: &str = "SELECT count(*) FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() \
+    AND t.tgname <> '!isobench'";
+
+impl Ground {
+    /// Prepares the tables of the session's schema.
+    ///
+    /// # Errors
+    /// The server refuses or is gone, or rows couldn't be put back.
+    pub fn prepare(control: &mut TestSession, patience: Patience<'_>) -> Result<Ground, TryError> {
+        let mut ask = |sql: &str| query(control, sql, patience);
+        let schema = single(&ask("SELECT quote_ident(current_schema())")?);
+        let mut tables = Vec::new();
+        let mut watched = Vec::new();
+        for row in ask(TABLES)? {
+            let [Some(oid), Some(name), Some(qualified), Some(kind), Some(partition)] =
+                <[_; 5]>::try_from(row).map_err(|_| TryError::Answer("the list of tables"))?
+            else {
+                return Err(TryError::Answer("the list of tables"));
+            };
+            if partition == "f" {
+                watched.push(qualified.clone());
+            }
+            if kind == "r" {
+                let (columns, quoted, generated) = (Vec::new(), Vec::new(), Vec::new());
+                let (by_itself, key, unique) = (Vec::new(), Vec::new(), BTreeSet::new());
+                tables.push(GroundTable {
+                    name,
+                    columns,
+                    oid,
+                    qualified,
+                    quoted,
+                    generated,
+                    by_itself,
+                    key,
+                    unique,
+                });
+            }
+        }
+        let mut numbers: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for row in ask(COLUMNS)? {
+            let mut values = row.into_iter().map(Option::unwrap_or_default);
+            let mut value = || values.next().unwrap_or_default();
+            let (oid, name, quoted, generated, number) = (value(), value(), value(), value(), value());
+            let by_itself = value() == "t";
+            let Some(table) = tables.iter_mut().find(|table| table.oid == oid) else { continue };
+            numbers.insert((oid, number), table.columns.len());
+            table.columns.push(name);
+            table.quoted.push(quoted);
+            table.generated.push(generated == "t");
+            table.by_itself.push(by_itself);
+        }
+        for row in ask(INDEXES)? {
+            let mut values = row.into_iter().map(Option::unwrap_or_default);
+            let mut value = || values.next().unwrap_or_default();
+            let (oid, unique, columns) = (value(), value() == "t", value());
+            let Some(table) = tables.iter_mut().find(|table| table.oid == oid) else { continue };
+            let number = |number: &str| numbers.get(&(oid.clone(), number.to_owned())).copied();
+            let columns: Vec<usize> = columns.split(' ').filter_map(number).collect();
+            if unique {
+                table.unique.extend(&columns);
+            }
+            if table.key.is_empty() {
+                table.key = columns;
+            }
+        }
+        let asks_for_time = single(&ask(CLOCKS)?) != "0";
+        let as_replica = query(control, "SET session_replication_role = replica", patience).is_ok();
+        if !as_replica && single(&query(control, SIDE_EFFECTS, patience)?) != "0" {
+            return Err(TryError::Privilege);
+        }
+        query(control, &installation(&schema, &watched), patience)?;
+        let mut ground = Ground {
+            tables,
+            asks_for_time,
+            schema,
+            sequences: Vec::new(),
+            first_sequences: Vec::new(),
+            seen: 0,
+        };
+        ground.note_sequences(control, patience)?;
+        ground.first_sequences.clone_from(&ground.sequences);
+        Ok(ground)
+    }
+
+    /// True if a column is one of those by which a row of some table is found: of a primary key or a
+    /// unique constraint.
+    pub fn finds_rows(&self, column: &str) -> bool {
+        let found = |table: &GroundTable| {
+            table.unique.iter().any(|number| table.columns[*number].eq_ignore_ascii_case(column))
+        };
+        self.tables.iter().any(found)
+    }
+
+    /// Takes the present state of the sequences as that to which they are put back.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn note_sequences(
+        &mut self,
+        control: &mut TestSession,
+        patience: Patience<'_>,
+    ) -> Result<(), TryError> {
+        self.sequences.clear();
+        for row in query(control, SEQUENCES, patience)? {
+            let qualified = row.into_iter().next().flatten().unwrap_or_default();
+            let state = query(control, &format!("SELECT last_value, is_called FROM {qualified}"), patience)?;
+            let mut values = state.into_iter().flatten().map(Option::unwrap_or_default);
+            let last = values.next().and_then(|text| text.parse().ok());
+            let last = last.ok_or(TryError::Answer("the state of a sequence"))?;
+            let called = values.next().is_some_and(|text| text == "t");
+            self.sequences.push(Sequence { qualified, last, called });
+        }
+        Ok(())
+    }
+
+    /// Reads what has changed since the last call, and which of these sessions (by their processes)
+    /// changed it.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn changes(
+        &mut self,
+        control: &mut TestSession,
+        patience: Patience<'_>,
+    ) -> Result<(Delta, BTreeSet<i32>), TryError> {
+        let sql = self.question();
+        let rows = query(control, &sql, patience)?;
+        Ok(self.tally(rows))
+    }
+
+    /// The query for what has changed since the last look.
+    fn question(&self) -> String {
+        format!(
+            "SELECT n, relation, pid, old, new FROM {}.{CHANGES} WHERE n > {} ORDER BY n",
+            self.schema, self.seen
+        )
+    }
+
+    /// Adds up changes.
+    fn tally(&mut self, noted: Vec<Row>) -> (Delta, BTreeSet<i32>) {
+        let mut writers = BTreeSet::new();
+        let mut balances: BTreeMap<usize, BTreeMap<String, i64>> = BTreeMap::new();
+        for row in noted {
+            let mut values = row.into_iter();
+            let mut value = || values.next().flatten();
+            let (number, relation, pid, old, new) = (value(), value(), value(), value(), value());
+            self.seen = number.and_then(|text| text.parse().ok()).unwrap_or(self.seen);
+            writers.extend(pid.and_then(|text| text.parse::<i32>().ok()));
+            let table = self.tables.iter().position(|table| Some(&table.oid) == relation.as_ref());
+            let Some(table) = table else { continue };
+            let balance = balances.entry(table).or_default();
+            if let Some(old) = old {
+                *balance.entry(old).or_default() -= 1;
+            }
+            if let Some(new) = new {
+                *balance.entry(new).or_default() += 1;
+            }
+        }
+        let mut delta = Delta::default();
+        for (table, balance) in balances {
+            let mut changed = Changed::default();
+            for (text, count) in balance {
+                let list = if count < 0 { &mut changed.removed } else { &mut changed.added };
+                let row = fields(&text);
+                list.extend((0..count.unsigned_abs()).map(|_| row.clone()));
+            }
+            changed.removed.sort();
+            changed.added.sort();
+            if changed != Changed::default() {
+                delta.tables.insert(table, changed);
+            }
+        }
+        (delta, writers)
+    }
+
+    /// Puts everything back as it was found, if this is the difference from that.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn start_again(
+        &mut self,
+        control: &mut TestSession,
+        delta: &Delta,
+        patience: Patience<'_>,
+    ) -> Result<(), TryError> {
+        self.sequences.clone_from(&self.first_sequences);
+        self.put_back(control, delta, 0, patience)
+    }
+
+    /// Puts the tables back to the state from which this is the difference, and the sequences to
+    /// their noted values plus `ahead`.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn put_back(
+        &mut self,
+        control: &mut TestSession,
+        delta: &Delta,
+        ahead: i64,
+        patience: Patience<'_>,
+    ) -> Result<(), TryError> {
+        let mut sql = String::new();
+        for (table, changed) in &delta.tables {
+            let table = &self.tables[*table];
+            changed.added.iter().for_each(|row| table.delete(row, &mut sql));
+            changed.removed.iter().for_each(|row| table.insert(row, &mut sql));
+        }
+        for sequence in &self.sequences {
+            let (value, called) = (sequence.last + ahead, sequence.called || ahead > 0);
+            sql.push_str(&format!(
+                "SELECT setval('{}', {value}, {called});",
+                sequence.qualified.replace('\'', "''")
+            ));
+        }
+        if sql.is_empty() {
+            return Ok(());
+        }
+        if delta.tables.is_empty() {
+            query(control, &sql, patience)?;
+            return Ok(());
+        }
+        sql.push_str(&self.question());
+        let rows = query(control, &sql, patience)?;
+        if self.tally(rows).0 == delta.inverse() { Ok(()) } else { Err(TryError::NotPutBack) }
+    }
+}
+
+impl Delta {
+    /// The difference after a further one.
+    #[must_use]
+    pub fn then(&self, further: &Delta) -> Delta {
+        let mut sum = self.clone();
+        for (table, changed) in &further.tables {
+            let here = sum.tables.entry(*table).or_default();
+            for row in &changed.removed {
+                take_or_add(row, &mut here.added, &mut here.removed);
+            }
+            for row in &changed.added {
+                take_or_add(row, &mut here.removed, &mut here.added);
+            }
+            here.removed.sort();
+            here.added.sort();
+        }
+        sum.tables.retain(|_, changed| *changed != Changed::default());
+        sum
+    }
+
+    /// The difference in the other direction.
+    fn inverse(&self) -> Delta {
+        let turned =
+            |changed: &Changed| Changed { removed: changed.added.clone(), added: changed.removed.clone() };
+        Delta { tables: self.tables.iter().map(|(table, changed)| (*table, turned(changed))).collect() }
+    }
+}
+
+/// Takes a row out of one list, or adds it to the other if it isn't there.
+fn take_or_add(row: &Row, from: &mut Vec<Row>, to: &mut Vec<Row>) {
+    match from.iter().position(|other| other == row) {
+        Some(place) => {
+            from.swap_remove(place);
+        }
+        None => to.push(row.clone()),
+    }
+}
+
+impl GroundTable {
+    fn delete(&self, row: &Row, sql: &mut String) {
+        let mut found: Vec<String> = Vec::new();
+        for column in &self.key {
+            let name = &self.quoted[*column];
+            found.push(match row.get(*column).and_then(Option::as_ref) {
+                Some(value) => format!("{name} = {}", literal(value)),
+                None => format!("{name} IS NULL"),
+            });
+        }
+        found.push(format!("t::text = {}", literal(&composite(row))));
+        sql.push_str(&format!(
+            "DELETE FROM ONLY {0} WHERE ctid = (SELECT ctid FROM ONLY {0} t WHERE {1} LIMIT 1);",
+            self.qualified,
+            found.join(" AND ")
+        ));
+    }
+
+    fn insert(&self, row: &Row, sql: &mut String) {
+        let stored = || (0..self.quoted.len()).filter(|column| !self.generated[*column]);
+        let names: Vec<&str> = stored().map(|column| self.quoted[column].as_str()).collect();
+        let values = stored().map(|column| match row.get(column).and_then(Option::as_ref) {
+            Some(value) => literal(value),
+            None => "NULL".to_owned(),
+        });
+        sql.push_str(&format!(
+            "INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES ({});",
+            self.qualified,
+            names.join(", "),
+            values.collect::<Vec<_>>().join(", ")
+        ));
+    }
+}
+
+/// The SQL that makes the table of changes and its triggers. Its function doesn't depend on the role
+/// that a script has taken.
+fn installation(schema: &str, tables: &[String]) -> String {
+    let mut sql = format!(
+        "CREATE UNLOGGED TABLE {schema}.{CHANGES} (n bigserial PRIMARY KEY, relation oid, pid int, old text, new text);\
+         CREATE FUNCTION {schema}.{NOTE}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $note$ BEGIN \
+         INSERT INTO {schema}.{CHANGES} (relation, pid, old, new) VALUES (TG_RELID, pg_catalog.pg_backend_pid(), \
+         CASE WHEN TG_OP <> 'INSERT' THEN OLD::text END, CASE WHEN TG_OP <> 'DELETE' THEN NEW::text END); \
+         RETURN NULL; END $note$;"
+    );
+    for table in tables {
+        sql.push_str(&format!(
+            "CREATE TRIGGER {TRIGGER} AFTER INSERT OR UPDATE OR DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION \
+             {schema}.{NOTE}();ALTER TABLE {table} ENABLE ALWAYS TRIGGER {TRIGGER};"
+        ));
+    }
+    sql
+}
+
+/// Runs statements and returns the rows of the last one.
+///
+/// # Errors
+/// The server refuses or is gone.
+pub fn query(control: &mut TestSession, sql: &str, patience: Patience<'_>) -> Result<Vec<Row>, TryError> {
+    let replies = control.execute(sql, patience, &mut |_| {}).map_err(|_| TryError::Stopped)?;
+    let mut rows = Vec::new();
+    for reply in replies {
+        match reply {
+            Reply::Rows(table) => rows = table.rows,
+            Reply::Command(_) | Reply::Copy(_) => {}
+            Reply::Error(error) => {
+                return Err(TryError::Server(error.report(Some(sql))));
+            }
+            Reply::Lost(why) => return Err(TryError::Lost(why)),
+        }
+    }
+    Ok(rows)
+}
+
+fn single(rows: &[Row]) -> String {
+    rows.first().and_then(|row| row.first()).cloned().flatten().unwrap_or_default()
+}
+
+/// A value as a string constant, whatever `standard_conforming_strings` is.
+fn literal(value: &str) -> String {
+    let quoted = value.replace('\'', "''");
+    if quoted.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
+}
+
+/// The text of a row as PostgreSQL writes it (manual, "Composite Type Input and Output Syntax").
+fn composite(row: &Row) -> String {
+    let quoted = |value: &str| {
+        let special = |letter: char| letter.is_ascii_whitespace() || "\",()\\\u{b}".contains(letter);
+        if value.is_empty() || value.contains(special) {
+            format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\"\""))
+        } else {
+            value.to_owned()
+        }
+    };
+    let fields: Vec<String> =
+        row.iter().map(|value| value.as_deref().map(quoted).unwrap_or_default()).collect();
+    format!("({})", fields.join(","))
+}
+
+/// The fields of a row that PostgreSQL has written as text.
+fn fields(text: &str) -> Row {
+    let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
+    let mut row = vec![None];
+    let mut quoted = false;
+    let mut letters = inner.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let field = row.last_mut().expect("there is always a field");
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                field.get_or_insert_with(String::new).push('"');
+            }
+            '"' => {
+                quoted = !quoted;
+                field.get_or_insert_with(String::new);
+            }
+            '\\' => field.get_or_insert_with(String::new).extend(letters.next()),
+            ',' if !quoted => row.push(None),
+            other => field.get_or_insert_with(String::new).push(other),
+        }
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_read_as_postgresql_writes_them() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            fields("(1,,\"\",\"a \"\"b\"\", c\",\"x\\\\y\")"),
+            [some("1"), None, some(""), some("a \"b\", c"), some("x\\y")]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(row in prop::collection::vec(prop::option::of("[a-c\"\\\\,() ']{0,5}"), 1..5)) {
+            prop_assert_eq!(fields(&composite(&row)), row);
+        }
+    }
+
+    #[test]
+    fn values_are_quoted() {
+        assert_eq!(literal("a'b"), "'a''b'");
+        assert_eq!(literal("a\\b"), "E'a\\\\b'");
+    }
+}

@@ -1,0 +1,225 @@
+//! A script as a program to try: what it draws, and why some can't be tried.
+
+use std::collections::BTreeMap;
+
+use isobench_script::{Command, CommandKind, Script, Sql, Statement, Symbols, Variables};
+
+/// Scripts to try against each other, with the variables that all of them start with.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// The scripts.
+    pub programs: Vec<Program>,
+    /// The names of their variables.
+    pub symbols: Symbols,
+    /// The variables of a client before it runs a script: `scale`, definitions.
+    pub variables: Variables,
+    /// The scripts that can't be tried, each with the reason.
+    pub refused: Vec<(String, String)>,
+}
+
+/// A script that can be tried.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The script.
+    pub script: Script,
+    /// The random numbers that it draws, in the order of the script.
+    pub draws: Vec<Draw>,
+}
+
+/// A random number that a script draws.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draw {
+    /// The command, and the number of the call within it.
+    pub place: Place,
+    /// The range as it is written.
+    pub range: String,
+}
+
+/// A call of a function that draws: the index of its command, and its number there.
+pub type Place = (usize, usize);
+
+/// The numbers chosen for the draws of one transaction: how far each is above the least of its
+/// range; 0 for those that aren't mentioned.
+pub type Choice = BTreeMap<Place, i64>;
+
+/// One transaction of a trial: a program and its numbers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Part {
+    /// The index of the program.
+    pub program: usize,
+    /// Its numbers.
+    pub choice: Choice,
+}
+
+/// Words with which statements begin that change more than rows, or that a trial can't undo.
+const NOT_TRIED: [(&str, &str); 23] = [
+    ("copy", "COPY"),
+    ("listen", "LISTEN"),
+    ("unlisten", "LISTEN"),
+    ("notify", "NOTIFY"),
+    ("create", "a change of the schema"),
+    ("alter", "a change of the schema"),
+    ("drop", "a change of the schema"),
+    ("truncate", "TRUNCATE, which isn't undone row by row"),
+    ("comment", "a change of the schema"),
+    ("grant", "a change of privileges"),
+    ("revoke", "a change of privileges"),
+    ("reindex", "a change of the schema"),
+    ("cluster", "a change of the schema"),
+    ("refresh", "REFRESH MATERIALIZED VIEW"),
+    ("vacuum", "VACUUM"),
+    ("analyze", "ANALYZE"),
+    ("checkpoint", "CHECKPOINT"),
+    ("load", "LOAD"),
+    ("discard", "DISCARD"),
+    ("security", "a change of privileges"),
+    ("reassign", "a change of privileges"),
+    ("import", "a change of the schema"),
+    ("connect", "CONNECT"),
+];
+
+/// Texts by which statements ask for the time.
+const CLOCKS: [&str; 8] = [
+    "now(",
+    "current_timestamp",
+    "current_time",
+    "current_date",
+    "localtime",
+    "clock_timestamp",
+    "statement_timestamp",
+    "'now'",
+];
+
+/// Functions that wait for time to pass.
+const SLEEPING: [&str; 3] = ["pg_sleep", "pg_sleep_for", "pg_sleep_until"];
+
+impl Programs {
+    /// Takes scripts, and notes those that can't be tried.
+    pub fn new<'a>(
+        scripts: impl IntoIterator<Item = &'a Script>,
+        symbols: Symbols,
+        variables: Variables,
+    ) -> Programs {
+        let (mut programs, mut refused) = (Vec::new(), Vec::new());
+        for script in scripts {
+            match refusal(script) {
+                Some(why) => refused.push((script.name.clone(), why)),
+                None => programs.push(Program::new(script, &symbols)),
+            }
+        }
+        Programs { programs, symbols, variables, refused }
+    }
+
+    /// The name of a program for people.
+    pub fn name(&self, program: usize) -> &str {
+        self.programs.get(program).map_or("", |program| &program.script.name)
+    }
+
+    /// True if a script asks for the time.
+    pub fn ask_for_time(&self) -> bool {
+        let mut all = self.programs.iter().flat_map(|program| program.script.sql());
+        all.any(|sql| {
+            let text = sql.as_written().to_ascii_lowercase();
+            CLOCKS.iter().any(|clock| text.contains(clock))
+        })
+    }
+
+    /// True if a script has one of these words outside of quotes and comments.
+    pub fn mention(&self, words: &[&str]) -> bool {
+        let mut all = self.programs.iter().flat_map(|program| program.script.sql());
+        all.any(|sql| sql.keyword(words).is_some())
+    }
+}
+
+impl Program {
+    fn new(script: &Script, symbols: &Symbols) -> Program {
+        let mut draws = Vec::new();
+        for (at, command) in script.commands.iter().enumerate() {
+            let expr = match &command.kind {
+                CommandKind::Set { expr, .. } => Some(expr),
+                CommandKind::If(arm) | CommandKind::Elif(arm) => arm.cond.as_ref(),
+                _ => None,
+            };
+            let ranges = expr.map(|expr| expr.draws(symbols)).unwrap_or_default();
+            let drawn = ranges.into_iter().enumerate();
+            draws.extend(drawn.map(|(number, range)| Draw { place: (at, number), range }));
+        }
+        Program { script: script.clone(), draws }
+    }
+}
+
+/// The reason that a script can't be tried, if it can't.
+fn refusal(script: &Script) -> Option<String> {
+    script.commands.iter().find_map(|command| {
+        let why = unsuitable(command)?;
+        Some(format!("line {}: {why}", command.line))
+    })
+}
+
+fn unsuitable(command: &Command) -> Option<String> {
+    match &command.kind {
+        CommandKind::Sql(sql) => unsuitable_sql(sql),
+        CommandKind::Shell { .. } | CommandKind::SetShell { .. } => {
+            Some(format!("\\{} runs a program", command.kind.name()))
+        }
+        CommandKind::StartPipeline | CommandKind::SyncPipeline | CommandKind::EndPipeline => {
+            Some("a pipeline isn't sent statement by statement".to_owned())
+        }
+        _ if command.sets_level() => Some("it sets its own level".to_owned()),
+        _ => None,
+    }
+}
+
+fn unsuitable_sql(sql: &Sql) -> Option<String> {
+    if sql.statements.contains(&Statement::Copy) {
+        return Some("COPY".to_owned());
+    }
+    let text = sql.as_written();
+    let first = text.split(|letter: char| !letter.is_ascii_alphabetic()).find(|word| !word.is_empty())?;
+    let listed = NOT_TRIED.iter().find(|(word, _)| word.eq_ignore_ascii_case(first));
+    if let Some((_, why)) = listed {
+        return Some((*why).to_owned());
+    }
+    if sql.keyword(&["prepared"]).is_some() || is_two_phase(&text) {
+        return Some("two-phase commit".to_owned());
+    }
+    sql.keyword(&SLEEPING).map(|function| format!("{function} waits for time to pass"))
+}
+
+fn is_two_phase(text: &str) -> bool {
+    let mut words = text.split_ascii_whitespace();
+    let pair = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    pair.0.eq_ignore_ascii_case("prepare") && pair.1.eq_ignore_ascii_case("transaction")
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_script::parse;
+
+    use super::*;
+
+    fn programs(text: &str) -> Programs {
+        let mut symbols = Symbols::new();
+        let script = parse("a.sql", text, &mut symbols).unwrap();
+        let variables = Variables::new(&symbols);
+        Programs::new([&script], symbols, variables)
+    }
+
+    #[test]
+    fn what_a_script_draws_is_known_by_its_place() {
+        let found = programs("\\set a random(1, 9)\n\\set b random(1, 9) + random(1, 2)\nSELECT :a, :b;\n");
+        let draws = &found.programs[0].draws;
+        let told: Vec<(Place, &str)> = draws.iter().map(|draw| (draw.place, &*draw.range)).collect();
+        assert_eq!(told, [((0, 0), "(1, 9)"), ((1, 0), "(1, 9)"), ((1, 1), "(1, 2)")]);
+    }
+
+    #[test]
+    fn what_cannot_be_tried_is_refused_with_its_line() {
+        let why = |text: &str| programs(text).refused.first().map(|(_, why)| why.clone());
+        assert_eq!(why("SELECT 1;\nCREATE TABLE t (v int);\n").unwrap(), "line 2: a change of the schema");
+        assert_eq!(why("PREPARE TRANSACTION 'x';\n").unwrap(), "line 1: two-phase commit");
+        assert_eq!(why("\\shell true\n").unwrap(), "line 1: \\shell runs a program");
+        assert_eq!(why("SELECT pg_sleep(1);\n").unwrap(), "line 1: pg_sleep waits for time to pass");
+        assert_eq!(why("SELECT 'pg_sleep';\nLOCK TABLE t;\n"), None);
+    }
+}

@@ -1,0 +1,490 @@
+//! The search: states, casts, choices and places to split, as far as the budget goes.
+
+use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use isobench_isolation::Level;
+
+use super::actor::{Answer, Ending};
+use super::casts::{choices, combinations, parts};
+use super::found::{ByDesign, Found, LevelFound, Order, Witness};
+use super::ground::Delta;
+use super::outcome::{Judgement, Masks, Outcome, orders};
+use super::program::{Choice, Part, Programs};
+use super::stage::{Performance, Schedule, Stage};
+use super::{TryError, Trying};
+
+/// The most steps after which a transaction is split.
+const MOST_STEPS: usize = 40;
+
+/// The most repetitions of a script while it is looked for a change of its way.
+const MOST_REPEATS: i64 = 8;
+
+/// A number of scripts with so many triples that pairs are tried in every way first.
+const MANY: usize = 3;
+
+/// The values by which sequences are ahead when an order is run once more.
+const AHEAD: i64 = 1000;
+
+/// The time until the clock shows another second.
+const NEXT_SECOND: Duration = Duration::from_millis(1100);
+
+/// The tables as some transactions have left them.
+struct State {
+    /// What has happened before, for people; empty: nothing.
+    before: String,
+    /// What has happened before.
+    prefix: Vec<Part>,
+    /// Casts that belong to it, beside those of every state.
+    own: Vec<Vec<Part>>,
+    /// The larger, the later it is tried.
+    rank: usize,
+}
+
+/// Something to try.
+struct Item {
+    rank: usize,
+    state: usize,
+    cast: Vec<Part>,
+}
+
+/// Serial orders of a cast that have been run, in the present state.
+#[derive(Default)]
+struct Serial {
+    outcomes: BTreeMap<Vec<usize>, Vec<Outcome>>,
+    masks: Masks,
+}
+
+/// The search.
+pub struct Search<'a, 's> {
+    stage: Stage<'s>,
+    programs: &'s Programs,
+    trying: &'a Trying<'a>,
+    began: Instant,
+    found: Found,
+    /// The state in which the tables are, and how they came there from the first one.
+    present: usize,
+    reached: Delta,
+    /// The programs that have been seen to write.
+    writes: Vec<bool>,
+}
+
+impl<'a, 's> Search<'a, 's> {
+    pub fn new(stage: Stage<'s>, programs: &'s Programs, trying: &'a Trying<'a>, began: Instant) -> Self {
+        let levels = trying.levels.iter().map(|level| LevelFound::new(*level)).collect();
+        let found = Found { levels, refused: programs.refused.clone(), ..Found::default() };
+        let writes = vec![false; programs.programs.len()];
+        Search { stage, programs, trying, began, found, present: 0, reached: Delta::default(), writes }
+    }
+
+    /// Tries until everything has been tried, every level has been shown to be unsafe, or the budget
+    /// is used up.
+    ///
+    /// # Errors
+    /// The server refuses what isn't a script's, or is gone; the run is stopped.
+    pub fn run(mut self) -> Result<Found, TryError> {
+        let states = self.states()?;
+        let mut items = self.items(&states);
+        items.sort_by_key(|item| item.rank);
+        let mut tried = 0;
+        for item in &items {
+            if self.is_over() {
+                break;
+            }
+            self.go_to(&states, item.state)?;
+            self.item(&states[item.state], &item.cast)?;
+            tried += 1;
+        }
+        self.found.complete = tried == items.len();
+        let left: Vec<&Item> = items.iter().skip(tried).filter(|item| item.state == 0).collect();
+        self.found.untried = left.iter().map(|item| self.names(&item.cast)).collect();
+        self.found.untried.dedup();
+        self.found.elapsed = self.began.elapsed();
+        self.go_to(&states, 0)?;
+        Ok(self.found)
+    }
+
+    fn is_over(&self) -> bool {
+        let all = self.found.levels.iter().all(|level| level.damage.is_some());
+        all || self.began.elapsed() >= self.trying.budget
+    }
+
+    fn names(&self, cast: &[Part]) -> String {
+        let names: Vec<&str> = cast.iter().map(|part| self.programs.name(part.program)).collect();
+        names.join(" × ")
+    }
+
+    /// Runs a script alone, and leaves what it did.
+    fn alone(&mut self, part: &Part) -> Result<Performance, TryError> {
+        let cast = [part.clone()];
+        self.stage.perform(&cast, &Schedule::Serial(vec![0]), self.trying.levels[0], &[])
+    }
+
+    /// The states worth trying: the first one, those after each script and after all, and those from
+    /// which a script soon takes another way.
+    fn states(&mut self) -> Result<Vec<State>, TryError> {
+        let count = self.programs.programs.len();
+        let part = |program| Part { program, choice: Choice::new() };
+        let mut states = vec![State { before: String::new(), prefix: Vec::new(), own: Vec::new(), rank: 0 }];
+        for program in 0..count {
+            states.extend(self.grown(program)?);
+        }
+        for program in 0..count {
+            let before = format!("after {}", self.programs.name(program));
+            states.push(State { before, prefix: vec![part(program)], own: Vec::new(), rank: 2 });
+        }
+        if count > 1 {
+            let before = "after each script once".to_owned();
+            states.push(State { before, prefix: (0..count).map(part).collect(), own: Vec::new(), rank: 1 });
+        }
+        Ok(states)
+    }
+
+    /// Repeats a script until it takes another way, with equal numbers and with numbers that count up,
+    /// and returns the states in which two more runs are just one too many.
+    fn grown(&mut self, program: usize) -> Result<Vec<State>, TryError> {
+        let mut found = Vec::new();
+        let draws = self.programs.programs[program].draws.clone();
+        let mut ways: Vec<Vec<(usize, usize)>> = vec![Vec::new()];
+        ways.extend(draws.iter().map(|draw| vec![draw.place]));
+        for counting in ways {
+            let part =
+                |above: i64| Part { program, choice: counting.iter().map(|place| (*place, above)).collect() };
+            let (mut first, mut done) = (None, Delta::default());
+            for repeat in 0..MOST_REPEATS {
+                let performance = self.alone(&part(repeat))?;
+                done = done.then(&performance.outcome.delta);
+                self.writes[program] |= performance.outcome.views[0].wrote;
+                if self.began.elapsed() >= self.trying.budget / 4 {
+                    break;
+                }
+                let way = way(&performance);
+                match &first {
+                    None => first = Some(way),
+                    Some(first) if *first == way => {}
+                    Some(_) => {
+                        // Of the run before this one and this one, the first is the last that may.
+                        let before = repeat - 1;
+                        let prefix: Vec<Part> = (0..before).map(part).collect();
+                        let own = vec![vec![part(before), part(before)], vec![part(before), part(repeat)]];
+                        let name = self.programs.name(program);
+                        let times = if before == 1 { "once" } else { "several times" };
+                        let before_it =
+                            if before == 0 { String::new() } else { format!("after {name} {times}") };
+                        found.push(State { before: before_it, prefix, own, rank: 1 });
+                        break;
+                    }
+                }
+            }
+            self.stage.put_back(&done, 0)?;
+        }
+        Ok(found)
+    }
+
+    /// Everything to try, in any order.
+    fn items(&self, states: &[State]) -> Vec<Item> {
+        let count = self.programs.programs.len();
+        let mut items = Vec::new();
+        // There are many more triples of many scripts.
+        let far = if count > MANY { 2 } else { 1 };
+        for (at, state) in states.iter().enumerate() {
+            for cast in &state.own {
+                items.push(Item { rank: state.rank, state: at, cast: cast.clone() });
+            }
+            for size in [2, 3] {
+                for combination in combinations(count, size) {
+                    // Nothing that the first one reads changes unless one in the middle writes.
+                    if !combination[1..].iter().any(|program| self.writes[*program]) {
+                        continue;
+                    }
+                    let programs: Vec<_> =
+                        combination.iter().map(|program| &self.programs.programs[*program]).collect();
+                    for (number, choices) in choices(&programs).iter().enumerate() {
+                        let rank = state.rank + (size - 2) * far + number.div_ceil(3);
+                        items.push(Item { rank, state: at, cast: parts(&combination, choices) });
+                    }
+                }
+            }
+        }
+        items
+    }
+
+    /// Brings the tables into a state.
+    fn go_to(&mut self, states: &[State], state: usize) -> Result<(), TryError> {
+        if self.present == state {
+            return Ok(());
+        }
+        let reached = std::mem::take(&mut self.reached);
+        self.stage.start_again(&reached)?;
+        for part in &states[state].prefix {
+            let performance = self.alone(part)?;
+            self.reached = self.reached.then(&performance.outcome.delta);
+        }
+        self.present = state;
+        self.stage.note_sequences()
+    }
+
+    /// Tries a cast in the present state: at each level that isn't known to be unsafe, split after
+    /// each of its steps.
+    fn item(&mut self, state: &State, cast: &[Part]) -> Result<(), TryError> {
+        let mut serial = Serial::default();
+        let all: Vec<usize> = (0..cast.len()).collect();
+        // What isn't determined by an order is what differs in the same order, with sequences moved on.
+        let once = self.serially(cast, &all, 0, &serial.masks)?;
+        sleep(Duration::from_millis(1));
+        let again = self.serially(cast, &all, AHEAD, &serial.masks)?;
+        if !serial.masks.learn(&once, &again) {
+            self.found.undetermined += 1;
+            return Ok(());
+        }
+        if serial.masks.matter_later(&self.stage.ground.tables) {
+            // Values that are masked may matter later: what follows shows it.
+            let (once, again) = (
+                self.serially(cast, &all, 0, &serial.masks)?,
+                self.serially(cast, &all, AHEAD, &serial.masks)?,
+            );
+            if !serial.masks.learn(&once, &again) {
+                self.found.undetermined += 1;
+                return Ok(());
+            }
+            serial.outcomes.insert(all, vec![once, again]);
+        } else {
+            serial.outcomes.insert(all, vec![once]);
+        }
+        self.note_masked(&serial.masks);
+        for number in 0..self.found.levels.len() {
+            if self.found.levels[number].damage.is_none() {
+                self.splits(state, cast, number, &mut serial)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn note_masked(&mut self, masks: &Masks) {
+        for (table, column) in &masks.columns {
+            let table = &self.stage.ground.tables[*table];
+            let Some(column) = table.columns.get(*column) else { continue };
+            self.found.masked.insert(format!("{}.{column}", table.name));
+        }
+    }
+
+    /// The transactions that follow, to show what masked values are good for: each script once.
+    fn later(&self, masks: &Masks) -> Vec<Part> {
+        if !masks.matter_later(&self.stage.ground.tables) {
+            return Vec::new();
+        }
+        (0..self.programs.programs.len()).map(|program| Part { program, choice: Choice::new() }).collect()
+    }
+
+    fn serially(
+        &mut self,
+        cast: &[Part],
+        order: &[usize],
+        ahead: i64,
+        masks: &Masks,
+    ) -> Result<Outcome, TryError> {
+        if ahead > 0 {
+            self.stage.put_back(&Delta::default(), ahead)?;
+        }
+        let (level, later) = (self.trying.levels[0], self.later(masks));
+        let performance = self.stage.perform(cast, &Schedule::Serial(order.to_vec()), level, &later)?;
+        self.undo(&performance)?;
+        Ok(performance.outcome)
+    }
+
+    fn undo(&mut self, performance: &Performance) -> Result<(), TryError> {
+        let outcome = &performance.outcome;
+        self.stage.put_back(outcome.later.as_ref().unwrap_or(&outcome.delta), 0)
+    }
+
+    /// Tries a cast at one level.
+    fn splits(
+        &mut self,
+        state: &State,
+        cast: &[Part],
+        number: usize,
+        serial: &mut Serial,
+    ) -> Result<(), TryError> {
+        let level = self.found.levels[number].level;
+        for after in 1..=MOST_STEPS {
+            if (self.trying.stopped)() {
+                return Err(TryError::Stopped);
+            }
+            let performance = self.split(cast, after, level, &serial.masks)?;
+            if performance.over {
+                break;
+            }
+            let tried = &mut self.found.levels[number];
+            tried.trials += 1;
+            if performance.inconclusive {
+                tried.inconclusive += 1;
+                continue;
+            }
+            let failed = performance.outcome.endings.iter().any(|ending| *ending != Ending::Done);
+            tried.with_failures += u64::from(failed);
+            let judgement = self.judge(cast, &performance, serial)?;
+            if judgement == Judgement::Serial {
+                continue;
+            }
+            if let Some(how) = performance.by_design {
+                self.found.note_by_design(ByDesign { level, how, scripts: self.names(cast) });
+                continue;
+            }
+            let known = &self.found.levels[number];
+            // What single statements outside of a block are told is of different moments, as asked for.
+            let asked =
+                judgement == Judgement::WrongAnswer && (performance.between || known.wrong_answer.is_some());
+            if asked {
+                continue;
+            }
+            let Some(judgement) = self.confirmed(cast, after, level, serial)? else { continue };
+            let witness = self.witness(state, cast, after, judgement, &performance, serial)?;
+            let level = &mut self.found.levels[number];
+            match judgement {
+                Judgement::Damage => {
+                    level.damage = Some(witness);
+                    return Ok(());
+                }
+                Judgement::WrongAnswer if level.wrong_answer.is_none() => level.wrong_answer = Some(witness),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn split(
+        &mut self,
+        cast: &[Part],
+        after: usize,
+        level: Level,
+        masks: &Masks,
+    ) -> Result<Performance, TryError> {
+        let later = self.later(masks);
+        let performance = self.stage.perform(cast, &Schedule::Split(after), level, &later)?;
+        self.undo(&performance)?;
+        Ok(performance)
+    }
+
+    /// The orders that may explain an outcome: all of the transactions that committed, with or without
+    /// those that declined.
+    fn candidates(outcome: &Outcome) -> Vec<Vec<usize>> {
+        let (committed, declined) = (outcome.committed(), outcome.declined());
+        let mut all = Vec::new();
+        for left_out in 0..1_usize << declined.len() {
+            let kept = declined.iter().enumerate().filter(|(bit, _)| left_out & (1 << bit) == 0);
+            let mut numbers: Vec<usize> =
+                committed.iter().copied().chain(kept.map(|(_, number)| *number)).collect();
+            numbers.sort_unstable();
+            all.extend(orders(&numbers));
+        }
+        all
+    }
+
+    fn judge(
+        &mut self,
+        cast: &[Part],
+        performance: &Performance,
+        serial: &mut Serial,
+    ) -> Result<Judgement, TryError> {
+        let outcome = &performance.outcome;
+        let mut worst = Judgement::Damage;
+        for order in Self::candidates(outcome) {
+            if !serial.outcomes.contains_key(&order) {
+                let ran = self.serially(cast, &order, 0, &serial.masks)?;
+                serial.outcomes.insert(order.clone(), vec![ran]);
+            }
+            let ran = &serial.outcomes[&order];
+            let judgement = serial.masks.judge(outcome, ran.iter().map(|ran| (order.as_slice(), ran)));
+            if judgement == Judgement::Serial {
+                return Ok(judgement);
+            }
+            worst = worst.min(judgement);
+        }
+        Ok(worst)
+    }
+
+    /// Runs everything once more before anything is called wrong: what isn't determined is learned
+    /// anew, and the same interleaving has to be wrong again. Returns the milder of the judgements.
+    fn confirmed(
+        &mut self,
+        cast: &[Part],
+        after: usize,
+        level: Level,
+        serial: &mut Serial,
+    ) -> Result<Option<Judgement>, TryError> {
+        let mut worst = Judgement::Damage;
+        for ahead in [3 * AHEAD, 7 * AHEAD] {
+            if self.stage.ground.asks_for_time || self.programs.ask_for_time() {
+                sleep(NEXT_SECOND);
+            }
+            let known: Vec<Vec<usize>> = serial.outcomes.keys().cloned().collect();
+            for order in known {
+                let ran = self.serially(cast, &order, ahead, &serial.masks)?;
+                let before = &serial.outcomes[&order][0];
+                if !serial.masks.learn(before, &ran) {
+                    self.found.undetermined += 1;
+                    return Ok(None);
+                }
+                serial.outcomes.entry(order).or_default().push(ran);
+            }
+            let performance = self.split(cast, after, level, &serial.masks)?;
+            if performance.over || performance.inconclusive {
+                return Ok(None);
+            }
+            let judgement = self.judge(cast, &performance, serial)?;
+            if judgement == Judgement::Serial {
+                return Ok(None);
+            }
+            worst = worst.min(judgement);
+        }
+        self.note_masked(&serial.masks);
+        Ok(Some(worst))
+    }
+
+    fn witness(
+        &mut self,
+        state: &State,
+        cast: &[Part],
+        after: usize,
+        judgement: Judgement,
+        performance: &Performance,
+        serial: &Serial,
+    ) -> Result<Witness, TryError> {
+        let tables = &self.stage.ground.tables;
+        let mut told = Vec::new();
+        for order in Self::candidates(&performance.outcome) {
+            if let Some(outcome) = serial.outcomes.get(&order).and_then(|outcomes| outcomes.first()) {
+                told.push(Order::new(&order, outcome, tables));
+            }
+        }
+        let numbers: Vec<usize> = (0..cast.len()).collect();
+        let prefix = state.prefix.iter().map(|part| self.programs.name(part.program).to_owned()).collect();
+        Ok(Witness {
+            damage: judgement == Judgement::Damage,
+            scripts: cast.iter().map(|part| self.programs.name(part.program).to_owned()).collect(),
+            before: state.before.clone(),
+            prefix,
+            split_after: after,
+            no_level_prevents: performance.between,
+            steps: performance.steps.clone(),
+            outcome: Order::new(&numbers, &performance.outcome, tables),
+            orders: told,
+            after: self.began.elapsed(),
+        })
+    }
+}
+
+/// The way that a script took: its commands, and whether each that writes found rows.
+fn way(performance: &Performance) -> (Vec<usize>, Vec<bool>, bool) {
+    let view = &performance.outcome.views[0];
+    let found = |answer: &(usize, Answer)| match &answer.1 {
+        Answer::Tag(tag) => !tag.ends_with(" 0"),
+        Answer::Rows { table, .. } => !table.rows.is_empty(),
+    };
+    (
+        view.sent.iter().map(|(command, _)| *command).collect(),
+        view.told.iter().map(found).collect(),
+        performance.outcome.endings[0] == Ending::Done,
+    )
+}

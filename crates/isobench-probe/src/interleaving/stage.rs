@@ -1,0 +1,497 @@
+//! The sessions in which transactions run against each other, and the steps that they take.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use isobench_database::{Product, WaitView};
+use isobench_isolation::Level;
+use isobench_pgwire::TransactionStatus;
+
+use super::TryError;
+use super::actor::{Actor, Ending, Next, View};
+use super::ground::{Delta, Ground, query};
+use super::outcome::Outcome;
+use super::program::{Part, Programs};
+use crate::event::Table;
+use crate::tester::{Opener, Options, Patience, Reply, TestSession, Tester, WaitDetection, Waits};
+
+/// Sessions and tables.
+pub struct Stage<'a> {
+    programs: &'a Programs,
+    options: Options,
+    stopped: &'a dyn Fn() -> bool,
+    control: TestSession,
+    /// The levels, each with as many sessions as transactions run against each other.
+    levels: Vec<Level>,
+    sessions: Vec<TestSession>,
+    waits: Waits,
+    /// The tables.
+    pub ground: Ground,
+    /// True if scripts take locks that outlast their transactions.
+    keeps_locks: bool,
+}
+
+/// A way to run transactions against each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Schedule {
+    /// One after the other, in this order.
+    Serial(Vec<usize>),
+    /// The first one until it has taken this many steps; then the others, one after the other; then
+    /// its rest.
+    Split(usize),
+    /// One step of each of these in turn, as far as it doesn't wait; then the rest.
+    #[cfg(test)]
+    Steps(Vec<usize>),
+}
+
+/// A step as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The number of the transaction.
+    pub transaction: usize,
+    /// What it sent.
+    pub sql: String,
+    /// What became of it.
+    pub result: StepResult,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepResult {
+    /// It waits for another transaction.
+    Waits,
+    /// It returned rows.
+    Rows(Table),
+    /// It ended; the command tag.
+    Tag(String),
+    /// It failed.
+    Failed(String),
+}
+
+/// The longest line of an answer that is shown whole, in characters.
+const WIDEST: usize = 60;
+
+/// The most rows of an answer that are shown.
+const MOST_ROWS: usize = 4;
+
+impl Step {
+    /// The answer as psql would show it, a line each; long ones are cut.
+    pub fn answer(&self) -> Vec<String> {
+        let cut = |text: String| {
+            let long = text.chars().count() > WIDEST;
+            if long { text.chars().take(WIDEST - 1).chain(['…']).collect() } else { text }
+        };
+        match &self.result {
+            StepResult::Waits => vec!["waits".to_owned()],
+            StepResult::Tag(tag) => vec![tag.clone()],
+            StepResult::Failed(why) => vec![why.clone()],
+            StepResult::Rows(table) => {
+                let shown = table.rows.iter().take(MOST_ROWS).map(|row| {
+                    let values: Vec<&str> = row.iter().map(|value| value.as_deref().unwrap_or("")).collect();
+                    cut(values.join(" | "))
+                });
+                let count = match table.rows.len() {
+                    1 => "(1 row)".to_owned(),
+                    many => format!("({many} rows)"),
+                };
+                std::iter::once(cut(table.columns.join(" | "))).chain(shown).chain([count]).collect()
+            }
+        }
+    }
+}
+
+/// One run of transactions.
+#[derive(Debug, Clone)]
+pub struct Performance {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// What happened, in order.
+    pub steps: Vec<Step>,
+    /// True if the first transaction ended before the place at which it was to be split.
+    pub over: bool,
+    /// True if the first one was split between two of its transactions.
+    pub between: bool,
+    /// Something that asks for what no order gives: it was sent while another one was under way.
+    pub by_design: Option<&'static str>,
+    /// True if some didn't end, or failed after a part of them had committed.
+    pub inconclusive: bool,
+}
+
+/// Texts by which statements ask for outcomes that no order gives.
+const BY_DESIGN: [(&str, &str); 4] = [
+    ("skip locked", "SKIP LOCKED"),
+    ("nowait", "NOWAIT"),
+    ("pg_try_advisory", "pg_try_advisory_lock"),
+    ("dirty_", "dirty reads"),
+];
+
+/// Settings that save time. The server or the role may not know or permit one; then deadlocks take a
+/// second to be found, and commits wait for the disk.
+const SETTINGS: [&str; 2] = ["SET deadlock_timeout = '10ms'", "SET synchronous_commit = off"];
+
+/// The most transactions that run against each other.
+const MOST: usize = 3;
+
+/// The number of milliseconds without an answer after which the server is asked whether a session
+/// waits.
+const ASK_AFTER: u32 = 1;
+
+/// What one step led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Went {
+    On,
+    Waits,
+    Ended,
+}
+
+/// Transactions under way.
+struct Cast<'a> {
+    actors: Vec<Actor<'a>>,
+    /// The session of the first one; the others follow.
+    first: usize,
+    waiting: Vec<Option<String>>,
+    steps: Vec<Step>,
+    committed_part: Vec<bool>,
+    by_design: Option<&'static str>,
+}
+
+impl<'a> Stage<'a> {
+    /// Opens the sessions and prepares the tables.
+    ///
+    /// # Errors
+    /// The server refuses or is gone, or rows couldn't be put back.
+    pub fn open(
+        open: &Opener,
+        product: &'static Product,
+        programs: &'a Programs,
+        levels: &[Level],
+        options: Options,
+        stopped: &'a dyn Fn() -> bool,
+    ) -> Result<Stage<'a>, TryError> {
+        let tester = Tester {
+            open: open.clone(),
+            product,
+            level: None,
+            options,
+            wait_detection: WaitDetection::View,
+            stopped,
+        };
+        let mut control = tester.session("control connection", None)?;
+        let mut sessions = Vec::new();
+        for level in levels {
+            for number in 1..=MOST {
+                sessions.push(tester.session(&format!("T{number}"), Some(*level))?);
+            }
+        }
+        let view = match product.waits {
+            WaitView::Query { .. } => Waits::find(product, &mut control, &sessions, stopped)?,
+            WaitView::Time => None,
+        };
+        let waits = view.unwrap_or(Waits::Timed(options.waits_after));
+        let patience = Patience { limit: options.step_timeout, stopped, now: options.now };
+        for session in sessions.iter_mut().chain([&mut control]) {
+            for setting in SETTINGS {
+                match query(session, setting, patience) {
+                    Ok(_) | Err(TryError::Server(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        let ground = Ground::prepare(&mut control, patience)?;
+        let keeps_locks =
+            programs.mention(&["pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock"]);
+        Ok(Stage {
+            programs,
+            options,
+            stopped,
+            control,
+            levels: levels.to_vec(),
+            sessions,
+            waits,
+            ground,
+            keeps_locks,
+        })
+    }
+
+    /// The limit of one statement.
+    pub fn patience(&self) -> Patience<'a> {
+        Patience { limit: self.options.step_timeout, stopped: self.stopped, now: self.options.now }
+    }
+
+    /// Runs some transactions, and further ones afterwards, one after the other.
+    ///
+    /// # Errors
+    /// The server refuses what isn't a script's, or is gone; the run is stopped.
+    pub fn perform(
+        &mut self,
+        cast: &[Part],
+        schedule: &Schedule,
+        level: Level,
+        later: &[Part],
+    ) -> Result<Performance, TryError> {
+        let first = MOST * self.levels.iter().position(|other| *other == level).unwrap_or(0);
+        let mut under_way = Cast {
+            actors: cast
+                .iter()
+                .enumerate()
+                .map(|(client, part)| Actor::new(self.programs, part, client))
+                .collect(),
+            first,
+            waiting: vec![None; cast.len()],
+            steps: Vec::new(),
+            committed_part: vec![false; cast.len()],
+            by_design: None,
+        };
+        let (mut over, mut between) = (false, false);
+        match schedule {
+            Schedule::Serial(order) => {
+                for number in order {
+                    while self.step(&mut under_way, *number)? == Went::On {}
+                }
+            }
+            Schedule::Split(after) => {
+                while under_way.actors[0].steps < *after && self.step(&mut under_way, 0)? == Went::On {}
+                over = under_way.actors[0].ending != Ending::Running;
+                between = self.sessions[first].status() == TransactionStatus::Idle;
+                if !over {
+                    for number in 1..cast.len() {
+                        while self.step(&mut under_way, number)? == Went::On {}
+                    }
+                    self.finish(&mut under_way)?;
+                }
+            }
+            #[cfg(test)]
+            Schedule::Steps(steps) => {
+                for number in steps {
+                    self.step(&mut under_way, *number)?;
+                }
+                self.finish(&mut under_way)?;
+            }
+        }
+        let running = |actor: &Actor<'_>| actor.ending == Ending::Running;
+        let stuck = match schedule {
+            Schedule::Serial(order) => order.iter().any(|number| running(&under_way.actors[*number])),
+            _ => !over && under_way.actors.iter().any(running),
+        };
+        self.leave(&mut under_way, cast.len())?;
+        let parts = under_way.actors.iter().zip(&under_way.committed_part);
+        let torn = parts.clone().any(|(actor, part)| *part && matches!(actor.ending, Ending::Failed(_)));
+        let (delta, writers) = self.changes()?;
+        let mut views: Vec<View> = under_way.actors.iter().map(|actor| actor.view.clone()).collect();
+        for (view, session) in views.iter_mut().zip(&self.sessions[first..]) {
+            view.wrote = writers.contains(&session.pid());
+        }
+        let endings = under_way.actors.iter().map(|actor| actor.ending.clone()).collect();
+        let later = if later.is_empty() { None } else { Some(self.carry_on(later, &delta)?) };
+        Ok(Performance {
+            outcome: Outcome { views, endings, delta, later },
+            steps: under_way.steps,
+            over,
+            between,
+            by_design: under_way.by_design,
+            inconclusive: stuck || torn,
+        })
+    }
+
+    /// Runs further transactions, and returns all that has changed then.
+    fn carry_on(&mut self, later: &[Part], before: &Delta) -> Result<Delta, TryError> {
+        for part in later {
+            let mut alone = Cast {
+                actors: vec![Actor::new(self.programs, part, 0)],
+                first: 0,
+                waiting: vec![None],
+                steps: Vec::new(),
+                committed_part: vec![false],
+                by_design: None,
+            };
+            while self.step(&mut alone, 0)? == Went::On {}
+            self.leave(&mut alone, 1)?;
+        }
+        let (after, _) = self.changes()?;
+        Ok(before.then(&after))
+    }
+
+    fn changes(&mut self) -> Result<(Delta, BTreeSet<i32>), TryError> {
+        let patience = self.patience();
+        self.ground.changes(&mut self.control, patience)
+    }
+
+    /// Puts the tables back by what has changed since.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn put_back(&mut self, delta: &Delta, ahead: i64) -> Result<(), TryError> {
+        let patience = self.patience();
+        self.ground.put_back(&mut self.control, delta, ahead, patience)
+    }
+
+    /// Puts everything back as it was found, if this is the difference from that.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn start_again(&mut self, delta: &Delta) -> Result<(), TryError> {
+        let patience = self.patience();
+        self.ground.start_again(&mut self.control, delta, patience)
+    }
+
+    /// Takes the present state of sequences as the one to come back to.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn note_sequences(&mut self) -> Result<(), TryError> {
+        let patience = self.patience();
+        self.ground.note_sequences(&mut self.control, patience)
+    }
+
+    /// Lets all go on, until they have ended or wait for each other for good.
+    fn finish(&mut self, cast: &mut Cast<'_>) -> Result<(), TryError> {
+        loop {
+            let mut moved = false;
+            for number in 0..cast.actors.len() {
+                while cast.actors[number].ending == Ending::Running {
+                    let before = (cast.actors[number].steps, cast.waiting[number].is_some());
+                    let went = self.step(cast, number)?;
+                    moved |= (cast.actors[number].steps, cast.waiting[number].is_some()) != before
+                        || went == Went::Ended;
+                    if went != Went::On {
+                        break;
+                    }
+                }
+            }
+            if !moved || cast.actors.iter().all(|actor| actor.ending != Ending::Running) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes one step of a transaction, or looks whether the one for which it waits is over.
+    fn step(&mut self, cast: &mut Cast<'_>, number: usize) -> Result<Went, TryError> {
+        let actor = &mut cast.actors[number];
+        if actor.ending != Ending::Running {
+            return Ok(Went::Ended);
+        }
+        let (patience, session) = (self.patience(), &mut self.sessions[cast.first + number]);
+        if cast.waiting[number].is_none() {
+            let status = session.status();
+            let (sql, enclose) = match actor.next(status) {
+                Next::Send { sql, enclose } => (sql, enclose),
+                Next::End => {
+                    actor.ending = Ending::Done;
+                    return Ok(Went::Ended);
+                }
+                Next::Stuck(why) => {
+                    actor.ending = Ending::Failed(why);
+                    return Ok(Went::Ended);
+                }
+            };
+            if enclose {
+                query(session, "BEGIN", patience)?;
+                actor.enclosed = true;
+            }
+            session.send(&sql, patience).map_err(TryError::Lost)?;
+            cast.waiting[number] = Some(sql);
+            let accompanied = |other: usize, actor: &Actor<'_>| {
+                other != number && actor.steps > 0 && actor.ending == Ending::Running
+            };
+            if cast.actors.iter().enumerate().any(|(other, actor)| accompanied(other, actor)) {
+                let sent = cast.waiting[number].as_deref().unwrap_or_default().to_ascii_lowercase();
+                let found = BY_DESIGN.iter().find(|(text, _)| sent.contains(text));
+                cast.by_design = cast.by_design.or(found.map(|(_, name)| *name));
+            }
+        }
+        let resumed = cast.steps.iter().any(|step| {
+            step.transaction == number
+                && step.result == StepResult::Waits
+                && Some(&step.sql) == cast.waiting[number].as_ref()
+        });
+        if self.waits(cast.first + number)? {
+            if !resumed {
+                let sql = cast.waiting[number].clone().unwrap_or_default();
+                cast.steps.push(Step { transaction: number, sql, result: StepResult::Waits });
+            }
+            return Ok(Went::Waits);
+        }
+        let sql = cast.waiting[number].take().unwrap_or_default();
+        self.receive(cast, number, sql)
+    }
+
+    /// Takes the replies to a statement.
+    fn receive(&mut self, cast: &mut Cast<'_>, number: usize, sql: String) -> Result<Went, TryError> {
+        let (patience, session) = (self.patience(), &mut self.sessions[cast.first + number]);
+        let mut replies = Vec::new();
+        session.busy(&mut |_| {});
+        while let Some(reply) = session.reply() {
+            replies.push(reply);
+            session.busy(&mut |_| {});
+        }
+        let result = match replies.last() {
+            Some(Reply::Rows(table)) => StepResult::Rows(table.clone()),
+            Some(Reply::Command(tag)) => StepResult::Tag(tag.clone()),
+            Some(Reply::Error(error)) => StepResult::Failed(error.to_string()),
+            Some(Reply::Lost(why)) => return Err(TryError::Lost(why.clone())),
+            Some(Reply::Copy(_)) | None => StepResult::Failed("COPY".to_owned()),
+        };
+        cast.steps.push(Step { transaction: number, sql, result });
+        let ground = &self.ground;
+        let actor = &mut cast.actors[number];
+        actor.take(replies, &|column| !ground.finds_rows(column));
+        let failed = actor.ending != Ending::Running;
+        if failed && session.status() != TransactionStatus::Idle {
+            actor.enclosed = false;
+            query(session, "ROLLBACK", patience)?;
+        }
+        if failed {
+            return Ok(Went::Ended);
+        }
+        cast.committed_part[number] |= session.status() == TransactionStatus::Idle;
+        Ok(Went::On)
+    }
+
+    /// Waits until a session has its answer. Returns true if it waits for another one instead.
+    fn waits(&mut self, session: usize) -> Result<bool, TryError> {
+        let began = Instant::now();
+        while !self.sessions[session].finished() {
+            let arrived = self.sessions[session].wait_for(ASK_AFTER);
+            if (self.stopped)() {
+                return Err(TryError::Stopped);
+            }
+            let elapsed = began.elapsed();
+            if !arrived && self.waits.waits(&mut self.control, session, elapsed, self.stopped)? {
+                return Ok(true);
+            }
+            if elapsed > self.options.step_timeout {
+                self.sessions[session].cancel();
+                return Err(TryError::TooLong(self.options.step_timeout));
+            }
+        }
+        Ok(false)
+    }
+
+    /// Ends what is still under way, and frees locks that outlast transactions.
+    fn leave(&mut self, cast: &mut Cast<'_>, count: usize) -> Result<(), TryError> {
+        let patience = self.patience();
+        for number in 0..count {
+            let session = &mut self.sessions[cast.first + number];
+            if cast.waiting[number].take().is_some() {
+                session.cancel();
+                while !session.finished() {
+                    session.wait_for(ASK_AFTER);
+                    if (self.stopped)() {
+                        return Err(TryError::Stopped);
+                    }
+                }
+                session.busy(&mut |_| {});
+                while session.reply().is_some() {
+                    session.busy(&mut |_| {});
+                }
+            }
+            if session.status() != TransactionStatus::Idle {
+                query(session, "ROLLBACK", patience)?;
+            }
+            if self.keeps_locks {
+                query(session, "SELECT pg_advisory_unlock_all()", patience)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! Scripts tried against each other on a real PostgreSQL: known answers, random programs that must not
+//! be accused, and an oracle that runs all interleavings.
+
+use std::time::Duration;
+
+use isobench_isolation::Level;
+use isobench_probe::Options;
+use isobench_probe::interleaving::{Found, Programs, Trying, explore};
+use isobench_script::{Prng, Symbols, Value, Variables, parse};
+
+use crate::support::{TestServer, installed};
+
+const ALL: [Level; 3] = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
+
+/// A budget that is never used up.
+const ENOUGH: Duration = Duration::from_mins(10);
+
+/// Tries scripts on tables that this SQL makes.
+fn tried(server: &TestServer, setup: &str, scripts: &[&str], levels: &[Level], budget: Duration) -> Found {
+    let mut connection = server.open().expect("a connection");
+    connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").expect("an empty schema");
+    connection.execute(setup).expect("tables");
+    connection.close();
+    let mut symbols = Symbols::new();
+    let named = scripts.iter().zip(1..);
+    let scripts: Vec<_> = named
+        .map(|(text, number)| parse(&format!("{number}.sql"), text, &mut symbols).expect("a script"))
+        .collect();
+    let client = symbols.intern("client_id");
+    let mut variables = Variables::new(&symbols);
+    variables.set(client, Value::Int(0));
+    let programs = Programs::new(&scripts, symbols, variables);
+    let trying = Trying {
+        open: server.opener(),
+        product: server.database.product,
+        levels,
+        budget,
+        options: Options::default(),
+        stopped: &|| false,
+    };
+    explore(&programs, &trying).expect("interleavings")
+}
+
+/// What was found at each level: `d`amage, a `w`rong answer, or nothing (`-`).
+fn told(found: &Found) -> String {
+    let letter = |level: &isobench_probe::interleaving::LevelFound| match (&level.damage, &level.wrong_answer)
+    {
+        (Some(_), _) => 'd',
+        (None, Some(_)) => 'w',
+        (None, None) => '-',
+    };
+    found.levels.iter().map(letter).collect()
+}
+
+const ACCOUNTS: &str = "CREATE TABLE account (id int PRIMARY KEY, balance int NOT NULL, version int NOT NULL DEFAULT 0); \
+    INSERT INTO account SELECT g, 100 FROM generate_series(1, 5) g; \
+    CREATE TABLE entry (id bigserial PRIMARY KEY, account int NOT NULL, at timestamptz NOT NULL DEFAULT now())";
+
+#[test]
+fn known_answers() {
+    let Some(server) = installed("known_answers") else { return };
+    let cases: [(&str, &[&str], &str); 9] = [
+        (
+            "a lost update",
+            &["\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b FROM account WHERE id = :a \\gset\n\
+               UPDATE account SET balance = :b + 1 WHERE id = :a;\nCOMMIT;\n"],
+            "d--",
+        ),
+        (
+            "an atomic update, with an entry whose id and time no order determines",
+            &["\\set a random(1, 5)\nBEGIN;\nSELECT balance FROM account WHERE id = :a;\n\
+               UPDATE account SET balance = balance + 1 WHERE id = :a;\nINSERT INTO entry (account) VALUES (:a);\nCOMMIT;\n"],
+            "---",
+        ),
+        (
+            "a version that is tested, so that the transaction declines",
+            &[
+                "\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b, version AS v FROM account WHERE id = :a \\gset\n\
+               UPDATE account SET balance = :b + 1, version = :v + 1 WHERE id = :a AND version = :v;\nCOMMIT;\n",
+            ],
+            "---",
+        ),
+        (
+            "write skew",
+            &[
+                "BEGIN;\nSELECT sum(balance) AS s FROM account WHERE id < 3 \\gset\n\\if :s >= 200\n\
+                 UPDATE account SET balance = balance - 200 WHERE id = 1;\n\\endif\nCOMMIT;\n",
+                "BEGIN;\nSELECT sum(balance) AS s FROM account WHERE id < 3 \\gset\n\\if :s >= 200\n\
+                 UPDATE account SET balance = balance - 200 WHERE id = 2;\n\\endif\nCOMMIT;\n",
+            ],
+            "dd-",
+        ),
+        (
+            "a report of two statements beside a transfer",
+            &[
+                "BEGIN;\nSELECT balance FROM account WHERE id = 1;\nSELECT balance FROM account WHERE id = 2;\nCOMMIT;\n",
+                "BEGIN;\nUPDATE account SET balance = balance - 1 WHERE id = 1;\n\
+                 UPDATE account SET balance = balance + 1 WHERE id = 2;\nCOMMIT;\n",
+            ],
+            "w--",
+        ),
+        (
+            "two statements outside of a block",
+            &[
+                "SELECT balance AS b FROM account WHERE id = 1 \\gset\nUPDATE account SET balance = :b + 1 WHERE id = 1;\n",
+            ],
+            "ddd",
+        ),
+        (
+            "jobs that are taken by SKIP LOCKED",
+            &[
+                "BEGIN;\nSELECT id AS i FROM account WHERE version = 0 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n\
+               UPDATE account SET version = 1 WHERE id = :i;\nCOMMIT;\n",
+            ],
+            "---",
+        ),
+        (
+            "transfers in any order of accounts, some of which end in a deadlock",
+            &["\\set a random(1, 5)\n\\set b random(1, 5)\nBEGIN;\n\\if :a <> :b\n\
+               UPDATE account SET balance = balance - 1 WHERE id = :a;\n\
+               UPDATE account SET balance = balance + 1 WHERE id = :b;\n\\endif\nCOMMIT;\n"],
+            "---",
+        ),
+        (
+            "an insert of what isn't there",
+            &[
+                "INSERT INTO entry (account) SELECT 7 WHERE NOT EXISTS (SELECT 1 FROM entry WHERE account = 7);\n",
+            ],
+            "dd-",
+        ),
+    ];
+    for (name, scripts, wanted) in cases {
+        for (level, letter) in ALL.into_iter().zip(wanted.chars()) {
+            // What is unsafe is found however long it takes.
+            let budget = if letter == '-' { Duration::from_millis(500) } else { ENOUGH };
+            let found = tried(&server, ACCOUNTS, scripts, &[level], budget);
+            let shown = format!("{:#?}", found.levels[0].gravest());
+            assert_eq!(told(&found), letter.to_string(), "{name}, {level}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn tables_and_sequences_are_put_back() {
+    let Some(server) = installed("tables_and_sequences_are_put_back") else { return };
+    let setup = format!(
+        "{ACCOUNTS}; CREATE TABLE \"odd Name\" (\"a b\" text, c bytea, d numeric[], g int GENERATED ALWAYS AS (1 + 1) \
+         STORED); INSERT INTO \"odd Name\" VALUES (E'it''s \\\\ \"x\", (y)', '\\x00ff', '{{1,NULL}}'), ('', NULL, NULL), \
+         (NULL, '', '{{}}'); \
+         CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child (p int REFERENCES parent ON DELETE CASCADE); \
+         INSERT INTO parent VALUES (1), (2); INSERT INTO child VALUES (1), (1), (2)"
+    );
+    let scripts = [
+        "BEGIN;\nUPDATE \"odd Name\" SET c = 'x' WHERE \"a b\" IS NOT NULL;\nDELETE FROM \"odd Name\" WHERE d IS NULL;\nEND;\n",
+        "BEGIN;\nDELETE FROM parent WHERE id = 1;\nINSERT INTO entry (account) VALUES (1), (2);\nEND;\n",
+    ];
+    let state = |server: &TestServer| {
+        let mut connection = server.open().expect("a connection");
+        let rows = connection
+            .query(
+                "SELECT 'o', t::text FROM \"odd Name\" t UNION ALL SELECT 'p', t::text FROM parent t UNION ALL \
+                 SELECT 'c', t::text FROM child t UNION ALL SELECT 'e', t::text FROM entry t UNION ALL \
+                 SELECT 's', last_value::text || is_called FROM entry_id_seq ORDER BY 1, 2",
+            )
+            .expect("rows");
+        connection.close();
+        rows.rows
+    };
+    let found = tried(&server, &setup, &scripts, &ALL, Duration::from_secs(1));
+    let after = state(&server);
+    assert!(found.trials() > 0);
+    // The tables as the setup makes them.
+    tried(&server, &setup, &[], &ALL, ENOUGH);
+    assert_eq!(after, state(&server));
+}
+
+/// A random program over a table with a key, and one without.
+fn random_program(random: &mut Prng) -> String {
+    let mut text = "\\set k random(1, 2)\n\\set x 0\n\\set c 0\nBEGIN;\n".to_owned();
+    let count = random.int_between(1, 4);
+    let mut conditional = false;
+    for _ in 0..count {
+        let key = ["1", "2", ":k"][usize::try_from(random.int_between(0, 2)).expect("small")];
+        let statement = match random.int_between(0, 13) {
+            0 => format!("SELECT v AS x FROM a WHERE k = {key} \\aset"),
+            1 => format!("SELECT count(*) AS c FROM l WHERE k = {key} \\gset"),
+            2 => "SELECT coalesce(max(v), 0) AS x FROM l \\gset".to_owned(),
+            3 => format!("UPDATE a SET v = v + 1 WHERE k = {key};"),
+            4 => format!("UPDATE a SET v = :x + 1 WHERE k = {key};"),
+            5 => format!("UPDATE a SET v = :c WHERE k = {key};"),
+            6 => format!("INSERT INTO l (k, v) VALUES ({key}, :x);"),
+            7 => format!("DELETE FROM l WHERE k = {key};"),
+            8 => format!("UPDATE l SET v = v + 1 WHERE k = {key};"),
+            9 => "SELECT sum(v) FROM a;".to_owned(),
+            10 => format!("SELECT v AS x FROM a WHERE k = {key} FOR UPDATE \\aset"),
+            11 => "UPDATE a SET v = (SELECT count(*) FROM l) WHERE k = 1;".to_owned(),
+            12 => format!("INSERT INTO a VALUES ({key} + 2, 0) ON CONFLICT (k) DO UPDATE SET v = a.v + 10;"),
+            _ => format!("DELETE FROM a WHERE k = {key} AND v > 1;"),
+        };
+        if !conditional && random.int_between(0, 4) == 0 {
+            text.push_str("\\if :c = 0\n");
+            conditional = true;
+        }
+        text.push_str(&statement);
+        text.push('\n');
+    }
+    text.push_str(if conditional { "\\endif\nCOMMIT;\n" } else { "COMMIT;\n" });
+    text
+}
+
+const KEYED: &str = "CREATE TABLE a (k int PRIMARY KEY, v int NOT NULL); INSERT INTO a VALUES (1, 0), (2, 0); \
+    CREATE TABLE l (id bigserial, k int, v int); INSERT INTO l (k, v) VALUES (1, 5)";
+
+/// The number of random programs: few in every run, many at night.
+fn programs(few: u64) -> (u64, u64) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    (number("ISOBENCH_PROGRAMS").unwrap_or(few), number("ISOBENCH_PROGRAMS_SEED").unwrap_or(1))
+}
+
+#[test]
+fn serializable_is_never_accused() {
+    let Some(server) = installed("serializable_is_never_accused") else { return };
+    let (count, seed) = programs(40);
+    let (mut trials, mut unsafe_below) = (0, 0);
+    for number in (0..count).step_by(2) {
+        let mut random = Prng::seed(seed + number);
+        let texts = [random_program(&mut random), random_program(&mut random)];
+        let scripts = [texts[0].as_str(), &texts[1]];
+        let levels = [Level::Serializable, Level::ReadCommitted];
+        let found = tried(&server, KEYED, &scripts, &levels, Duration::from_millis(300));
+        let shown = format!("{:#?}", found.levels[0].gravest());
+        assert!(
+            found.levels[0].gravest().is_none(),
+            "seed {}: {}\n{}\n{shown}",
+            seed + number,
+            texts[0],
+            texts[1]
+        );
+        trials += found.levels[0].trials;
+        unsafe_below += u64::from(found.levels[1].gravest().is_some());
+    }
+    eprintln!(
+        "{count} programs, {trials} interleavings at serializable, {unsafe_below} pairs unsafe at read committed"
+    );
+    assert!(trials > 0 && unsafe_below > 0);
+}

@@ -1,0 +1,210 @@
+//! What trying scripts against each other showed, as lines to be laid out.
+
+use crate::document::{Document, OrderOutcome, Tried, WrongOutcome};
+use crate::numbers::counted;
+use crate::words::{distinct, enumerated};
+
+/// A wrong outcome step by step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness {
+    /// What it shows, in a sentence.
+    pub heading: String,
+    /// The steps, the outcome, and what serial orders give; indented.
+    pub lines: Vec<String>,
+}
+
+/// The most lines of an outcome that are shown.
+const MOST: usize = 8;
+
+/// What was found at a level.
+pub type AtLevel<'a> = (String, &'a Tried);
+
+/// What was found at the level of each cell whose scripts were tried.
+pub fn tried(document: &Document) -> Vec<AtLevel<'_>> {
+    let cells = document.cells.iter();
+    cells.filter_map(|cell| Some((cell.level.name(), cell.tried.as_ref()?))).collect()
+}
+
+/// What a level was shown to be, in a few words.
+pub fn summary(tried: &Tried) -> String {
+    match tried.found.first() {
+        Some(wrong) if wrong.no_level_prevents => {
+            "unsafe (shown): data damaged between two transactions of a script, which no level prevents"
+                .to_owned()
+        }
+        Some(wrong) if wrong.damage => "unsafe (shown): data damaged".to_owned(),
+        Some(_) => "unsafe (shown): wrong answer".to_owned(),
+        None => format!("nothing found in {}", counted(tried.interleavings, "interleaving")),
+    }
+}
+
+/// The wrong outcomes, each once, the shortest first.
+pub fn witnesses(levels: &[AtLevel<'_>]) -> Vec<Witness> {
+    let mut found: Vec<(&WrongOutcome, Vec<String>)> = Vec::new();
+    for (level, tried) in levels {
+        for wrong in &tried.found {
+            match found.iter_mut().find(|(other, _)| same_steps(other, wrong)) {
+                Some((_, levels)) if !levels.contains(level) => levels.push(level.clone()),
+                Some(_) => {}
+                None => found.push((wrong, vec![level.clone()])),
+            }
+        }
+    }
+    found.sort_by_key(|(wrong, _)| wrong.steps.len());
+    found.iter().map(|(wrong, levels)| witness(wrong, levels)).collect()
+}
+
+fn same_steps(one: &WrongOutcome, other: &WrongOutcome) -> bool {
+    let sent = |wrong: &WrongOutcome| {
+        wrong.steps.iter().map(|step| (step.transaction, step.sql.clone())).collect::<Vec<_>>()
+    };
+    one.damage == other.damage && sent(one) == sent(other)
+}
+
+fn witness(wrong: &WrongOutcome, levels: &[String]) -> Witness {
+    let what = if wrong.damage {
+        "the data end as no serial order leaves them"
+    } else {
+        "a transaction is told what no serial order tells it"
+    };
+    let before = if wrong.before.is_empty() { String::new() } else { format!(", {}", wrong.before) };
+    let heading = format!("{}{before}, at {}: {what}.", wrong.scripts(), enumerated(levels));
+    let mut lines = Vec::new();
+    for step in &wrong.steps {
+        lines.push(format!("T{}: {}", step.transaction, step.sql));
+        lines.extend(step.answer.iter().map(|line| format!("      {line}")));
+    }
+    lines.push("It ends with:".to_owned());
+    lines.extend(of_order(&wrong.outcome, wrong.damage));
+    let outcomes: Vec<Vec<String>> =
+        wrong.serial_orders.iter().map(|order| of_order(order, wrong.damage)).collect();
+    let alike = outcomes.windows(2).all(|pair| pair[0] == pair[1]);
+    for (order, outcome) in wrong.serial_orders.iter().zip(outcomes) {
+        let names: Vec<String> = order.order.iter().map(|number| format!("T{number}")).collect();
+        let name = if alike { "Every serial order".to_owned() } else { names.join(", then ") };
+        lines.push(format!("{name} ends with:"));
+        lines.extend(outcome);
+        if alike {
+            break;
+        }
+    }
+    Witness { heading, lines }
+}
+
+fn of_order(order: &OrderOutcome, damage: bool) -> Vec<String> {
+    let told = if damage { &order.changes } else { &order.told };
+    let mut lines: Vec<String> = told.iter().take(MOST).map(|line| format!("  {line}")).collect();
+    if told.len() > MOST {
+        lines.push(format!("  … and {}", counted((told.len() - MOST) as u64, "more row")));
+    }
+    if told.is_empty() {
+        lines.push("  nothing".to_owned());
+    }
+    lines
+}
+
+/// What wasn't tried, and what wasn't judged, a sentence each.
+pub fn notes(levels: &[AtLevel<'_>]) -> Vec<String> {
+    let tried = || levels.iter().map(|(_, tried)| *tried);
+    let all = |texts: Vec<&str>| enumerated(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+    let mut notes =
+        distinct(tried().flat_map(|tried| &tried.not_tried).map(|refused| match refused.script.as_str() {
+            "" => format!("Interleavings were not tried: {}.", refused.reason),
+            script => format!("Interleavings of {script} were not tried: {}.", refused.reason),
+        }));
+    let by_design = distinct(tried().flat_map(|tried| tried.by_design.iter().map(String::as_str)));
+    if !by_design.is_empty() {
+        notes.push(format!(
+            "No serial order gives what {} leads to; that is asked for, and isn't held against a level.",
+            all(by_design)
+        ));
+    }
+    let masked = distinct(tried().flat_map(|tried| tried.masked.iter().map(String::as_str)));
+    if !masked.is_empty() {
+        notes.push(format!(
+            "Interleavings aren't judged by the values of {}, which come from sequences, the clock or random numbers.",
+            all(masked)
+        ));
+    }
+    let undetermined = tried().map(|tried| tried.undetermined).max().unwrap_or(0);
+    if undetermined > 0 {
+        notes.push(format!(
+            "{} of scripts took different ways when the same order was run twice, and weren't judged.",
+            counted(undetermined, "combination")
+        ));
+    }
+    let clean = || tried().filter(|tried| tried.found.is_empty() && tried.interleavings > 0);
+    if let Some(tried) = clean().find(|tried| !tried.complete) {
+        let untried = match tried.untried.as_slice() {
+            [] => "all combinations of scripts, but not with all numbers and states of the tables".to_owned(),
+            [only] => format!("all combinations of scripts but {only}"),
+            [first, rest @ ..] => {
+                format!("not {first} and {}", counted(rest.len() as u64, "further combination"))
+            }
+        };
+        notes.push(format!("The time for interleavings sufficed for {untried} (--try 30s takes longer)."));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_isolation::{EffectiveLevel, Level};
+
+    use super::tried as tried_at;
+    use super::*;
+    use crate::document::{Cell, CellLevel, Client, NotTried, Plan, Server, TriedStep};
+
+    fn cell(level: Level, tried: Tried) -> Cell {
+        let mut cell = Cell::new("w", CellLevel::new(Some(level), EffectiveLevel::Standard(level)));
+        cell.tried = Some(tried);
+        cell
+    }
+
+    #[test]
+    fn the_same_steps_at_several_levels_are_shown_once() {
+        let wrong = WrongOutcome {
+            damage: true,
+            scripts: vec!["a.sql".to_owned(), "b.sql".to_owned()],
+            steps: vec![TriedStep {
+                transaction: 1,
+                sql: "COMMIT".to_owned(),
+                answer: vec!["COMMIT".to_owned()],
+            }],
+            outcome: OrderOutcome {
+                order: vec![1, 2],
+                changes: vec!["+ t (1)".to_owned()],
+                told: Vec::new(),
+            },
+            serial_orders: vec![OrderOutcome { order: vec![2, 1], ..OrderOutcome::default() }],
+            ..WrongOutcome::default()
+        };
+        let tried = Tried { found: vec![wrong], ..Tried::default() };
+        let mut document = Document::new(Server::default(), Client::default(), Plan::default());
+        document.cells = vec![cell(Level::ReadCommitted, tried.clone()), cell(Level::RepeatableRead, tried)];
+        let shown = witnesses(&tried_at(&document));
+        assert_eq!(shown.len(), 1);
+        assert_eq!(
+            shown[0].heading,
+            "b.sql within a.sql, at read committed and repeatable read: the data end as no serial order leaves them."
+        );
+        let told = [
+            "T1: COMMIT",
+            "      COMMIT",
+            "It ends with:",
+            "  + t (1)",
+            "T2, then T1 ends with:",
+            "  nothing",
+        ];
+        assert_eq!(shown[0].lines, told);
+    }
+
+    #[test]
+    fn what_was_not_tried_is_said_once() {
+        let refused = NotTried { script: "a.sql".to_owned(), reason: "line 2: COPY".to_owned() };
+        let tried = Tried { not_tried: vec![refused], ..Tried::default() };
+        let mut document = Document::new(Server::default(), Client::default(), Plan::default());
+        document.cells = vec![cell(Level::ReadCommitted, tried.clone()), cell(Level::Serializable, tried)];
+        assert_eq!(notes(&tried_at(&document)), ["Interleavings of a.sql were not tried: line 2: COPY."]);
+    }
+}

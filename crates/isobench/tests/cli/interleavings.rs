@@ -1,0 +1,124 @@
+//! Scripts tried against each other: by `probe`, and by `compare` before it measures.
+
+use serde_json::Value;
+
+use crate::compare::words;
+use crate::support::document;
+use crate::support::named::Database;
+use crate::support::scene::Scene;
+
+const SETUP: &str = "CREATE TABLE stock (id int PRIMARY KEY, left_over int NOT NULL);\n\
+    INSERT INTO stock SELECT g, 100 FROM generate_series(1, 5) g;\n";
+
+/// Loses updates where the level doesn't prevent it. The EXISTS isn't tracked by the verdict.
+const SELL: &str = "\\set id random(1, 5)\nBEGIN;\nSELECT left_over AS n FROM stock WHERE id = :id \\gset\n\
+    UPDATE stock SET left_over = :n - 1 WHERE id = :id;\nCOMMIT;\n";
+
+const LOOK: &str = "SELECT EXISTS (SELECT 1 FROM stock WHERE left_over < 0);\n";
+
+fn scene(scene: Scene) -> Scene {
+    for (name, text) in [("setup.sql", SETUP), ("sell.sql", SELL), ("look.sql", LOOK)] {
+        scene.write(name, text);
+    }
+    scene
+}
+
+/// The verdicts of the levels: whether anything was found.
+fn verdicts(document: &Value) -> Vec<(String, usize)> {
+    let levels = document["levels"].as_array().expect("levels");
+    let of = |level: &Value| {
+        (
+            level["level"].as_str().expect("a level").to_owned(),
+            level["tried"]["found"].as_array().expect("a list").len(),
+        )
+    };
+    levels.iter().map(of).collect()
+}
+
+#[test]
+fn a_lost_update_is_shown_step_by_step() {
+    let Some(s) = Scene::with_server("a_lost_update_is_shown_step_by_step").map(scene) else { return };
+    let line = "probe -f sell.sql -f look.sql --setup setup.sql --try 1s --json found.json";
+    let finished = s.run(&words(line)).expect(0);
+    finished.prints(&[
+        "read committed   unsafe (shown): data damaged\n",
+        "repeatable read  nothing found in ",
+        "serializable     nothing found in ",
+        "sell.sql within sell.sql, at read committed: the data end as no serial order leaves them.\n",
+        "  T2: UPDATE stock SET left_over = 100 - 1 WHERE id = 1;\n        UPDATE 1\n  T2: COMMIT;\n",
+        "  It ends with:\n    - stock (1, 100)\n    + stock (1, 99)\n",
+        "  Every serial order ends with:\n    - stock (1, 100)\n    + stock (1, 98)\n",
+    ]);
+    let found: Value = serde_json::from_str(&s.read("found.json")).expect("JSON");
+    let expected = [("read committed", 1), ("repeatable read", 0), ("serializable", 0)];
+    assert_eq!(verdicts(&found), expected.map(|(level, found)| (level.to_owned(), found)));
+    let steps = &found["levels"][0]["tried"]["found"][0]["steps"];
+    assert_eq!(steps[0], serde_json::json!({"transaction": 1, "sql": "BEGIN;", "answer": ["BEGIN"]}));
+}
+
+#[test]
+fn wrong_input_is_refused_before_anything_is_started() {
+    let s = scene(Scene::new());
+    s.write("level.sql", "BEGIN ISOLATION LEVEL SERIALIZABLE;\nCOMMIT;\n");
+    for (line, said) in [
+        ("probe -f sell.sql", "--setup FILE.sql, which makes their tables"),
+        ("probe -w orders -f sell.sql --setup setup.sql", "cannot be used with"),
+        ("probe -f level.sql --setup setup.sql", "sets or resets the isolation level"),
+        ("compare -f sell.sql --setup setup.sql --try 3 --fault crash@1", "--try: excludes --fault"),
+        ("compare -f sell.sql --setup setup.sql --try 3 --no-try", "cannot be used with"),
+    ] {
+        let finished = s.run(&words(line)).expect(1);
+        assert!(finished.stderr.contains(said), "{line}: {}", finished.stderr);
+    }
+}
+
+#[test]
+fn what_cannot_be_tried_is_named_with_its_reason() {
+    let Some(s) = Scene::with_server("what_cannot_be_tried_is_named_with_its_reason").map(scene) else {
+        return;
+    };
+    s.write("truncate.sql", "TRUNCATE stock;\n");
+    let finished = s.run(&words("probe -f truncate.sql --setup setup.sql --levels rc")).expect(0);
+    finished.prints(&[
+        "read committed  nothing found in 0 interleavings\n",
+        "Interleavings of truncate.sql were not tried: line 1: TRUNCATE, which isn't undone row by row.\n",
+    ]);
+}
+
+const SHORT: &str =
+    "compare --levels rc,rr --clients 2 --transactions 5 --warmup 0 --rounds 1 --json out.json";
+
+#[test]
+fn a_comparison_tries_before_it_measures_and_answers_by_what_it_found() {
+    let test = "a_comparison_tries_before_it_measures_and_answers_by_what_it_found";
+    let Some(s) = Scene::with_server(test).map(scene) else { return };
+    let line = format!("{SHORT} -f sell.sql -f look.sql --setup setup.sql --try 1s");
+    let finished = s.run(&words(&line)).expect(0);
+    finished.prints(&[
+        "sell.sql within sell.sql, at read committed: the data end as no serial order leaves them.",
+    ]);
+    let document = document::read(&s, "out.json");
+    let cells = document["cells"].as_array().expect("cells");
+    assert_eq!(cells[0]["tried"]["found"][0]["damage"], true);
+    assert!(cells[0]["summary"]["damage"].as_u64() >= Some(1));
+    assert_eq!(cells[1]["tried"]["found"], serde_json::json!([]));
+    assert!(cells[1]["tried"]["interleavings"].as_u64() > Some(0));
+    assert_ne!(document["answer"]["recommended"], serde_json::json!(["read committed"]));
+    // The tables that were measured aren't those that were tried.
+    let untried = format!("{SHORT} -f sell.sql -f look.sql --setup setup.sql --no-try");
+    s.run(&words(&untried)).expect(0);
+    let document = document::read(&s, "out.json");
+    assert_eq!(document["cells"][0]["tried"], Value::Null);
+}
+
+#[test]
+fn a_named_server_is_left_as_it_was() {
+    let Some(database) = Database::new("a_named_server_is_left_as_it_was") else { return };
+    let s = scene(Scene::new());
+    let before = database.inventory();
+    let probe = "probe -f sell.sql --setup setup.sql --levels rc --try 1s";
+    database.run(&s, &words(probe)).expect(0).prints(&["read committed  unsafe (shown): data damaged\n"]);
+    let compare = format!("{SHORT} -f sell.sql --setup setup.sql --try 1s");
+    database.run(&s, &words(&compare)).expect(0).prints(&["unsafe (shown)"]);
+    assert_eq!(database.inventory(), before);
+}
