@@ -80,6 +80,14 @@ impl Attempt {
         Ok(Attempt { sources, tables, scale, defined })
     }
 
+    /// The statements of the user's that make the tables.
+    pub fn setup(&self) -> Vec<&str> {
+        match &self.tables {
+            Tables::Own(setup) => setup.placed_statements().map(|(_, sql)| sql).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Makes the tables, and tries the scripts at each level.
     ///
     /// # Errors

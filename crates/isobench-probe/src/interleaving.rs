@@ -21,6 +21,7 @@
 //! | `outcome` | the comparison with serial orders |
 //! | `search` | states, casts and splits, within a budget |
 //! | `found` | what it found |
+//! | `replay` | the same as a specification of the isolation tester |
 
 mod actor;
 mod casts;
@@ -28,6 +29,7 @@ mod found;
 mod ground;
 mod outcome;
 mod program;
+mod replay;
 mod search;
 mod stage;
 #[cfg(test)]

@@ -69,8 +69,8 @@ pub struct Witness {
     pub scripts: Vec<String>,
     /// The state of the tables in words; empty for that after the setup.
     pub before: String,
-    /// The scripts that ran before.
-    pub prefix: Vec<String>,
+    /// The statements that were sent before.
+    pub prefix_sql: Vec<String>,
     /// The number of statements of T1 before the others ran.
     pub split_after: usize,
     /// True if T1 was split between two of its transactions, which no level prevents.

@@ -66,6 +66,8 @@ pub struct Search<'a, 's> {
     /// The state in which the tables are, and how they came there from the first one.
     present: usize,
     reached: Delta,
+    /// The statements by which they came there.
+    sent: Vec<String>,
     /// The programs that have been seen to write.
     writes: Vec<bool>,
 }
@@ -75,7 +77,17 @@ impl<'a, 's> Search<'a, 's> {
         let levels = trying.levels.iter().map(|level| LevelFound::new(*level)).collect();
         let found = Found { levels, refused: programs.refused.clone(), ..Found::default() };
         let writes = vec![false; programs.programs.len()];
-        Search { stage, programs, trying, began, found, present: 0, reached: Delta::default(), writes }
+        Search {
+            stage,
+            programs,
+            trying,
+            began,
+            found,
+            present: 0,
+            reached: Delta::default(),
+            sent: Vec::new(),
+            writes,
+        }
     }
 
     /// Tries until everything has been tried, every level has been shown to be unsafe, or the budget
@@ -217,9 +229,12 @@ impl<'a, 's> Search<'a, 's> {
         }
         let reached = std::mem::take(&mut self.reached);
         self.stage.start_again(&reached)?;
+        self.sent.clear();
         for part in &states[state].prefix {
             let performance = self.alone(part)?;
             self.reached = self.reached.then(&performance.outcome.delta);
+            self.sent
+                .extend(performance.steps.into_iter().map(|step| step.sql).filter(|sql| sql != "COMMIT"));
         }
         self.present = state;
         self.stage.note_sequences()
@@ -459,12 +474,11 @@ impl<'a, 's> Search<'a, 's> {
             }
         }
         let numbers: Vec<usize> = (0..cast.len()).collect();
-        let prefix = state.prefix.iter().map(|part| self.programs.name(part.program).to_owned()).collect();
         Ok(Witness {
             damage: judgement == Judgement::Damage,
             scripts: cast.iter().map(|part| self.programs.name(part.program).to_owned()).collect(),
             before: state.before.clone(),
-            prefix,
+            prefix_sql: self.sent.clone(),
             split_after: after,
             no_level_prevents: performance.between,
             steps: performance.steps.clone(),

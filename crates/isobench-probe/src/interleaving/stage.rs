@@ -51,6 +51,8 @@ pub struct Step {
     pub transaction: usize,
     /// What it sent.
     pub sql: String,
+    /// True if a BEGIN was sent before it, because it stands outside of a block of its own.
+    pub enclosed: bool,
     /// What became of it.
     pub result: StepResult,
 }
@@ -75,6 +77,11 @@ const WIDEST: usize = 60;
 const MOST_ROWS: usize = 4;
 
 impl Step {
+    /// True if it waits for another transaction.
+    pub fn waits(&self) -> bool {
+        self.result == StepResult::Waits
+    }
+
     /// The answer as psql would show it, a line each; long ones are cut.
     pub fn answer(&self) -> Vec<String> {
         let cut = |text: String| {
@@ -153,6 +160,13 @@ struct Cast<'a> {
     steps: Vec<Step>,
     committed_part: Vec<bool>,
     by_design: Option<&'static str>,
+}
+
+impl Cast<'_> {
+    fn push(&mut self, transaction: usize, sql: String, result: StepResult) {
+        let enclosed = self.actors[transaction].enclosed;
+        self.steps.push(Step { transaction, sql, enclosed, result });
+    }
 }
 
 impl<'a> Stage<'a> {
@@ -407,7 +421,7 @@ impl<'a> Stage<'a> {
         if self.waits(cast.first + number)? {
             if !resumed {
                 let sql = cast.waiting[number].clone().unwrap_or_default();
-                cast.steps.push(Step { transaction: number, sql, result: StepResult::Waits });
+                cast.push(number, sql, StepResult::Waits);
             }
             return Ok(Went::Waits);
         }
@@ -431,7 +445,7 @@ impl<'a> Stage<'a> {
             Some(Reply::Lost(why)) => return Err(TryError::Lost(why.clone())),
             Some(Reply::Copy(_)) | None => StepResult::Failed("COPY".to_owned()),
         };
-        cast.steps.push(Step { transaction: number, sql, result });
+        cast.push(number, sql, result);
         let ground = &self.ground;
         let actor = &mut cast.actors[number];
         actor.take(replies, &|column| !ground.finds_rows(column));

@@ -247,6 +247,30 @@ fn what_trying_shows_counts() {
     assert_eq!((rule, levels.len()), ("none safe", 0), "{text}");
 }
 
+/// Where no history can be recorded, trying tells the levels apart.
+#[test]
+fn what_trying_shows_counts_without_a_history() {
+    let trying = |wrong: [bool; 3], untried: &[&str]| {
+        let mut document = document([(STEADY, 0), (STEADY, 0), (HALF, 0)]);
+        for (cell, wrong) in document.cells.iter_mut().zip(wrong) {
+            cell.rounds.iter_mut().for_each(|round| round.verdict = None);
+            let outcome = WrongOutcome { damage: true, ..WrongOutcome::default() };
+            let found = if wrong { vec![outcome] } else { Vec::new() };
+            let untried = untried.iter().map(|name| (*name).to_owned()).collect();
+            cell.tried = Some(Tried { interleavings: 40, found, untried, ..Tried::default() });
+        }
+        summarise(&mut document);
+        document
+    };
+    let (rule, levels, text) = answered(&trying([true, true, false], &["a.sql × a.sql"]));
+    assert_eq!((rule, levels), ("cheapest", vec!["serializable".to_owned()]), "{text}");
+    assert!(text.starts_with("Use serializable: nothing was found in 40 interleavings"), "{text}");
+    let (rule, levels, text) = answered(&trying([false, false, false], &[]));
+    assert_eq!((rule, levels), ("enough", vec!["read committed".to_owned()]), "{text}");
+    let (rule, levels, text) = answered(&trying([false, false, false], &["a.sql × a.sql"]));
+    assert_eq!((rule, levels.len()), ("unchecked", 0), "{text}");
+}
+
 /// Nothing protects what is read in one transaction and written in another.
 #[test]
 fn a_value_carried_between_transactions_is_never_safe() {

@@ -36,6 +36,8 @@ pub enum Safety<'a> {
     Unsafe,
     /// No history was recorded.
     Unchecked,
+    /// No history was recorded, but nothing was found in this many interleavings that were tried.
+    Tried(u64),
     /// In the histories of this many committed transactions nothing was found, but statements that
     /// could matter weren't seen.
     Unseen(u64),
@@ -75,7 +77,7 @@ impl<'a> Evidence<'a> {
         let told_apart = self.has_damage();
         let eligible = |candidate: &&Candidate<'_>| match candidate.safety {
             Safety::Safe(_) => true,
-            Safety::Unseen(_) => told_apart || candidate.tried_in_all_combinations(),
+            Safety::Unseen(_) | Safety::Tried(_) => told_apart || candidate.tried_in_all_combinations(),
             Safety::Unchecked => self.by_conditions() && candidate.held(),
             _ => false,
         };
@@ -201,7 +203,10 @@ impl<'a> Safety<'a> {
             return Safety::Unsafe;
         }
         match verdict {
-            None => Safety::Unchecked,
+            None => match cell.tried.as_ref().map_or(0, |tried| tried.interleavings) {
+                0 => Safety::Unchecked,
+                tried => Safety::Tried(tried),
+            },
             Some(verdict) if verdict.unseen.is_empty() => Safety::Safe(verdict.committed),
             Some(verdict) => Safety::Unseen(verdict.committed),
         }

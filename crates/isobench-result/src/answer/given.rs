@@ -85,7 +85,7 @@ fn level(document: &Document, group: &Evidence<'_>, candidate: &Candidate<'_>, s
 fn judged(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> (LevelSafety, String) {
     let carried = candidate.verdict().map_or(&[][..], |verdict| &verdict.carried);
     let found = || capital(&words::nothing_found(candidate, evidence));
-    let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_));
+    let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_) | Safety::Tried(_));
     if clean && !carried.is_empty() {
         let lost = words::lost_between(candidate).map_or_else(String::new, |lost| format!(" {lost}"));
         return (LevelSafety::Unsafe, format!("{}, which no level protects.{lost}", carried.join("; ")));
@@ -107,6 +107,13 @@ fn judged(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> (LevelSafety, S
             (LevelSafety::Safe, "Every condition on the tables held; no history was recorded.".to_owned())
         }
         Safety::Unchecked => (LevelSafety::Unjudged, "No history was recorded.".to_owned()),
+        Safety::Tried(_) if candidate.held() && evidence.has_violations() => {
+            (LevelSafety::Safe, "Every condition on the tables held; no history was recorded.".to_owned())
+        }
+        Safety::Tried(_) => (
+            LevelSafety::Unjudged,
+            format!("No history was recorded; {}.", words::nothing_found(candidate, evidence)),
+        ),
         Safety::Unseen(_) => {
             (LevelSafety::Unjudged, format!("{}, but {}.", found(), words::unseen(candidate)))
         }

@@ -69,7 +69,7 @@ fn blind(candidate: &Candidate<'_>) -> Option<String> {
 
 /// That a level in which nothing was found is weaker than one in which something was.
 fn overlooked(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> Option<String> {
-    let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_));
+    let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_) | Safety::Tried(_));
     let worse = evidence.worse(candidate).filter(|_| clean)?;
     Some(format!(
         "{}: no anomaly was found, but only by luck: {}, which is stronger, had some.",

@@ -203,8 +203,10 @@ fn one_client<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 
 /// Nothing was checked, or only conditions that held everywhere.
 fn unchecked<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
-    let known = |candidate: &Candidate<'_>| !matches!(candidate.safety, Safety::Unchecked | Safety::LostWork);
-    if evidence.candidates.iter().any(known) {
+    let known = |candidate: &Candidate<'_>| {
+        !matches!(candidate.safety, Safety::Unchecked | Safety::LostWork | Safety::Tried(_))
+    };
+    if evidence.candidates.iter().any(known) || !evidence.eligible().is_empty() {
         return None;
     }
     let mut decision = no("anomalies weren't checked");
@@ -406,8 +408,8 @@ fn cheapest<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
         sentence = format!("{sentence}, and it {}", cost(ratio, name));
     }
     let mut sentences = vec![sentence + "."];
-    let dearer =
-        stronger(evidence, best).filter(|other| matches!(other.safety, Safety::Safe(_) | Safety::Unseen(_)));
+    let dearer = stronger(evidence, best)
+        .filter(|other| matches!(other.safety, Safety::Safe(_) | Safety::Unseen(_) | Safety::Tried(_)));
     sentences.extend(dearer.filter_map(|other| {
         Some(format!("{} {}.", capital(&other.name), cost(&evidence.ratio(other, best)?, &best.name)))
     }));

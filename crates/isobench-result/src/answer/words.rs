@@ -229,6 +229,8 @@ pub fn nothing_found(candidate: &Candidate<'_>, evidence: &Evidence<'_>) -> Stri
                 tried => format!("{found} and {}", counted(tried, "interleaving")),
             }
         }
+        Safety::Tried(_) if candidate.held() && evidence.has_violations() => held.to_owned(),
+        Safety::Tried(tried) => format!("nothing was found in {}", counted(tried, "interleaving")),
         _ => "every condition on the tables held".to_owned(),
     }
 }

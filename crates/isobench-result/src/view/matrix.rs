@@ -74,6 +74,8 @@ pub enum Safety {
     },
     /// This many violations of invariants that the level doesn't promise.
     Violations(u64),
+    /// Trying the scripts against each other showed an outcome that no serial order gives.
+    Shown,
     /// Values are carried from one transaction to another, which no level protects.
     Unprotected,
     /// No history was recorded, or nothing could show in it.
@@ -152,11 +154,12 @@ impl Safety {
         if is_incomplete(document, cell) {
             return Safety::Incomplete;
         }
+        let shown = !cell.wrong_outcomes().is_empty();
         let Some(verdict) = verdict else {
-            return if summary.violations > 0 {
-                Safety::Violations(summary.violations)
-            } else {
-                Safety::Unproved
+            return match summary.violations {
+                0 if shown => Safety::Shown,
+                0 => Safety::Unproved,
+                violations => Safety::Violations(violations),
             };
         };
         match verdict.anomalies_per_million {
@@ -165,6 +168,7 @@ impl Safety {
                 Safety::Anomalies { per_million, at_least: verdict.at_least }
             }
             _ if summary.violations > 0 => Safety::Violations(summary.violations),
+            _ if shown => Safety::Shown,
             _ if !verdict.carried.is_empty() => Safety::Unprotected,
             Some(_) if verdict.nothing_shared => Safety::Unproved,
             Some(_) if !verdict.unseen.is_empty() => Safety::AsFarAsSeen,
@@ -187,6 +191,7 @@ impl Safety {
                 Line::plain(format!("{}{} per M", if *at_least { "≥" } else { "" }, short(*per_million)))
             }
             Safety::Violations(violations) => Line::plain(counted(*violations, "violation")),
+            Safety::Shown => Line::caution("unsafe (shown)"),
             Safety::Unprotected => Line::caution("unprotected"),
             Safety::Unproved => Line::plain("unproved"),
             Safety::AsFarAsSeen => Line::plain("as far as seen"),

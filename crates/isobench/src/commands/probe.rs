@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use isobench_isolation::Level;
 use isobench_plan::Setting;
+use isobench_probe::interleaving::Found;
 use isobench_probe::output::text;
 use isobench_probe::{
     Event, Matrix, Opener, Options, ProbeError, Progress, RunError, Spec, Tester, WaitDetection,
@@ -83,7 +84,24 @@ fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, con
     if let Some(path) = &options.json {
         output::save(path, &in_json(&tried))?;
     }
+    if let Some(path) = &options.replay {
+        replay(attempt, &found, path)?;
+    }
     printed
+}
+
+/// Saves the first wrong outcome as a specification.
+fn replay(attempt: &Attempt, found: &Found, path: &Path) -> Outcome {
+    let wrong = found.levels.iter().find_map(|level| Some((level.level, level.gravest()?)));
+    let Some((level, witness)) = wrong else {
+        say("--replay: no outcome was wrong, so there is nothing to write");
+        return Ok(());
+    };
+    let spec = witness.to_spec(&attempt.setup()).map_err(|sql| {
+        Failure::Incomplete(format!("--replay: a spec can't hold braces, but this statement does: {sql}"))
+    })?;
+    let file = path.display();
+    output::save(path, &format!("# isobench probe --spec {file} --levels '{level}'\n{spec}"))
 }
 
 /// What was found: a line for each level, the wrong outcomes step by step, and what wasn't tried.

@@ -39,6 +39,9 @@ pub struct ProbeOptions {
     /// Time for trying interleavings, such as 30s
     #[arg(long = "try", value_name = "TIME", default_value = "5s", value_parser = isobench_plan::seconds)]
     pub budget: f64,
+    /// Write the first wrong outcome of interleavings to this file, as a spec that --spec replays
+    #[arg(long, value_name = "FILE.spec", requires = "setup")]
+    pub replay: Option<PathBuf>,
     /// Write the result to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -38,7 +38,8 @@ fn verdicts(document: &Value) -> Vec<(String, usize)> {
 #[test]
 fn a_lost_update_is_shown_step_by_step() {
     let Some(s) = Scene::with_server("a_lost_update_is_shown_step_by_step").map(scene) else { return };
-    let line = "probe -f sell.sql -f look.sql --setup setup.sql --try 1s --json found.json";
+    let line =
+        "probe -f sell.sql -f look.sql --setup setup.sql --try 1s --json found.json --replay lost.spec";
     let finished = s.run(&words(line)).expect(0);
     finished.prints(&[
         "read committed   unsafe (shown): data damaged\n",
@@ -52,6 +53,8 @@ fn a_lost_update_is_shown_step_by_step() {
     let found: Value = serde_json::from_str(&s.read("found.json")).expect("JSON");
     let expected = [("read committed", 1), ("repeatable read", 0), ("serializable", 0)];
     assert_eq!(verdicts(&found), expected.map(|(level, found)| (level.to_owned(), found)));
+    let replayed = s.run(&words("probe --spec lost.spec --levels rc")).expect(0);
+    replayed.prints(&["step t1s3: UPDATE stock SET left_over = 100 - 1 WHERE id = 1;\n", " 1|       99\n"]);
     let steps = &found["levels"][0]["tried"]["found"][0]["steps"];
     assert_eq!(steps[0], serde_json::json!({"transaction": 1, "sql": "BEGIN;", "answer": ["BEGIN"]}));
 }
