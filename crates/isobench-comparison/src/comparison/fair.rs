@@ -209,7 +209,7 @@ mod tests {
     fn cells_need_room_on_their_own_servers() {
         let plan = Resolved::of(&Plan::default(), None, Plan::default(), &InitOptions::default()).unwrap();
         let first = plan.design().cells()[0];
-        let cell = |server, clients| CellPlan { server, clients, ..first };
+        let cell = |server, clients| CellPlan { clients, server, ..first };
         let capacity = Capacity { connections: Some(100), cache: 128 << 20 };
         let crowded =
             |cells: &[CellPlan], size: u64| crowded(cells, &vec![size; cells.len()], &[capacity; 2]);

@@ -13,7 +13,6 @@ fn is_missing(column: &Column, place: &Place<'_>) -> bool {
         Values::Count(value) => value.at(place).is_none(),
         Values::Number(value) => value.at(place).is_none(),
         Values::Flag(value) => value(place).is_none(),
-        Values::Word(_) => false,
     }
 }
 
