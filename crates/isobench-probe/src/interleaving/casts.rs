@@ -25,10 +25,10 @@ pub fn choices(programs: &[&Program]) -> Vec<Vec<Choice>> {
         }
     }
     all.push(spread.clone());
-    for number in 1..programs.len() {
-        all.push(with(&spread, number, spread_from(&programs[number].draws, 1)));
-        all.push(with(&spread, number, self::spread(&programs[number].draws, true)));
-        all.push(with(&least(), number, apart(&programs[number].draws, 1)));
+    for (number, program) in programs.iter().enumerate().skip(1) {
+        all.push(with(&spread, number, spread_from(&program.draws, 1)));
+        all.push(with(&spread, number, self::spread(&program.draws, true)));
+        all.push(with(&least(), number, apart(&program.draws, 1)));
     }
     let number = |number: usize| i64::try_from(number).unwrap_or(0);
     all.push(programs.iter().enumerate().map(|(at, program)| apart(&program.draws, number(at))).collect());

@@ -4,6 +4,7 @@
 //! that change, not of the size of the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use super::TryError;
 use crate::tester::{Patience, Reply, TestSession};
@@ -310,10 +311,12 @@ impl Ground {
         }
         for sequence in &self.sequences {
             let (value, called) = (sequence.last + ahead, sequence.called || ahead > 0);
-            sql.push_str(&format!(
+            // Writing to a String can't fail.
+            let _ = write!(
+                sql,
                 "SELECT setval('{}', {value}, {called});",
                 sequence.qualified.replace('\'', "''")
-            ));
+            );
         }
         if sql.is_empty() {
             return Ok(());
@@ -377,11 +380,12 @@ impl GroundTable {
             });
         }
         found.push(format!("t::text = {}", literal(&composite(row))));
-        sql.push_str(&format!(
+        let _ = write!(
+            sql,
             "DELETE FROM ONLY {0} WHERE ctid = (SELECT ctid FROM ONLY {0} t WHERE {1} LIMIT 1);",
             self.qualified,
             found.join(" AND ")
-        ));
+        );
     }
 
     fn insert(&self, row: &Row, sql: &mut String) {
@@ -391,12 +395,13 @@ impl GroundTable {
             Some(value) => literal(value),
             None => "NULL".to_owned(),
         });
-        sql.push_str(&format!(
+        let _ = write!(
+            sql,
             "INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES ({});",
             self.qualified,
             names.join(", "),
             values.collect::<Vec<_>>().join(", ")
-        ));
+        );
     }
 }
 
@@ -411,10 +416,11 @@ fn installation(schema: &str, tables: &[String]) -> String {
          RETURN NULL; END $note$;"
     );
     for table in tables {
-        sql.push_str(&format!(
+        let _ = write!(
+            sql,
             "CREATE TRIGGER {TRIGGER} AFTER INSERT OR UPDATE OR DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION \
              {schema}.{NOTE}();ALTER TABLE {table} ENABLE ALWAYS TRIGGER {TRIGGER};"
-        ));
+        );
     }
     sql
 }

@@ -354,7 +354,7 @@ impl<'a, 's> Search<'a, 's> {
                 continue;
             }
             let Some(judgement) = self.confirmed(cast, after, level, serial)? else { continue };
-            let witness = self.witness(state, cast, after, judgement, &performance, serial)?;
+            let witness = self.witness(state, cast, after, judgement, &performance, serial);
             let level = &mut self.found.levels[number];
             match judgement {
                 Judgement::Damage => {
@@ -458,14 +458,14 @@ impl<'a, 's> Search<'a, 's> {
     }
 
     fn witness(
-        &mut self,
+        &self,
         state: &State,
         cast: &[Part],
         after: usize,
         judgement: Judgement,
         performance: &Performance,
         serial: &Serial,
-    ) -> Result<Witness, TryError> {
+    ) -> Witness {
         let tables = &self.stage.ground.tables;
         let mut told = Vec::new();
         for order in Self::candidates(&performance.outcome) {
@@ -474,7 +474,7 @@ impl<'a, 's> Search<'a, 's> {
             }
         }
         let numbers: Vec<usize> = (0..cast.len()).collect();
-        Ok(Witness {
+        Witness {
             damage: judgement == Judgement::Damage,
             scripts: cast.iter().map(|part| self.programs.name(part.program).to_owned()).collect(),
             before: state.before.clone(),
@@ -485,7 +485,7 @@ impl<'a, 's> Search<'a, 's> {
             outcome: Order::new(&numbers, &performance.outcome, tables),
             orders: told,
             after: self.began.elapsed(),
-        })
+        }
     }
 }
 

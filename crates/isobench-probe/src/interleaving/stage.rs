@@ -283,10 +283,14 @@ impl<'a> Stage<'a> {
             }
         }
         let running = |actor: &Actor<'_>| actor.ending == Ending::Running;
-        let stuck = match schedule {
-            Schedule::Serial(order) => order.iter().any(|number| running(&under_way.actors[*number])),
-            _ => !over && under_way.actors.iter().any(running),
+        let takes_part = |number: usize| match schedule {
+            Schedule::Serial(order) => order.contains(&number),
+            Schedule::Split(_) => !over,
+            #[cfg(test)]
+            Schedule::Steps(_) => true,
         };
+        let mut all = under_way.actors.iter().enumerate();
+        let stuck = all.any(|(number, actor)| takes_part(number) && running(actor));
         self.leave(&mut under_way, cast.len())?;
         let parts = under_way.actors.iter().zip(&under_way.committed_part);
         let torn = parts.clone().any(|(actor, part)| *part && matches!(actor.ending, Ending::Failed(_)));

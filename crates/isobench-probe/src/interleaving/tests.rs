@@ -26,14 +26,15 @@ fn random_program(random: &mut Prng) -> String {
     let mut text = "\\set x 7\nBEGIN;\n".to_owned();
     for _ in 0..random.int_between(1, 3) {
         let key = random.int_between(1, 2);
-        text.push_str(&match random.int_between(0, 7) {
+        let statement = match random.int_between(0, 7) {
             0 | 1 => format!("SELECT v AS x FROM a WHERE k = {key} \\gset"),
             2 | 3 => format!("UPDATE a SET v = :x + 1 WHERE k = {key};"),
             4 => format!("UPDATE a SET v = v * 2 WHERE k = {key};"),
             5 => format!("UPDATE a SET v = (SELECT sum(v) FROM a) WHERE k = {key};"),
             6 => format!("INSERT INTO l (k, v) VALUES ({key}, :x);"),
             _ => format!("UPDATE a SET v = (SELECT count(*) FROM l) WHERE k = {key};"),
-        });
+        };
+        text.push_str(&statement);
         text.push('\n');
     }
     text + "COMMIT;\n"

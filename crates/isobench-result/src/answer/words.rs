@@ -220,7 +220,9 @@ pub fn nothing_found(candidate: &Candidate<'_>, evidence: &Evidence<'_>) -> Stri
     let shared = candidate.verdict().is_some_and(|verdict| !verdict.nothing_shared);
     match candidate.safety {
         // What the history would have shown wasn't seen.
-        Safety::Unseen(_) if candidate.held() && evidence.has_violations() => held.to_owned(),
+        Safety::Unseen(_) | Safety::Tried(_) if candidate.held() && evidence.has_violations() => {
+            held.to_owned()
+        }
         Safety::Safe(_) if !shared => "no transaction read or overwrote what another one wrote".to_owned(),
         Safety::Safe(committed) | Safety::Unseen(committed) => {
             let found = format!("no anomaly found in {}", counted(committed, "transaction"));
@@ -229,7 +231,6 @@ pub fn nothing_found(candidate: &Candidate<'_>, evidence: &Evidence<'_>) -> Stri
                 tried => format!("{found} and {}", counted(tried, "interleaving")),
             }
         }
-        Safety::Tried(_) if candidate.held() && evidence.has_violations() => held.to_owned(),
         Safety::Tried(tried) => format!("nothing was found in {}", counted(tried, "interleaving")),
         _ => "every condition on the tables held".to_owned(),
     }

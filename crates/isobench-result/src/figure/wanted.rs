@@ -155,7 +155,7 @@ mod tests {
             ("serialisable.tps > 1", "did you mean \"serializable\"?"),
             ("p99.8 < 1", "unknown metric \"p99.8\""),
             ("anomalies.low == 0", "anomalies has no interval"),
-            ("ser+.tps > 1", "names nothing after +"),
+            ("ser+.tps > 1", "\"ser+\" names nothing after +"),
             (".tps > 1", "unknown isolation level \"\""),
         ] {
             let message = refused(text);

@@ -193,7 +193,7 @@ mod tests {
             "      COMMIT",
             "It ends with:",
             "  + t (1)",
-            "T2, then T1 ends with:",
+            "Every serial order ends with:",
             "  nothing",
         ];
         assert_eq!(shown[0].lines, told);
