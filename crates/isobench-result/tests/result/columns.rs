@@ -9,10 +9,10 @@ use crate::examples;
 fn is_missing(column: &Column, place: &Place<'_>) -> bool {
     match column.values {
         Values::Text(value) | Values::Instant(value) => value(place).is_none(),
-        Values::Word(_) => false,
         Values::Count(value) => value.at(place).is_none(),
         Values::Number(value) => value.at(place).is_none(),
         Values::Flag(value) => value(place).is_none(),
+        Values::Word(_) => false,
     }
 }
 
