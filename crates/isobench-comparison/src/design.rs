@@ -267,37 +267,30 @@ impl Design {
             [] => vec![None],
             rates => rates.iter().copied().map(Some).collect(),
         };
-        let mut cells = Vec::new();
-        let sessions = (0..self.servers.len())
-            .flat_map(|server| (0..self.sessions.len()).map(move |session| (server, session)));
-        let places = sessions.flat_map(|(server, session)| {
-            (0..self.faults.len()).map(move |faults| (server, session, faults))
-        });
-        let places = places.flat_map(|(server, session, faults)| {
-            self.plan.background().iter().map(move |background| (server, session, faults, *background))
-        });
-        for (server, session, faults, background) in places {
-            for (work, clients) in self.pairs() {
-                for &backoff in &self.backoff {
-                    for &rate in &rates {
-                        let cell = |(level, calibration)| CellPlan {
-                            level,
-                            clients,
-                            backoff,
-                            rate,
-                            calibration,
-                            work,
-                            server,
-                            session,
-                            faults,
-                            background,
-                        };
-                        cells.extend(self.rows().map(cell));
-                    }
-                }
-            }
-        }
-        cells
+        let rows: Vec<(Level, bool)> = self.rows().collect();
+        let Some(&(level, calibration)) = rows.first() else { return Vec::new() };
+        let first = CellPlan {
+            level,
+            clients: 1,
+            backoff: RetryPolicy::NEVER.backoff,
+            rate: None,
+            calibration,
+            work: 0,
+            server: 0,
+            session: 0,
+            faults: 0,
+            background: Background::None,
+        };
+        // The last factor varies fastest.
+        let cells = times(vec![first], 0..self.servers.len(), |cell, server| cell.server = server);
+        let cells = times(cells, 0..self.sessions.len(), |cell, session| cell.session = session);
+        let cells = times(cells, 0..self.faults.len(), |cell, faults| cell.faults = faults);
+        let cells = times(cells, self.plan.background(), |cell, work| cell.background = *work);
+        let cells = times(cells, self.plan.clients(), |cell, clients| cell.clients = *clients as usize);
+        let cells = times(cells, 0..self.works.len(), |cell, work| cell.work = work);
+        let cells = times(cells, &self.backoff, |cell, backoff| cell.backoff = *backoff);
+        let cells = times(cells, &rates, |cell, rate| cell.rate = *rate);
+        times(cells, rows, |cell, (level, again)| (cell.level, cell.calibration) = (level, again))
     }
 
     /// The levels, the first one twice if the plan calibrates.
@@ -376,12 +369,6 @@ impl Design {
         self.plan.max_tries().and_then(NonZeroU32::new)
     }
 
-    /// Each work with each number of clients; works vary faster.
-    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let of = |&clients: &u32| (0..self.works.len()).map(move |work| (work, clients as usize));
-        self.plan.clients().iter().flat_map(of)
-    }
-
     /// Length of the bins of a cell's course: a hundred in the measured time, and enough in a step
     /// of the warm-up to detect a steady rate.
     fn bin(&self) -> Duration {
@@ -452,6 +439,20 @@ impl Design {
         }
         report::Workload { scripts, strategies }
     }
+}
+
+/// Every cell with every value of a factor.
+fn times<T: Clone>(
+    cells: Vec<CellPlan>,
+    values: impl IntoIterator<Item = T>,
+    set: fn(&mut CellPlan, T),
+) -> Vec<CellPlan> {
+    let values: Vec<T> = values.into_iter().collect();
+    let with = |mut cell: CellPlan, value: &T| {
+        set(&mut cell, value.clone());
+        cell
+    };
+    cells.into_iter().flat_map(|cell| values.iter().map(move |value| with(cell, value))).collect()
 }
 
 /// A cell of the result document, without rounds yet.

@@ -34,10 +34,9 @@ pub fn alike(design: &Design) -> Vec<Vec<usize>> {
     let cells = design.cells();
     let same = |one: &CellPlan, other: &CellPlan| {
         let (work, its) = (&design.works[one.work], &design.works[other.work]);
-        work.workload == its.workload
-            && work.varied == its.varied
-            && (one.clients, one.backoff, one.rate) == (other.clients, other.backoff, other.rate)
-            && (one.faults, one.background) == (other.faults, other.background)
+        let CellPlan { level, calibration, work: strategy, server, session, .. } = *one;
+        let chosen = CellPlan { level, calibration, work: strategy, server, session, ..*other };
+        *one == chosen && work.workload == its.workload && work.varied == its.varied
     };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
@@ -180,7 +179,11 @@ pub fn orders(count: usize, mut shuffled: impl FnMut(usize) -> Vec<usize>) -> Ve
 
 #[cfg(test)]
 mod tests {
+    use isobench_database::InitOptions;
+    use isobench_plan::Plan;
+
     use super::*;
+    use crate::design::resolve::Resolved;
 
     #[test]
     fn orders_are_balanced() {
@@ -204,18 +207,9 @@ mod tests {
 
     #[test]
     fn cells_need_room_on_their_own_servers() {
-        let cell = |server, clients| CellPlan {
-            level: isobench_isolation::Level::Serializable,
-            clients,
-            backoff: isobench_runner::RetryPolicy::NEVER.backoff,
-            rate: None,
-            calibration: false,
-            work: 0,
-            server,
-            session: 0,
-            faults: 0,
-            background: isobench_plan::Background::None,
-        };
+        let plan = Resolved::of(&Plan::default(), None, Plan::default(), &InitOptions::default()).unwrap();
+        let first = plan.design().cells()[0];
+        let cell = |server, clients| CellPlan { clients, server, ..first };
         let capacity = Capacity { connections: Some(100), cache: 128 << 20 };
         let crowded =
             |cells: &[CellPlan], size: u64| crowded(cells, &vec![size; cells.len()], &[capacity; 2]);

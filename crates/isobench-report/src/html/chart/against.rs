@@ -35,9 +35,6 @@ type Value<'a> = Box<dyn Fn(&Cell) -> Option<f64> + 'a>;
 /// True for a factor that varies within a plot.
 type Varies<'a> = Box<dyn Fn(&Factor) -> bool + 'a>;
 
-/// True if two cells belong to different plots.
-type Apart<'a> = Box<dyn Fn(&Cell, &Cell) -> bool + 'a>;
-
 /// The factor that is varied.
 struct Axis<'a> {
     id: &'static str,
@@ -56,8 +53,6 @@ struct Axis<'a> {
     varies: Varies<'a>,
     /// True if its axis is logarithmic.
     logarithmic: bool,
-    /// True if two cells differ in other factors.
-    apart: Apart<'a>,
     /// The quantities measured, a plot each.
     plots: Vec<Measure>,
 }
@@ -141,14 +136,6 @@ const LOCKS: Measure = Measure {
     diagonal: false,
 };
 
-fn alike(one: &Cell, other: &Cell) -> bool {
-    one.workload == other.workload
-        && one.scale == other.scale
-        && one.protocol == other.protocol
-        && one.backoff == other.backoff
-        && one.strategy() == other.strategy()
-}
-
 fn conflicts(cell: &Cell) -> Interval {
     let started = cell.rounds.iter().any(|round| round.attempts.started > 0);
     Interval { mean: started.then_some(100.0 * cell.summary.conflict_ratio), ..Interval::default() }
@@ -179,9 +166,6 @@ pub fn clients(document: &Document) -> Option<Figure> {
         before: false,
         varies: Box::new(|factor| matches!(factor.id(), FactorId::Clients | FactorId::Jobs)),
         logarithmic: true,
-        apart: Box::new(|one, other| {
-            !alike(one, other) || one.varied != other.varied || one.rate != other.rate
-        }),
         plots: vec![
             COMMITTED,
             Measure {
@@ -212,9 +196,6 @@ pub fn rates(document: &Document) -> Option<Figure> {
         before: false,
         varies: Box::new(|factor| matches!(factor.id(), FactorId::Rate | FactorId::Jobs)),
         logarithmic: false,
-        apart: Box::new(|one, other| {
-            !alike(one, other) || one.varied != other.varied || one.clients != other.clients
-        }),
         plots: vec![
             Measure { diagonal: true, ..COMMITTED },
             Measure {
@@ -244,7 +225,6 @@ pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
     let groups = costs(groups(document), by);
     let locks = document.cells.iter().any(|cell| (LOCKS.of)(cell).mean.is_some());
     let within: Vec<&str> = std::iter::once(name).chain(by.map(Factor::title)).collect();
-    let varies = within.clone();
     let axis = Axis {
         id: PARAMETERS.get(place)?,
         title: format!("What a level costs against {name}"),
@@ -260,19 +240,8 @@ pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
         name,
         singular: name,
         before: true,
-        varies: Box::new(move |factor| factor.is_varied() && varies.contains(&factor.title())),
+        varies: Box::new(move |factor| factor.is_varied() && within.contains(&factor.title())),
         logarithmic: true,
-        apart: Box::new(move |one, other| {
-            let rest = |cell: &Cell| {
-                let mut rest = cell.varied.clone();
-                rest.retain(|name, _| !within.contains(&name.as_str()));
-                rest
-            };
-            !alike(one, other)
-                || one.rate != other.rate
-                || one.clients != other.clients
-                || rest(one) != rest(other)
-        }),
         plots: if locks { vec![RATIO, LOCKS] } else { vec![RATIO] },
     };
     figure(&groups, &axis)
@@ -353,7 +322,7 @@ fn figure(groups: &[Group], factor: &Axis) -> Option<Figure> {
 fn combinations<'a>(groups: &'a [Group<'a>], factor: &Axis) -> Vec<Combination<'a>> {
     let measured = |cell: &Cell| factor.plots.iter().any(|measure| (measure.of)(cell).mean.is_some());
     let value = |cell: &Cell| (factor.of)(cell).filter(|_| measured(cell));
-    combination::all(groups, value, &factor.apart, &factor.varies)
+    combination::all(groups, value, &factor.varies)
 }
 
 fn plot(

@@ -36,13 +36,11 @@ impl<'a> Combination<'a> {
 
 /// All combinations in which a line has at least two values of the factor.
 ///
-/// `value` is the factor's in a cell, `None` where there is nothing to draw; `apart` is true if two
-/// cells differ in other factors; `varies` is true for the factors that vary within a combination,
-/// which its name leaves out.
+/// `value` is the factor's in a cell, `None` where there is nothing to draw; `varies` is true for the
+/// factors that vary within a combination. The others name it, and make it another one.
 pub fn all<'a>(
     groups: &'a [Group<'a>],
     value: impl Fn(&Cell) -> Option<f64>,
-    apart: impl Fn(&Cell, &Cell) -> bool,
     varies: impl Fn(&Factor) -> bool,
 ) -> Vec<Combination<'a>> {
     let mut found: Vec<Combination> = Vec::new();
@@ -50,16 +48,14 @@ pub fn all<'a>(
         for subject in &group.members {
             let usable = |value: &f64| value.is_finite() && *value > 0.0;
             let Some(value) = value(subject.cell).filter(usable) else { continue };
-            let same = |known: &&mut Combination| {
-                known.lines.first().is_some_and(|line| !apart(line.subject.cell, subject.cell))
-            };
-            if let Some(known) = found.iter_mut().find(same) {
+            let mut others = group.factors.clone();
+            others.retain(|(factor, _)| !varies(factor));
+            let name = name_of(&others);
+            if let Some(known) = found.iter_mut().find(|known| known.name == name) {
                 known.add(subject, value);
                 continue;
             }
-            let mut factors = group.factors.clone();
-            factors.retain(|(factor, _)| !varies(factor));
-            let mut new = Combination { name: name_of(&factors), lines: Vec::new() };
+            let mut new = Combination { name, lines: Vec::new() };
             new.add(subject, value);
             found.push(new);
         }
