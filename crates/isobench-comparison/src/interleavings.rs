@@ -191,7 +191,7 @@ pub fn tried(found: &Found, level: &LevelFound) -> Tried {
         with_failures: level.with_failures,
         inconclusive: level.inconclusive,
         complete: found.complete,
-        untried: found.untried.clone(),
+        untried: found.untried_at(level.level).to_vec(),
         undetermined: found.undetermined,
         seconds: found.elapsed.as_secs_f64(),
         found: level.damage.iter().chain(&level.wrong_answer).map(wrong_outcome).collect(),

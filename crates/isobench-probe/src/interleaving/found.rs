@@ -26,8 +26,11 @@ pub struct Found {
     pub by_design: Vec<ByDesign>,
     /// True if everything that was planned was tried.
     pub complete: bool,
-    /// Combinations that the budget didn't reach, in the starting state of the tables.
+    /// Combinations of scripts that the budget didn't reach at the weakest level, in the starting
+    /// state of the tables.
     pub untried: Vec<String>,
+    /// The same at the other levels.
+    pub untried_above: Vec<String>,
     /// The time it took, from opening the sessions to the last trial.
     pub elapsed: Duration,
 }
@@ -113,6 +116,13 @@ impl Found {
         if !self.by_design.iter().any(known) {
             self.by_design.push(found);
         }
+    }
+
+    /// Combinations of scripts that the budget didn't reach at a level, in the starting state of the
+    /// tables.
+    pub fn untried_at(&self, level: Level) -> &[String] {
+        let weakest = self.levels.iter().map(|found| found.level).min();
+        if weakest == Some(level) { &self.untried } else { &self.untried_above }
     }
 
     /// The number of interleavings at all levels.

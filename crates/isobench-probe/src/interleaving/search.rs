@@ -1,6 +1,6 @@
 //! The search: states, casts, choices and places to split, as far as the budget goes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -102,27 +102,85 @@ impl<'a, 's> Search<'a, 's> {
         let states = self.states()?;
         let mut items = self.items(&states);
         items.sort_by_key(|item| item.rank);
+        // What the weakest level permits is tried at the others at once, the rest of it afterwards: few
+        // outcomes are wrong only at a stronger level.
+        let levels: Vec<usize> = (0..self.found.levels.len()).collect();
+        let weakest = levels.iter().copied().min_by_key(|number| self.found.levels[*number].level);
+        let others: Vec<usize> = levels.iter().copied().filter(|number| Some(*number) != weakest).collect();
+        let mut postponed = Vec::new();
         let mut tried = 0;
-        for item in &items {
-            if self.is_over() {
+        for (number, item) in items.iter().enumerate() {
+            if self.is_over(&levels) {
                 break;
             }
             self.go_to(&states, item.state)?;
-            self.item(&states[item.state], &item.cast)?;
+            let Some(mut serial) = self.learned(&item.cast)? else {
+                tried += 1;
+                continue;
+            };
+            let state = &states[item.state];
+            let open = self.found.levels.iter().filter(|level| level.gravest().is_none()).count();
+            match weakest {
+                // With several levels of which nothing is known, the weakest one goes ahead.
+                Some(weakest) if open > 1 => {
+                    if self.splits(state, &item.cast, weakest, &mut serial)? {
+                        self.at(&others, state, &item.cast, &mut serial)?;
+                    } else {
+                        postponed.push(number);
+                    }
+                }
+                _ => self.at(&levels, state, &item.cast, &mut serial)?,
+            }
             tried += 1;
         }
-        self.found.complete = tried == items.len();
-        let left: Vec<&Item> = items.iter().skip(tried).filter(|item| item.state == 0).collect();
-        self.found.untried = left.iter().map(|item| self.names(&item.cast)).collect();
-        self.found.untried.dedup();
+        self.found.untried = self.untried(&items[tried..]);
+        let mut left = postponed.as_slice();
+        while let Some((number, rest)) = left.split_first() {
+            if self.is_over(&others) {
+                break;
+            }
+            let item = &items[*number];
+            self.go_to(&states, item.state)?;
+            if let Some(mut serial) = self.learned(&item.cast)? {
+                self.at(&others, &states[item.state], &item.cast, &mut serial)?;
+            }
+            left = rest;
+        }
+        let left: Vec<&Item> = left.iter().map(|number| &items[*number]).chain(&items[tried..]).collect();
+        self.found.complete = left.is_empty();
+        self.found.untried_above = self.untried(left);
         self.found.elapsed = self.began.elapsed();
         self.go_to(&states, 0)?;
         Ok(self.found)
     }
 
-    fn is_over(&self) -> bool {
-        let all = self.found.levels.iter().all(|level| level.damage.is_some());
-        all || self.began.elapsed() >= self.trying.budget
+    /// The combinations of scripts in these, as far as they are in the first state.
+    fn untried<'i>(&self, items: impl IntoIterator<Item = &'i Item>) -> Vec<String> {
+        let first = items.into_iter().filter(|item| item.state == 0);
+        let names: BTreeSet<String> = first.map(|item| self.names(&item.cast)).collect();
+        names.into_iter().collect()
+    }
+
+    /// True if the budget is used up, or each of these levels is shown to be unsafe.
+    fn is_over(&self, levels: &[usize]) -> bool {
+        let mut levels = levels.iter().map(|number| &self.found.levels[*number]);
+        levels.all(|level| level.damage.is_some()) || self.began.elapsed() >= self.trying.budget
+    }
+
+    /// Tries a cast at each of these levels that isn't known to be unsafe.
+    fn at(
+        &mut self,
+        levels: &[usize],
+        state: &State,
+        cast: &[Part],
+        serial: &mut Serial,
+    ) -> Result<(), TryError> {
+        for number in levels {
+            if self.found.levels[*number].damage.is_none() {
+                self.splits(state, cast, *number, serial)?;
+            }
+        }
+        Ok(())
     }
 
     fn names(&self, cast: &[Part]) -> String {
@@ -261,40 +319,27 @@ impl<'a, 's> Search<'a, 's> {
         self.stage.note_sequences()
     }
 
-    /// Tries a cast in the present state: at each level that isn't known to be unsafe, split after
-    /// each of its steps.
-    fn item(&mut self, state: &State, cast: &[Part]) -> Result<(), TryError> {
+    /// Learns what an order of a cast doesn't determine, in the present state: what differs in the
+    /// same order, with sequences moved on. `None` if it takes different ways.
+    fn learned(&mut self, cast: &[Part]) -> Result<Option<Serial>, TryError> {
         let mut serial = Serial::default();
         let all: Vec<usize> = (0..cast.len()).collect();
-        // What isn't determined by an order is what differs in the same order, with sequences moved on.
-        let once = self.serially(cast, &all, 0, &serial.masks)?;
-        sleep(Duration::from_millis(1));
-        let again = self.serially(cast, &all, AHEAD, &serial.masks)?;
-        if !serial.masks.learn(&once, &again) {
-            self.found.undetermined += 1;
-            return Ok(());
-        }
-        if serial.masks.matter_later(&self.stage.ground.tables) {
-            // Values that are masked may matter later: what follows shows it.
-            let (once, again) = (
-                self.serially(cast, &all, 0, &serial.masks)?,
-                self.serially(cast, &all, AHEAD, &serial.masks)?,
-            );
+        // A second time if values that are masked may matter later: what follows shows it.
+        loop {
+            let followed = serial.masks.matter_later(&self.stage.ground.tables);
+            let once = self.serially(cast, &all, 0, &serial.masks)?;
+            sleep(Duration::from_millis(1));
+            let again = self.serially(cast, &all, AHEAD, &serial.masks)?;
             if !serial.masks.learn(&once, &again) {
                 self.found.undetermined += 1;
-                return Ok(());
+                return Ok(None);
             }
-            serial.outcomes.insert(all, vec![once, again]);
-        } else {
-            serial.outcomes.insert(all, vec![once]);
-        }
-        self.note_masked(&serial.masks);
-        for number in 0..self.found.levels.len() {
-            if self.found.levels[number].damage.is_none() {
-                self.splits(state, cast, number, &mut serial)?;
+            if followed == serial.masks.matter_later(&self.stage.ground.tables) {
+                serial.outcomes.insert(all, vec![once, again]);
+                self.note_masked(&serial.masks);
+                return Ok(Some(serial));
             }
         }
-        Ok(())
     }
 
     fn note_masked(&mut self, masks: &Masks) {
@@ -334,15 +379,17 @@ impl<'a, 's> Search<'a, 's> {
         self.stage.put_back(outcome.later.as_ref().unwrap_or(&outcome.delta), 0)
     }
 
-    /// Tries a cast at one level.
+    /// Tries a cast at one level, split after each of its steps. Returns whether an outcome wasn't that of
+    /// an order, which is all that is looked for once the level is known to be unsafe.
     fn splits(
         &mut self,
         state: &State,
         cast: &[Part],
         number: usize,
         serial: &mut Serial,
-    ) -> Result<(), TryError> {
+    ) -> Result<bool, TryError> {
         let level = self.found.levels[number].level;
+        let mut wrong = false;
         for after in 1..=MOST_STEPS {
             if (self.trying.stopped)() {
                 return Err(TryError::Stopped);
@@ -363,6 +410,10 @@ impl<'a, 's> Search<'a, 's> {
             if judgement == Judgement::Serial {
                 continue;
             }
+            wrong = true;
+            if self.found.levels[number].damage.is_some() {
+                break;
+            }
             if let Some(how) = performance.by_design {
                 self.found.note_by_design(ByDesign { level, how, scripts: self.names(cast) });
                 continue;
@@ -380,13 +431,13 @@ impl<'a, 's> Search<'a, 's> {
             match judgement {
                 Judgement::Damage => {
                     level.damage = Some(witness);
-                    return Ok(());
+                    break;
                 }
                 Judgement::WrongAnswer if level.wrong_answer.is_none() => level.wrong_answer = Some(witness),
                 _ => {}
             }
         }
-        Ok(())
+        Ok(wrong)
     }
 
     fn split(
