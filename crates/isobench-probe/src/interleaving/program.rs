@@ -180,16 +180,20 @@ fn unsuitable_sql(sql: &Sql) -> Option<String> {
     if let Some((_, why)) = listed {
         return Some((*why).to_owned());
     }
-    if sql.keyword(&["prepared"]).is_some() || is_two_phase(&text) {
+    let mut words = text.split_ascii_whitespace().map(str::to_ascii_lowercase);
+    let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    match (first.as_str(), second.as_str()) {
+        ("prepare", "transaction") => return Some("two-phase commit".to_owned()),
+        ("set", "local" | "constraints" | "transaction") => {}
+        ("set" | "reset" | "prepare" | "deallocate", _) => {
+            return Some("a change of the session, which the next transaction would meet".to_owned());
+        }
+        _ => {}
+    }
+    if sql.keyword(&["prepared"]).is_some() {
         return Some("two-phase commit".to_owned());
     }
     sql.keyword(&SLEEPING).map(|function| format!("{function} waits for time to pass"))
-}
-
-fn is_two_phase(text: &str) -> bool {
-    let mut words = text.split_ascii_whitespace();
-    let pair = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-    pair.0.eq_ignore_ascii_case("prepare") && pair.1.eq_ignore_ascii_case("transaction")
 }
 
 #[cfg(test)]
@@ -218,6 +222,9 @@ mod tests {
         let why = |text: &str| programs(text).refused.first().map(|(_, why)| why.clone());
         assert_eq!(why("SELECT 1;\nCREATE TABLE t (v int);\n").unwrap(), "line 2: a change of the schema");
         assert_eq!(why("PREPARE TRANSACTION 'x';\n").unwrap(), "line 1: two-phase commit");
+        let session = "line 1: a change of the session, which the next transaction would meet";
+        assert_eq!(why("SET work_mem = '1MB';\n").unwrap(), session);
+        assert_eq!(why("BEGIN;\nSET LOCAL work_mem = '1MB';\nEND;\n"), None);
         assert_eq!(why("\\shell true\n").unwrap(), "line 1: \\shell runs a program");
         assert_eq!(why("SELECT pg_sleep(1);\n").unwrap(), "line 1: pg_sleep waits for time to pass");
         assert_eq!(why("SELECT 'pg_sleep';\nLOCK TABLE t;\n"), None);

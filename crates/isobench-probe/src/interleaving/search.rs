@@ -19,7 +19,7 @@ use super::{TryError, Trying};
 const MOST_STEPS: usize = 40;
 
 /// The most repetitions of a script while it is looked for a change of its way.
-const MOST_REPEATS: i64 = 8;
+const MOST_REPEATS: i64 = 12;
 
 /// A number of scripts with so many triples that pairs are tried in every way first.
 const MANY: usize = 3;
@@ -358,6 +358,8 @@ impl<'a, 's> Search<'a, 's> {
         self.usable.iter().map(|program| Part { program: *program, choice: Choice::new() }).collect()
     }
 
+    /// Runs a cast in an order. With sequences moved on, it is in the sessions of another level, so
+    /// that what depends on the session differs, too.
     fn serially(
         &mut self,
         cast: &[Part],
@@ -365,10 +367,13 @@ impl<'a, 's> Search<'a, 's> {
         ahead: i64,
         masks: &Masks,
     ) -> Result<Outcome, TryError> {
+        let levels = self.trying.levels;
+        let mut level = levels[0];
         if ahead > 0 {
             self.stage.put_back(&Delta::default(), ahead)?;
+            level = levels[levels.len() - 1];
         }
-        let (level, later) = (self.trying.levels[0], self.later(masks));
+        let later = self.later(masks);
         let performance = self.stage.perform(cast, &Schedule::Serial(order.to_vec()), level, &later)?;
         self.undo(&performance)?;
         Ok(performance.outcome)
@@ -395,7 +400,7 @@ impl<'a, 's> Search<'a, 's> {
                 return Err(TryError::Stopped);
             }
             let performance = self.split(cast, after, level, &serial.masks)?;
-            if performance.over {
+            if performance.over || self.began.elapsed() > 2 * self.trying.budget {
                 break;
             }
             let tried = &mut self.found.levels[number];

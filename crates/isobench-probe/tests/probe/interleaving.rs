@@ -57,7 +57,7 @@ const ACCOUNTS: &str = "CREATE TABLE account (id int PRIMARY KEY, balance int NO
 #[test]
 fn known_answers() {
     let Some(server) = installed("known_answers") else { return };
-    let cases: [(&str, &[&str], &str); 9] = [
+    let cases: [(&str, &[&str], &str); 12] = [
         (
             "a lost update",
             &["\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b FROM account WHERE id = :a \\gset\n\
@@ -118,6 +118,28 @@ fn known_answers() {
                UPDATE account SET balance = balance - 1 WHERE id = :a;\n\
                UPDATE account SET balance = balance + 1 WHERE id = :b;\n\\endif\nCOMMIT;\n"],
             "---",
+        ),
+        (
+            "what depends on the session or the transaction's number",
+            &["\\set a random(1, 5)\nBEGIN;\nSELECT pg_backend_pid(), txid_current();\n\
+               UPDATE account SET version = pg_backend_pid() WHERE id = :a;\nCOMMIT;\n"],
+            "---",
+        ),
+        (
+            "an update of a row that is gone",
+            &[
+                "\\set a random(1, 5)\nBEGIN;\nSELECT count(*) AS n FROM account WHERE id = :a \\gset\n\\if :n = 1\n\
+                 UPDATE account SET balance = balance + 1 WHERE id = :a;\n\\else\n\
+                 INSERT INTO account VALUES (:a, 1);\n\\endif\nCOMMIT;\n",
+                "\\set a random(1, 5)\nDELETE FROM account WHERE id = :a;\n",
+            ],
+            "w--",
+        ),
+        (
+            "at most ten entries, which takes nine before",
+            &["BEGIN;\nSELECT count(*) AS n FROM entry \\gset\n\\if :n < 10\n\
+               INSERT INTO entry (account) VALUES (1);\n\\endif\nCOMMIT;\n"],
+            "dd-",
         ),
         (
             "an insert of what isn't there",
@@ -218,27 +240,18 @@ fn programs(few: u64) -> (u64, u64) {
 #[test]
 fn serializable_is_never_accused() {
     let Some(server) = installed("serializable_is_never_accused") else { return };
-    let (count, seed) = programs(40);
-    let (mut trials, mut unsafe_below) = (0, 0);
+    let (count, seed) = programs(20);
+    let mut trials = 0;
     for number in (0..count).step_by(2) {
         let mut random = Prng::seed(seed + number);
         let texts = [random_program(&mut random), random_program(&mut random)];
         let scripts = [texts[0].as_str(), &texts[1]];
-        let levels = [Level::Serializable, Level::ReadCommitted];
-        let found = tried(&server, KEYED, &scripts, &levels, Duration::from_millis(300));
-        let shown = format!("{:#?}", found.levels[0].gravest());
-        assert!(
-            found.levels[0].gravest().is_none(),
-            "seed {}: {}\n{}\n{shown}",
-            seed + number,
-            texts[0],
-            texts[1]
-        );
-        trials += found.levels[0].trials;
-        unsafe_below += u64::from(found.levels[1].gravest().is_some());
+        let found = tried(&server, KEYED, &scripts, &[Level::Serializable], Duration::from_millis(500));
+        let level = &found.levels[0];
+        let (seed, shown) = (seed + number, level.gravest());
+        assert!(shown.is_none(), "seed {seed}: {}\n{}\n{shown:#?}", texts[0], texts[1]);
+        trials += level.trials;
     }
-    eprintln!(
-        "{count} programs, {trials} interleavings at serializable, {unsafe_below} pairs unsafe at read committed"
-    );
-    assert!(trials > 0 && unsafe_below > 0);
+    eprintln!("{count} programs, {trials} interleavings at serializable");
+    assert!(trials > 0);
 }
