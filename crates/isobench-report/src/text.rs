@@ -164,7 +164,8 @@ fn interleavings(document: &Document, width: usize) -> Vec<Spans> {
     let mut lines = Vec::new();
     if let Some(witness) = witnesses(&tried::tried(document)).first() {
         lines.extend(wrap_line(&Line::plain(&witness.heading), width, 2));
-        lines.extend(unemphasised(witness.lines.iter().map(|line| format!("  {line}")).collect()));
+        let step = |line: &String| wrap_line(&Line::plain(format!("  {line}")), width, 8);
+        lines.extend(witness.lines.iter().flat_map(step));
     }
     lines.extend(
         notes(&tried::tried(document)).iter().flat_map(|note| wrap_line(&Line::plain(note), width, 2)),

@@ -67,7 +67,9 @@ fn interleavings(document: &Document) -> Markup {
                 @for witness in &witnesses {
                     details class="folded" {
                         summary { (capital(&witness.heading)) }
-                        pre { (witness.lines.join("\n")) }
+                        pre tabindex="0" aria-label="The steps, and what each order ends with" {
+                            (witness.lines.join("\n"))
+                        }
                     }
                 }
                 @for note in &notes { p { (note) } }

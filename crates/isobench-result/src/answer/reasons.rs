@@ -45,7 +45,7 @@ fn withheld(candidate: &Candidate<'_>) -> Option<String> {
     Some(format!("The verdict on {} is withheld: {}.", candidate.name, reason.trim_end_matches('.')))
 }
 
-/// That a condition didn't hold although the history shows nothing.
+/// That a condition didn't hold, or trying showed a wrong outcome, although the history shows nothing.
 fn missed(candidate: &Candidate<'_>) -> Option<String> {
     let violated = matches!(candidate.safety, Safety::Unsafe | Safety::Broken);
     let verdict = candidate.verdict().filter(|verdict| violated && verdict.withheld.is_empty())?;
@@ -55,7 +55,8 @@ fn missed(candidate: &Candidate<'_>) -> Option<String> {
     let unseen = words::unseen(candidate);
     let why = if unseen.is_empty() { String::new() } else { format!(": {unseen}") };
     let name = capital(&candidate.name);
-    Some(format!("{name}: the history looks serializable, so it missed what the tables show{why}."))
+    let shown = if words::tables(candidate).is_some() { "the tables show" } else { "trying showed" };
+    Some(format!("{name}: the history looks serializable, so it missed what {shown}{why}."))
 }
 
 /// That no anomaly could show.

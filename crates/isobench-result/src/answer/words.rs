@@ -158,7 +158,7 @@ pub fn damage_in_numbers(candidate: &Candidate<'_>) -> Option<String> {
 }
 
 /// The condition that was found violated, with an example.
-fn tables(candidate: &Candidate<'_>) -> Option<String> {
+pub fn tables(candidate: &Candidate<'_>) -> Option<String> {
     let rounds = candidate.cell.rounds.iter();
     let mut violated = rounds.flat_map(|round| &round.invariants).filter(|one| one.held == Some(false));
     let first = violated.next()?;

@@ -38,7 +38,7 @@ pub fn summary(tried: &Tried) -> String {
     }
 }
 
-/// The wrong outcomes, each once, the shortest first.
+/// The wrong outcomes, each once, damage before wrong answers, the shortest first.
 pub fn witnesses(levels: &[AtLevel<'_>]) -> Vec<Witness> {
     let mut found: Vec<(&WrongOutcome, Vec<String>)> = Vec::new();
     for (level, tried) in levels {
@@ -50,7 +50,7 @@ pub fn witnesses(levels: &[AtLevel<'_>]) -> Vec<Witness> {
             }
         }
     }
-    found.sort_by_key(|(wrong, _)| wrong.steps.len());
+    found.sort_by_key(|(wrong, _)| (!wrong.damage, wrong.steps.len()));
     found.iter().map(|(wrong, levels)| witness(wrong, levels)).collect()
 }
 

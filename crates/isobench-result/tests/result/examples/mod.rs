@@ -6,6 +6,7 @@ mod faults;
 mod kinds;
 mod observed;
 mod seen;
+mod tried;
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -536,6 +537,7 @@ fn build() -> Vec<(&'static str, Document)> {
         ("faults", faults::faults()),
         ("standby", faults::standby()),
         ("machines", faults::machines()),
+        ("tried", tried::tried()),
         ("nothing", base()),
     ];
     for (_, document) in &mut examples {
