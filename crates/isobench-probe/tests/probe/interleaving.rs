@@ -54,102 +54,102 @@ const ACCOUNTS: &str = "CREATE TABLE account (id int PRIMARY KEY, balance int NO
     INSERT INTO account SELECT g, 100 FROM generate_series(1, 5) g; \
     CREATE TABLE entry (id bigserial PRIMARY KEY, account int NOT NULL, at timestamptz NOT NULL DEFAULT now())";
 
+/// Scripts, and what is found at read committed, repeatable read and serializable.
+const CASES: [(&str, &[&str], &str); 12] = [
+    (
+        "a lost update",
+        &["\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b FROM account WHERE id = :a \\gset\n\
+               UPDATE account SET balance = :b + 1 WHERE id = :a;\nCOMMIT;\n"],
+        "d--",
+    ),
+    (
+        "an atomic update, with an entry whose id and time no order determines",
+        &["\\set a random(1, 5)\nBEGIN;\nSELECT balance FROM account WHERE id = :a;\n\
+               UPDATE account SET balance = balance + 1 WHERE id = :a;\nINSERT INTO entry (account) VALUES (:a);\nCOMMIT;\n"],
+        "---",
+    ),
+    (
+        "a version that is tested, so that the transaction declines",
+        &[
+            "\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b, version AS v FROM account WHERE id = :a \\gset\n\
+               UPDATE account SET balance = :b + 1, version = :v + 1 WHERE id = :a AND version = :v;\nCOMMIT;\n",
+        ],
+        "---",
+    ),
+    (
+        "write skew",
+        &[
+            "BEGIN;\nSELECT sum(balance) AS s FROM account WHERE id < 3 \\gset\n\\if :s >= 200\n\
+                 UPDATE account SET balance = balance - 200 WHERE id = 1;\n\\endif\nCOMMIT;\n",
+            "BEGIN;\nSELECT sum(balance) AS s FROM account WHERE id < 3 \\gset\n\\if :s >= 200\n\
+                 UPDATE account SET balance = balance - 200 WHERE id = 2;\n\\endif\nCOMMIT;\n",
+        ],
+        "dd-",
+    ),
+    (
+        "a report of two statements beside a transfer",
+        &[
+            "BEGIN;\nSELECT balance FROM account WHERE id = 1;\nSELECT balance FROM account WHERE id = 2;\nCOMMIT;\n",
+            "BEGIN;\nUPDATE account SET balance = balance - 1 WHERE id = 1;\n\
+                 UPDATE account SET balance = balance + 1 WHERE id = 2;\nCOMMIT;\n",
+        ],
+        "w--",
+    ),
+    (
+        "two statements outside of a block",
+        &[
+            "SELECT balance AS b FROM account WHERE id = 1 \\gset\nUPDATE account SET balance = :b + 1 WHERE id = 1;\n",
+        ],
+        "ddd",
+    ),
+    (
+        "jobs that are taken by SKIP LOCKED",
+        &[
+            "BEGIN;\nSELECT id AS i FROM account WHERE version = 0 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n\
+               UPDATE account SET version = 1 WHERE id = :i;\nCOMMIT;\n",
+        ],
+        "---",
+    ),
+    (
+        "transfers in any order of accounts, some of which end in a deadlock",
+        &["\\set a random(1, 5)\n\\set b random(1, 5)\nBEGIN;\n\\if :a <> :b\n\
+               UPDATE account SET balance = balance - 1 WHERE id = :a;\n\
+               UPDATE account SET balance = balance + 1 WHERE id = :b;\n\\endif\nCOMMIT;\n"],
+        "---",
+    ),
+    (
+        "what depends on the session or the transaction's number",
+        &["\\set a random(1, 5)\nBEGIN;\nSELECT pg_backend_pid(), txid_current();\n\
+               UPDATE account SET version = pg_backend_pid() WHERE id = :a;\nCOMMIT;\n"],
+        "---",
+    ),
+    (
+        "an update of a row that is gone",
+        &[
+            "\\set a random(1, 5)\nBEGIN;\nSELECT count(*) AS n FROM account WHERE id = :a \\gset\n\\if :n = 1\n\
+                 UPDATE account SET balance = balance + 1 WHERE id = :a;\n\\else\n\
+                 INSERT INTO account VALUES (:a, 1);\n\\endif\nCOMMIT;\n",
+            "\\set a random(1, 5)\nDELETE FROM account WHERE id = :a;\n",
+        ],
+        "w--",
+    ),
+    (
+        "at most ten entries, which takes nine before",
+        &["BEGIN;\nSELECT count(*) AS n FROM entry \\gset\n\\if :n < 10\n\
+               INSERT INTO entry (account) VALUES (1);\n\\endif\nCOMMIT;\n"],
+        "dd-",
+    ),
+    (
+        "an insert of what isn't there",
+        &["INSERT INTO entry (account) SELECT 7 WHERE NOT EXISTS (SELECT 1 FROM entry WHERE account = 7);\n"],
+        "dd-",
+    ),
+];
+
 #[test]
 fn known_answers() {
     let Some(server) = installed("known_answers") else { return };
-    let cases: [(&str, &[&str], &str); 12] = [
-        (
-            "a lost update",
-            &["\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b FROM account WHERE id = :a \\gset\n\
-               UPDATE account SET balance = :b + 1 WHERE id = :a;\nCOMMIT;\n"],
-            "d--",
-        ),
-        (
-            "an atomic update, with an entry whose id and time no order determines",
-            &["\\set a random(1, 5)\nBEGIN;\nSELECT balance FROM account WHERE id = :a;\n\
-               UPDATE account SET balance = balance + 1 WHERE id = :a;\nINSERT INTO entry (account) VALUES (:a);\nCOMMIT;\n"],
-            "---",
-        ),
-        (
-            "a version that is tested, so that the transaction declines",
-            &[
-                "\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b, version AS v FROM account WHERE id = :a \\gset\n\
-               UPDATE account SET balance = :b + 1, version = :v + 1 WHERE id = :a AND version = :v;\nCOMMIT;\n",
-            ],
-            "---",
-        ),
-        (
-            "write skew",
-            &[
-                "BEGIN;\nSELECT sum(balance) AS s FROM account WHERE id < 3 \\gset\n\\if :s >= 200\n\
-                 UPDATE account SET balance = balance - 200 WHERE id = 1;\n\\endif\nCOMMIT;\n",
-                "BEGIN;\nSELECT sum(balance) AS s FROM account WHERE id < 3 \\gset\n\\if :s >= 200\n\
-                 UPDATE account SET balance = balance - 200 WHERE id = 2;\n\\endif\nCOMMIT;\n",
-            ],
-            "dd-",
-        ),
-        (
-            "a report of two statements beside a transfer",
-            &[
-                "BEGIN;\nSELECT balance FROM account WHERE id = 1;\nSELECT balance FROM account WHERE id = 2;\nCOMMIT;\n",
-                "BEGIN;\nUPDATE account SET balance = balance - 1 WHERE id = 1;\n\
-                 UPDATE account SET balance = balance + 1 WHERE id = 2;\nCOMMIT;\n",
-            ],
-            "w--",
-        ),
-        (
-            "two statements outside of a block",
-            &[
-                "SELECT balance AS b FROM account WHERE id = 1 \\gset\nUPDATE account SET balance = :b + 1 WHERE id = 1;\n",
-            ],
-            "ddd",
-        ),
-        (
-            "jobs that are taken by SKIP LOCKED",
-            &[
-                "BEGIN;\nSELECT id AS i FROM account WHERE version = 0 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n\
-               UPDATE account SET version = 1 WHERE id = :i;\nCOMMIT;\n",
-            ],
-            "---",
-        ),
-        (
-            "transfers in any order of accounts, some of which end in a deadlock",
-            &["\\set a random(1, 5)\n\\set b random(1, 5)\nBEGIN;\n\\if :a <> :b\n\
-               UPDATE account SET balance = balance - 1 WHERE id = :a;\n\
-               UPDATE account SET balance = balance + 1 WHERE id = :b;\n\\endif\nCOMMIT;\n"],
-            "---",
-        ),
-        (
-            "what depends on the session or the transaction's number",
-            &["\\set a random(1, 5)\nBEGIN;\nSELECT pg_backend_pid(), txid_current();\n\
-               UPDATE account SET version = pg_backend_pid() WHERE id = :a;\nCOMMIT;\n"],
-            "---",
-        ),
-        (
-            "an update of a row that is gone",
-            &[
-                "\\set a random(1, 5)\nBEGIN;\nSELECT count(*) AS n FROM account WHERE id = :a \\gset\n\\if :n = 1\n\
-                 UPDATE account SET balance = balance + 1 WHERE id = :a;\n\\else\n\
-                 INSERT INTO account VALUES (:a, 1);\n\\endif\nCOMMIT;\n",
-                "\\set a random(1, 5)\nDELETE FROM account WHERE id = :a;\n",
-            ],
-            "w--",
-        ),
-        (
-            "at most ten entries, which takes nine before",
-            &["BEGIN;\nSELECT count(*) AS n FROM entry \\gset\n\\if :n < 10\n\
-               INSERT INTO entry (account) VALUES (1);\n\\endif\nCOMMIT;\n"],
-            "dd-",
-        ),
-        (
-            "an insert of what isn't there",
-            &[
-                "INSERT INTO entry (account) SELECT 7 WHERE NOT EXISTS (SELECT 1 FROM entry WHERE account = 7);\n",
-            ],
-            "dd-",
-        ),
-    ];
-    for (name, scripts, wanted) in cases {
+    for (name, scripts, wanted) in CASES {
         for (level, letter) in ALL.into_iter().zip(wanted.chars()) {
             // What is unsafe is found however long it takes.
             let budget = if letter == '-' { Duration::from_millis(500) } else { ENOUGH };
