@@ -125,11 +125,8 @@ pub struct Performance {
 }
 
 /// Texts by which statements ask for outcomes that no order gives.
-const BY_DESIGN: [(&str, &str); 3] = [
-    ("skip locked", "SKIP LOCKED"),
-    ("nowait", "NOWAIT"),
-    ("pg_try_advisory", "pg_try_advisory_lock"),
-];
+const BY_DESIGN: [(&str, &str); 3] =
+    [("skip locked", "SKIP LOCKED"), ("nowait", "NOWAIT"), ("pg_try_advisory", "pg_try_advisory_lock")];
 
 /// Settings that save time. The server or the role may not know or permit one; then deadlocks take a
 /// second to be found, and commits wait for the disk.
