@@ -50,7 +50,7 @@ fn apart(draws: &[Draw], above: i64) -> Choice {
 }
 
 /// Draws of one range that differ from each other.
-fn spread(draws: &[Draw], reversed: bool) -> Choice {
+pub fn spread(draws: &[Draw], reversed: bool) -> Choice {
     let mut ranges: BTreeMap<&str, Vec<&Draw>> = BTreeMap::new();
     for draw in draws {
         ranges.entry(&draw.range).or_default().push(draw);

@@ -195,6 +195,11 @@ impl Ground {
         self.tables.iter().any(found)
     }
 
+    /// The index of the table with this object id.
+    pub fn table(&self, oid: &str) -> Option<usize> {
+        self.tables.iter().position(|table| table.oid == oid)
+    }
+
     /// Takes the present state of the sequences as that to which they are put back.
     ///
     /// # Errors
@@ -250,8 +255,7 @@ impl Ground {
             let (number, relation, pid, old, new) = (value(), value(), value(), value(), value());
             self.seen = number.and_then(|text| text.parse().ok()).unwrap_or(self.seen);
             writers.extend(pid.and_then(|text| text.parse::<i32>().ok()));
-            let table = self.tables.iter().position(|table| Some(&table.oid) == relation.as_ref());
-            let Some(table) = table else { continue };
+            let Some(table) = relation.and_then(|oid| self.table(&oid)) else { continue };
             let balance = balances.entry(table).or_default();
             if let Some(old) = old {
                 *balance.entry(old).or_default() -= 1;

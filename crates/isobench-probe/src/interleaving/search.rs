@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use isobench_isolation::Level;
 
 use super::actor::{Answer, Ending};
-use super::casts::{choices, combinations, parts};
+use super::casts::{choices, combinations, parts, spread};
 use super::found::{ByDesign, Found, LevelFound, Order, Witness};
 use super::ground::Delta;
 use super::outcome::{Judgement, Masks, Outcome, orders};
@@ -20,9 +20,6 @@ const MOST_STEPS: usize = 40;
 
 /// The most repetitions of a script while it is looked for a change of its way.
 const MOST_REPEATS: i64 = 12;
-
-/// A number of scripts with so many triples that pairs are tried in every way first.
-const MANY: usize = 3;
 
 /// The values by which sequences are ahead when an order is run once more.
 const AHEAD: i64 = 1000;
@@ -68,8 +65,10 @@ pub struct Search<'a, 's> {
     reached: Delta,
     /// The statements by which they came there.
     sent: Vec<String>,
-    /// The programs that have been seen to write.
-    writes: Vec<bool>,
+    /// The tables that each program may change, as far as it has been seen.
+    writes: Vec<BTreeSet<usize>>,
+    /// The tables that each program touches, as far as it has been seen.
+    touches: Vec<BTreeSet<usize>>,
     /// The programs that work by themselves.
     usable: Vec<usize>,
 }
@@ -78,7 +77,8 @@ impl<'a, 's> Search<'a, 's> {
     pub fn new(stage: Stage<'s>, programs: &'s Programs, trying: &'a Trying<'a>, began: Instant) -> Self {
         let levels = trying.levels.iter().map(|level| LevelFound::new(*level)).collect();
         let found = Found { levels, refused: programs.refused.clone(), ..Found::default() };
-        let writes = vec![false; programs.programs.len()];
+        let none = || vec![BTreeSet::new(); programs.programs.len()];
+        let (writes, touches) = (none(), none());
         Search {
             stage,
             programs,
@@ -89,6 +89,7 @@ impl<'a, 's> Search<'a, 's> {
             reached: Delta::default(),
             sent: Vec::new(),
             writes,
+            touches,
             usable: Vec::new(),
         }
     }
@@ -229,6 +230,17 @@ impl<'a, 's> Search<'a, 's> {
                 working.push(program);
             }
         }
+        // Twice, since a script may take another way when the others have run, or with other numbers.
+        for program in working.iter().chain(&working) {
+            let draws = &self.programs.programs[*program].draws;
+            for choice in [Choice::new(), spread(draws, false)] {
+                let [touched, changed] = self.stage.uses(&Part { program: *program, choice })?;
+                self.touches[*program].extend(touched);
+                self.writes[*program].extend(changed);
+            }
+        }
+        let (delta, _) = self.stage.changes()?;
+        self.stage.put_back(&delta, 0)?;
         Ok(working)
     }
 
@@ -246,7 +258,6 @@ impl<'a, 's> Search<'a, 's> {
             for repeat in 0..MOST_REPEATS {
                 let performance = self.alone(&part(repeat))?;
                 done = done.then(&performance.outcome.delta);
-                self.writes[program] |= performance.outcome.views[0].wrote;
                 if self.began.elapsed() >= self.trying.budget / 4 {
                     break;
                 }
@@ -275,30 +286,38 @@ impl<'a, 's> Search<'a, 's> {
 
     /// Everything to try, in any order.
     fn items(&self, states: &[State]) -> Vec<Item> {
-        let count = self.usable.len();
         let mut items = Vec::new();
-        // There are many more triples of many scripts.
-        let far = if count > MANY { 2 } else { 1 };
         for (at, state) in states.iter().enumerate() {
             for cast in &state.own {
                 items.push(Item { rank: state.rank, state: at, cast: cast.clone() });
             }
             for size in [2, 3] {
                 for combination in combinations(&self.usable, size) {
-                    // Nothing that the first one reads changes unless one in the middle writes.
-                    if !combination[1..].iter().any(|program| self.writes[*program]) {
+                    if !self.may_go_wrong(&combination) {
                         continue;
                     }
                     let programs: Vec<_> =
                         combination.iter().map(|program| &self.programs.programs[*program]).collect();
                     for (number, choices) in choices(&programs).iter().enumerate() {
-                        let rank = state.rank + (size - 2) * far + number.div_ceil(3);
+                        let rank = state.rank + size - 2 + number.div_ceil(3);
                         items.push(Item { rank, state: at, cast: parts(&combination, choices) });
                     }
                 }
             }
         }
         items
+    }
+
+    /// False if no split of the first transaction by the others can end otherwise than in some order: the
+    /// next one has to change a table that the first one touches, and each has to conflict with the one
+    /// before it, the last one also with the first.
+    fn may_go_wrong(&self, combination: &[usize]) -> bool {
+        let changes = |one: usize, other: usize| !self.writes[one].is_disjoint(&self.touches[other]);
+        let conflict = |one: usize, other: usize| changes(one, other) || changes(other, one);
+        let (first, last) = (combination[0], combination[combination.len() - 1]);
+        changes(combination[1], first)
+            && combination[1..].windows(2).all(|pair| conflict(pair[0], pair[1]))
+            && conflict(last, first)
     }
 
     /// Brings the tables into a state.

@@ -158,7 +158,18 @@ struct Cast<'a> {
     by_design: Option<&'static str>,
 }
 
-impl Cast<'_> {
+impl<'a> Cast<'a> {
+    fn alone(programs: &'a Programs, part: &'a Part) -> Cast<'a> {
+        Cast {
+            actors: vec![Actor::new(programs, part, 0)],
+            first: 0,
+            waiting: vec![None],
+            steps: Vec::new(),
+            committed_part: vec![false],
+            by_design: None,
+        }
+    }
+
     fn push(&mut self, transaction: usize, sql: String, result: StepResult) {
         let enclosed = self.actors[transaction].enclosed;
         self.steps.push(Step { transaction, sql, enclosed, result });
@@ -307,17 +318,51 @@ impl<'a> Stage<'a> {
         })
     }
 
+    /// Runs a script alone, and returns the tables that its transactions touch and those that they may
+    /// change, by their indexes: by the locks that they hold, so that those of functions and triggers
+    /// are among them. What it changes stays.
+    ///
+    /// # Errors
+    /// The server refuses what isn't a script's, or is gone; the run is stopped.
+    pub fn uses(&mut self, part: &Part) -> Result<[BTreeSet<usize>; 2], TryError> {
+        let mut alone = Cast::alone(self.programs, part);
+        let [mut touched, mut changed] = [BTreeSet::new(), BTreeSet::new()];
+        let sql = format!(
+            "SELECT relation, bool_or(mode NOT IN ('AccessShareLock', 'RowShareLock')) FROM pg_catalog.pg_locks \
+             WHERE locktype = 'relation' AND pid = {} GROUP BY relation",
+            self.sessions[0].pid()
+        );
+        loop {
+            let was_idle = self.sessions[0].status() == TransactionStatus::Idle;
+            if self.step(&mut alone, 0)? != Went::On {
+                break;
+            }
+            if self.sessions[0].status() == TransactionStatus::Idle {
+                if was_idle {
+                    // It has its own transactions, whose locks are gone.
+                    touched.extend(0..self.ground.tables.len());
+                    changed.extend(0..self.ground.tables.len());
+                }
+                continue;
+            }
+            let patience = self.patience();
+            for row in query(&mut self.control, &sql, patience)? {
+                let mut values = row.into_iter().flatten();
+                let Some(table) = values.next().and_then(|oid| self.ground.table(&oid)) else { continue };
+                touched.insert(table);
+                if values.next().is_some_and(|changes| changes == "t") {
+                    changed.insert(table);
+                }
+            }
+        }
+        self.leave(&mut alone, 1)?;
+        Ok([touched, changed])
+    }
+
     /// Runs further transactions, and returns all that has changed then.
     fn carry_on(&mut self, later: &[Part], before: &Delta) -> Result<Delta, TryError> {
         for part in later {
-            let mut alone = Cast {
-                actors: vec![Actor::new(self.programs, part, 0)],
-                first: 0,
-                waiting: vec![None],
-                steps: Vec::new(),
-                committed_part: vec![false],
-                by_design: None,
-            };
+            let mut alone = Cast::alone(self.programs, part);
             while self.step(&mut alone, 0)? == Went::On {}
             self.leave(&mut alone, 1)?;
         }
@@ -325,7 +370,11 @@ impl<'a> Stage<'a> {
         Ok(before.then(&after))
     }
 
-    fn changes(&mut self) -> Result<(Delta, BTreeSet<i32>), TryError> {
+    /// Reads what has changed since the last call, and which processes changed it.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn changes(&mut self) -> Result<(Delta, BTreeSet<i32>), TryError> {
         let patience = self.patience();
         self.ground.changes(&mut self.control, patience)
     }
