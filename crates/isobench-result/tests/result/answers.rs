@@ -165,6 +165,7 @@ fn is_branded(cell: &Cell) -> bool {
     let verdict = summary.verdict.as_ref();
     cell.level.differs()
         || cell.swallowed() > 0
+        || !cell.wrong_outcomes().is_empty()
         || summary.violations > 0
         || summary.invariants_held == Some(false)
         || verdict.is_some_and(|it| it.anomalies > 0 || it.kept == Some(false) || !it.withheld.is_empty())

@@ -36,8 +36,7 @@ fn verdicts(document: &Value) -> Vec<(String, usize)> {
 #[test]
 fn a_lost_update_is_shown_step_by_step() {
     let Some(s) = Scene::with_server("a_lost_update_is_shown_step_by_step").map(scene) else { return };
-    let line =
-        "probe -f sell.sql -f look.sql --setup setup.sql --try 1s --json found.json --replay lost.spec";
+    let line = "probe -f sell.sql --setup setup.sql --try 100s --json found.json --replay lost.spec";
     let finished = s.run(&words(line)).expect(0);
     finished.prints(&[
         "read committed   unsafe (shown): data damaged\n",
