@@ -112,6 +112,7 @@ pub fn try_interleavings(
 ) -> Result<Found, TryError> {
     let scripts = workload.mix.scripts().iter().map(|weighted| &weighted.script);
     let programs = Programs::new(scripts, workload.symbols.clone(), workload.variables.clone());
+    let programs = programs.outside_of(&other_schemas(site)?);
     let connector = site.connector().clone();
     let trying = Trying {
         open: Arc::new(move |_| connector.open()),
@@ -122,6 +123,17 @@ pub fn try_interleavings(
         stopped: &|| control.urgency() > Urgency::None,
     };
     explore(&programs, &trying)
+}
+
+/// The schemas beside that of the tables, whose rows aren't put back.
+fn other_schemas(site: &Site) -> Result<Vec<String>, TryError> {
+    const OTHERS: &str = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname <> current_schema() AND nspname NOT \
+        IN ('pg_catalog', 'information_schema')";
+    let lost = |error: &dyn std::fmt::Display| TryError::Lost(error.to_string());
+    let mut connection = site.open().map_err(|error| lost(&error))?;
+    let rows = connection.query(OTHERS).map_err(|error| lost(&error))?.rows;
+    connection.close();
+    Ok(rows.into_iter().flatten().flatten().collect())
 }
 
 impl CellMeasurer<'_> {

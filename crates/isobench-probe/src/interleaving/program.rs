@@ -110,6 +110,24 @@ impl Programs {
         Programs { programs, symbols, variables, refused }
     }
 
+    /// The same without scripts that name one of these schemas, in which rows aren't put back.
+    #[must_use]
+    pub fn outside_of(mut self, schemas: &[String]) -> Programs {
+        for program in std::mem::take(&mut self.programs) {
+            let named = schemas
+                .iter()
+                .find(|schema| program.script.sql().any(|sql| names_schema(&sql.as_written(), schema)));
+            match named {
+                Some(schema) => {
+                    let why = format!("it names schema \"{schema}\", whose rows couldn't be put back");
+                    self.refused.push((program.script.name, why));
+                }
+                None => self.programs.push(program),
+            }
+        }
+        self
+    }
+
     /// The name of a program for people.
     pub fn name(&self, program: usize) -> &str {
         self.programs.get(program).map_or("", |program| &program.script.name)
@@ -146,6 +164,15 @@ impl Program {
         }
         Program { script: script.clone(), draws }
     }
+}
+
+/// True if a text has this name with a dot after it, whatever stands between quotes or in comments.
+fn names_schema(text: &str, schema: &str) -> bool {
+    let (text, schema) = (text.to_lowercase().replace('"', ""), schema.to_lowercase());
+    text.match_indices(&schema).any(|(at, _)| {
+        let part_of_a_word = text[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+        !part_of_a_word && text[at + schema.len()..].trim_start().starts_with('.')
+    })
 }
 
 /// The reason that a script can't be tried, if it can't.
@@ -215,6 +242,15 @@ mod tests {
         let draws = &found.programs[0].draws;
         let told: Vec<(Place, &str)> = draws.iter().map(|draw| (draw.place, &*draw.range)).collect();
         assert_eq!(told, [((0, 0), "(1, 9)"), ((1, 0), "(1, 9)"), ((1, 1), "(1, 2)")]);
+    }
+
+    #[test]
+    fn scripts_that_name_another_schema_are_refused() {
+        let refused = |text: &str| programs(text).outside_of(&["shop".to_owned()]).refused.len();
+        assert_eq!(refused("UPDATE shop.orders SET v = 1;\n"), 1);
+        assert_eq!(refused("UPDATE \"Shop\" . orders SET v = 1;\n"), 1);
+        assert_eq!(refused("UPDATE orders o SET v = workshop.v FROM workshop;\n"), 0);
+        assert_eq!(refused("SELECT shop FROM orders;\n"), 0);
     }
 
     #[test]

@@ -118,6 +118,19 @@ fn a_named_server_is_left_as_it_was() {
     let before = database.inventory();
     let probe = "probe -f sell.sql --setup setup.sql --levels rc --try 100s";
     database.run(&s, &words(probe)).expect(0).prints(&["read committed  unsafe (shown): data damaged\n"]);
+    // Rows of another schema aren't put back, so they aren't touched.
+    database
+        .connect()
+        .execute("create table public.kept (v int); insert into public.kept values (1)")
+        .expect("a table");
+    s.write("other.sql", "UPDATE public.kept SET v = v + 1;\n");
+    let other = "probe -f other.sql --setup setup.sql --levels rc --try 100s";
+    database
+        .run(&s, &words(other))
+        .expect(0)
+        .prints(&["it names schema \"public\", whose rows couldn't be put back"]);
+    assert_eq!(database.value("select v from public.kept"), "1");
+    database.connect().execute("drop table public.kept").expect("no table");
     let compare = format!("{SHORT} -f sell.sql --setup setup.sql --try 100s");
     database.run(&s, &words(&compare)).expect(0).prints(&["unsafe (shown)"]);
     assert_eq!(database.inventory(), before);
