@@ -11,7 +11,7 @@ use isobench_database::products::POSTGRESQL;
 use isobench_isolation::Level;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{
-    Found, LevelFound, Order, Programs, Step, TryError, Trying, Witness, explore,
+    Found, LevelFound, Order, Programs, Step, TryError, Trying, Witness, explore, names_schema,
 };
 use isobench_result::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 use isobench_runner::{Control, RunWorkload, Urgency};
@@ -126,14 +126,25 @@ pub fn try_interleavings(
 }
 
 /// The schemas beside that of the tables, whose rows aren't put back.
+///
+/// # Errors
+/// The server is gone, or a function in the schema of the tables names one of them.
 fn other_schemas(site: &Site) -> Result<Vec<String>, TryError> {
     const OTHERS: &str = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname <> current_schema() AND nspname NOT \
         IN ('pg_catalog', 'information_schema')";
+    const FUNCTIONS: &str = "SELECT pg_catalog.pg_get_functiondef(p.oid) FROM pg_catalog.pg_proc p WHERE p.prokind IN \
+        ('f', 'p') AND p.pronamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema())";
     let lost = |error: &dyn std::fmt::Display| TryError::Lost(error.to_string());
     let mut connection = site.open().map_err(|error| lost(&error))?;
-    let rows = connection.query(OTHERS).map_err(|error| lost(&error))?.rows;
+    let mut texts = |sql: &str| -> Result<Vec<String>, TryError> {
+        let rows = connection.query(sql).map_err(|error| lost(&error))?.rows;
+        Ok(rows.into_iter().flatten().flatten().collect())
+    };
+    let (schemas, functions) = (texts(OTHERS)?, texts(FUNCTIONS)?);
     connection.close();
-    Ok(rows.into_iter().flatten().flatten().collect())
+    let named = schemas.iter().find(|schema| functions.iter().any(|text| names_schema(text, schema)));
+    named.map_or(Ok(()), |schema| Err(TryError::Elsewhere(schema.clone())))?;
+    Ok(schemas)
 }
 
 impl CellMeasurer<'_> {

@@ -45,7 +45,7 @@ use self::stage::Stage;
 use crate::tester::{Opener, Options, RunError};
 
 pub use found::{ByDesign, Found, LevelFound, Order, Witness};
-pub use program::Programs;
+pub use program::{Programs, names_schema};
 pub use stage::{Step, StepResult};
 
 /// How scripts are tried.
@@ -91,6 +91,9 @@ pub enum TryError {
          their rows back"
     )]
     Privilege,
+    /// A function of the tables' schema may change rows of another one.
+    #[error("a function names schema \"{0}\", whose rows couldn't be put back")]
+    Elsewhere(String),
     /// The tables aren't as they were.
     #[error("the rows of the tables could not be put back")]
     NotPutBack,

@@ -166,8 +166,8 @@ impl Program {
     }
 }
 
-/// True if a text has this name with a dot after it, whatever stands between quotes or in comments.
-fn names_schema(text: &str, schema: &str) -> bool {
+/// True if a text has this name with a dot after it, in quotes or comments, too.
+pub fn names_schema(text: &str, schema: &str) -> bool {
     let (text, schema) = (text.to_lowercase().replace('"', ""), schema.to_lowercase());
     text.match_indices(&schema).any(|(at, _)| {
         let part_of_a_word = text[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
