@@ -74,8 +74,6 @@ pub struct Witness {
     pub before: String,
     /// The statements that were sent before.
     pub prefix_sql: Vec<String>,
-    /// The number of statements of T1 before the others ran.
-    pub split_after: usize,
     /// True if T1 was split between two of its transactions, which no level prevents.
     pub no_level_prevents: bool,
     /// What happened.
@@ -84,8 +82,6 @@ pub struct Witness {
     pub outcome: Order,
     /// What each serial order gives.
     pub orders: Vec<Order>,
-    /// The time from the start of the search.
-    pub after: Duration,
 }
 
 /// An order of transactions and its outcome.

@@ -85,8 +85,6 @@ fn block(sql: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::Spec;
     use crate::interleaving::{Order, Step, StepResult};
@@ -104,7 +102,6 @@ mod tests {
             scripts: vec!["a.sql".to_owned(), "b.sql".to_owned()],
             before: String::new(),
             prefix_sql: vec!["UPDATE t SET v = 1".to_owned()],
-            split_after: 2,
             no_level_prevents: false,
             steps: vec![
                 step(0, "BEGIN;", tag()),
@@ -120,7 +117,6 @@ mod tests {
                 told: Vec::new(),
             },
             orders: Vec::new(),
-            after: Duration::ZERO,
         }
     }
 

@@ -450,7 +450,7 @@ impl<'a, 's> Search<'a, 's> {
                 continue;
             }
             let Some(judgement) = self.confirmed(cast, after, level, serial)? else { continue };
-            let witness = self.witness(state, cast, after, judgement, &performance, serial);
+            let witness = self.witness(state, cast, judgement, &performance, serial);
             let level = &mut self.found.levels[number];
             match judgement {
                 Judgement::Damage => {
@@ -557,7 +557,6 @@ impl<'a, 's> Search<'a, 's> {
         &self,
         state: &State,
         cast: &[Part],
-        after: usize,
         judgement: Judgement,
         performance: &Performance,
         serial: &Serial,
@@ -575,12 +574,10 @@ impl<'a, 's> Search<'a, 's> {
             scripts: cast.iter().map(|part| self.programs.name(part.program).to_owned()).collect(),
             before: state.before.clone(),
             prefix_sql: self.sent.clone(),
-            split_after: after,
             no_level_prevents: performance.between,
             steps: performance.steps.clone(),
             outcome: Order::new(&numbers, &performance.outcome, tables),
             orders: told,
-            after: self.began.elapsed(),
         }
     }
 }
