@@ -34,6 +34,7 @@ pub fn summary(tried: &Tried) -> String {
         }
         Some(wrong) if wrong.damage => "unsafe (shown): data damaged".to_owned(),
         Some(_) => "unsafe (shown): wrong answer".to_owned(),
+        None if tried.interleavings == 0 => "nothing could be tried".to_owned(),
         None => format!("nothing found in {}", counted(tried.interleavings, "interleaving")),
     }
 }
