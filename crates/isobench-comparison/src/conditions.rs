@@ -6,6 +6,7 @@
 use isobench_database::{Connector, Error, query};
 use isobench_isolation::{Guarantee, Model};
 use isobench_pgwire::{Connection, visible};
+use isobench_probe::interleaving::TriedCondition;
 use isobench_result::Invariant;
 use isobench_script::{CommandKind, Sql, Store, Symbols, parse};
 
@@ -98,6 +99,11 @@ impl Condition {
             return sql.to_owned();
         }
         format!("{}: {sql}", self.name)
+    }
+
+    /// The same for trying scripts against each other.
+    pub fn tried(&self) -> TriedCondition {
+        TriedCondition { name: self.name.clone(), sql: self.sql.trim().trim_end_matches(';').to_owned() }
     }
 
     /// Asks the server, in a read-only transaction. Returns the reason why there is no answer.

@@ -11,12 +11,13 @@ use isobench_database::products::POSTGRESQL;
 use isobench_isolation::Level;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{
-    Found, LevelFound, Order, Programs, Step, TryError, Trying, Witness, explore, names_schema,
+    Found, LevelFound, Order, Programs, Step, TriedCondition, TryError, Trying, Witness, explore, names_schema,
 };
 use isobench_result::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 use isobench_runner::{Control, RunWorkload, Urgency};
 
 use crate::cell::CellMeasurer;
+use crate::conditions::{Condition, Conditions};
 use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
 use crate::site::Site;
@@ -39,6 +40,8 @@ pub struct Extent<'a> {
     pub levels: &'a [Level],
     /// The time after which no further combination is begun; making the tables isn't included.
     pub budget: Duration,
+    /// Conditions that the tables have to meet.
+    pub conditions: &'a [Condition],
     /// The limits of statements.
     pub options: Options,
 }
@@ -95,8 +98,11 @@ impl Attempt {
     pub fn carry_out(&self, site: &Site, extent: Extent<'_>, control: &Control) -> Outcome<Found> {
         let workload = self.sources.placed(&site.database, &[])?.workload(self.scale, 1, &self.defined)?;
         self.tables.make(site)?;
-        let found = try_interleavings(site, &workload, extent, control);
-        found.map_err(|error| Failure::Incomplete(format!("trying interleavings: {error}")))
+        Conditions::require(extent.conditions, site.connector())?;
+        try_interleavings(site, &workload, extent, control).map_err(|error| match error {
+            TryError::Script { .. } => Failure::setup(format!("--file: {error}")),
+            _ => Failure::Incomplete(format!("trying interleavings: {error}")),
+        })
     }
 }
 
@@ -114,7 +120,9 @@ pub fn try_interleavings(
     let programs = Programs::new(scripts, workload.symbols.clone(), workload.variables.clone());
     let programs = programs.outside_of(&other_schemas(site)?);
     let connector = site.connector().clone();
+    let conditions: Vec<TriedCondition> = extent.conditions.iter().map(Condition::tried).collect();
     let trying = Trying {
+        conditions: &conditions,
         open: Arc::new(move |_| connector.open()),
         product: site.database.product,
         levels: extent.levels,
@@ -187,16 +195,24 @@ impl CellMeasurer<'_> {
             other => other.clone(),
         };
         let workload = work.workload(self.design.seed(), &room.database)?;
-        tables.make(&room)?;
         let options = Options { step_timeout: STEP, ..Options::default() };
-        let found = try_interleavings(&room, &workload, Extent { levels, budget, options }, self.control);
+        let extent = Extent { levels, budget, conditions: &self.design.conditions, options };
+        let attempt = || -> Outcome<Result<Found, TryError>> {
+            tables.make(&room)?;
+            let found = try_interleavings(&room, &workload, extent, self.control);
+            target.make_anew(&room)?;
+            Ok(found)
+        };
+        let mut found = attempt()?;
+        if found.as_ref().is_err_and(TryError::may_pass) {
+            found = attempt()?;
+        }
         let found = match found {
             Ok(found) => Some(Ok(found)),
             Err(TryError::Stopped) => None,
             Err(TryError::Lost(why)) => return Err(Failure::setup(why)),
             Err(error) => Some(Err(error.to_string())),
         };
-        target.make_anew(&room)?;
         Ok(found)
     }
 }
@@ -240,6 +256,7 @@ fn wrong_outcome(witness: &Witness) -> WrongOutcome {
         scripts: witness.scripts.clone(),
         before: witness.before.clone(),
         no_level_prevents: witness.no_level_prevents,
+        broken: witness.broken.clone(),
         steps: witness.steps.iter().map(step).collect(),
         outcome: order(&witness.outcome),
         serial_orders: witness.orders.iter().map(order).collect(),

@@ -58,10 +58,21 @@ pub struct Trying<'a> {
     pub levels: &'a [Level],
     /// The time after which no further cast is begun.
     pub budget: Duration,
+    /// Conditions that the tables have to meet: the first column of a query's row is true.
+    pub conditions: &'a [TriedCondition],
     /// The limits of statements.
     pub options: Options,
     /// Called repeatedly; if it returns true, the search is stopped.
     pub stopped: &'a dyn Fn() -> bool,
+}
+
+/// A condition that the tables have to meet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriedCondition {
+    /// Its name.
+    pub name: String,
+    /// One query, without a semicolon.
+    pub sql: String,
 }
 
 /// The reason that scripts can't be tried, or not to the end.
@@ -94,9 +105,25 @@ pub enum TryError {
     /// A function of the tables' schema may change rows of another one.
     #[error("a function names schema \"{0}\", whose rows couldn't be put back")]
     Elsewhere(String),
+    /// A script has a mistake.
+    #[error("{script}: {why}")]
+    Script {
+        /// Its name.
+        script: String,
+        /// The line, and what the server says of it.
+        why: String,
+    },
     /// The tables aren't as they were.
     #[error("the rows of the tables could not be put back")]
     NotPutBack,
+}
+
+impl TryError {
+    /// True if it may not happen again: something took too long on a busy machine, or something else
+    /// changed rows.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, TryError::TooLong(_) | TryError::NotPutBack | TryError::Server(_))
+    }
 }
 
 impl From<RunError> for TryError {
@@ -119,7 +146,6 @@ pub fn explore(programs: &Programs, trying: &Trying<'_>) -> Result<Found, TryErr
         let levels = trying.levels.iter().map(|level| LevelFound::new(*level)).collect();
         return Ok(Found { levels, refused: programs.refused.clone(), complete: true, ..Found::default() });
     }
-    let stage =
-        Stage::open(&trying.open, trying.product, programs, trying.levels, trying.options, trying.stopped)?;
+    let stage = Stage::open(programs, trying)?;
     Search::new(stage, programs, trying, began).run()
 }

@@ -16,6 +16,8 @@ pub struct Actor<'a> {
     program: &'a Program,
     symbols: &'a Symbols,
     choice: &'a Choice,
+    /// The number from which those of the choice count, where a draw's range has it.
+    start: Option<i64>,
     variables: Variables,
     at: usize,
     arrival: Arrival,
@@ -56,6 +58,9 @@ pub struct View {
     pub declined: bool,
     /// True if it changed rows.
     pub wrote: bool,
+    /// True if the server doesn't accept a statement as it is written: it has a syntax error, or names
+    /// something that doesn't exist or isn't permitted (class 42).
+    pub mistaken: bool,
 }
 
 /// The answer to a command.
@@ -92,8 +97,9 @@ pub enum Next {
 const SELF_ENDING: [&str; 2] = ["call", "do"];
 
 impl<'a> Actor<'a> {
-    /// Begins a run as the client of this number.
-    pub fn new(programs: &'a Programs, part: &'a Part, client: usize) -> Actor<'a> {
+    /// Begins a run as the client of this number. Draws whose range has `start` count from it, the
+    /// others from the least of their range.
+    pub fn new(programs: &'a Programs, part: &'a Part, client: usize, start: Option<i64>) -> Actor<'a> {
         let mut variables = programs.variables.clone();
         let client = i64::try_from(client).unwrap_or(0);
         for (name, value) in [("client_id", client), ("attempt_id", client + 1), ("default_seed", 1)] {
@@ -105,6 +111,7 @@ impl<'a> Actor<'a> {
             program: &programs.programs[part.program],
             symbols: &programs.symbols,
             choice: &part.choice,
+            start,
             variables,
             at: 0,
             arrival: Arrival::Next,
@@ -164,8 +171,9 @@ impl<'a> Actor<'a> {
         (self.at, self.arrival) = (at + 1, Arrival::Next);
         match &command.kind {
             CommandKind::Set { slot, expr } => {
-                let mut choose = |number: usize, least: i64, _: i64| {
-                    least.saturating_add(self.choice.get(&(at, number)).copied().unwrap_or(0))
+                let mut choose = |number: usize, least: i64, most: i64| {
+                    let first = self.start.filter(|start| (least..=most).contains(start)).unwrap_or(least);
+                    first.saturating_add(self.choice.get(&(at, number)).copied().unwrap_or(0))
                 };
                 let value = expr.eval_choosing(&mut ctx, &mut choose).map_err(|error| place(&error))?;
                 self.variables.set(*slot, value);
@@ -213,7 +221,10 @@ impl<'a> Actor<'a> {
                 }
                 Reply::Command(tag) => answer = Some(Answer::Tag(tag)),
                 Reply::Error(error) => {
-                    self.ending = Ending::Failed(format!("{}: {}", error.code.as_str(), error.message));
+                    let code = error.code.as_str();
+                    let line = self.sent.map_or(0, |at| self.program.script.commands[at].line);
+                    self.view.mistaken = code.starts_with("42");
+                    self.ending = Ending::Failed(format!("line {line}: {code}: {}", error.message));
                     return;
                 }
                 Reply::Lost(why) => {

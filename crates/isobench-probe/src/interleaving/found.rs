@@ -80,6 +80,8 @@ pub struct Witness {
     pub steps: Vec<Step>,
     /// What came of it.
     pub outcome: Order,
+    /// The conditions that it breaks, but no serial order does.
+    pub broken: Vec<String>,
     /// What each serial order gives.
     pub orders: Vec<Order>,
 }

@@ -73,6 +73,9 @@ pub struct Ground {
 const CHANGES: &str = "isobench_changes";
 const NOTE: &str = "isobench_note_change";
 
+/// The most keys of a table with which a script is tried that doesn't work with the least numbers.
+const NUMBERS: usize = 5;
+
 /// The trigger's name, so that it comes before others, whose changes then follow.
 const TRIGGER: &str = "\"!isobench\"";
 
@@ -220,6 +223,25 @@ impl Ground {
             self.sequences.push(Sequence { qualified, last, called });
         }
         Ok(())
+    }
+
+    /// Some of the least whole numbers by which rows are found, sorted.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn numbers(
+        &self,
+        control: &mut TestSession,
+        patience: Patience<'_>,
+    ) -> Result<Vec<i64>, TryError> {
+        let mut numbers = BTreeSet::new();
+        for table in &self.tables {
+            let Some(column) = table.key.first().map(|column| &table.quoted[*column]) else { continue };
+            let sql = format!("SELECT DISTINCT {column} FROM {} ORDER BY 1 LIMIT {NUMBERS}", table.qualified);
+            let values = query(control, &sql, patience)?.into_iter().flatten().flatten();
+            numbers.extend(values.filter_map(|value| value.parse::<i64>().ok()));
+        }
+        Ok(numbers.into_iter().collect())
     }
 
     /// Reads what has changed since the last call, and which of these sessions (by their processes)

@@ -17,6 +17,8 @@ pub struct Outcome {
     pub delta: Delta,
     /// What had changed after further transactions, one after the other; `None` if none were run.
     pub later: Option<Delta>,
+    /// The conditions that aren't met, by their indexes.
+    pub broken: BTreeSet<usize>,
 }
 
 /// What differs between two runs of the same order, and so says nothing.
@@ -30,6 +32,8 @@ pub struct Masks {
     whole: BTreeSet<(usize, usize)>,
     /// Statements: transaction, command.
     sent: BTreeSet<(usize, usize)>,
+    /// Conditions.
+    conditions: BTreeSet<usize>,
 }
 
 /// How an outcome relates to those of serial orders.
@@ -77,6 +81,7 @@ impl Masks {
     #[must_use]
     pub fn learn(&mut self, one: &Outcome, other: &Outcome) -> bool {
         self.learn_tables(&one.delta, &other.delta);
+        self.conditions.extend(one.broken.symmetric_difference(&other.broken));
         if let (Some(one), Some(other)) = (&one.later, &other.later) {
             self.learn_tables(one, other);
         }
@@ -198,6 +203,19 @@ impl Masks {
         rows
     }
 
+    /// The conditions that an outcome breaks, but none of these orders.
+    pub fn broken<'o>(
+        &self,
+        outcome: &Outcome,
+        orders: impl IntoIterator<Item = &'o Outcome>,
+    ) -> BTreeSet<usize> {
+        let mut broken = &outcome.broken - &self.conditions;
+        for serial in orders {
+            broken.retain(|condition| !serial.broken.contains(condition));
+        }
+        broken
+    }
+
     /// Judges an outcome by those of serial orders of the same transactions. Each order comes with
     /// the numbers of its transactions.
     pub fn judge<'o>(
@@ -210,6 +228,7 @@ impl Masks {
         let mut judgement = Judgement::Damage;
         for (order, serial) in orders {
             let same = self.tables(&serial.delta) == tables
+                && self.broken(outcome, [serial]).is_empty()
                 && serial.later.as_ref().map(|delta| self.tables(delta)) == later;
             if !same {
                 continue;
@@ -281,7 +300,7 @@ mod tests {
 
     fn outcome(views: Vec<View>, delta: Delta) -> Outcome {
         let endings = views.iter().map(|_| Ending::Done).collect();
-        Outcome { views, endings, delta, later: None }
+        Outcome { views, endings, delta, later: None, broken: BTreeSet::new() }
     }
 
     fn judged(masks: &Masks, outcome: &Outcome, serial: &[Outcome]) -> Judgement {
@@ -319,6 +338,21 @@ mod tests {
         assert_eq!(masks.columns, BTreeSet::from([(0, 0)]));
         assert_eq!(judged(&masks, &run("15", "x"), &[run("11", "x")]), Judgement::Serial);
         assert_eq!(judged(&masks, &run("15", "y"), &[run("11", "x")]), Judgement::Damage);
+    }
+
+    #[test]
+    fn a_condition_that_no_order_breaks_is_damage() {
+        let run = |broken: &[usize]| Outcome {
+            broken: broken.iter().copied().collect(),
+            ..outcome(vec![writer("a"), writer("b")], delta(&[&["1"]]))
+        };
+        let mut masks = Masks::default();
+        assert_eq!(judged(&masks, &run(&[0]), &[run(&[]), run(&[1])]), Judgement::Damage);
+        assert_eq!(judged(&masks, &run(&[0]), &[run(&[]), run(&[0])]), Judgement::Serial);
+        assert_eq!(judged(&masks, &run(&[]), &[run(&[0])]), Judgement::Serial);
+        assert_eq!(masks.broken(&run(&[0, 1]), [&run(&[1])]), BTreeSet::from([0]));
+        assert!(masks.learn(&run(&[]), &run(&[0])), "one that isn't the same twice says nothing");
+        assert_eq!(judged(&masks, &run(&[0]), &[run(&[])]), Judgement::Serial);
     }
 
     #[test]

@@ -38,8 +38,8 @@ pub struct Draw {
 /// A call of a function that draws: the index of its command, and its number there.
 pub type Place = (usize, usize);
 
-/// The numbers chosen for the draws of one transaction: how far each is above the least of its
-/// range; 0 for those that aren't mentioned.
+/// The numbers chosen for the draws of one transaction: how far each is above the number from which
+/// its program counts; 0 for those that aren't mentioned.
 pub type Choice = BTreeMap<Place, i64>;
 
 /// One transaction of a trial: a program and its numbers.

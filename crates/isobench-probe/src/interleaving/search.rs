@@ -1,6 +1,6 @@
 //! The search: states, casts, choices and places to split, as far as the budget goes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,11 @@ use super::{TryError, Trying};
 
 /// The most steps after which a transaction is split.
 const MOST_STEPS: usize = 40;
+
+/// The interleavings that are tried even if they take longer than the budget, and how often that at
+/// most, so that a busy machine still finds what is found soonest on a quiet one.
+const LEAST_TRIALS: u64 = 200;
+const MOST_BUDGETS: u32 = 4;
 
 /// The most repetitions of a script while it is looked for a change of its way.
 const MOST_REPEATS: i64 = 12;
@@ -164,8 +169,11 @@ impl<'a, 's> Search<'a, 's> {
 
     /// True if the budget is used up, or each of these levels is shown to be unsafe.
     fn is_over(&self, levels: &[usize]) -> bool {
-        let mut levels = levels.iter().map(|number| &self.found.levels[*number]);
-        levels.all(|level| level.damage.is_some()) || self.began.elapsed() >= self.trying.budget
+        let levels = || levels.iter().map(|number| &self.found.levels[*number]);
+        let trials: u64 = levels().map(|level| level.trials).sum();
+        let enough = if trials >= LEAST_TRIALS { 1 } else { MOST_BUDGETS };
+        levels().all(|level| level.damage.is_some())
+            || self.began.elapsed() >= enough * self.trying.budget
     }
 
     /// Tries a cast at each of these levels that isn't known to be unsafe.
@@ -221,13 +229,12 @@ impl<'a, 's> Search<'a, 's> {
     fn working(&mut self) -> Result<Vec<usize>, TryError> {
         let mut working = Vec::new();
         for program in 0..self.programs.programs.len() {
-            let performance = self.alone(&Part { program, choice: Choice::new() })?;
-            self.undo(&performance)?;
-            if let Ending::Failed(why) = &performance.outcome.endings[0] {
-                let refused = (self.programs.name(program).to_owned(), format!("it fails by itself: {why}"));
-                self.found.refused.push(refused);
-            } else {
-                working.push(program);
+            match self.start(program)? {
+                Some(why) => {
+                    let name = self.programs.name(program).to_owned();
+                    self.found.refused.push((name, format!("it fails by itself: {why}")));
+                }
+                None => working.push(program),
             }
         }
         // Twice, since a script may take another way when the others have run, or with other numbers.
@@ -242,6 +249,43 @@ impl<'a, 's> Search<'a, 's> {
         let (delta, _) = self.stage.changes()?;
         self.stage.put_back(&delta, 0)?;
         Ok(working)
+    }
+
+    /// Looks for the number from which a program's draws count: the least with which it works and finds
+    /// the most rows, first the least of each range, then those of rows. Returns why it fails if it does
+    /// with all of them.
+    fn start(&mut self, program: usize) -> Result<Option<String>, TryError> {
+        // Fewer is better: whether it fails, and how many statements found nothing.
+        let mut best: Option<(bool, usize)> = None;
+        let (mut chosen, mut why_first) = (None, None);
+        let mut candidates = VecDeque::from([None]);
+        while let Some(start) = candidates.pop_front() {
+            self.stage.starts[program] = start;
+            let performance = self.alone(&Part { program, choice: Choice::new() })?;
+            self.undo(&performance)?;
+            let (_, found, works) = way(&performance);
+            if let (true, Ending::Failed(why)) =
+                (performance.outcome.views[0].mistaken, &performance.outcome.endings[0])
+            {
+                let script = self.programs.name(program).to_owned();
+                return Err(TryError::Script { script, why: why.clone() });
+            }
+            let rank = (!works, found.iter().filter(|found| !**found).count());
+            if best.is_none() && rank != (false, 0) && !self.programs.programs[program].draws.is_empty() {
+                candidates.extend(self.stage.numbers()?.into_iter().map(Some));
+            }
+            if let (None, Ending::Failed(why)) = (&best, &performance.outcome.endings[0]) {
+                why_first = Some(why.clone());
+            }
+            if best.is_none_or(|best| rank < best) {
+                (best, chosen) = (Some(rank), start);
+            }
+            if rank == (false, 0) {
+                break;
+            }
+        }
+        self.stage.starts[program] = chosen;
+        Ok(why_first.filter(|_| best.is_some_and(|(fails, _)| fails)))
     }
 
     /// Repeats a script until it takes another way, with equal numbers and with numbers that count up,
@@ -419,7 +463,7 @@ impl<'a, 's> Search<'a, 's> {
                 return Err(TryError::Stopped);
             }
             let performance = self.split(cast, after, level, &serial.masks)?;
-            if performance.over || self.began.elapsed() > 2 * self.trying.budget {
+            if performance.over || self.began.elapsed() > MOST_BUDGETS * self.trying.budget {
                 break;
             }
             let tried = &mut self.found.levels[number];
@@ -569,6 +613,8 @@ impl<'a, 's> Search<'a, 's> {
             }
         }
         let numbers: Vec<usize> = (0..cast.len()).collect();
+        let serially = serial.outcomes.values().flatten();
+        let broken = serial.masks.broken(&performance.outcome, serially);
         Witness {
             damage: judgement == Judgement::Damage,
             scripts: cast.iter().map(|part| self.programs.name(part.program).to_owned()).collect(),
@@ -577,6 +623,7 @@ impl<'a, 's> Search<'a, 's> {
             no_level_prevents: performance.between,
             steps: performance.steps.clone(),
             outcome: Order::new(&numbers, &performance.outcome, tables),
+            broken: broken.iter().map(|number| self.trying.conditions[*number].name.clone()).collect(),
             orders: told,
         }
     }

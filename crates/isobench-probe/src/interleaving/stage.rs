@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use isobench_database::{Product, WaitView};
+use isobench_database::WaitView;
 use isobench_isolation::Level;
 use isobench_pgwire::TransactionStatus;
 
-use super::TryError;
+use super::{TriedCondition, TryError, Trying};
 use super::actor::{Actor, Ending, Next, View};
 use super::ground::{Delta, Ground, query};
 use super::outcome::Outcome;
 use super::program::{Part, Programs};
 use crate::event::Table;
-use crate::tester::{Opener, Options, Patience, Reply, TestSession, Tester, WaitDetection, Waits};
+use crate::tester::{Options, Patience, Reply, TestSession, Tester, WaitDetection, Waits};
 
 /// Sessions and tables.
 pub struct Stage<'a> {
@@ -27,6 +27,9 @@ pub struct Stage<'a> {
     waits: Waits,
     /// The tables.
     pub ground: Ground,
+    /// The number from which each program's draws count, where their range has it.
+    pub starts: Vec<Option<i64>>,
+    conditions: &'a [TriedCondition],
     /// True if scripts take locks that outlast their transactions.
     keeps_locks: bool,
 }
@@ -158,18 +161,7 @@ struct Cast<'a> {
     by_design: Option<&'static str>,
 }
 
-impl<'a> Cast<'a> {
-    fn alone(programs: &'a Programs, part: &'a Part) -> Cast<'a> {
-        Cast {
-            actors: vec![Actor::new(programs, part, 0)],
-            first: 0,
-            waiting: vec![None],
-            steps: Vec::new(),
-            committed_part: vec![false],
-            by_design: None,
-        }
-    }
-
+impl Cast<'_> {
     fn push(&mut self, transaction: usize, sql: String, result: StepResult) {
         let enclosed = self.actors[transaction].enclosed;
         self.steps.push(Step { transaction, sql, enclosed, result });
@@ -181,16 +173,10 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// The server refuses or is gone, or rows couldn't be put back.
-    pub fn open(
-        open: &Opener,
-        product: &'static Product,
-        programs: &'a Programs,
-        levels: &[Level],
-        options: Options,
-        stopped: &'a dyn Fn() -> bool,
-    ) -> Result<Stage<'a>, TryError> {
+    pub fn open(programs: &'a Programs, trying: &Trying<'a>) -> Result<Stage<'a>, TryError> {
+        let Trying { product, levels, conditions, options, stopped, .. } = *trying;
         let tester = Tester {
-            open: open.clone(),
+            open: trying.open.clone(),
             product,
             level: None,
             options,
@@ -230,8 +216,46 @@ impl<'a> Stage<'a> {
             sessions,
             waits,
             ground,
+            starts: vec![None; programs.programs.len()],
+            conditions,
             keeps_locks,
         })
+    }
+
+    /// The conditions that aren't met, by their indexes. One that can't be read isn't among them.
+    fn broken(&mut self) -> Result<BTreeSet<usize>, TryError> {
+        let patience = self.patience();
+        let mut broken = BTreeSet::new();
+        for (number, condition) in self.conditions.iter().enumerate() {
+            let asked = query(&mut self.control, "BEGIN TRANSACTION READ ONLY", patience)
+                .and_then(|_| query(&mut self.control, &condition.sql, patience));
+            query(&mut self.control, "ROLLBACK", patience)?;
+            match asked {
+                Ok(rows) if rows.first().and_then(|row| row.first()) == Some(&Some("f".to_owned())) => {
+                    broken.insert(number);
+                }
+                Ok(_) | Err(TryError::Server(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(broken)
+    }
+
+    /// Transactions that are about to begin, in the sessions from this one on.
+    fn cast<'p>(&self, parts: &'p [Part], first: usize) -> Cast<'p>
+    where
+        'a: 'p,
+    {
+        let actor =
+            |(client, part): (usize, &'p Part)| Actor::new(self.programs, part, client, self.starts[part.program]);
+        Cast {
+            actors: parts.iter().enumerate().map(actor).collect(),
+            first,
+            waiting: vec![None; parts.len()],
+            steps: Vec::new(),
+            committed_part: vec![false; parts.len()],
+            by_design: None,
+        }
     }
 
     /// The limit of one statement.
@@ -251,18 +275,7 @@ impl<'a> Stage<'a> {
         later: &[Part],
     ) -> Result<Performance, TryError> {
         let first = MOST * self.levels.iter().position(|other| *other == level).unwrap_or(0);
-        let mut under_way = Cast {
-            actors: cast
-                .iter()
-                .enumerate()
-                .map(|(client, part)| Actor::new(self.programs, part, client))
-                .collect(),
-            first,
-            waiting: vec![None; cast.len()],
-            steps: Vec::new(),
-            committed_part: vec![false; cast.len()],
-            by_design: None,
-        };
+        let mut under_way = self.cast(cast, first);
         let (mut over, mut between) = (false, false);
         match schedule {
             Schedule::Serial(order) => {
@@ -307,9 +320,10 @@ impl<'a> Stage<'a> {
             view.wrote = writers.contains(&session.pid());
         }
         let endings = under_way.actors.iter().map(|actor| actor.ending.clone()).collect();
+        let broken = self.broken()?;
         let later = if later.is_empty() { None } else { Some(self.carry_on(later, &delta)?) };
         Ok(Performance {
-            outcome: Outcome { views, endings, delta, later },
+            outcome: Outcome { views, endings, delta, later, broken },
             steps: under_way.steps,
             over,
             between,
@@ -325,7 +339,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// The server refuses what isn't a script's, or is gone; the run is stopped.
     pub fn uses(&mut self, part: &Part) -> Result<[BTreeSet<usize>; 2], TryError> {
-        let mut alone = Cast::alone(self.programs, part);
+        let mut alone = self.cast(std::slice::from_ref(part), 0);
         let [mut touched, mut changed] = [BTreeSet::new(), BTreeSet::new()];
         let sql = format!(
             "SELECT relation, bool_or(mode NOT IN ('AccessShareLock', 'RowShareLock')) FROM pg_catalog.pg_locks \
@@ -362,12 +376,21 @@ impl<'a> Stage<'a> {
     /// Runs further transactions, and returns all that has changed then.
     fn carry_on(&mut self, later: &[Part], before: &Delta) -> Result<Delta, TryError> {
         for part in later {
-            let mut alone = Cast::alone(self.programs, part);
+            let mut alone = self.cast(std::slice::from_ref(part), 0);
             while self.step(&mut alone, 0)? == Went::On {}
             self.leave(&mut alone, 1)?;
         }
         let (after, _) = self.changes()?;
         Ok(before.then(&after))
+    }
+
+    /// Some of the least whole numbers by which rows are found, sorted.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn numbers(&mut self) -> Result<Vec<i64>, TryError> {
+        let patience = self.patience();
+        self.ground.numbers(&mut self.control, patience)
     }
 
     /// Reads what has changed since the last call, and which processes changed it.

@@ -55,6 +55,19 @@ fn merges(first: usize, second: usize) -> Vec<Vec<usize>> {
     all
 }
 
+/// Trying at these levels until all is tried.
+fn trying<'a>(open: &Opener, levels: &'a [Level]) -> Trying<'a> {
+    Trying {
+        open: open.clone(),
+        product: &POSTGRESQL,
+        levels,
+        budget: Duration::from_mins(10),
+        conditions: &[],
+        options: Options::default(),
+        stopped: &|| false,
+    }
+}
+
 /// The gravest judgement on all interleavings of two programs.
 fn gravest(stage: &mut Stage<'_>, pair: [usize; 2], level: Level) -> Judgement {
     let cast = pair.map(|program| Part { program, choice: Choice::new() });
@@ -99,14 +112,15 @@ fn what_all_interleavings_show_is_found_by_splitting_one() {
         let variables = Variables::new(&symbols);
         let programs = Programs::new(&scripts, symbols, variables);
         for level in [Level::ReadCommitted, Level::RepeatableRead] {
+            let levels = [level];
             let empty = || {
                 let mut connection = Connection::open(&options).unwrap();
                 connection.execute(SETUP).unwrap();
                 connection.close();
             };
             empty();
-            let mut stage =
-                Stage::open(&open, &POSTGRESQL, &programs, &[level], Options::default(), &|| false).unwrap();
+            let trying = trying(&open, &levels);
+            let mut stage = Stage::open(&programs, &trying).unwrap();
             let expected =
                 [[0, 0], [0, 1], [1, 1]].map(|pair| gravest(&mut stage, pair, level)).into_iter().max();
             drop(stage);
@@ -117,14 +131,6 @@ fn what_all_interleavings_show_is_found_by_splitting_one() {
             }
             damaged += 1;
             empty();
-            let trying = Trying {
-                open: open.clone(),
-                product: &POSTGRESQL,
-                levels: &[level],
-                budget: Duration::from_mins(10),
-                options: Options::default(),
-                stopped: &|| false,
-            };
             let found = explore(&programs, &trying).unwrap();
             let found = &found.levels[0];
             let enough =

@@ -33,6 +33,7 @@ fn tried(server: &TestServer, setup: &str, scripts: &[&str], levels: &[Level], b
         product: server.database.product,
         levels,
         budget,
+        conditions: &[],
         options: Options::default(),
         stopped: &|| false,
     };

@@ -124,14 +124,10 @@ pub fn damage(candidate: &Candidate<'_>) -> String {
 }
 
 /// What is wrong with an outcome, in a clause.
-pub fn outcome(wrong: &WrongOutcome) -> &'static str {
-    match (wrong.damage, wrong.no_level_prevents) {
-        (true, true) => {
-            "between two transactions of a script, which no level prevents, the data end as no serial order leaves them"
-        }
-        (true, false) => "the data end as no serial order leaves them",
-        (false, _) => "a transaction is told what no serial order tells it",
-    }
+pub fn outcome(wrong: &WrongOutcome) -> String {
+    let between = wrong.damage && wrong.no_level_prevents;
+    let place = if between { "between two transactions of a script, which no level prevents, " } else { "" };
+    format!("{place}{}", wrong.what())
 }
 
 /// The statements of an example of a kind: " (orders:7 → orders:15)"; empty if none is known.

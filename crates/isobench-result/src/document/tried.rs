@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::words::enumerated;
+
 /// What trying showed at the level of a cell: interleavings of its scripts on tables of their own, each
 /// compared with every serial order of the same transactions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +65,10 @@ pub struct WrongOutcome {
     pub before: String,
     /// True if transaction 1 was split between two of its transactions, which no level prevents.
     pub no_level_prevents: bool,
+    /// The conditions of the user's (`--invariant`) that it breaks, but no serial order does, by their
+    /// names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<String>,
     /// What happened, in order.
     pub steps: Vec<TriedStep>,
     /// What came of it.
@@ -106,6 +112,21 @@ impl Tried {
 }
 
 impl WrongOutcome {
+    /// What is wrong, in a clause.
+    pub fn what(&self) -> String {
+        let what = if self.damage {
+            "the data end as no serial order leaves them"
+        } else {
+            "a transaction gets an answer that no serial order gives"
+        };
+        let broken: Vec<String> = self.broken.iter().map(|name| format!("\"{name}\"")).collect();
+        match broken.as_slice() {
+            [] => what.to_owned(),
+            [one] => format!("{what}, and condition {one} is broken"),
+            several => format!("{what}, and conditions {} are broken", enumerated(several)),
+        }
+    }
+
     /// The scripts as people say it: "visit.sql within move.sql".
     pub fn scripts(&self) -> String {
         let Some((first, others)) = self.scripts.split_first() else { return String::new() };

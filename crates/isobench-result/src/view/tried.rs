@@ -63,13 +63,8 @@ fn same_steps(one: &WrongOutcome, other: &WrongOutcome) -> bool {
 }
 
 fn witness(wrong: &WrongOutcome, levels: &[String]) -> Witness {
-    let what = if wrong.damage {
-        "the data end as no serial order leaves them"
-    } else {
-        "a transaction is told what no serial order tells it"
-    };
     let before = if wrong.before.is_empty() { String::new() } else { format!(", {}", wrong.before) };
-    let heading = format!("{}{before}, at {}: {what}.", wrong.scripts(), enumerated(levels));
+    let heading = format!("{}{before}, at {}: {}.", wrong.scripts(), enumerated(levels), wrong.what());
     let mut lines = Vec::new();
     for step in &wrong.steps {
         lines.push(format!("T{}: {}", step.transaction, step.sql));

@@ -23,7 +23,7 @@ use crate::output::{self, say};
 use crate::servers::{find, named_server};
 use isobench_comparison::interleavings::{Attempt, Extent, tried};
 use isobench_comparison::refusal;
-use isobench_comparison::{Failure, Outcome, Sources, Target};
+use isobench_comparison::{Condition, Failure, Outcome, Sources, Target};
 
 /// Number of concurrent sessions: those of an interleaving, the control connection, and one that
 /// holds the schema.
@@ -74,8 +74,12 @@ fn attempt(options: &ProbeOptions) -> Outcome<Option<Attempt>> {
 /// Tries scripts against each other and prints what was found.
 fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, control: &Control) -> Outcome {
     let levels = options.levels.clone().unwrap_or_else(|| TRIED.to_vec());
-    let extent =
-        Extent { levels: &levels, budget: Duration::from_secs_f64(options.budget), options: limits(options) };
+    let extent = Extent {
+        levels: &levels,
+        budget: Duration::from_secs_f64(options.budget),
+        conditions: &Condition::list(&options.invariant)?,
+        options: limits(options),
+    };
     let found = attempt.carry_out(&target.site(), extent, control)?;
     let tried: Vec<(String, Tried)> =
         found.levels.iter().map(|level| (level.level.to_string(), tried(&found, level))).collect();

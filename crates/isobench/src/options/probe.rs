@@ -33,6 +33,10 @@ pub struct ProbeOptions {
     /// SQL script that makes the tables of the scripts
     #[arg(long, value_name = "FILE.sql", requires = "file")]
     pub setup: Option<PathBuf>,
+    /// Condition that the tables have to meet after each interleaving: a query that returns true or
+    /// false, such as 'total: SELECT sum(balance) = 1000 FROM account'
+    #[arg(long, value_name = "[NAME:]QUERY", requires = "setup")]
+    pub invariant: Vec<String>,
     /// Define a variable for the scripts
     #[arg(long, short = 'D', value_name = "VARNAME=VALUE", value_parser = definition)]
     pub define: Vec<(String, String)>,
