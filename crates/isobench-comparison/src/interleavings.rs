@@ -11,7 +11,8 @@ use isobench_database::products::POSTGRESQL;
 use isobench_isolation::Level;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{
-    Found, LevelFound, Order, Programs, Step, TriedCondition, TryError, Trying, Witness, explore, names_schema,
+    Found, LevelFound, Order, Programs, Step, TriedCondition, TryError, Trying, Witness, explore,
+    names_schema,
 };
 use isobench_result::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 use isobench_runner::{Control, RunWorkload, Urgency};

@@ -49,6 +49,8 @@ pub enum Ending {
 /// What a script sent and what it was told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
+    /// The commands at which it came out of conditions.
+    pub branches: Vec<usize>,
     /// The statements, each by its command.
     pub sent: Vec<(usize, String)>,
     /// The answers, each with its command.
@@ -166,6 +168,7 @@ impl<'a> Actor<'a> {
             branch(&program.script, at, self.arrival, &mut ctx).map_err(|error| place(&error))?
         {
             (self.at, self.arrival) = (next, arrival);
+            self.view.branches.push(next);
             return Ok(None);
         }
         (self.at, self.arrival) = (at + 1, Arrival::Next);

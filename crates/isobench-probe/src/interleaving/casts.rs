@@ -44,6 +44,11 @@ fn without_zeros(choice: &Choice) -> Choice {
     choice.iter().filter(|(_, above)| **above != 0).map(|(place, above)| (*place, *above)).collect()
 }
 
+/// The largest number of each range.
+pub fn most(program: &Program) -> Choice {
+    apart(&program.draws, i64::MAX)
+}
+
 /// All draws this far above the least.
 fn apart(draws: &[Draw], above: i64) -> Choice {
     draws.iter().map(|draw| (draw.place, above)).collect()

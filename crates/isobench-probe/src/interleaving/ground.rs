@@ -229,11 +229,7 @@ impl Ground {
     ///
     /// # Errors
     /// The server refuses or is gone.
-    pub fn numbers(
-        &self,
-        control: &mut TestSession,
-        patience: Patience<'_>,
-    ) -> Result<Vec<i64>, TryError> {
+    pub fn numbers(&self, control: &mut TestSession, patience: Patience<'_>) -> Result<Vec<i64>, TryError> {
         let mut numbers = BTreeSet::new();
         for table in &self.tables {
             let Some(column) = table.key.first().map(|column| &table.quoted[*column]) else { continue };

@@ -150,6 +150,16 @@ impl Programs {
 }
 
 impl Program {
+    /// True if it may take another way when numbers have grown: it has a condition, or SQL that
+    /// compares.
+    pub fn decides(&self) -> bool {
+        self.script.commands.iter().any(|command| match &command.kind {
+            CommandKind::If(_) | CommandKind::Elif(_) => true,
+            CommandKind::Sql(sql) => sql.as_written().contains(['<', '>']),
+            _ => false,
+        })
+    }
+
     fn new(script: &Script, symbols: &Symbols) -> Program {
         let mut draws = Vec::new();
         for (at, command) in script.commands.iter().enumerate() {

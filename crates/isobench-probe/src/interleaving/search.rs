@@ -7,24 +7,26 @@ use std::time::{Duration, Instant};
 use isobench_isolation::Level;
 
 use super::actor::{Answer, Ending};
-use super::casts::{choices, combinations, parts, spread};
+use super::casts::{choices, combinations, most, parts, spread};
 use super::found::{ByDesign, Found, LevelFound, Order, Witness};
 use super::ground::Delta;
 use super::outcome::{Judgement, Masks, Outcome, orders};
-use super::program::{Choice, Part, Programs};
+use super::program::{Choice, Part, Place, Programs};
 use super::stage::{Performance, Schedule, Stage};
 use super::{TryError, Trying};
 
 /// The most steps after which a transaction is split.
 const MOST_STEPS: usize = 40;
 
-/// The interleavings that are tried even if they take longer than the budget, and how often that at
-/// most, so that a busy machine still finds what is found soonest on a quiet one.
-const LEAST_TRIALS: u64 = 200;
+/// The statements of scripts that are run even if they take longer than the budget, up to so many
+/// times the budget, so that a busy machine still finds what is found soonest on a quiet one.
+const LEAST_STATEMENTS: u64 = 3000;
 const MOST_BUDGETS: u32 = 4;
 
-/// The most repetitions of a script while it is looked for a change of its way.
+/// The most repetitions of a script while it is looked for a change of its way, with numbers that are
+/// equal or count up, and with the largest ones.
 const MOST_REPEATS: i64 = 12;
+const MOST_WITH_LARGEST: i64 = 40;
 
 /// The values by which sequences are ahead when an order is run once more.
 const AHEAD: i64 = 1000;
@@ -38,10 +40,23 @@ struct State {
     before: String,
     /// What has happened before.
     prefix: Vec<Part>,
-    /// Casts that belong to it, beside those of every state.
+    /// Casts that belong to it, in addition to those of every state.
     own: Vec<Vec<Part>>,
+    /// True if it was reached with the largest numbers, so that transactions meet with these.
+    largest: bool,
     /// The larger, the later it is tried.
     rank: usize,
+}
+
+/// The numbers with which a script is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Growth {
+    /// The same ones each time.
+    Equal,
+    /// Those of one draw count up.
+    Counting(Place),
+    /// The largest of each range.
+    Largest,
 }
 
 /// Something to try.
@@ -169,11 +184,9 @@ impl<'a, 's> Search<'a, 's> {
 
     /// True if the budget is used up, or each of these levels is shown to be unsafe.
     fn is_over(&self, levels: &[usize]) -> bool {
-        let levels = || levels.iter().map(|number| &self.found.levels[*number]);
-        let trials: u64 = levels().map(|level| level.trials).sum();
-        let enough = if trials >= LEAST_TRIALS { 1 } else { MOST_BUDGETS };
-        levels().all(|level| level.damage.is_some())
-            || self.began.elapsed() >= enough * self.trying.budget
+        let mut levels = levels.iter().map(|number| &self.found.levels[*number]);
+        let budgets = if self.stage.statements < LEAST_STATEMENTS { MOST_BUDGETS } else { 1 };
+        levels.all(|level| level.damage.is_some()) || self.began.elapsed() >= budgets * self.trying.budget
     }
 
     /// Tries a cast at each of these levels that isn't known to be unsafe.
@@ -209,18 +222,30 @@ impl<'a, 's> Search<'a, 's> {
         self.usable = self.working()?;
         let usable = self.usable.clone();
         let part = |program| Part { program, choice: Choice::new() };
-        let mut states = vec![State { before: String::new(), prefix: Vec::new(), own: Vec::new(), rank: 0 }];
+        let mut states = vec![State {
+            before: String::new(),
+            prefix: Vec::new(),
+            own: Vec::new(),
+            largest: false,
+            rank: 0,
+        }];
         for program in &usable {
             states.extend(self.grown(*program)?);
         }
         for program in &usable {
             let before = format!("after {}", self.programs.name(*program));
-            states.push(State { before, prefix: vec![part(*program)], own: Vec::new(), rank: 2 });
+            states.push(State {
+                before,
+                prefix: vec![part(*program)],
+                own: Vec::new(),
+                largest: false,
+                rank: 2,
+            });
         }
         if usable.len() > 1 {
             let before = "after each script once".to_owned();
             let prefix = usable.iter().copied().map(part).collect();
-            states.push(State { before, prefix, own: Vec::new(), rank: 1 });
+            states.push(State { before, prefix, own: Vec::new(), largest: false, rank: 1 });
         }
         Ok(states)
     }
@@ -288,18 +313,29 @@ impl<'a, 's> Search<'a, 's> {
         Ok(why_first.filter(|_| best.is_some_and(|(fails, _)| fails)))
     }
 
-    /// Repeats a script until it takes another way, with equal numbers and with numbers that count up,
-    /// and returns the states in which two more runs are just one too many.
+    /// Repeats a script until it takes another way, with equal numbers, with numbers that count up and,
+    /// if it decides anything, with the largest ones, and returns the states in which two more runs are
+    /// just one too many.
     fn grown(&mut self, program: usize) -> Result<Vec<State>, TryError> {
         let mut found = Vec::new();
-        let draws = self.programs.programs[program].draws.clone();
-        let mut ways: Vec<Vec<(usize, usize)>> = vec![Vec::new()];
-        ways.extend(draws.iter().map(|draw| vec![draw.place]));
-        for counting in ways {
-            let part =
-                |above: i64| Part { program, choice: counting.iter().map(|place| (*place, above)).collect() };
+        let script = &self.programs.programs[program];
+        let mut growths = vec![Growth::Equal];
+        growths.extend(script.draws.iter().map(|draw| Growth::Counting(draw.place)));
+        if !script.draws.is_empty() && script.decides() {
+            growths.push(Growth::Largest);
+        }
+        for growth in growths {
+            let largest = growth == Growth::Largest;
+            let part = |above: i64| {
+                let choice = match growth {
+                    Growth::Equal => Choice::new(),
+                    Growth::Counting(place) => Choice::from([(place, above)]),
+                    Growth::Largest => most(script),
+                };
+                Part { program, choice }
+            };
             let (mut first, mut done) = (None, Delta::default());
-            for repeat in 0..MOST_REPEATS {
+            for repeat in 0..if largest { MOST_WITH_LARGEST } else { MOST_REPEATS } {
                 let performance = self.alone(&part(repeat))?;
                 done = done.then(&performance.outcome.delta);
                 if self.began.elapsed() >= self.trying.budget / 4 {
@@ -312,13 +348,23 @@ impl<'a, 's> Search<'a, 's> {
                     Some(_) => {
                         // Of the run before this one and this one, the first is the last that may.
                         let before = repeat - 1;
-                        let prefix: Vec<Part> = (0..before).map(part).collect();
                         let own = vec![vec![part(before), part(before)], vec![part(before), part(repeat)]];
-                        let name = self.programs.name(program);
-                        let times = if before == 1 { "once" } else { "several times" };
-                        let before_it =
-                            if before == 0 { String::new() } else { format!("after {name} {times}") };
-                        found.push(State { before: before_it, prefix, own, rank: 1 });
+                        let state = |runs: i64, own: Vec<Vec<Part>>| State {
+                            before: match (runs, self.programs.name(program)) {
+                                (0, _) => String::new(),
+                                (1, name) => format!("after {name} once"),
+                                (_, name) => format!("after {name} several times"),
+                            },
+                            prefix: (0..runs).map(part).collect(),
+                            own,
+                            largest,
+                            rank: usize::from(!largest),
+                        };
+                        found.push(state(before, own));
+                        // Here it takes the other way, unless one of the others prevents it.
+                        if largest {
+                            found.push(state(repeat, Vec::new()));
+                        }
                         break;
                     }
                 }
@@ -342,7 +388,12 @@ impl<'a, 's> Search<'a, 's> {
                     }
                     let programs: Vec<_> =
                         combination.iter().map(|program| &self.programs.programs[*program]).collect();
-                    for (number, choices) in choices(&programs).iter().enumerate() {
+                    let choices = if state.largest {
+                        vec![programs.iter().map(|program| most(program)).collect()]
+                    } else {
+                        choices(&programs)
+                    };
+                    for (number, choices) in choices.iter().enumerate() {
                         let rank = state.rank + size - 2 + number.div_ceil(3);
                         items.push(Item { rank, state: at, cast: parts(&combination, choices) });
                     }
@@ -629,7 +680,8 @@ impl<'a, 's> Search<'a, 's> {
     }
 }
 
-/// The way that a script took: its commands, and whether each that writes found rows.
+/// The way that a script took: its conditions, whether each statement found rows, and whether it came to
+/// its end.
 fn way(performance: &Performance) -> (Vec<usize>, Vec<bool>, bool) {
     let view = &performance.outcome.views[0];
     let found = |answer: &(usize, Answer)| match &answer.1 {
@@ -637,7 +689,7 @@ fn way(performance: &Performance) -> (Vec<usize>, Vec<bool>, bool) {
         Answer::Rows { table, .. } => !table.rows.is_empty(),
     };
     (
-        view.sent.iter().map(|(command, _)| *command).collect(),
+        view.branches.clone(),
         view.told.iter().map(found).collect(),
         performance.outcome.endings[0] == Ending::Done,
     )

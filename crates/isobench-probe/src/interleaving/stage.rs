@@ -7,11 +7,11 @@ use isobench_database::WaitView;
 use isobench_isolation::Level;
 use isobench_pgwire::TransactionStatus;
 
-use super::{TriedCondition, TryError, Trying};
 use super::actor::{Actor, Ending, Next, View};
 use super::ground::{Delta, Ground, query};
 use super::outcome::Outcome;
 use super::program::{Part, Programs};
+use super::{TriedCondition, TryError, Trying};
 use crate::event::Table;
 use crate::tester::{Options, Patience, Reply, TestSession, Tester, WaitDetection, Waits};
 
@@ -30,6 +30,8 @@ pub struct Stage<'a> {
     /// The number from which each program's draws count, where their range has it.
     pub starts: Vec<Option<i64>>,
     conditions: &'a [TriedCondition],
+    /// The number of statements of scripts that have been answered.
+    pub statements: u64,
     /// True if scripts take locks that outlast their transactions.
     keeps_locks: bool,
 }
@@ -218,6 +220,7 @@ impl<'a> Stage<'a> {
             ground,
             starts: vec![None; programs.programs.len()],
             conditions,
+            statements: 0,
             keeps_locks,
         })
     }
@@ -246,8 +249,9 @@ impl<'a> Stage<'a> {
     where
         'a: 'p,
     {
-        let actor =
-            |(client, part): (usize, &'p Part)| Actor::new(self.programs, part, client, self.starts[part.program]);
+        let actor = |(client, part): (usize, &'p Part)| {
+            Actor::new(self.programs, part, client, self.starts[part.program])
+        };
         Cast {
             actors: parts.iter().enumerate().map(actor).collect(),
             first,
@@ -518,6 +522,7 @@ impl<'a> Stage<'a> {
             Some(Reply::Copy(_)) | None => StepResult::Failed("COPY".to_owned()),
         };
         cast.push(number, sql, result);
+        self.statements += 1;
         let ground = &self.ground;
         let actor = &mut cast.actors[number];
         actor.take(replies, &|column| !ground.finds_rows(column));

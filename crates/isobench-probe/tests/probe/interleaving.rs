@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isobench_isolation::Level;
 use isobench_probe::Options;
-use isobench_probe::interleaving::{Found, Programs, Trying, explore};
+use isobench_probe::interleaving::{Found, Programs, TriedCondition, TryError, Trying, explore};
 use isobench_script::{Prng, Symbols, Variables, parse};
 
 use crate::support::{TestServer, installed};
@@ -17,6 +17,18 @@ const ENOUGH: Duration = Duration::from_mins(10);
 
 /// Tries scripts on tables that this SQL makes.
 fn tried(server: &TestServer, setup: &str, scripts: &[&str], levels: &[Level], budget: Duration) -> Found {
+    tried_with(server, setup, scripts, levels, budget, &[]).expect("interleavings")
+}
+
+/// The same with conditions.
+fn tried_with(
+    server: &TestServer,
+    setup: &str,
+    scripts: &[&str],
+    levels: &[Level],
+    budget: Duration,
+    conditions: &[TriedCondition],
+) -> Result<Found, TryError> {
     let mut connection = server.open().expect("a connection");
     connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").expect("an empty schema");
     connection.execute(setup).expect("tables");
@@ -33,11 +45,11 @@ fn tried(server: &TestServer, setup: &str, scripts: &[&str], levels: &[Level], b
         product: server.database.product,
         levels,
         budget,
-        conditions: &[],
+        conditions,
         options: Options::default(),
         stopped: &|| false,
     };
-    explore(&programs, &trying).expect("interleavings")
+    explore(&programs, &trying)
 }
 
 /// What was found at each level: `d`amage, a `w`rong answer, or nothing (`-`).
@@ -56,7 +68,7 @@ const ACCOUNTS: &str = "CREATE TABLE account (id int PRIMARY KEY, balance int NO
     CREATE TABLE entry (id bigserial PRIMARY KEY, account int NOT NULL, at timestamptz)";
 
 /// Scripts, and what is found at read committed, repeatable read and serializable.
-const CASES: [(&str, &[&str], &str); 12] = [
+const CASES: [(&str, &[&str], &str); 13] = [
     (
         "a lost update",
         &["\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b FROM account WHERE id = :a \\gset\n\
@@ -145,6 +157,17 @@ const CASES: [(&str, &[&str], &str); 12] = [
         &["INSERT INTO entry (account) SELECT 7 WHERE NOT EXISTS (SELECT 1 FROM entry WHERE account = 7);\n"],
         "dd-",
     ),
+    (
+        "a charge on an overdraft, which takes many withdrawals before",
+        &[
+            "\\set x random(1, 50)\nBEGIN;\nSELECT balance AS s FROM account WHERE id = 1 \\gset\n\
+                 SELECT balance AS c FROM account WHERE id = 2 \\gset\n\\if :s + :c < :x\n\\set x :x + 1\n\\endif\n\
+                 UPDATE account SET balance = balance - :x WHERE id = 2;\nCOMMIT;\n",
+            "\\set x random(1, 50)\nUPDATE account SET balance = balance + :x WHERE id = 1;\n",
+            "BEGIN;\nSELECT balance FROM account WHERE id = 1;\nSELECT balance FROM account WHERE id = 2;\nCOMMIT;\n",
+        ],
+        "dw-",
+    ),
 ];
 
 #[test]
@@ -159,6 +182,53 @@ fn known_answers() {
             assert_eq!(told(&found), letter.to_string(), "{name}, {level}: {shown}");
         }
     }
+}
+
+#[test]
+fn numbers_are_those_of_rows_if_the_least_find_none() {
+    let Some(server) = installed("numbers_are_those_of_rows_if_the_least_find_none") else { return };
+    let setup = "CREATE TABLE item (id int PRIMARY KEY, stock int NOT NULL); INSERT INTO item VALUES (700, 5), (701, 5)";
+    let sell = "\\set i random(1, 100000)\nBEGIN;\nSELECT stock AS s FROM item WHERE id = :i \\gset\n\
+        UPDATE item SET stock = :s - 1 WHERE id = :i;\nCOMMIT;\n";
+    let found = tried(&server, setup, &[sell], &ALL, ENOUGH);
+    assert_eq!(told(&found), "d--", "{found:#?}");
+}
+
+#[test]
+fn a_condition_that_no_order_breaks_is_named() {
+    let Some(server) = installed("a_condition_that_no_order_breaks_is_named") else { return };
+    let setup = "CREATE TABLE note (id bigserial PRIMARY KEY, seen bool NOT NULL DEFAULT false); \
+        CREATE TABLE reader (last bigint NOT NULL); INSERT INTO reader VALUES (0)";
+    let scripts = [
+        "BEGIN;\nINSERT INTO note DEFAULT VALUES;\nSELECT 1;\nCOMMIT;\n",
+        "BEGIN;\nSELECT last AS l FROM reader FOR UPDATE \\gset\n\
+            SELECT coalesce(max(id), :l) AS m FROM note WHERE id > :l \\gset\n\
+            UPDATE note SET seen = true WHERE id > :l AND id <= :m;\nUPDATE reader SET last = :m;\nCOMMIT;\n",
+    ];
+    let condition = |name: &str, sql: &str| TriedCondition { name: name.to_owned(), sql: sql.to_owned() };
+    let conditions = [
+        condition(
+            "no-gap",
+            "SELECT count(*) = 0 FROM note WHERE NOT seen AND id <= (SELECT last FROM reader)",
+        ),
+        condition("none-at-all", "SELECT count(*) = 0 FROM note"),
+    ];
+    let found = tried_with(&server, setup, &scripts, &ALL, ENOUGH, &conditions).expect("interleavings");
+    assert_eq!(told(&found), "ddd", "{found:#?}");
+    for level in &found.levels {
+        assert_eq!(
+            level.damage.as_ref().map(|witness| witness.broken.as_slice()),
+            Some(&["no-gap".to_owned()][..])
+        );
+    }
+}
+
+#[test]
+fn a_mistake_in_a_script_is_an_error_with_its_line() {
+    let Some(server) = installed("a_mistake_in_a_script_is_an_error_with_its_line") else { return };
+    let script = "BEGIN;\nSELECT nothing FROM account;\nCOMMIT;\n";
+    let error = tried_with(&server, ACCOUNTS, &[script], &ALL, ENOUGH, &[]).expect_err("an error");
+    assert_eq!(error.to_string(), "1.sql: line 2: 42703: column \"nothing\" does not exist");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What trying scripts against each other showed, as lines to be laid out.
 
-use crate::document::{Document, OrderOutcome, Tried, WrongOutcome};
+use crate::document::{Document, Tried, WrongOutcome};
 use crate::numbers::counted;
 use crate::words::{distinct, enumerated};
 
@@ -70,10 +70,14 @@ fn witness(wrong: &WrongOutcome, levels: &[String]) -> Witness {
         lines.push(format!("T{}: {}", step.transaction, step.sql));
         lines.extend(step.answer.iter().map(|line| format!("      {line}")));
     }
+    let outcomes: Vec<&[String]> = std::iter::once(&wrong.outcome)
+        .chain(&wrong.serial_orders)
+        .map(|order| if wrong.damage { order.changes.as_slice() } else { order.told.as_slice() })
+        .collect();
+    let shown = different(&outcomes);
     lines.push("It ends with:".to_owned());
-    lines.extend(of_order(&wrong.outcome, wrong.damage));
-    let outcomes: Vec<Vec<String>> =
-        wrong.serial_orders.iter().map(|order| of_order(order, wrong.damage)).collect();
+    lines.extend(of_order(&shown[0]));
+    let outcomes: Vec<Vec<String>> = shown[1..].iter().map(|lines| of_order(lines)).collect();
     let alike = outcomes.windows(2).all(|pair| pair[0] == pair[1]);
     for (order, outcome) in wrong.serial_orders.iter().zip(outcomes) {
         let names: Vec<String> = order.order.iter().map(|number| format!("T{number}")).collect();
@@ -87,13 +91,19 @@ fn witness(wrong: &WrongOutcome, levels: &[String]) -> Witness {
     Witness { heading, lines }
 }
 
-fn of_order(order: &OrderOutcome, damage: bool) -> Vec<String> {
-    let told = if damage { &order.changes } else { &order.told };
-    let mut lines: Vec<String> = told.iter().take(MOST).map(|line| format!("  {line}")).collect();
-    if told.len() > MOST {
-        lines.push(format!("  … and {}", counted((told.len() - MOST) as u64, "more row")));
+/// Outcomes without the lines that all of them have, if one is long.
+fn different<'a>(outcomes: &[&'a [String]]) -> Vec<Vec<&'a String>> {
+    let long = outcomes.iter().any(|lines| lines.len() > MOST);
+    let in_all = |line: &String| outcomes.iter().all(|lines| lines.contains(line));
+    outcomes.iter().map(|lines| lines.iter().filter(|line| !long || !in_all(line)).collect()).collect()
+}
+
+fn of_order(rows: &[&String]) -> Vec<String> {
+    let mut lines: Vec<String> = rows.iter().take(MOST).map(|line| format!("  {line}")).collect();
+    if rows.len() > MOST {
+        lines.push(format!("  … and {}", counted((rows.len() - MOST) as u64, "more row")));
     }
-    if told.is_empty() {
+    if rows.is_empty() {
         lines.push("  nothing".to_owned());
     }
     lines
@@ -149,7 +159,7 @@ mod tests {
 
     use super::tried as tried_at;
     use super::*;
-    use crate::document::{Cell, CellLevel, Client, NotTried, Plan, Server, TriedStep};
+    use crate::document::{Cell, CellLevel, Client, NotTried, OrderOutcome, Plan, Server, TriedStep};
 
     fn cell(level: Level, tried: Tried) -> Cell {
         let mut cell = Cell::new("w", CellLevel::new(Some(level), EffectiveLevel::Standard(level)));
@@ -193,6 +203,18 @@ mod tests {
             "  nothing",
         ];
         assert_eq!(shown[0].lines, told);
+    }
+
+    #[test]
+    fn of_long_outcomes_only_what_differs_is_shown() {
+        let rows = |last: &str| -> Vec<String> {
+            (1..=MOST).map(|number| format!("T1: ({number})")).chain([last.to_owned()]).collect()
+        };
+        let (wrong, right) = (rows("T2: (wrong)"), rows("T2: (right)"));
+        let shown = different(&[&wrong, &right]);
+        assert_eq!(shown, [["T2: (wrong)"], ["T2: (right)"]]);
+        let short = ["T1: (1)".to_owned()];
+        assert_eq!(different(&[&short, &short]), [["T1: (1)"], ["T1: (1)"]]);
     }
 
     #[test]
