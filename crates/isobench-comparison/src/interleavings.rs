@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isobench_database::InitOptions;
-use isobench_database::products::POSTGRESQL;
+use isobench_database::products::{COCKROACHDB, POSTGRESQL, YUGABYTEDB};
 use isobench_isolation::Level;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{
@@ -24,6 +24,9 @@ use crate::setup::Setup;
 use crate::site::Site;
 use crate::tables::Tables;
 use crate::workload::Sources;
+
+/// The products whose catalog shows the tables well enough to put their rows back.
+const TRIED_ON: [&str; 3] = [POSTGRESQL.name, COCKROACHDB.name, YUGABYTEDB.name];
 
 /// Scripts, and the tables on which they are tried.
 #[derive(Debug)]
@@ -174,8 +177,9 @@ impl CellMeasurer<'_> {
         if self.judging.is_none() || self.machines.is_some() || !made {
             return Ok(None);
         }
-        if target.database.product.name != POSTGRESQL.name {
-            return Ok(Some(Err(format!("that is done on {} only", POSTGRESQL.name))));
+        let product = target.database.product;
+        if !TRIED_ON.contains(&product.name) {
+            return Ok(Some(Err(format!("that isn't done on {}", product.name))));
         }
         if let Tables::Own(setup) = &work.tables
             && let Some(word) = setup.names_schemas()

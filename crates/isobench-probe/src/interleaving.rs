@@ -113,6 +113,17 @@ pub enum TryError {
         /// The line, and what the server says of it.
         why: String,
     },
+    /// A table can only be read whole, and is too large for it.
+    #[error(
+        "table \"{table}\" has more than {most} rows, and without PostgreSQL's triggers all of them are read after each \
+         interleaving"
+    )]
+    TooLarge {
+        /// Its name.
+        table: String,
+        /// The most rows.
+        most: usize,
+    },
     /// The tables aren't as they were.
     #[error("the rows of the tables could not be put back")]
     NotPutBack,

@@ -60,6 +60,8 @@ pub struct View {
     pub declined: bool,
     /// True if it changed rows.
     pub wrote: bool,
+    /// True if it sent a statement that may change rows, and found some.
+    pub may_have_written: bool,
     /// True if the server doesn't accept a statement as it is written: it has a syntax error, or names
     /// something that doesn't exist or isn't permitted (class 42).
     pub mistaken: bool,
@@ -252,6 +254,7 @@ impl<'a> Actor<'a> {
             Some(Answer::Rows { table, .. }) => table.rows.is_empty(),
             None => false,
         };
+        self.view.may_have_written |= !nothing && may_write(sql);
         if nothing && sql.keyword(&["update", "delete"]).is_some() && self.tests_what_it_read(sql, guards) {
             self.view.declined = true;
         }
@@ -312,6 +315,22 @@ impl<'a> Actor<'a> {
                 self.read.push(slot);
             }
         }
+    }
+}
+
+/// True if a statement may change rows, by the words that it begins with or has.
+fn may_write(sql: &Sql) -> bool {
+    let text = sql.as_written();
+    let first = text.split(|letter: char| !letter.is_ascii_alphabetic()).find(|word| !word.is_empty());
+    let first = first.unwrap_or_default().to_ascii_lowercase();
+    let reads =
+        ["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set", "lock"];
+    let writes = ["insert", "update", "delete", "merge", "upsert"];
+    match first.as_str() {
+        // "FOR UPDATE" isn't one.
+        "select" | "values" | "table" => sql.statements.len() > 1,
+        "with" => sql.keyword(&writes).is_some(),
+        other => !reads.contains(&other),
     }
 }
 

@@ -1,10 +1,13 @@
 //! The tables on which scripts are tried: which rows have changed, and how they are put back.
 //!
-//! A trigger writes each change into a table of isobench's. What it costs is a matter of the rows
-//! that change, not of the size of the tables.
+//! On PostgreSQL a trigger writes each change into a table of isobench's. What it costs is a matter of
+//! the rows that change, not of the size of the tables. Elsewhere small tables are read whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+use isobench_database::Product;
+use isobench_database::products::POSTGRESQL;
 
 use super::TryError;
 use crate::tester::{Patience, Reply, TestSession};
@@ -45,6 +48,20 @@ pub struct GroundTable {
     key: Vec<usize>,
     /// The columns of the primary key and of unique constraints.
     unique: BTreeSet<usize>,
+    /// Whether a column is an identity whose value is only taken if that is asked for.
+    overridden: bool,
+}
+
+/// How changes of rows are seen.
+#[derive(Debug)]
+enum Noting {
+    /// By triggers; the number of the last change that has been read.
+    Triggers {
+        /// That number.
+        seen: i64,
+    },
+    /// By reading all rows: those of each table when they were read last, and how often each is there.
+    Contents(Vec<BTreeMap<Row, i64>>),
 }
 
 /// A sequence, and the value that the next call of `nextval` follows.
@@ -65,9 +82,11 @@ pub struct Ground {
     sequences: Vec<Sequence>,
     /// The sequences as they were found.
     first_sequences: Vec<Sequence>,
-    /// The number of the last change that has been read.
-    seen: i64,
+    noting: Noting,
 }
+
+/// The most rows of a table that is read whole after each trial.
+const MOST_ROWS: usize = 1000;
 
 /// The table into which triggers write changes, and the trigger and its function.
 const CHANGES: &str = "isobench_changes";
@@ -84,7 +103,7 @@ const TABLES: &str = "SELECT c.oid, c.relname, quote_ident(n.nspname) || '.' || 
     WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') ORDER BY c.relname";
 
 const COLUMNS: &str = "SELECT a.attrelid, a.attname, quote_ident(a.attname), a.attgenerated <> '', a.attnum, \
-    a.atthasdef OR a.attidentity <> '' \
+    a.atthasdef OR a.attidentity <> '', a.attidentity = 'a' \
     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() \
     AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum";
@@ -104,16 +123,21 @@ const CLOCKS: &str = "SELECT count(*) FROM (SELECT prosrc AS text FROM pg_catalo
     WHERE text ~* '(now\\(|current_time|current_date|localtime|clock_timestamp|statement_timestamp|timeofday)'";
 
 /// User triggers and foreign keys, without which rows can be put back by any role.
-const SIDE_EFFECTS: &str = "SELECT count(*) FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid \
-    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() \
-    AND t.tgname <> '!isobench'";
+const SIDE_EFFECTS: &str = "SELECT count(*) FROM (SELECT tgrelid AS r, tgname AS n FROM pg_catalog.pg_trigger UNION ALL \
+    SELECT conrelid, conname FROM pg_catalog.pg_constraint WHERE contype = 'f') t \
+    JOIN pg_catalog.pg_class c ON c.oid = t.r JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace \
+    WHERE s.nspname = current_schema() AND t.n <> '!isobench'";
 
 impl Ground {
     /// Prepares the tables of the session's schema.
     ///
     /// # Errors
     /// The server refuses or is gone, or rows couldn't be put back.
-    pub fn prepare(control: &mut TestSession, patience: Patience<'_>) -> Result<Ground, TryError> {
+    pub fn prepare(
+        control: &mut TestSession,
+        product: &Product,
+        patience: Patience<'_>,
+    ) -> Result<Ground, TryError> {
         let mut ask = |sql: &str| query(control, sql, patience);
         let schema = single(&ask("SELECT quote_ident(current_schema())")?);
         let mut tables = Vec::new();
@@ -140,6 +164,7 @@ impl Ground {
                     by_itself,
                     key,
                     unique,
+                    overridden: false,
                 });
             }
         }
@@ -148,13 +173,14 @@ impl Ground {
             let mut values = row.into_iter().map(Option::unwrap_or_default);
             let mut value = || values.next().unwrap_or_default();
             let (oid, name, quoted, generated, number) = (value(), value(), value(), value(), value());
-            let by_itself = value() == "t";
+            let (by_itself, overridden) = (value() == "t", value() == "t");
             let Some(table) = tables.iter_mut().find(|table| table.oid == oid) else { continue };
             numbers.insert((oid, number), table.columns.len());
             table.columns.push(name);
             table.quoted.push(quoted);
             table.generated.push(generated == "t");
             table.by_itself.push(by_itself);
+            table.overridden |= overridden;
         }
         for row in ask(INDEXES)? {
             let mut values = row.into_iter().map(Option::unwrap_or_default);
@@ -175,14 +201,19 @@ impl Ground {
         if !as_replica && single(&query(control, SIDE_EFFECTS, patience)?) != "0" {
             return Err(TryError::Privilege);
         }
-        query(control, &installation(&schema, &watched), patience)?;
+        let noting = if product.name == POSTGRESQL.name {
+            query(control, &installation(&schema, &watched), patience)?;
+            Noting::Triggers { seen: 0 }
+        } else {
+            Noting::Contents(contents(&tables, control, patience)?)
+        };
         let mut ground = Ground {
             tables,
             asks_for_time,
             schema,
             sequences: Vec::new(),
             first_sequences: Vec::new(),
-            seen: 0,
+            noting,
         };
         ground.note_sequences(control, patience)?;
         ground.first_sequences.clone_from(&ground.sequences);
@@ -240,8 +271,13 @@ impl Ground {
         Ok(numbers.into_iter().collect())
     }
 
+    /// True if the changes of each session are told apart.
+    pub fn knows_writers(&self) -> bool {
+        matches!(self.noting, Noting::Triggers { .. })
+    }
+
     /// Reads what has changed since the last call, and which of these sessions (by their processes)
-    /// changed it.
+    /// changed it, as far as that is known.
     ///
     /// # Errors
     /// The server refuses or is gone.
@@ -250,17 +286,18 @@ impl Ground {
         control: &mut TestSession,
         patience: Patience<'_>,
     ) -> Result<(Delta, BTreeSet<i32>), TryError> {
-        let sql = self.question();
-        let rows = query(control, &sql, patience)?;
-        Ok(self.tally(rows))
-    }
-
-    /// The query for what has changed since the last look.
-    fn question(&self) -> String {
-        format!(
-            "SELECT n, relation, pid, old, new FROM {}.{CHANGES} WHERE n > {} ORDER BY n",
-            self.schema, self.seen
-        )
+        match &mut self.noting {
+            Noting::Triggers { seen } => {
+                let rows = query(control, &question(&self.schema, *seen), patience)?;
+                Ok(self.tally(rows))
+            }
+            Noting::Contents(before) => {
+                let now = contents(&self.tables, control, patience)?;
+                let delta = difference(before, &now);
+                *before = now;
+                Ok((delta, BTreeSet::new()))
+            }
+        }
     }
 
     /// Adds up changes.
@@ -271,7 +308,9 @@ impl Ground {
             let mut values = row.into_iter();
             let mut value = || values.next().flatten();
             let (number, relation, pid, old, new) = (value(), value(), value(), value(), value());
-            self.seen = number.and_then(|text| text.parse().ok()).unwrap_or(self.seen);
+            if let (Noting::Triggers { seen }, Some(number)) = (&mut self.noting, number) {
+                *seen = number.parse().unwrap_or(*seen);
+            }
             writers.extend(pid.and_then(|text| text.parse::<i32>().ok()));
             let Some(table) = relation.and_then(|oid| self.table(&oid)) else { continue };
             let balance = balances.entry(table).or_default();
@@ -327,9 +366,26 @@ impl Ground {
     ) -> Result<(), TryError> {
         let mut sql = String::new();
         for (table, changed) in &delta.tables {
-            let table = &self.tables[*table];
-            changed.added.iter().for_each(|row| table.delete(row, &mut sql));
-            changed.removed.iter().for_each(|row| table.insert(row, &mut sql));
+            let number = *table;
+            let table = &self.tables[number];
+            match &self.noting {
+                Noting::Triggers { .. } => {
+                    changed.added.iter().for_each(|row| table.delete_one(row, &mut sql));
+                    changed.removed.iter().for_each(|row| table.insert(row, &mut sql));
+                }
+                Noting::Contents(now) => {
+                    let rows: BTreeSet<&Row> = changed.added.iter().chain(&changed.removed).collect();
+                    let times = |row: &Row, list: &[Row]| list.iter().filter(|other| *other == row).count();
+                    rows.iter().for_each(|row| table.delete_equal(row, &mut sql));
+                    for row in rows {
+                        let there =
+                            now[number].get(row).map_or(0, |count| usize::try_from(*count).unwrap_or(0));
+                        let wanted =
+                            there + times(row, &changed.removed) - times(row, &changed.added).min(there);
+                        (0..wanted).for_each(|_| table.insert(row, &mut sql));
+                    }
+                }
+            }
         }
         for sequence in &self.sequences {
             let (value, called) = (sequence.last + ahead, sequence.called || ahead > 0);
@@ -347,10 +403,59 @@ impl Ground {
             query(control, &sql, patience)?;
             return Ok(());
         }
-        sql.push_str(&self.question());
-        let rows = query(control, &sql, patience)?;
-        if self.tally(rows).0 == delta.inverse() { Ok(()) } else { Err(TryError::NotPutBack) }
+        let put_back = match &self.noting {
+            Noting::Triggers { seen } => {
+                sql.push_str(&question(&self.schema, *seen));
+                let rows = query(control, &sql, patience)?;
+                self.tally(rows).0
+            }
+            Noting::Contents(_) => {
+                query(control, &sql, patience)?;
+                self.changes(control, patience)?.0
+            }
+        };
+        if put_back == delta.inverse() { Ok(()) } else { Err(TryError::NotPutBack) }
     }
+}
+
+/// The query for what triggers have noted since the change of this number.
+fn question(schema: &str, seen: i64) -> String {
+    format!("SELECT n, relation, pid, old, new FROM {schema}.{CHANGES} WHERE n > {seen} ORDER BY n")
+}
+
+/// All rows of these tables.
+fn contents(
+    tables: &[GroundTable],
+    control: &mut TestSession,
+    patience: Patience<'_>,
+) -> Result<Vec<BTreeMap<Row, i64>>, TryError> {
+    let mut contents = Vec::new();
+    for table in tables {
+        let columns = table.quoted.join(", ");
+        let sql = format!("SELECT {columns} FROM {} LIMIT {}", table.qualified, MOST_ROWS + 1);
+        let rows = query(control, &sql, patience)?;
+        if rows.len() > MOST_ROWS {
+            return Err(TryError::TooLarge { table: table.name.clone(), most: MOST_ROWS });
+        }
+        let mut counted = BTreeMap::new();
+        rows.into_iter().for_each(|row| *counted.entry(row).or_default() += 1);
+        contents.push(counted);
+    }
+    Ok(contents)
+}
+
+/// The rows by which contents of tables differ.
+fn difference(before: &[BTreeMap<Row, i64>], now: &[BTreeMap<Row, i64>]) -> Delta {
+    let more = |here: &BTreeMap<Row, i64>, there: &BTreeMap<Row, i64>| -> Vec<Row> {
+        let rows = here.iter().flat_map(|(row, count)| {
+            let count = count - there.get(row).copied().unwrap_or(0);
+            std::iter::repeat_n(row.clone(), usize::try_from(count).unwrap_or(0))
+        });
+        rows.collect()
+    };
+    let changed = |(before, now)| Changed { removed: more(before, now), added: more(now, before) };
+    let tables = before.iter().zip(now).map(changed).enumerate();
+    Delta { tables: tables.filter(|(_, changed)| *changed != Changed::default()).collect() }
 }
 
 impl Delta {
@@ -392,7 +497,19 @@ fn take_or_add(row: &Row, from: &mut Vec<Row>, to: &mut Vec<Row>) {
 }
 
 impl GroundTable {
-    fn delete(&self, row: &Row, sql: &mut String) {
+    /// Deletes all rows with these values.
+    fn delete_equal(&self, row: &Row, sql: &mut String) {
+        let found: Vec<String> = std::iter::zip(&self.quoted, row)
+            .map(|(name, value)| match value {
+                Some(value) => format!("{name} = {}", literal(value)),
+                None => format!("{name} IS NULL"),
+            })
+            .collect();
+        let _ = write!(sql, "DELETE FROM {} WHERE {};", self.qualified, found.join(" AND "));
+    }
+
+    /// Deletes one of the rows with these values.
+    fn delete_one(&self, row: &Row, sql: &mut String) {
         let mut found: Vec<String> = Vec::new();
         for column in &self.key {
             let name = &self.quoted[*column];
@@ -419,9 +536,10 @@ impl GroundTable {
         });
         let _ = write!(
             sql,
-            "INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES ({});",
+            "INSERT INTO {} ({}){} VALUES ({});",
             self.qualified,
             names.join(", "),
+            if self.overridden { " OVERRIDING SYSTEM VALUE" } else { "" },
             values.collect::<Vec<_>>().join(", ")
         );
     }

@@ -206,7 +206,7 @@ impl<'a> Stage<'a> {
                 }
             }
         }
-        let ground = Ground::prepare(&mut control, patience)?;
+        let ground = Ground::prepare(&mut control, product, patience)?;
         let keeps_locks =
             programs.mention(&["pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock"]);
         Ok(Stage {
@@ -320,8 +320,10 @@ impl<'a> Stage<'a> {
         let torn = parts.clone().any(|(actor, part)| *part && matches!(actor.ending, Ending::Failed(_)));
         let (delta, writers) = self.changes()?;
         let mut views: Vec<View> = under_way.actors.iter().map(|actor| actor.view.clone()).collect();
+        let known = self.ground.knows_writers();
         for (view, session) in views.iter_mut().zip(&self.sessions[first..]) {
-            view.wrote = writers.contains(&session.pid());
+            // Where it isn't known, by its statements.
+            view.wrote = if known { writers.contains(&session.pid()) } else { view.may_have_written };
         }
         let endings = under_way.actors.iter().map(|actor| actor.ending.clone()).collect();
         let broken = self.broken()?;
@@ -343,6 +345,10 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// The server refuses what isn't a script's, or is gone; the run is stopped.
     pub fn uses(&mut self, part: &Part) -> Result<[BTreeSet<usize>; 2], TryError> {
+        let all: BTreeSet<usize> = (0..self.ground.tables.len()).collect();
+        if !self.ground.knows_writers() {
+            return Ok([all.clone(), all]);
+        }
         let mut alone = self.cast(std::slice::from_ref(part), 0);
         let [mut touched, mut changed] = [BTreeSet::new(), BTreeSet::new()];
         let sql = format!(
@@ -358,8 +364,8 @@ impl<'a> Stage<'a> {
             if self.sessions[0].status() == TransactionStatus::Idle {
                 if was_idle {
                     // It has its own transactions, whose locks are gone.
-                    touched.extend(0..self.ground.tables.len());
-                    changed.extend(0..self.ground.tables.len());
+                    touched.extend(&all);
+                    changed.extend(&all);
                 }
                 continue;
             }
