@@ -58,10 +58,9 @@ pub struct View {
     /// True if it declined: a test of a value that it had read found no row, or it rolled back by
     /// itself.
     pub declined: bool,
-    /// True if it changed rows.
+    /// True if it changed rows; where that isn't known, if it sent a statement that may change rows, and
+    /// found some.
     pub wrote: bool,
-    /// True if it sent a statement that may change rows, and found some.
-    pub may_have_written: bool,
     /// True if the server doesn't accept a statement as it is written: it has a syntax error, or names
     /// something that doesn't exist or isn't permitted (class 42).
     pub mistaken: bool,
@@ -254,7 +253,7 @@ impl<'a> Actor<'a> {
             Some(Answer::Rows { table, .. }) => table.rows.is_empty(),
             None => false,
         };
-        self.view.may_have_written |= !nothing && may_write(sql);
+        self.view.wrote |= !nothing && may_write(sql);
         if nothing && sql.keyword(&["update", "delete"]).is_some() && self.tests_what_it_read(sql, guards) {
             self.view.declined = true;
         }
@@ -384,7 +383,7 @@ mod tests {
         use TransactionStatus::{Idle, InTransaction};
         let programs = programs(EDIT);
         let part = Part { program: 0, choice: Choice::from([((0, 0), 2)]) };
-        let mut actor = Actor::new(&programs, &part, 0);
+        let mut actor = Actor::new(&programs, &part, 0, None);
         let guards = |column: &str| column == "v";
         let tag = |tag: &str| vec![Reply::Command(tag.to_owned())];
         assert_eq!(sends(&mut actor, Idle), ("BEGIN;".to_owned(), false));
@@ -407,7 +406,7 @@ mod tests {
     fn a_row_that_is_gone_is_no_refusal() {
         let programs = programs(EDIT);
         let part = Part { program: 0, choice: Choice::new() };
-        let mut actor = Actor::new(&programs, &part, 0);
+        let mut actor = Actor::new(&programs, &part, 0, None);
         // Only the key is compared with what was read.
         let guards = |_: &str| false;
         for reply in [vec![Reply::Command("BEGIN".to_owned())], rows("v", "4")] {

@@ -376,7 +376,9 @@ impl Ground {
                 Noting::Contents(now) => {
                     let rows: BTreeSet<&Row> = changed.added.iter().chain(&changed.removed).collect();
                     let times = |row: &Row, list: &[Row]| list.iter().filter(|other| *other == row).count();
-                    rows.iter().for_each(|row| table.delete_equal(row, &mut sql));
+                    for row in &rows {
+                        table.delete_equal(row, &mut sql);
+                    }
                     for row in rows {
                         let there =
                             now[number].get(row).map_or(0, |count| usize::try_from(*count).unwrap_or(0));
@@ -438,7 +440,9 @@ fn contents(
             return Err(TryError::TooLarge { table: table.name.clone(), most: MOST_ROWS });
         }
         let mut counted = BTreeMap::new();
-        rows.into_iter().for_each(|row| *counted.entry(row).or_default() += 1);
+        for row in rows {
+            *counted.entry(row).or_default() += 1;
+        }
         contents.push(counted);
     }
     Ok(contents)

@@ -116,6 +116,7 @@ mod tests {
                 changes: vec!["+ t (2)".to_owned()],
                 told: Vec::new(),
             },
+            broken: Vec::new(),
             orders: Vec::new(),
         }
     }

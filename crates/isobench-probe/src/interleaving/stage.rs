@@ -320,10 +320,10 @@ impl<'a> Stage<'a> {
         let torn = parts.clone().any(|(actor, part)| *part && matches!(actor.ending, Ending::Failed(_)));
         let (delta, writers) = self.changes()?;
         let mut views: Vec<View> = under_way.actors.iter().map(|actor| actor.view.clone()).collect();
-        let known = self.ground.knows_writers();
-        for (view, session) in views.iter_mut().zip(&self.sessions[first..]) {
-            // Where it isn't known, by its statements.
-            view.wrote = if known { writers.contains(&session.pid()) } else { view.may_have_written };
+        if self.ground.knows_writers() {
+            for (view, session) in views.iter_mut().zip(&self.sessions[first..]) {
+                view.wrote = writers.contains(&session.pid());
+            }
         }
         let endings = under_way.actors.iter().map(|actor| actor.ending.clone()).collect();
         let broken = self.broken()?;

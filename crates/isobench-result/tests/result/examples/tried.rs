@@ -28,6 +28,7 @@ fn damage() -> WrongOutcome {
         scripts: vec!["reserve.sql".to_owned(), "reserve.sql".to_owned()],
         before: "after cancel.sql".to_owned(),
         no_level_prevents: false,
+        broken: vec!["one-each".to_owned()],
         steps: vec![
             step(1, "BEGIN", &["BEGIN"]),
             step(1, look, &none),
