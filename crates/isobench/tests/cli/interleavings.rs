@@ -85,6 +85,30 @@ fn what_cannot_be_tried_is_named_with_its_reason() {
     ]);
 }
 
+#[test]
+fn a_mistake_in_a_script_or_a_condition_is_an_error() {
+    let test = "a_mistake_in_a_script_or_a_condition_is_an_error";
+    let Some(s) = Scene::with_server(test).map(scene) else { return };
+    s.write("typo.sql", "BEGIN;\nSELECT lef_over FROM stock;\nCOMMIT;\n");
+    let finished = s.run(&words("probe -f typo.sql --setup setup.sql --levels rc")).expect(1);
+    assert!(
+        finished.stderr.contains("--file: typo.sql: line 2: 42703: column \"lef_over\""),
+        "{}",
+        finished.stderr
+    );
+    let mut line = words("probe -f sell.sql --setup setup.sql --levels rc --try 100s --invariant");
+    for (condition, status, said) in [
+        ("none-sold: SELECT sum(left_over) >= 499 FROM stock", 0, ""),
+        ("all: SELECT sum(left_over) = 600 FROM stock", 1, "--invariant \"all\" doesn't hold"),
+        ("SELECT lef_over FROM stock", 1, "column \"lef_over\""),
+    ] {
+        line.push(condition);
+        let finished = s.run(&line).expect(status);
+        assert!(finished.stderr.contains(said), "{condition}: {}", finished.stderr);
+        line.pop();
+    }
+}
+
 const SHORT: &str =
     "compare --levels rc,rr --clients 2 --transactions 5 --warmup 0 --rounds 1 --json out.json";
 
