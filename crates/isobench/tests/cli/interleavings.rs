@@ -99,7 +99,7 @@ fn a_mistake_in_a_script_or_a_condition_is_an_error() {
     let mut line = words("probe -f sell.sql --setup setup.sql --levels rc --try 100s --invariant");
     for (condition, status, said) in [
         ("none-sold: SELECT sum(left_over) >= 499 FROM stock", 0, ""),
-        ("all: SELECT sum(left_over) = 600 FROM stock", 1, "--invariant \"all\" doesn't hold"),
+        ("all: SELECT sum(left_over) = 600 FROM stock", 1, "--invariant \"all\": doesn't hold"),
         ("SELECT lef_over FROM stock", 1, "column \"lef_over\""),
     ] {
         line.push(condition);
