@@ -232,6 +232,7 @@ fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
             begin: now - early.max(1),
             end: now + random.below(half),
             outcome: TransactionOutcome::Committed,
+            mode: None,
         };
         let worker = &mut workers[usize::from(client >= plan.clients / 2)];
         worker.push(&transaction, &draft);

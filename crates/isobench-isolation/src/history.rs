@@ -8,12 +8,14 @@ pub mod binary;
 pub mod elle;
 mod error;
 mod format;
+mod mode;
 #[cfg(test)]
 mod samples;
 pub mod text;
 
 pub use error::{FormatError, TextError};
 pub use format::{Format, UnknownFormat, beginning};
+pub use mode::Mode;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -169,6 +171,9 @@ pub struct Transaction {
     pub end: u64,
     /// The outcome.
     pub outcome: TransactionOutcome,
+    /// The modes that it ran with; `None` if they aren't known, or aren't of interest because all
+    /// transactions ran with the same.
+    pub mode: Option<Mode>,
 }
 
 impl Transaction {
@@ -387,6 +392,17 @@ pub struct History {
     numbers: Vec<i64>,
     dropped: u64,
     provenance: Option<Arc<Provenance>>,
+    levels: LevelSet,
+}
+
+/// The levels of the transactions of a history, as bits.
+#[derive(Debug, Clone, Copy, Default)]
+struct LevelSet(u8);
+
+impl LevelSet {
+    fn note(&mut self, mode: Option<Mode>) {
+        self.0 |= mode.map_or(0, |mode| 1 << mode.level as u8);
+    }
 }
 
 /// The origin of a history that was observed ([`crate::observed`]), and the limits of what was seen.
@@ -503,7 +519,12 @@ impl History {
     /// An empty history with the same tables, initial contents and provenance.
     pub(crate) fn blank(&self) -> History {
         let (initial, provenance) = (Arc::clone(&self.initial), self.provenance.clone());
-        History { initial, provenance, ..History::new(self.tables.clone()) }
+        History { initial, provenance, levels: self.levels, ..History::new(self.tables.clone()) }
+    }
+
+    /// True if transactions ran at several levels.
+    pub fn has_several_levels(&self) -> bool {
+        self.levels.0.count_ones() > 1
     }
 
     /// The origin of the history, if it was observed.
@@ -533,8 +554,7 @@ impl History {
             }
             record
         }));
-        self.transactions.push(transaction);
-        self.ends.push(self.records.len());
+        self.end_transaction(transaction);
     }
 
     /// Adds an operation to the transaction that [`History::end_transaction`] ends.
@@ -573,7 +593,7 @@ impl History {
 
     /// Adds a transaction with the operations pushed since the one before.
     pub(crate) fn end_transaction(&mut self, transaction: Transaction) {
-        self.transactions.push(transaction);
+        self.push_frame(transaction);
         self.ends.push(self.records.len());
     }
 
@@ -610,6 +630,7 @@ impl History {
     /// Adds a transaction to a history of which only the transactions are kept, without their
     /// operations.
     pub(crate) fn push_frame(&mut self, transaction: Transaction) {
+        self.levels.note(transaction.mode);
         self.transactions.push(transaction);
     }
 
@@ -735,7 +756,7 @@ mod tests {
         assert_eq!(history.table("u"), Some(1));
         for id in 0..3 {
             let outcome = TransactionOutcome::Committed;
-            history.push(Transaction { id, client: 0, begin: id, end: id, outcome }, &draft);
+            history.push(Transaction { id, client: 0, begin: id, end: id, outcome, mode: None }, &draft);
         }
         for transaction in 0..3 {
             assert!(history.operations(transaction).eq(operations));

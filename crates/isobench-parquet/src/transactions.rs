@@ -85,7 +85,7 @@ impl<W: Write + Send> TransactionsFile<W> {
 
     /// The values of [`COLUMNS`]; the measured part began `from` nanoseconds after the clock's origin.
     fn values(&self, transaction: &Transaction, from: i64, chunk: &History, index: usize) -> [Value; 9] {
-        let Transaction { id, client, begin, end, outcome } = *transaction;
+        let Transaction { id, client, begin, end, outcome, .. } = *transaction;
         let begin = micros(begin, from);
         let end = (end != u64::MAX).then(|| micros(end, from));
         let (mut reads, mut writes) = (0, 0);

@@ -127,7 +127,7 @@ fn recording(count: u64) -> Vec<u8> {
         let (begin, last) = (id * 1000, id + 1 == count);
         let (end, outcome) =
             if last { (u64::MAX, Outcome::Unknown) } else { (begin + 3999, Outcome::Committed) };
-        history.push(Transaction { id, client: (id % 4) as u32, begin, end, outcome }, &draft);
+        history.push(Transaction { id, client: (id % 4) as u32, begin, end, outcome, mode: None }, &draft);
     }
     let mut file = Vec::new();
     binary::write(&history, &mut file).expect("a recording");

@@ -70,6 +70,10 @@ mod value {
 /// one, and the number of operations above.
 const OPEN_END: u64 = 1 << 2;
 
+/// The lowest two bits of a number before a transaction's first one, which has the code of its modes
+/// above. No outcome has this code.
+const MODE: u64 = 3;
+
 /// Maps signed numbers near 0 to small unsigned ones: 0, -1, 1, -2, …
 pub(crate) const fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()

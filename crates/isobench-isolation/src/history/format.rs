@@ -171,7 +171,10 @@ mod tests {
 
     #[test]
     fn every_format_carries_a_history() {
-        let history = text::parse("T1 client=0 5..6: w x = 1\nT3 client=1 7..8: r x = 1").expect("parses");
+        let history = "T1 client=0 5..6 ser: w x = 1\nT3 client=1 7..8 rr readonly deferrable: r x = 1\n\
+                       T5 client=1 9..10: r x = 1";
+        let history = text::parse(history).expect("parses");
+        assert!(history.has_several_levels());
         for format in Format::ALL {
             let mut bytes = Vec::new();
             format.write(&history, &mut bytes).expect("writes");

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Draft, History, Initial, Key, Operation, Transaction, TransactionOutcome, Version};
+use super::{Draft, History, Initial, Key, Mode, Operation, Transaction, TransactionOutcome, Version};
 
 /// An operation that owns its lists.
 #[derive(Debug, Clone)]
@@ -71,9 +71,10 @@ pub fn transactions() -> impl Strategy<Value = (Transaction, Vec<Owned>)> {
     ];
     let id = prop_oneof![0..1000_u64, any::<u64>()];
     let outcome = proptest::sample::select(TransactionOutcome::ALL.to_vec());
-    (id, any::<u32>(), instants, outcome, vec(operations(), 0..6)).prop_map(
-        |(id, client, (begin, end), outcome, operations)| {
-            (Transaction { id, client, begin, end, outcome }, operations)
+    let mode = proptest::option::of((0..16_u64).prop_map(|code| Mode::of_code(code).expect("a mode")));
+    (id, any::<u32>(), instants, outcome, mode, vec(operations(), 0..6)).prop_map(
+        |(id, client, (begin, end), outcome, mode, operations)| {
+            (Transaction { id, client, begin, end, outcome, mode }, operations)
         },
     )
 }

@@ -26,6 +26,10 @@ pub use print::{print, write};
 const OBSERVED: [&str; 6] =
     ["searches", "searches-left", "reads-left", "reads-odd", "orders-agreed", "orders-differ"];
 
+/// The words for a transaction's modes, after its level's short name.
+const READ_ONLY: &str = "readonly";
+const DEFERRABLE: &str = "deferrable";
+
 /// True if a table's name doesn't need quotes.
 fn is_bare(name: &str) -> bool {
     let mut letters = name.chars();

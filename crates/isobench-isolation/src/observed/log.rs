@@ -7,7 +7,7 @@
 use crate::history::binary::decode::{Bytes, Problem};
 use crate::history::binary::encode::number;
 use crate::history::binary::{unzigzag, zigzag};
-use crate::history::{FormatError, Key, Transaction, TransactionOutcome};
+use crate::history::{FormatError, Key, Mode, Transaction, TransactionOutcome};
 
 use super::predicate::NULL;
 use super::{KeyForm, ObservedDescription, ValueForm};
@@ -198,10 +198,12 @@ pub struct ObservedEncoder {
 impl ObservedEncoder {
     /// Adds an attempt.
     pub fn push(&mut self, attempt: &Transaction, operations: &ObservedDraft) {
-        let Transaction { id, client, begin, end, outcome } = *attempt;
+        let Transaction { id, client, begin, end, outcome, mode } = *attempt;
         let bytes = &mut self.bytes;
         let code = TransactionOutcome::ALL.iter().position(|known| *known == outcome).unwrap_or(0);
-        for this in [id, u64::from(client), begin, end, code as u64, operations.operations] {
+        // Above the outcome: 0, or the code of the modes and 1.
+        let code = code as u64 | mode.map_or(0, |mode| mode.code() + 1) << 2;
+        for this in [id, u64::from(client), begin, end, code, operations.operations] {
             number(bytes, this);
         }
         bytes.extend_from_slice(&operations.bytes);
@@ -363,10 +365,15 @@ impl<'c> Chunk<'c> {
         let id = self.bytes.number()?;
         let client = self.small("a client's number is too large")?;
         let (begin, end) = (self.bytes.number()?, self.bytes.number()?);
-        let code = usize::try_from(self.bytes.number()?).unwrap_or(usize::MAX);
+        let codes = self.bytes.number()?;
+        let mode = match (codes >> 2).checked_sub(1) {
+            Some(code) => Some(Mode::of_code(code).ok_or("an attempt has modes that do not exist")?),
+            None => None,
+        };
+        let code = usize::try_from(codes & 3).unwrap_or(usize::MAX);
         let outcome =
             *TransactionOutcome::ALL.get(code).ok_or("an attempt has an outcome that does not exist")?;
-        Ok(Some((Transaction { id, client, begin, end, outcome }, self.bytes.number()?)))
+        Ok(Some((Transaction { id, client, begin, end, outcome, mode }, self.bytes.number()?)))
     }
 
     /// The next operation of the attempt, and its statement.

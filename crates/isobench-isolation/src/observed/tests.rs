@@ -1,6 +1,7 @@
 use super::*;
 use crate::check::{Blind, Options, check};
-use crate::history::{Key, Operation, Transaction, TransactionOutcome, text};
+use crate::history::{Key, Mode, Operation, Transaction, TransactionOutcome, text};
+use crate::level::Level;
 use crate::model::{Guarantee, Model};
 
 /// A log under construction: table 0 is `t (id, class)`.
@@ -57,7 +58,8 @@ impl LogWriter {
         }
         self.attempts += 1;
         let client = u32::try_from(self.attempts).unwrap();
-        self.encoder.push(&Transaction { id: self.attempts, client, begin, end, outcome }, &draft);
+        self.encoder
+            .push(&Transaction { id: self.attempts, client, begin, end, outcome, mode: None }, &draft);
     }
 
     fn commit(&mut self, begin: u64, end: u64, operations: &[ObservedOperation<'_>]) {
@@ -591,7 +593,8 @@ fn texts_and_times_of_another_machine_become_those_of_this_one() {
         draft.push(ObservedOperation::Unseen { table: 0 }, 5);
         let mut encoder = ObservedEncoder::default();
         let outcome = TransactionOutcome::Committed;
-        encoder.push(&Transaction { id: 1, client: 2, begin, end, outcome }, &draft);
+        let mode = Some(Mode { read_only: true, ..Mode::of(Level::Serializable) });
+        encoder.push(&Transaction { id: 1, client: 2, begin, end, outcome, mode }, &draft);
         encoder.take()
     };
     let there = attempt([0, 1], 50, 50, (40, 60));
@@ -606,7 +609,7 @@ fn texts_and_times_of_another_machine_become_those_of_this_one() {
 fn a_transaction_without_times_stays_without() {
     let outcome = TransactionOutcome::Committed;
     let widened = |begin, end| {
-        let mut transaction = Transaction { id: 1, client: 0, begin, end, outcome };
+        let mut transaction = Transaction { id: 1, client: 0, begin, end, outcome, mode: None };
         transaction.widen(5);
         (transaction.begin, transaction.end)
     };

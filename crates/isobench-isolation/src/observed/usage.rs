@@ -237,8 +237,10 @@ mod tests {
             let mut draft = Draft::new();
             operations.iter().for_each(|(operation, statement)| draft.push_by(*operation, *statement));
             let outcome = TransactionOutcome::Committed;
-            history
-                .push(Transaction { id, client: *client, begin: 2 * id, end: 2 * id + 1, outcome }, &draft);
+            history.push(
+                Transaction { id, client: *client, begin: 2 * id, end: 2 * id + 1, outcome, mode: None },
+                &draft,
+            );
         }
         history
     }

@@ -380,7 +380,8 @@ impl Generator {
                 (true, false) => (begin, end),
             };
             let draft = self.operations(index);
-            history.push(Transaction { id: index as u64 + 1, client, begin, end, outcome }, &draft);
+            history
+                .push(Transaction { id: index as u64 + 1, client, begin, end, outcome, mode: None }, &draft);
         }
         history
     }

@@ -84,7 +84,7 @@ fn fill(recording: &Recording, first: u64, count: u64) -> Vec<String> {
             draft.push(Operation::Write { key, version: Version::valued(id.cast_signed()) });
         }
         let transaction =
-            Transaction { id, client: 0, begin: id, end: id, outcome: TransactionOutcome::Committed };
+            Transaction { id, client: 0, begin: id, end: id, outcome: TransactionOutcome::Committed, mode: None };
         problems.extend(chunk.write(recording, &transaction, &draft));
     }
     problems.extend(chunk.flush(recording));
@@ -205,7 +205,7 @@ fn count_up(recording: &Recording, first: u64, count: u64) {
         draft.push(Operation::Write { key, version: Version { counter: Some(version + 1), value } });
         let (begin, end) = (2 * version, 2 * version + 1);
         let outcome = TransactionOutcome::Committed;
-        let transaction = Transaction { id: version, client: 0, begin, end, outcome };
+        let transaction = Transaction { id: version, client: 0, begin, end, outcome, mode: None };
         assert_eq!(chunk.write(recording, &transaction, &draft), None);
     }
     assert_eq!(chunk.flush(recording), None);

@@ -575,7 +575,7 @@ fn check_instants(truth: &Truth, history: &History) {
     let mut last: BTreeMap<u32, Transaction> = BTreeMap::new();
     let mut ids = BTreeSet::new();
     for transaction in history.transactions() {
-        let Transaction { id, client, begin, end, outcome } = *transaction;
+        let Transaction { id, client, begin, end, outcome, .. } = *transaction;
         assert!(begin <= end && ids.insert(id), "{transaction:?}");
         if let Some(before) = last.insert(client, *transaction) {
             let done = if before.outcome == TransactionOutcome::Unknown { before.begin } else { before.end };

@@ -1,8 +1,8 @@
 //! Decodes the transactions of a chunk, the inverse of `encode.rs`. No input makes it panic, or use
 //! more memory than a small multiple of the input's size.
 
-use super::super::{History, Kind, Record, Transaction, TransactionOutcome};
-use super::{KINDS, OPEN_END, Reference, bits, unzigzag, value};
+use super::super::{History, Kind, Mode, Record, Transaction, TransactionOutcome};
+use super::{KINDS, MODE, OPEN_END, Reference, bits, unzigzag, value};
 
 /// A problem in a chunk. Since its checksum is right, the program that wrote it is at fault.
 pub(crate) type Problem = &'static str;
@@ -27,8 +27,7 @@ fn all(bytes: &mut Bytes<'_>, transactions: u64, history: &mut History) -> Resul
     for _ in 0..transactions {
         let transaction = transaction(bytes, id, begin, history)?;
         (id, begin) = (transaction.id, transaction.begin);
-        history.transactions.push(transaction);
-        history.ends.push(history.records.len());
+        history.end_transaction(transaction);
     }
     if bytes.left.is_empty() { Ok(()) } else { Err("there are bytes after its last transaction") }
 }
@@ -40,7 +39,12 @@ fn transaction(
     begin_before: u64,
     history: &mut History,
 ) -> Result<Transaction, Problem> {
-    let head = bytes.number()?;
+    let mut head = bytes.number()?;
+    let mut mode = None;
+    if head & 3 == MODE {
+        mode = Some(Mode::of_code(head >> 2).ok_or("a transaction has modes that do not exist")?);
+        head = bytes.number()?;
+    }
     let code = usize::try_from(head & 3).unwrap_or(usize::MAX);
     let outcome =
         *TransactionOutcome::ALL.get(code).ok_or("a transaction has an outcome that does not exist")?;
@@ -57,7 +61,7 @@ fn transaction(
         }
         history.records.push(record);
     }
-    Ok(Transaction { id, client, begin, end, outcome })
+    Ok(Transaction { id, client, begin, end, outcome, mode })
 }
 
 #[inline]

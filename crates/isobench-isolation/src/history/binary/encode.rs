@@ -1,14 +1,14 @@
 //! Encodes chunks. This is on a benchmark's hot path, so only the chunk itself is allocated.
 //!
-//! A transaction consists of: the number of operations, the outcome, and whether its end is known,
-//! in one number; the differences of its number and its start from those of the preceding
+//! A transaction consists of: its modes, if they are known; the number of operations, the outcome, and
+//! whether its end is known, in one number; the differences of its number and its start from those of the preceding
 //! transaction in the chunk; its client; its duration. An operation is a byte of bits
 //! (`super::bits`) and up to four numbers: table, key, counter, value; in an observed history, the
 //! number of the statement follows a read, a write or a row missed. Numbers have 7 bits per byte,
 //! the lowest first (LEB128); signed ones are zigzag-coded.
 
 use super::super::{Draft, FormatError, History, Kind, Record, Transaction, TransactionOutcome};
-use super::{CHUNK, CHUNK_HEAD, OPEN_END, Reference, bits, chunk_checksum, read_chunk, value, zigzag};
+use super::{CHUNK, CHUNK_HEAD, MODE, OPEN_END, Reference, bits, chunk_checksum, read_chunk, value, zigzag};
 
 /// Collects transactions of one thread into chunks.
 #[derive(Debug, Default)]
@@ -39,11 +39,14 @@ impl Encoder {
         if self.bytes.is_empty() {
             self.bytes.resize(CHUNK_HEAD, 0);
         }
-        let Transaction { id, client, begin, end, outcome } = *transaction;
+        let Transaction { id, client, begin, end, outcome, mode } = *transaction;
         let bytes = &mut self.bytes;
         // The maximum size, so that the vector grows in one place: a first byte and three numbers
         // for each operation, and the numbers read.
         bytes.reserve(50 + operations.records.len() * 37 + operations.numbers.len() * 10);
+        if let Some(mode) = mode {
+            number(bytes, mode.code() << 2 | MODE);
+        }
         let open = end == u64::MAX;
         let head = (operations.records.len() as u64) << 3 | if open { OPEN_END } else { 0 } | code(outcome);
         number(bytes, head);

@@ -105,6 +105,7 @@ fn registers(id: u64, draft: &mut Draft) -> Transaction {
         begin,
         end: begin + 900_000,
         outcome: TransactionOutcome::Committed,
+        mode: None,
     }
 }
 

@@ -6,8 +6,9 @@ use serde::de::{DeserializeSeed, Error, IgnoredAny, SeqAccess, Unexpected, Visit
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::super::Key;
+use super::super::{Key, Mode};
 use super::names::Names;
+use crate::level::Level;
 
 /// An operation whose value hasn't been parsed yet.
 #[derive(Deserialize)]
@@ -21,6 +22,13 @@ pub(super) struct Event<'b> {
     pub time: Option<i64>,
     #[serde(default)]
     pub index: Option<u64>,
+    /// The level, an extension of Elle's format, as are the two following ones.
+    #[serde(default)]
+    level: Option<Level>,
+    #[serde(rename = "read-only", default)]
+    read_only: bool,
+    #[serde(default)]
+    deferrable: bool,
     #[serde(borrow, default)]
     f: Option<&'b RawValue>,
     #[serde(borrow, default)]
@@ -96,6 +104,18 @@ impl<'b> Event<'b> {
             return Ok(Process::Other);
         }
         process.parse().map(Process::Client).map_err(|_| format!("{process} isn't a process number"))
+    }
+
+    /// The modes of the transaction, if its level is stated.
+    pub fn mode(&self) -> Result<Option<Mode>, String> {
+        let Event { level, read_only, deferrable, .. } = *self;
+        match level {
+            Some(level) => Ok(Some(Mode { level, read_only, deferrable })),
+            None if read_only || deferrable => {
+                Err("\"read-only\" and \"deferrable\" need a \"level\"".to_owned())
+            }
+            None => Ok(None),
+        }
     }
 
     /// Fails if it is an operation of another workload.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 
 use super::super::{
-    Draft, FormatError, History, Initial, Kind, Operation, TextError, Transaction, TransactionOutcome,
+    Draft, FormatError, History, Initial, Kind, Mode, Operation, TextError, Transaction, TransactionOutcome,
     Version,
 };
 use super::Notation;
@@ -57,6 +57,7 @@ struct Invocation {
     open: bool,
     begin: u64,
     id: u64,
+    mode: Option<Mode>,
     /// The operations that will write; the reads of an invocation have no values yet.
     writes: Vec<ElleOperation>,
 }
@@ -107,7 +108,7 @@ impl HistoryBuilder {
         event.operations(&mut self.names, &mut self.operations)?;
         self.note_model()?;
         if event.kind == event::Kind::Invoke {
-            return self.invoke(process, instant, id);
+            return self.invoke(process, instant, id, event.mode()?);
         }
         let outcome = match event.kind {
             event::Kind::Committed => TransactionOutcome::Committed,
@@ -117,7 +118,7 @@ impl HistoryBuilder {
         if outcome == TransactionOutcome::Committed && !event.has_value() {
             return Err("a committed transaction has no value".to_owned());
         }
-        self.complete(process, instant, id, outcome)
+        self.complete(process, instant, id, (outcome, event.mode()?))
     }
 
     /// Reads the initial values of rows.
@@ -181,7 +182,13 @@ impl HistoryBuilder {
         Ok(())
     }
 
-    fn invoke(&mut self, process: Option<u32>, begin: u64, id: u64) -> Result<(), String> {
+    fn invoke(
+        &mut self,
+        process: Option<u32>,
+        begin: u64,
+        id: u64,
+        mode: Option<Mode>,
+    ) -> Result<(), String> {
         if !self.alone.is_empty() {
             return Err(format!(
                 "{} is invoked after transactions that were completed without being invoked",
@@ -195,6 +202,7 @@ impl HistoryBuilder {
         invocation.open = true;
         invocation.begin = begin;
         invocation.id = id;
+        invocation.mode = mode;
         invocation.writes.clear();
         invocation.writes.extend(self.operations.operations.iter().filter(|operation| is_write(operation)));
         self.invoked = true;
@@ -206,7 +214,7 @@ impl HistoryBuilder {
         process: Option<u32>,
         end: u64,
         id: u64,
-        outcome: TransactionOutcome,
+        (outcome, mode): (TransactionOutcome, Option<Mode>),
     ) -> Result<(), String> {
         let index = self.history.transactions().len();
         let invocation = self.invocations.get_mut(&process).filter(|invocation| invocation.open);
@@ -214,6 +222,7 @@ impl HistoryBuilder {
             return Err(format!("{} is completed without having been invoked", whose(process)));
         }
         let begin = invocation.as_ref().map_or(0, |invocation| invocation.begin);
+        let mode = mode.or(invocation.as_ref().and_then(|invocation| invocation.mode));
         if end < begin {
             return Err(format!("{} ends at {end}, before it starts at {begin}", whose(process)));
         }
@@ -237,7 +246,7 @@ impl HistoryBuilder {
         }
         let end = if outcome == TransactionOutcome::Unknown { u64::MAX } else { end };
         let client = process.unwrap_or(0);
-        self.history.push(Transaction { id, client, begin, end, outcome }, &self.draft);
+        self.history.push(Transaction { id, client, begin, end, outcome, mode }, &self.draft);
         Ok(())
     }
 
@@ -245,14 +254,14 @@ impl HistoryBuilder {
         let mut open: Vec<(Option<u32>, Invocation)> =
             self.invocations.drain().filter(|(_, invocation)| invocation.open).collect();
         open.sort_by_key(|(process, invocation)| (invocation.begin, *process));
-        for (process, Invocation { begin, id, writes, .. }) in open {
+        for (process, Invocation { begin, id, mode, writes, .. }) in open {
             self.draft.clear();
             push_writes(&writes, &mut self.draft);
             if process.is_none() {
                 self.without_client.push(self.history.transactions().len());
             }
             let (client, outcome) = (process.unwrap_or(0), TransactionOutcome::Unknown);
-            self.history.push(Transaction { id, client, begin, end: u64::MAX, outcome }, &self.draft);
+            self.history.push(Transaction { id, client, begin, end: u64::MAX, outcome, mode }, &self.draft);
         }
         for index in self.alone {
             self.history.transactions[index].end = 0;

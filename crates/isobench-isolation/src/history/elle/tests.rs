@@ -104,6 +104,18 @@ T5 client=6 5.. unknown: a lists 1 += 3
 }
 
 #[test]
+fn the_level_of_a_transaction_can_be_stated() {
+    let history =
+        edn("{:type :invoke, :process 0, :level :repeatable-read, :read-only true, :value [[:r 1 nil]]}
+        {:type :ok, :process 0, :value [[:r 1 [3]]]}");
+    assert_eq!(text::print(&history), "T1 client=0 0..1 rr readonly: l lists 1 = [3]\n");
+    refused(&[
+        (Notation::Json, "{\"type\":\"ok\",\"read-only\":true,\"value\":[]}", "need a \"level\""),
+        (Notation::Edn, "{:type :ok, :level :snapshot, :value []}", "unknown isolation level"),
+    ]);
+}
+
+#[test]
 fn initial_values_are_stated() {
     let stated = edn("[{:type :initial, :value [[:r :x 100] [:r :y 7]]} {:type :ok, :value [[:r :x 100]]}]");
     let text = "initial x = 100\ninitial y = 7\nT0 client=0: r x = 100\n";

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::super::{History, Initial, Key, Operation, Transaction, TransactionOutcome};
+use super::super::{History, Initial, Key, Mode, Operation, Transaction, TransactionOutcome};
 use super::Notation;
 use super::representation::{Representation, spell};
 
@@ -169,6 +169,9 @@ impl<W: Write> Writer<'_, W> {
             (Some(time), Notation::Edn) => write!(self.output, ", :time {time}")?,
             (Some(time), Notation::Json) => write!(self.output, ",\"time\":{time}")?,
         }
+        if let Some(mode) = facts.mode {
+            self.mode(mode)?;
+        }
         let tail = match self.notation {
             Notation::Edn => ", :f :txn, :value [",
             Notation::Json => ",\"f\":\"txn\",\"value\":[",
@@ -184,6 +187,22 @@ impl<W: Write> Writer<'_, W> {
         writeln!(self.output, "]}}")?;
         self.place += 1;
         Ok(())
+    }
+
+    fn mode(&mut self, mode: Mode) -> io::Result<()> {
+        let level = mode.level.name().replace(' ', "-");
+        let flags = [(mode.read_only, "read-only"), (mode.deferrable, "deferrable")];
+        let flags = flags.into_iter().filter(|(is, _)| *is).map(|(_, name)| name);
+        match self.notation {
+            Notation::Edn => {
+                write!(self.output, ", :level :{level}")?;
+                flags.into_iter().try_for_each(|name| write!(self.output, ", :{name} true"))
+            }
+            Notation::Json => {
+                write!(self.output, ",\"level\":\"{level}\"")?;
+                flags.into_iter().try_for_each(|name| write!(self.output, ",\"{name}\":true"))
+            }
+        }
     }
 
     fn separate(&mut self) -> io::Result<()> {

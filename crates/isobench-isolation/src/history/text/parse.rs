@@ -5,11 +5,12 @@ use std::io::BufRead;
 use rustc_hash::FxHashMap;
 
 use super::super::{
-    Draft, FormatError, History, Initial, Key, Operation, Provenance, TextError, Transaction,
+    Draft, FormatError, History, Initial, Key, Mode, Operation, Provenance, TextError, Transaction,
     TransactionOutcome, Version,
 };
-use super::OBSERVED;
 use super::cursor::Cursor;
+use super::{DEFERRABLE, OBSERVED, READ_ONLY};
+use crate::level::Level;
 
 /// Reads a history from a text.
 ///
@@ -90,9 +91,16 @@ impl HistoryBuilder {
         if let Some(before) = self.lines.insert(id, cursor.line_number()) {
             return Err(cursor.error(format!("T{id} is already defined in line {before}")));
         }
-        let mut transaction =
-            Transaction { id, client: 0, begin: 0, end: 0, outcome: TransactionOutcome::Committed };
+        let mut transaction = Transaction {
+            id,
+            client: 0,
+            begin: 0,
+            end: 0,
+            outcome: TransactionOutcome::Committed,
+            mode: None,
+        };
         let (mut client, mut instants, mut outcome) = (false, false, false);
+        let mut mode = ModeWords::default();
         while !cursor.eat(":") {
             if cursor.at_number() && !instants {
                 instants = true;
@@ -113,9 +121,11 @@ impl HistoryBuilder {
                     cursor.pass("=")?;
                     transaction.client = cursor.number("a client's number")?;
                 }
-                _ => return Err(expected_word(cursor, client, instants, outcome)),
+                None if mode.takes(word) => cursor.pass(word)?,
+                _ => return Err(expected_word(cursor, client, instants, outcome, mode.level.is_some())),
             }
         }
+        transaction.mode = mode.mode(cursor)?;
         if !client {
             self.without_client.push(index);
         }
@@ -273,6 +283,42 @@ impl HistoryBuilder {
     }
 }
 
+/// The words for a transaction's modes.
+#[derive(Default)]
+struct ModeWords {
+    level: Option<Level>,
+    read_only: bool,
+    deferrable: bool,
+}
+
+impl ModeWords {
+    /// Takes a word, if it is one of them and wasn't given before.
+    fn takes(&mut self, word: &str) -> bool {
+        let level = Level::ALL.into_iter().find(|level| level.short() == word);
+        match (level, word) {
+            (Some(level), _) if self.level.is_none() => {
+                self.level = Some(level);
+                true
+            }
+            (Some(_), _) => false,
+            (None, READ_ONLY) => !std::mem::replace(&mut self.read_only, true),
+            (None, DEFERRABLE) => !std::mem::replace(&mut self.deferrable, true),
+            (None, _) => false,
+        }
+    }
+
+    fn mode(&self, cursor: &Cursor<'_>) -> Result<Option<Mode>, TextError> {
+        let ModeWords { level, read_only, deferrable } = *self;
+        match level {
+            Some(level) => Ok(Some(Mode { level, read_only, deferrable })),
+            None if read_only || deferrable => {
+                Err(cursor.error(format!("{READ_ONLY} and {DEFERRABLE} need a level: ru, rc, rr or ser")))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
 /// The start and end of a transaction: `BEGIN..END` or `BEGIN..`.
 fn between(cursor: &mut Cursor<'_>, id: u64) -> Result<(u64, u64), TextError> {
     let begin = cursor.number("an instant")?;
@@ -285,11 +331,14 @@ fn between(cursor: &mut Cursor<'_>, id: u64) -> Result<(u64, u64), TextError> {
 }
 
 /// The error for a wrong word before the colon, listing the words that are still possible.
-fn expected_word(cursor: &Cursor<'_>, client: bool, instants: bool, outcome: bool) -> TextError {
+fn expected_word(cursor: &Cursor<'_>, client: bool, instants: bool, outcome: bool, level: bool) -> TextError {
     let mut possible = Vec::new();
-    for (given, word) in
-        [(client, "client=N"), (instants, "BEGIN..END"), (outcome, "committed, aborted, unknown")]
-    {
+    for (given, word) in [
+        (client, "client=N"),
+        (instants, "BEGIN..END"),
+        (outcome, "committed, aborted, unknown"),
+        (level, "ru, rc, rr, ser"),
+    ] {
         if !given {
             possible.push(word);
         }

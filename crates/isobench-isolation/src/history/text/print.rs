@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
 use super::super::{History, Initial, Key, Operation, Provenance, Transaction, TransactionOutcome, Version};
-use super::{OBSERVED, is_bare};
+use super::{DEFERRABLE, OBSERVED, READ_ONLY, is_bare};
 
 /// Writes a history as text.
 ///
@@ -94,7 +94,7 @@ impl Names {
     }
 
     fn head(&self, transaction: Transaction, output: &mut impl Write) -> io::Result<()> {
-        let Transaction { id, client, begin, end, outcome } = transaction;
+        let Transaction { id, client, begin, end, outcome, mode } = transaction;
         write!(output, "T{id} client={client}")?;
         match end {
             u64::MAX => write!(output, " {begin}..")?,
@@ -103,6 +103,14 @@ impl Names {
         }
         if outcome != TransactionOutcome::Committed {
             write!(output, " {}", outcome.name())?;
+        }
+        if let Some(mode) = mode {
+            write!(output, " {}", mode.level.short())?;
+            for (_, word) in
+                [(mode.read_only, READ_ONLY), (mode.deferrable, DEFERRABLE)].iter().filter(|(is, _)| *is)
+            {
+                write!(output, " {word}")?;
+            }
         }
         write!(output, ":")
     }

@@ -108,9 +108,18 @@ fn errors_name_the_place_and_what_was_expected() {
         (
             "T1",
             "line 1, column 3: expected one of client=N, BEGIN..END, committed, aborted, unknown, \
-             \":\", found the end of the line",
+             ru, rc, rr, ser, \":\", found the end of the line",
         ),
-        ("T1 1..2 aborted lost:", "line 1, column 17: expected one of client=N, \":\", found \"lost:\""),
+        (
+            "T1 1..2 aborted lost:",
+            "line 1, column 17: expected one of client=N, ru, rc, rr, ser, \":\", found \"lost:\"",
+        ),
+        (
+            "T1 ser rr:",
+            "line 1, column 8: expected one of client=N, BEGIN..END, committed, aborted, unknown, \
+         \":\", found \"rr:\"",
+        ),
+        ("T1 readonly:", "line 1, column 13: readonly and deferrable need a level: ru, rc, rr or ser"),
         ("T1 3:", "line 1, column 5: expected \"..\", found \":\""),
         ("T-1:", "line 1, column 2: -1 is out of range for the transaction's number"),
         ("T1: x y = 1", "line 1, column 5: expected an operation (r, w, i, a, l, g or m), found \"x\""),

@@ -314,7 +314,7 @@ impl Simulation {
     ) {
         let id = self.log.attempts.len() as u64;
         let client = u32::try_from(client).expect("few clients");
-        let transaction = Transaction { id, client, begin, end, outcome };
+        let transaction = Transaction { id, client, begin, end, outcome, mode: None };
         let thread = usize::from(client % 2 == 1);
         self.log.attempts.push(Logged { transaction, tx, thread, entries });
     }

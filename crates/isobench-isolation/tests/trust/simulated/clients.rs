@@ -185,8 +185,14 @@ impl Simulation {
             ClientState::Answered { tx, begin, outcome } => {
                 let unseen = outcome == TransactionOutcome::Unknown && self.random.bool();
                 let end = if unseen { u64::MAX } else { self.clock };
-                let transaction =
-                    Transaction { id: tx as u64 + 1, client: client_number(client), begin, end, outcome };
+                let transaction = Transaction {
+                    id: tx as u64 + 1,
+                    client: client_number(client),
+                    begin,
+                    end,
+                    outcome,
+                    mode: None,
+                };
                 self.places[tx] = Some(self.history.transactions().len());
                 self.history.push(transaction, &self.database.txs[tx].draft);
                 // A failed transaction is usually retried.
