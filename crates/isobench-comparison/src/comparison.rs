@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use isobench_database::current_setting;
-use isobench_isolation::Level;
+use isobench_isolation::Allocation;
 use isobench_observer::Observer;
 use isobench_plan::Share;
 use isobench_result::factor::FAULT;
@@ -229,20 +229,21 @@ impl<'a> Comparison<'a> {
                 .filter(|number| place(&self.cells[*number]) == (server, work))
                 .collect();
             let usable = numbers.iter().filter(|number| self.unusable[**number].is_none());
-            let mut levels: Vec<Level> = usable.map(|number| self.cells[*number].level).collect();
-            levels.sort_unstable();
-            levels.dedup();
-            if levels.is_empty() {
+            let mut allocations: Vec<Allocation> =
+                usable.map(|number| Allocation::uniform(self.cells[*number].level)).collect();
+            allocations.sort_unstable();
+            allocations.dedup();
+            if allocations.is_empty() {
                 continue;
             }
-            let Some(found) = self.measurer.try_interleavings(server, work, &levels, share)? else {
+            let Some(found) = self.measurer.try_interleavings(server, work, &allocations, share)? else {
                 continue;
             };
             for number in numbers {
-                let level = self.cells[number].level;
+                let allocation = Allocation::uniform(self.cells[number].level);
                 self.document.cells[number].tried = match &found {
                     Ok(found) => {
-                        let of_level = found.levels.iter().find(|one| one.level == level);
+                        let of_level = found.levels.iter().find(|one| one.allocation == allocation);
                         of_level.map(|one| interleavings::tried(found, one))
                     }
                     Err(reason) => Some(interleavings::untried(reason.clone())),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use isobench_database::InitOptions;
 use isobench_database::products::{COCKROACHDB, POSTGRESQL, YUGABYTEDB};
-use isobench_isolation::Level;
+use isobench_isolation::Allocation;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{
     Found, LevelFound, Order, Programs, Step, TriedCondition, TryError, Trying, Witness, explore,
@@ -40,8 +40,8 @@ pub struct Attempt {
 /// How long and at which levels.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent<'a> {
-    /// The levels, at least one.
-    pub levels: &'a [Level],
+    /// The levels of the scripts, at least one.
+    pub allocations: &'a [Allocation],
     /// The time after which no further combination is begun; making the tables isn't included.
     pub budget: Duration,
     /// Conditions that the tables have to meet.
@@ -101,6 +101,13 @@ impl Attempt {
     /// The tables can't be made; the server refuses or is gone; the search is stopped.
     pub fn carry_out(&self, site: &Site, extent: Extent<'_>, control: &Control) -> Outcome<Found> {
         let workload = self.sources.placed(&site.database, &[])?.workload(self.scale, 1, &self.defined)?;
+        let names: Vec<&str> = workload.mix.scripts().iter().map(|one| one.script.name.as_str()).collect();
+        if let Some(unknown) = extent.allocations.iter().flat_map(|one| one.unknown(&names)).next() {
+            return Err(Failure::setup(format!(
+                "--allocation: no script is called {unknown}; the scripts are {}",
+                names.join(", ")
+            )));
+        }
         self.tables.make(site)?;
         Conditions::require(extent.conditions, site.connector())?;
         try_interleavings(site, &workload, extent, control).map_err(|error| match error {
@@ -129,7 +136,7 @@ pub fn try_interleavings(
         conditions: &conditions,
         open: Arc::new(move |_| connector.open()),
         product: site.database.product,
-        levels: extent.levels,
+        allocations: extent.allocations,
         budget: extent.budget,
         options: extent.options,
         stopped: &|| control.urgency() > Urgency::None,
@@ -169,7 +176,7 @@ impl CellMeasurer<'_> {
         &self,
         server: usize,
         work: usize,
-        levels: &[Level],
+        allocations: &[Allocation],
         budget: Duration,
     ) -> Outcome<Option<Result<Found, String>>> {
         let (target, work) = (&self.targets[server], &self.design.works[work]);
@@ -201,7 +208,7 @@ impl CellMeasurer<'_> {
         };
         let workload = work.workload(self.design.seed(), &room.database)?;
         let options = Options { step_timeout: STEP, ..Options::default() };
-        let extent = Extent { levels, budget, conditions: &self.design.conditions, options };
+        let extent = Extent { allocations, budget, conditions: &self.design.conditions, options };
         let attempt = || -> Outcome<Result<Found, TryError>> {
             tables.make(&room)?;
             let found = try_interleavings(&room, &workload, extent, self.control);
@@ -229,13 +236,13 @@ const STEP: Duration = Duration::from_secs(5);
 pub fn tried(found: &Found, level: &LevelFound) -> Tried {
     let reason =
         |(script, reason): &(String, String)| NotTried { script: script.clone(), reason: reason.clone() };
-    let by_design = found.by_design.iter().filter(|other| other.level == level.level);
+    let by_design = found.by_design.iter().filter(|other| other.allocation == level.allocation);
     Tried {
         interleavings: level.trials,
         with_failures: level.with_failures,
         inconclusive: level.inconclusive,
         complete: found.complete,
-        untried: found.untried_at(level.level).to_vec(),
+        untried: found.untried_at(&level.allocation).to_vec(),
         undetermined: found.undetermined,
         seconds: found.elapsed.as_secs_f64(),
         found: level.damage.iter().chain(&level.wrong_answer).map(wrong_outcome).collect(),

@@ -20,6 +20,7 @@
 //! assert!(EffectiveLevel::from_setting("serializable").differs_from(asked));
 //! ```
 
+mod allocation;
 pub mod anomaly;
 pub mod check;
 pub mod history;
@@ -27,6 +28,7 @@ mod level;
 pub mod model;
 pub mod observed;
 
+pub use allocation::{Allocation, AllocationError};
 pub use anomaly::{Anomaly, AnomalyFacts};
 pub use check::{Finding, Report, Verdict, Witness};
 pub use history::History;

@@ -38,7 +38,7 @@ mod tests;
 use std::time::{Duration, Instant};
 
 use isobench_database::Product;
-use isobench_isolation::Level;
+use isobench_isolation::Allocation;
 
 use self::search::Search;
 use self::stage::Stage;
@@ -54,8 +54,8 @@ pub struct Trying<'a> {
     pub open: Opener,
     /// The server's product.
     pub product: &'static Product,
-    /// The levels to try, at least one.
-    pub levels: &'a [Level],
+    /// The levels of the scripts to try, at least one.
+    pub allocations: &'a [Allocation],
     /// The time after which no further cast is begun.
     pub budget: Duration,
     /// Conditions that the tables have to meet: the first column of a query's row is true.
@@ -153,8 +153,8 @@ impl From<RunError> for TryError {
 /// The server refuses or is gone, or the search is stopped.
 pub fn explore(programs: &Programs, trying: &Trying<'_>) -> Result<Found, TryError> {
     let began = Instant::now();
-    if programs.programs.is_empty() || trying.levels.is_empty() {
-        let levels = trying.levels.iter().map(|level| LevelFound::new(*level)).collect();
+    if programs.programs.is_empty() || trying.allocations.is_empty() {
+        let levels = trying.allocations.iter().cloned().map(LevelFound::new).collect();
         return Ok(Found { levels, refused: programs.refused.clone(), complete: true, ..Found::default() });
     }
     let stage = Stage::open(programs, trying)?;

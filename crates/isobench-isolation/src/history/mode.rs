@@ -27,6 +27,13 @@ impl Mode {
         Mode { level, read_only: false, deferrable: false }
     }
 
+    /// The modes as `BEGIN` and `SET TRANSACTION` take them: `ISOLATION LEVEL SERIALIZABLE, READ ONLY`.
+    pub fn sql(self) -> String {
+        let read_only = if self.read_only { ", READ ONLY" } else { "" };
+        let deferrable = if self.deferrable { ", DEFERRABLE" } else { "" };
+        format!("ISOLATION LEVEL {}{read_only}{deferrable}", self.level.sql())
+    }
+
     /// The number in files: the level's place in [`Level::ALL`], 4 if it is read only, and 8 if it is
     /// deferrable.
     pub(crate) fn code(self) -> u64 {

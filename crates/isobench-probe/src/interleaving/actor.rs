@@ -62,7 +62,7 @@ pub struct View {
     /// found some.
     pub wrote: bool,
     /// True if the server doesn't accept a statement as it is written: it has a syntax error, or names
-    /// something that doesn't exist or isn't permitted (class 42).
+    /// something that doesn't exist or isn't permitted (class 42), or the transaction is read only.
     pub mistaken: bool,
 }
 
@@ -95,6 +95,9 @@ pub enum Next {
     /// It can't go on.
     Stuck(String),
 }
+
+/// The SQLSTATE of a change in a transaction that is read only.
+const READ_ONLY: &str = "25006";
 
 /// The first words of statements that may end transactions themselves, and so stay outside of blocks.
 const SELF_ENDING: [&str; 2] = ["call", "do"];
@@ -227,7 +230,7 @@ impl<'a> Actor<'a> {
                 Reply::Error(error) => {
                     let code = error.code.as_str();
                     let line = self.sent.map_or(0, |at| self.program.script.commands[at].line);
-                    self.view.mistaken = code.starts_with("42");
+                    self.view.mistaken = code.starts_with("42") || code == READ_ONLY;
                     self.ending = Ending::Failed(format!("line {line}: {code}: {}", error.message));
                     return;
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use isobench_isolation::Level;
+use isobench_isolation::Allocation;
 
 use super::actor::Answer;
 use super::ground::{GroundTable, Row};
@@ -38,8 +38,8 @@ pub struct Found {
 /// What was found at a level.
 #[derive(Debug)]
 pub struct LevelFound {
-    /// The level.
-    pub level: Level,
+    /// The levels of the scripts.
+    pub allocation: Allocation,
     /// The number of interleavings that were run and compared.
     pub trials: u64,
     /// Those in which a transaction failed, so that only the others were compared.
@@ -55,8 +55,8 @@ pub struct LevelFound {
 /// An outcome that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ByDesign {
-    /// The level.
-    pub level: Level,
+    /// The levels of the scripts.
+    pub allocation: Allocation,
     /// What asks for it: `SKIP LOCKED`.
     pub how: &'static str,
     /// The scripts.
@@ -98,8 +98,15 @@ pub struct Order {
 }
 
 impl LevelFound {
-    pub(super) fn new(level: Level) -> LevelFound {
-        LevelFound { level, trials: 0, with_failures: 0, inconclusive: 0, damage: None, wrong_answer: None }
+    pub(super) fn new(allocation: Allocation) -> LevelFound {
+        LevelFound {
+            allocation,
+            trials: 0,
+            with_failures: 0,
+            inconclusive: 0,
+            damage: None,
+            wrong_answer: None,
+        }
     }
 
     /// The gravest finding.
@@ -110,7 +117,7 @@ impl LevelFound {
 
 impl Found {
     pub(super) fn note_by_design(&mut self, found: ByDesign) {
-        let known = |other: &ByDesign| other.level == found.level && other.how == found.how;
+        let known = |other: &ByDesign| other.allocation == found.allocation && other.how == found.how;
         if !self.by_design.iter().any(known) {
             self.by_design.push(found);
         }
@@ -118,9 +125,9 @@ impl Found {
 
     /// Combinations of scripts that the budget didn't reach at a level, in the starting state of the
     /// tables.
-    pub fn untried_at(&self, level: Level) -> &[String] {
-        let weakest = self.levels.iter().map(|found| found.level).min();
-        if weakest == Some(level) { &self.untried } else { &self.untried_above }
+    pub fn untried_at(&self, allocation: &Allocation) -> &[String] {
+        let weakest = self.levels.iter().map(|found| &found.allocation).min();
+        if weakest == Some(allocation) { &self.untried } else { &self.untried_above }
     }
 
     /// The number of interleavings at all levels.

@@ -4,17 +4,20 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use isobench_isolation::Allocation;
+
 use super::found::Witness;
 
 /// The name of the session that shows the tables at the end.
 const AFTER: &str = "after";
 
 impl Witness {
-    /// The specification, after these statements that make the tables.
+    /// The specification, after these statements that make the tables. Where an allocation has different
+    /// levels, each session sets its own; else they are left to `--levels`.
     ///
     /// # Errors
     /// A statement contains a brace, which the language can't express; the statement.
-    pub fn to_spec(&self, setup: &[&str]) -> Result<String, String> {
+    pub fn to_spec(&self, setup: &[&str], allocation: &Allocation) -> Result<String, String> {
         let mut text = String::new();
         let all = setup.iter().copied().chain(self.prefix_sql.iter().map(String::as_str));
         for sql in all {
@@ -22,8 +25,12 @@ impl Witness {
             let _ = writeln!(text, "setup {{ {} }}", block(sql)?);
         }
         let mut order = Vec::new();
-        for transaction in 0..self.scripts.len() {
+        for (transaction, script) in self.scripts.iter().enumerate() {
             let _ = writeln!(text, "\nsession t{}", transaction + 1);
+            if allocation.level().is_none() {
+                let modes = allocation.of(script).sql();
+                let _ = writeln!(text, "setup {{ SET SESSION CHARACTERISTICS AS TRANSACTION {modes}; }}");
+            }
             let mut number = 0;
             let mut seen = Waiting::default();
             for (place, step) in self.steps.iter().enumerate() {
@@ -85,9 +92,15 @@ fn block(sql: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use isobench_isolation::Level;
+
     use super::*;
     use crate::Spec;
     use crate::interleaving::{Order, Step, StepResult};
+
+    fn rc() -> Allocation {
+        Allocation::uniform(Level::ReadCommitted)
+    }
 
     fn witness(sql: &str) -> Witness {
         let step = |transaction: usize, sql: &str, result: StepResult| Step {
@@ -123,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_witness_is_a_specification() {
-        let text = witness("UPDATE t SET v = 3;").to_spec(&["CREATE TABLE t (v int);"]).unwrap();
+        let text = witness("UPDATE t SET v = 3;").to_spec(&["CREATE TABLE t (v int);"], &rc()).unwrap();
         let expected = "setup { CREATE TABLE t (v int); }\nsetup { UPDATE t SET v = 1; }\n\nsession t1\n\
             step t1s1 { BEGIN; }\nstep t1s2 { UPDATE t SET v = 3; }\nstep t1s3 { COMMIT; }\n\nsession t2\n\
             step t2s1 { BEGIN; UPDATE t SET v = 2; }\nstep t2s2 { COMMIT; }\n\nsession after\n\
@@ -133,7 +146,21 @@ mod tests {
     }
 
     #[test]
+    fn sessions_of_different_levels_set_them() {
+        let mixed: Allocation = "a=ser ro deferrable,*=rc".parse().unwrap();
+        let text = witness("SELECT 1").to_spec(&[], &mixed).unwrap();
+        let first = "session t1\nsetup { SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, \
+            READ ONLY, DEFERRABLE; }\nstep t1s1";
+        assert!(text.contains(first), "{text}");
+        assert!(text.contains("ISOLATION LEVEL READ COMMITTED; }\nstep t2s1"), "{text}");
+        Spec::parse("witness.spec", &text).unwrap();
+    }
+
+    #[test]
     fn a_brace_cannot_be_expressed() {
-        assert_eq!(witness("UPDATE t SET v = '{}';").to_spec(&[]), Err("UPDATE t SET v = '{}';".to_owned()));
+        assert_eq!(
+            witness("UPDATE t SET v = '{}';").to_spec(&[], &rc()),
+            Err("UPDATE t SET v = '{}';".to_owned())
+        );
     }
 }

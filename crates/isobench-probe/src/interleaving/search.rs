@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use isobench_isolation::Level;
-
 use super::actor::{Answer, Ending};
 use super::casts::{choices, combinations, most, parts, spread};
 use super::found::{ByDesign, Found, LevelFound, Order, Witness};
@@ -95,7 +93,7 @@ pub struct Search<'a, 's> {
 
 impl<'a, 's> Search<'a, 's> {
     pub fn new(stage: Stage<'s>, programs: &'s Programs, trying: &'a Trying<'a>, began: Instant) -> Self {
-        let levels = trying.levels.iter().map(|level| LevelFound::new(*level)).collect();
+        let levels = trying.allocations.iter().cloned().map(LevelFound::new).collect();
         let found = Found { levels, refused: programs.refused.clone(), ..Found::default() };
         let none = || vec![BTreeSet::new(); programs.programs.len()];
         let (writes, touches) = (none(), none());
@@ -126,7 +124,7 @@ impl<'a, 's> Search<'a, 's> {
         // What the weakest level permits is tried at the others at once, the rest of it afterwards: few
         // outcomes are wrong only at a stronger level.
         let levels: Vec<usize> = (0..self.found.levels.len()).collect();
-        let weakest = levels.iter().copied().min_by_key(|number| self.found.levels[*number].level);
+        let weakest = levels.iter().copied().min_by_key(|number| &self.found.levels[*number].allocation);
         let others: Vec<usize> = levels.iter().copied().filter(|number| Some(*number) != weakest).collect();
         let mut postponed = Vec::new();
         let mut tried = 0;
@@ -213,7 +211,7 @@ impl<'a, 's> Search<'a, 's> {
     /// Runs a script alone, and leaves what it did.
     fn alone(&mut self, part: &Part) -> Result<Performance, TryError> {
         let cast = [part.clone()];
-        self.stage.perform(&cast, &Schedule::Serial(vec![0]), self.trying.levels[0], &[])
+        self.stage.perform(&cast, &Schedule::Serial(vec![0]), 0, &[])
     }
 
     /// The states worth trying: the first one, those after each script and after all, and those from
@@ -292,8 +290,7 @@ impl<'a, 's> Search<'a, 's> {
             if let (true, Ending::Failed(why)) =
                 (performance.outcome.views[0].mistaken, &performance.outcome.endings[0])
             {
-                let script = self.programs.name(program).to_owned();
-                return Err(TryError::Script { script, why: why.clone() });
+                return Err(self.mistake(program, 0, why));
             }
             let rank = (!works, found.iter().filter(|found| !**found).count());
             if best.is_none() && rank != (false, 0) && !self.programs.programs[program].draws.is_empty() {
@@ -310,7 +307,23 @@ impl<'a, 's> Search<'a, 's> {
             }
         }
         self.stage.starts[program] = chosen;
+        let works = best.is_some_and(|(fails, _)| !fails);
+        for allocation in 0..if works { self.trying.allocations.len() } else { 0 } {
+            let part = [Part { program, choice: Choice::new() }];
+            let alone = self.stage.perform(&part, &Schedule::Serial(vec![0]), allocation, &[])?;
+            self.undo(&alone)?;
+            if let Ending::Failed(why) = &alone.outcome.endings[0] {
+                return Err(self.mistake(program, allocation, why));
+            }
+        }
         Ok(why_first.filter(|_| best.is_some_and(|(fails, _)| fails)))
+    }
+
+    /// A script that fails by itself, in this allocation.
+    fn mistake(&self, program: usize, allocation: usize, why: &str) -> TryError {
+        let script = self.programs.name(program).to_owned();
+        let mode = self.trying.allocations[allocation].of(&script);
+        TryError::Script { script, why: format!("{why} (at {mode})") }
     }
 
     /// Repeats a script until it takes another way, with equal numbers, with numbers that count up and,
@@ -481,14 +494,13 @@ impl<'a, 's> Search<'a, 's> {
         ahead: i64,
         masks: &Masks,
     ) -> Result<Outcome, TryError> {
-        let levels = self.trying.levels;
-        let mut level = levels[0];
+        let mut allocation = 0;
         if ahead > 0 {
             self.stage.put_back(&Delta::default(), ahead)?;
-            level = levels[levels.len() - 1];
+            allocation = self.trying.allocations.len() - 1;
         }
         let later = self.later(masks);
-        let performance = self.stage.perform(cast, &Schedule::Serial(order.to_vec()), level, &later)?;
+        let performance = self.stage.perform(cast, &Schedule::Serial(order.to_vec()), allocation, &later)?;
         self.undo(&performance)?;
         Ok(performance.outcome)
     }
@@ -507,13 +519,12 @@ impl<'a, 's> Search<'a, 's> {
         number: usize,
         serial: &mut Serial,
     ) -> Result<bool, TryError> {
-        let level = self.found.levels[number].level;
         let mut wrong = false;
         for after in 1..=MOST_STEPS {
             if (self.trying.stopped)() {
                 return Err(TryError::Stopped);
             }
-            let performance = self.split(cast, after, level, &serial.masks)?;
+            let performance = self.split(cast, after, number, &serial.masks)?;
             if performance.over || self.began.elapsed() > MOST_BUDGETS * self.trying.budget {
                 break;
             }
@@ -534,7 +545,8 @@ impl<'a, 's> Search<'a, 's> {
                 break;
             }
             if let Some(how) = performance.by_design {
-                self.found.note_by_design(ByDesign { level, how, scripts: self.names(cast) });
+                let allocation = self.found.levels[number].allocation.clone();
+                self.found.note_by_design(ByDesign { allocation, how, scripts: self.names(cast) });
                 continue;
             }
             let known = &self.found.levels[number];
@@ -544,7 +556,7 @@ impl<'a, 's> Search<'a, 's> {
             if asked {
                 continue;
             }
-            let Some(judgement) = self.confirmed(cast, after, level, serial)? else { continue };
+            let Some(judgement) = self.confirmed(cast, after, number, serial)? else { continue };
             let witness = self.witness(state, cast, judgement, &performance, serial);
             let level = &mut self.found.levels[number];
             match judgement {
@@ -563,11 +575,11 @@ impl<'a, 's> Search<'a, 's> {
         &mut self,
         cast: &[Part],
         after: usize,
-        level: Level,
+        allocation: usize,
         masks: &Masks,
     ) -> Result<Performance, TryError> {
         let later = self.later(masks);
-        let performance = self.stage.perform(cast, &Schedule::Split(after), level, &later)?;
+        let performance = self.stage.perform(cast, &Schedule::Split(after), allocation, &later)?;
         self.undo(&performance)?;
         Ok(performance)
     }
@@ -616,7 +628,7 @@ impl<'a, 's> Search<'a, 's> {
         &mut self,
         cast: &[Part],
         after: usize,
-        level: Level,
+        number: usize,
         serial: &mut Serial,
     ) -> Result<Option<Judgement>, TryError> {
         let mut worst = Judgement::Damage;
@@ -634,7 +646,7 @@ impl<'a, 's> Search<'a, 's> {
                 }
                 serial.outcomes.entry(order).or_default().push(ran);
             }
-            let performance = self.split(cast, after, level, &serial.masks)?;
+            let performance = self.split(cast, after, number, &serial.masks)?;
             if performance.over || performance.inconclusive {
                 return Ok(None);
             }

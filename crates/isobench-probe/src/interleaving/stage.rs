@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use isobench_database::WaitView;
-use isobench_isolation::Level;
+use isobench_isolation::history::Mode;
 use isobench_pgwire::TransactionStatus;
 
 use super::actor::{Actor, Ending, Next, View};
@@ -21,8 +21,9 @@ pub struct Stage<'a> {
     options: Options,
     stopped: &'a dyn Fn() -> bool,
     control: TestSession,
-    /// The levels, each with as many sessions as transactions run against each other.
-    levels: Vec<Level>,
+    /// The modes of each program in each allocation, as numbers of modes.
+    modes: Vec<Vec<usize>>,
+    /// For each mode as many sessions as transactions run against each other.
     sessions: Vec<TestSession>,
     waits: Waits,
     /// The tables.
@@ -155,8 +156,8 @@ enum Went {
 /// Transactions under way.
 struct Cast<'a> {
     actors: Vec<Actor<'a>>,
-    /// The session of the first one; the others follow.
-    first: usize,
+    /// The session of each.
+    sessions: Vec<usize>,
     waiting: Vec<Option<String>>,
     steps: Vec<Step>,
     committed_part: Vec<bool>,
@@ -176,7 +177,17 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// The server refuses or is gone, or rows couldn't be put back.
     pub fn open(programs: &'a Programs, trying: &Trying<'a>) -> Result<Stage<'a>, TryError> {
-        let Trying { product, levels, conditions, options, stopped, .. } = *trying;
+        let Trying { product, allocations, conditions, options, stopped, .. } = *trying;
+        let mut different: Vec<Mode> = Vec::new();
+        let mut number = |mode: Mode| {
+            different.iter().position(|other| *other == mode).unwrap_or_else(|| {
+                different.push(mode);
+                different.len() - 1
+            })
+        };
+        let names = || programs.programs.iter().map(|program| program.script.name.as_str());
+        let modes =
+            allocations.iter().map(|one| names().map(|name| number(one.of(name))).collect()).collect();
         let tester = Tester {
             open: trying.open.clone(),
             product,
@@ -187,9 +198,9 @@ impl<'a> Stage<'a> {
         };
         let mut control = tester.session("control connection", None)?;
         let mut sessions = Vec::new();
-        for level in levels {
+        for mode in &different {
             for number in 1..=MOST {
-                sessions.push(tester.session(&format!("T{number}"), Some(*level))?);
+                sessions.push(tester.session(&format!("T{number}"), Some(mode.level))?);
             }
         }
         let view = match product.waits {
@@ -206,6 +217,13 @@ impl<'a> Stage<'a> {
                 }
             }
         }
+        for (session, mode) in sessions.iter_mut().zip(different.iter().flat_map(|mode| [mode; MOST])) {
+            for (on, setting) in [(mode.read_only, "read_only"), (mode.deferrable, "deferrable")] {
+                if on {
+                    query(session, &format!("SET default_transaction_{setting} = on"), patience)?;
+                }
+            }
+        }
         let ground = Ground::prepare(&mut control, product, patience)?;
         let keeps_locks =
             programs.mention(&["pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock"]);
@@ -214,7 +232,7 @@ impl<'a> Stage<'a> {
             options,
             stopped,
             control,
-            levels: levels.to_vec(),
+            modes,
             sessions,
             waits,
             ground,
@@ -244,17 +262,19 @@ impl<'a> Stage<'a> {
         Ok(broken)
     }
 
-    /// Transactions that are about to begin, in the sessions from this one on.
-    fn cast<'p>(&self, parts: &'p [Part], first: usize) -> Cast<'p>
+    /// Transactions that are about to begin, in the sessions of this allocation.
+    fn cast<'p>(&self, parts: &'p [Part], allocation: usize) -> Cast<'p>
     where
         'a: 'p,
     {
         let actor = |(client, part): (usize, &'p Part)| {
             Actor::new(self.programs, part, client, self.starts[part.program])
         };
+        let modes = &self.modes[allocation];
+        let session = |(number, part): (usize, &Part)| MOST * modes[part.program] + number;
         Cast {
             actors: parts.iter().enumerate().map(actor).collect(),
-            first,
+            sessions: parts.iter().enumerate().map(session).collect(),
             waiting: vec![None; parts.len()],
             steps: Vec::new(),
             committed_part: vec![false; parts.len()],
@@ -267,7 +287,8 @@ impl<'a> Stage<'a> {
         Patience { limit: self.options.step_timeout, stopped: self.stopped, now: self.options.now }
     }
 
-    /// Runs some transactions, and further ones afterwards, one after the other.
+    /// Runs some transactions in an allocation, given by its number, and further ones afterwards, one
+    /// after the other.
     ///
     /// # Errors
     /// The server refuses what isn't a script's, or is gone; the run is stopped.
@@ -275,11 +296,10 @@ impl<'a> Stage<'a> {
         &mut self,
         cast: &[Part],
         schedule: &Schedule,
-        level: Level,
+        allocation: usize,
         later: &[Part],
     ) -> Result<Performance, TryError> {
-        let first = MOST * self.levels.iter().position(|other| *other == level).unwrap_or(0);
-        let mut under_way = self.cast(cast, first);
+        let mut under_way = self.cast(cast, allocation);
         let (mut over, mut between) = (false, false);
         match schedule {
             Schedule::Serial(order) => {
@@ -290,7 +310,7 @@ impl<'a> Stage<'a> {
             Schedule::Split(after) => {
                 while under_way.actors[0].steps < *after && self.step(&mut under_way, 0)? == Went::On {}
                 over = under_way.actors[0].ending != Ending::Running;
-                between = self.sessions[first].status() == TransactionStatus::Idle;
+                between = self.sessions[under_way.sessions[0]].status() == TransactionStatus::Idle;
                 if !over {
                     for number in 1..cast.len() {
                         while self.step(&mut under_way, number)? == Went::On {}
@@ -321,8 +341,8 @@ impl<'a> Stage<'a> {
         let (delta, writers) = self.changes()?;
         let mut views: Vec<View> = under_way.actors.iter().map(|actor| actor.view.clone()).collect();
         if self.ground.knows_writers() {
-            for (view, session) in views.iter_mut().zip(&self.sessions[first..]) {
-                view.wrote = writers.contains(&session.pid());
+            for (view, session) in views.iter_mut().zip(&under_way.sessions) {
+                view.wrote = writers.contains(&self.sessions[*session].pid());
             }
         }
         let endings = under_way.actors.iter().map(|actor| actor.ending.clone()).collect();
@@ -350,18 +370,19 @@ impl<'a> Stage<'a> {
             return Ok([all.clone(), all]);
         }
         let mut alone = self.cast(std::slice::from_ref(part), 0);
+        let session = alone.sessions[0];
         let [mut touched, mut changed] = [BTreeSet::new(), BTreeSet::new()];
         let sql = format!(
             "SELECT relation, bool_or(mode NOT IN ('AccessShareLock', 'RowShareLock')) FROM pg_catalog.pg_locks \
              WHERE locktype = 'relation' AND pid = {} GROUP BY relation",
-            self.sessions[0].pid()
+            self.sessions[session].pid()
         );
         loop {
-            let was_idle = self.sessions[0].status() == TransactionStatus::Idle;
+            let was_idle = self.sessions[session].status() == TransactionStatus::Idle;
             if self.step(&mut alone, 0)? != Went::On {
                 break;
             }
-            if self.sessions[0].status() == TransactionStatus::Idle {
+            if self.sessions[session].status() == TransactionStatus::Idle {
                 if was_idle {
                     // It has its own transactions, whose locks are gone.
                     touched.extend(&all);
@@ -466,7 +487,7 @@ impl<'a> Stage<'a> {
         if actor.ending != Ending::Running {
             return Ok(Went::Ended);
         }
-        let (patience, session) = (self.patience(), &mut self.sessions[cast.first + number]);
+        let (patience, session) = (self.patience(), &mut self.sessions[cast.sessions[number]]);
         if cast.waiting[number].is_none() {
             let status = session.status();
             let (sql, enclose) = match actor.next(status) {
@@ -500,7 +521,7 @@ impl<'a> Stage<'a> {
                 && step.result == StepResult::Waits
                 && Some(&step.sql) == cast.waiting[number].as_ref()
         });
-        if self.waits(cast.first + number)? {
+        if self.waits(cast.sessions[number])? {
             if !resumed {
                 let sql = cast.waiting[number].clone().unwrap_or_default();
                 cast.push(number, sql, StepResult::Waits);
@@ -513,7 +534,7 @@ impl<'a> Stage<'a> {
 
     /// Takes the replies to a statement.
     fn receive(&mut self, cast: &mut Cast<'_>, number: usize, sql: String) -> Result<Went, TryError> {
-        let (patience, session) = (self.patience(), &mut self.sessions[cast.first + number]);
+        let (patience, session) = (self.patience(), &mut self.sessions[cast.sessions[number]]);
         let mut replies = Vec::new();
         session.busy(&mut |_| {});
         while let Some(reply) = session.reply() {
@@ -568,7 +589,7 @@ impl<'a> Stage<'a> {
     fn leave(&mut self, cast: &mut Cast<'_>, count: usize) -> Result<(), TryError> {
         let patience = self.patience();
         for number in 0..count {
-            let session = &mut self.sessions[cast.first + number];
+            let session = &mut self.sessions[cast.sessions[number]];
             if cast.waiting[number].take().is_some() {
                 session.cancel();
                 while !session.finished() {

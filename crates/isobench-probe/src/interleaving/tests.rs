@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isobench_database::products::POSTGRESQL;
-use isobench_isolation::Level;
+use isobench_isolation::{Allocation, Level};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_script::{Prng, Symbols, Variables, parse};
@@ -56,11 +56,11 @@ fn merges(first: usize, second: usize) -> Vec<Vec<usize>> {
 }
 
 /// Trying at these levels until all is tried.
-fn trying<'a>(open: &Opener, levels: &'a [Level]) -> Trying<'a> {
+fn trying<'a>(open: &Opener, allocations: &'a [Allocation]) -> Trying<'a> {
     Trying {
         open: open.clone(),
         product: &POSTGRESQL,
-        levels,
+        allocations,
         budget: Duration::from_mins(10),
         conditions: &[],
         options: Options::default(),
@@ -69,10 +69,10 @@ fn trying<'a>(open: &Opener, levels: &'a [Level]) -> Trying<'a> {
 }
 
 /// The gravest judgement on all interleavings of two programs.
-fn gravest(stage: &mut Stage<'_>, pair: [usize; 2], level: Level) -> Judgement {
+fn gravest(stage: &mut Stage<'_>, pair: [usize; 2]) -> Judgement {
     let cast = pair.map(|program| Part { program, choice: Choice::new() });
     let mut perform = |schedule: Schedule| {
-        let performance = stage.perform(&cast, &schedule, level, &[]).expect("a run");
+        let performance = stage.perform(&cast, &schedule, 0, &[]).expect("a run");
         stage.put_back(&performance.outcome.delta, 0).expect("tables as before");
         performance
     };
@@ -112,17 +112,16 @@ fn what_all_interleavings_show_is_found_by_splitting_one() {
         let variables = Variables::new(&symbols);
         let programs = Programs::new(&scripts, symbols, variables);
         for level in [Level::ReadCommitted, Level::RepeatableRead] {
-            let levels = [level];
+            let allocations = [Allocation::uniform(level)];
             let empty = || {
                 let mut connection = Connection::open(&options).unwrap();
                 connection.execute(SETUP).unwrap();
                 connection.close();
             };
             empty();
-            let trying = trying(&open, &levels);
+            let trying = trying(&open, &allocations);
             let mut stage = Stage::open(&programs, &trying).unwrap();
-            let expected =
-                [[0, 0], [0, 1], [1, 1]].map(|pair| gravest(&mut stage, pair, level)).into_iter().max();
+            let expected = [[0, 0], [0, 1], [1, 1]].map(|pair| gravest(&mut stage, pair)).into_iter().max();
             drop(stage);
             compared += 1;
             let expected = expected.unwrap_or(Judgement::Serial);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isobench_database::Database;
 use isobench_database::products::YUGABYTEDB;
-use isobench_isolation::Level;
+use isobench_isolation::{Allocation, Level};
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, Programs, TriedCondition, TryError, Trying, explore};
 use isobench_script::{Prng, Symbols, Variables, parse};
@@ -31,6 +31,19 @@ fn tried_with(
     budget: Duration,
     conditions: &[TriedCondition],
 ) -> Result<Found, TryError> {
+    let allocations: Vec<Allocation> = levels.iter().copied().map(Allocation::uniform).collect();
+    tried_at(server, setup, scripts, &allocations, budget, conditions)
+}
+
+/// The same at levels for each script.
+fn tried_at(
+    server: &TestServer,
+    setup: &str,
+    scripts: &[&str],
+    allocations: &[Allocation],
+    budget: Duration,
+    conditions: &[TriedCondition],
+) -> Result<Found, TryError> {
     let mut connection = server.open().expect("a connection");
     connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").expect("an empty schema");
     connection.execute(setup).expect("tables");
@@ -45,7 +58,7 @@ fn tried_with(
     let trying = Trying {
         open: server.opener(),
         product: server.database.product,
-        levels,
+        allocations,
         budget,
         conditions,
         options: Options { waits_after: Duration::from_millis(50), ..Options::default() },
@@ -199,6 +212,34 @@ fn known_answers_of_products_without_triggers() {
     }
 }
 
+/// Receipts (Fekete, O'Neil and O'Neil, "A Read-Only Transaction Anomaly Under Snapshot Isolation", SIGMOD
+/// Record 33, 2004): the report at repeatable read among serializable writers sees it; if it is
+/// serializable and read only, it doesn't.
+#[test]
+fn a_report_at_a_lower_level_than_its_writers_gets_a_wrong_answer() {
+    let test = "a_report_at_a_lower_level_than_its_writers_gets_a_wrong_answer";
+    let Some(server) = installed(test) else { return };
+    let setup = "CREATE TABLE control (id int PRIMARY KEY, batch int NOT NULL); INSERT INTO control VALUES (1, 1); \
+        CREATE TABLE receipt (id bigserial PRIMARY KEY, batch int NOT NULL, amount int NOT NULL); \
+        CREATE INDEX ON receipt (batch); INSERT INTO receipt (batch, amount) VALUES (0, 10)";
+    let scripts = [
+        "BEGIN;\nSELECT batch AS b FROM control WHERE id = 1 \\gset\n\
+            INSERT INTO receipt (batch, amount) VALUES (:b, 5);\nCOMMIT;\n",
+        "BEGIN;\nUPDATE control SET batch = batch + 1 WHERE id = 1;\nCOMMIT;\n",
+        "BEGIN;\nSELECT batch AS b FROM control WHERE id = 1 \\gset\n\
+            SELECT sum(amount) FROM receipt WHERE batch = :b - 1;\nCOMMIT;\n",
+    ];
+    let allocations = ["3=rr,*=ser", "3=ser ro,*=ser", "3=rc ro,*=ser"].map(|text| text.parse().unwrap());
+    let found = tried_at(&server, setup, &scripts, &allocations, Duration::from_secs(20), &[])
+        .expect("interleavings");
+    assert_eq!(told(&found), "w-w", "{found:#?}");
+    let writes = ["3=rr,1=ser ro,*=ser".parse().unwrap()];
+    let error = tried_at(&server, setup, &scripts, &writes, ENOUGH, &[]).expect_err("a refusal");
+    let said =
+        "1.sql: line 3: 25006: cannot execute INSERT in a read-only transaction (at serializable, read only)";
+    assert_eq!(error.to_string(), said);
+}
+
 #[test]
 fn numbers_are_those_of_rows_if_the_least_find_none() {
     let Some(server) = installed("numbers_are_those_of_rows_if_the_least_find_none") else { return };
@@ -243,7 +284,10 @@ fn a_mistake_in_a_script_is_an_error_with_its_line() {
     let Some(server) = installed("a_mistake_in_a_script_is_an_error_with_its_line") else { return };
     let script = "BEGIN;\nSELECT nothing FROM account;\nCOMMIT;\n";
     let error = tried_with(&server, ACCOUNTS, &[script], &ALL, ENOUGH, &[]).expect_err("an error");
-    assert_eq!(error.to_string(), "1.sql: line 2: 42703: column \"nothing\" does not exist");
+    assert_eq!(
+        error.to_string(),
+        "1.sql: line 2: 42703: column \"nothing\" does not exist (at read committed)"
+    );
 }
 
 #[test]

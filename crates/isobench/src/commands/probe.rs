@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isobench_isolation::Level;
+use isobench_isolation::{Allocation, Level};
 use isobench_plan::Setting;
 use isobench_probe::interleaving::Found;
 use isobench_probe::output::text;
@@ -42,6 +42,11 @@ const FEW_CONNECTIONS: &str = "20";
 /// promised, with `--strict` even if that is a known limitation of the product.
 pub fn probe(options: &ProbeOptions) -> Outcome {
     let attempt = attempt(options)?;
+    if attempt.is_none() && !options.allocation.is_empty() {
+        return Err(Failure::setup(
+            "--allocation: needs scripts to try: --file with --setup, --builtin or --workload",
+        ));
+    }
     let specs = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<Spec>>>()?;
     let embedded = embedded(options, specs.is_empty())?;
     let (mut target, control) = find(&options.connection, None, &embedded, SESSIONS)?;
@@ -74,15 +79,17 @@ fn attempt(options: &ProbeOptions) -> Outcome<Option<Attempt>> {
 /// Tries scripts against each other and prints what was found.
 fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, control: &Control) -> Outcome {
     let levels = options.levels.clone().unwrap_or_else(|| TRIED.to_vec());
+    let allocations: Vec<Allocation> =
+        levels.into_iter().map(Allocation::uniform).chain(options.allocation.iter().cloned()).collect();
     let extent = Extent {
-        levels: &levels,
+        allocations: &allocations,
         budget: Duration::from_secs_f64(options.budget),
         conditions: &Condition::list(&options.invariant)?,
         options: limits(options),
     };
     let found = attempt.carry_out(&target.site(), extent, control)?;
     let tried: Vec<(String, Tried)> =
-        found.levels.iter().map(|level| (level.level.to_string(), tried(&found, level))).collect();
+        found.levels.iter().map(|level| (level.allocation.to_string(), tried(&found, level))).collect();
     let shown: Vec<AtLevel<'_>> = tried.iter().map(|(level, tried)| (level.clone(), tried)).collect();
     let printed = output::print(&report(&shown));
     if let Some(path) = &options.json {
@@ -96,16 +103,17 @@ fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, con
 
 /// Saves the first wrong outcome as a specification.
 fn replay(attempt: &Attempt, found: &Found, path: &Path) -> Outcome {
-    let wrong = found.levels.iter().find_map(|level| Some((level.level, level.gravest()?)));
-    let Some((level, witness)) = wrong else {
+    let wrong = found.levels.iter().find_map(|level| Some((&level.allocation, level.gravest()?)));
+    let Some((allocation, witness)) = wrong else {
         say("--replay: no outcome was wrong, so there is nothing to write");
         return Ok(());
     };
-    let spec = witness.to_spec(&attempt.setup()).map_err(|sql| {
+    let spec = witness.to_spec(&attempt.setup(), allocation).map_err(|sql| {
         Failure::Incomplete(format!("--replay: a spec can't hold braces, but this statement does: {sql}"))
     })?;
     let file = path.display();
-    output::save(path, &format!("# isobench probe --spec {file} --levels '{level}'\n{spec}"))
+    let levels = allocation.level().map_or_else(String::new, |level| format!(" --levels '{level}'"));
+    output::save(path, &format!("# isobench probe --spec {file}{levels}\n{spec}"))
 }
 
 /// What was found: a line for each level, the wrong outcomes step by step, and what wasn't tried.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use isobench_isolation::Level;
+use isobench_isolation::{Allocation, Level};
 
 use super::{ConnectionOptions, EmbeddedOptions};
 
@@ -40,6 +40,12 @@ pub struct ProbeOptions {
     /// Define a variable for the scripts
     #[arg(long, short = 'D', value_name = "VARNAME=VALUE", value_parser = definition)]
     pub define: Vec<(String, String)>,
+    /// Also try with a level for each script, such as 'pay.sql=ser,report.sql=rr ro,*=rc'; repeatable
+    ///
+    /// A script has the name of its file, with or without the ending; * are the others. After a level:
+    /// ro for READ ONLY, and deferrable.
+    #[arg(long, value_name = "SCRIPT=LEVEL,…")]
+    pub allocation: Vec<Allocation>,
     /// Time for trying interleavings, such as 30s
     #[arg(long = "try", value_name = "TIME", default_value = "5s", value_parser = isobench_plan::seconds)]
     pub budget: f64,
