@@ -15,6 +15,8 @@ use super::stage::Step;
 pub struct Found {
     /// Each level, in the order asked for.
     pub levels: Vec<LevelFound>,
+    /// The index of the weakest one, which goes ahead.
+    pub weakest: usize,
     /// Scripts that weren't tried, each with the reason.
     pub refused: Vec<(String, String)>,
     /// Columns whose values an order doesn't determine (from sequences, the clock, random numbers),
@@ -126,7 +128,7 @@ impl Found {
     /// Combinations of scripts that the budget didn't reach at a level, in the starting state of the
     /// tables.
     pub fn untried_at(&self, allocation: &Allocation) -> &[String] {
-        let weakest = self.levels.iter().map(|found| &found.allocation).min();
+        let weakest = self.levels.get(self.weakest).map(|found| &found.allocation);
         if weakest == Some(allocation) { &self.untried } else { &self.untried_above }
     }
 

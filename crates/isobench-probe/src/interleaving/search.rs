@@ -124,7 +124,8 @@ impl<'a, 's> Search<'a, 's> {
         // What the weakest level permits is tried at the others at once, the rest of it afterwards: few
         // outcomes are wrong only at a stronger level.
         let levels: Vec<usize> = (0..self.found.levels.len()).collect();
-        let weakest = levels.iter().copied().min_by_key(|number| &self.found.levels[*number].allocation);
+        let weakest = levels.iter().copied().min_by_key(|number| self.strength(*number));
+        self.found.weakest = weakest.unwrap_or(0);
         let others: Vec<usize> = levels.iter().copied().filter(|number| Some(*number) != weakest).collect();
         let mut postponed = Vec::new();
         let mut tried = 0;
@@ -171,6 +172,13 @@ impl<'a, 's> Search<'a, 's> {
         self.found.elapsed = self.began.elapsed();
         self.go_to(&states, 0)?;
         Ok(self.found)
+    }
+
+    /// How strong the levels of the scripts are, all together.
+    fn strength(&self, number: usize) -> usize {
+        let allocation = &self.found.levels[number].allocation;
+        let level = |program| allocation.of(self.programs.name(program)).level as usize;
+        (0..self.programs.programs.len()).map(level).sum()
     }
 
     /// The combinations of scripts in these, as far as they are in the first state.
