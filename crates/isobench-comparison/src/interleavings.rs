@@ -55,7 +55,7 @@ impl Attempt {
     /// the file makes, or pgbench's for built-in scripts.
     ///
     /// # Errors
-    /// Scripts of one's own without a file that makes their tables, or a file beside a workload that
+    /// Scripts of one's own without a file that makes their tables, or a file with a workload that
     /// has its own.
     pub fn new(
         sources: Sources,
@@ -144,7 +144,7 @@ pub fn try_interleavings(
     explore(&programs, &trying)
 }
 
-/// The schemas beside that of the tables, whose rows aren't put back.
+/// The schemas other than that of the tables, whose rows aren't put back.
 ///
 /// # Errors
 /// The server is gone, or a function in the schema of the tables names one of them.
@@ -279,6 +279,6 @@ fn order(order: &Order) -> OrderOutcome {
     OrderOutcome {
         order: order.transactions.iter().map(|number| number + 1).collect(),
         changes: order.changes.clone(),
-        told: order.told.iter().map(|(number, rows)| format!("T{}: {rows}", number + 1)).collect(),
+        answers: order.answers.iter().map(|(number, rows)| format!("T{}: {rows}", number + 1)).collect(),
     }
 }

@@ -94,18 +94,18 @@ impl Source {
     /// The file can't be read, or isn't UTF-8.
     pub fn file(argument: &str) -> Outcome<Source> {
         let (name, weight) = split_weight(argument).map_err(Failure::setup)?;
-        Source::read(name, weight)
+        Source::read("--file", name, weight)
     }
 
-    fn read(name: &str, weight: u64) -> Outcome<Source> {
+    fn read(option: &str, name: &str, weight: u64) -> Outcome<Source> {
         let bytes = if name == "-" {
             let mut bytes = Vec::new();
             io::stdin().read_to_end(&mut bytes).map(|_| bytes)
         } else {
             fs::read(name)
         };
-        let bytes =
-            bytes.map_err(|error| Failure::setup(format!("could not open file \"{name}\": {error}")))?;
+        let bytes = bytes
+            .map_err(|error| Failure::setup(format!("{option}: could not open file \"{name}\": {error}")))?;
         let text = String::from_utf8(bytes).map_err(|error| not_utf8(name, error.as_bytes()))?;
         Ok(Source { title: name.to_owned(), name: name.to_owned(), text, weight, writes: None })
     }
@@ -119,7 +119,7 @@ impl Source {
             return Ok(Source::of_builtin(builtin, 1));
         }
         if name == "-" || Path::new(name).exists() {
-            return Source::read(name, 1);
+            return Source::read("--workload", name, 1);
         }
         if let Some((script, weight)) = name.rsplit_once('@') {
             let option = if find_builtin(script).is_ok() { "-b" } else { "-f" };

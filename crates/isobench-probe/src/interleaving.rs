@@ -5,7 +5,7 @@
 //! the theory of robustness that is enough to find every way in which a level fails (Vandevoort,
 //! Ketsman, Koch and Neven, "Robustness against Read Committed for Transaction Templates", PVLDB 14,
 //! 2021; the same for snapshot isolation). The outcome is compared with that of *every* serial order
-//! of the transactions that committed: what the tables hold, and what each was told. Nothing has to
+//! of the transactions that committed: what the tables hold, and the answers that each got. Nothing has to
 //! be known of the SQL, so that functions, triggers and joins are tried like anything else.
 //!
 //! What isn't determined by an order either (sequences, the clock, random numbers) is learned by
@@ -146,7 +146,7 @@ impl From<RunError> for TryError {
     }
 }
 
-/// Tries scripts against each other. The tables are afterwards as they were, beside a table of
+/// Tries scripts against each other. The tables are afterwards as they were, apart from a table of
 /// changes and its triggers: drop them with their schema.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! One run of a script, statement by statement: what it sends next, and what it was told.
+//! One run of a script, statement by statement: what it sends next, and the answers.
 
 use isobench_pgwire::TransactionStatus;
 use isobench_script::{
@@ -46,7 +46,7 @@ pub enum Ending {
     Failed(String),
 }
 
-/// What a script sent and what it was told.
+/// What a script sent, and the answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
     /// The commands at which it came out of conditions.
@@ -54,7 +54,7 @@ pub struct View {
     /// The statements, each by its command.
     pub sent: Vec<(usize, String)>,
     /// The answers, each with its command.
-    pub told: Vec<(usize, Answer)>,
+    pub answers: Vec<(usize, Answer)>,
     /// True if it declined: a test of a value that it had read found no row, or it rolled back by
     /// itself.
     pub declined: bool,
@@ -214,7 +214,7 @@ impl<'a> Actor<'a> {
         String::from_utf8_lossy(&out).trim().to_owned()
     }
 
-    /// Takes the replies to what was sent. `guards` says whether a condition on this column tells
+    /// Takes the replies to what was sent. `guards` says whether a condition on this column says
     /// whether a row is still as it was read, rather than which row it is.
     pub fn take(&mut self, replies: Vec<Reply>, guards: &dyn Fn(&str) -> bool) {
         self.steps += 1;
@@ -261,7 +261,7 @@ impl<'a> Actor<'a> {
             self.view.declined = true;
         }
         if let Some(answer) = answer {
-            self.view.told.push((at, answer));
+            self.view.answers.push((at, answer));
         }
         self.store(&sql.store, &rows);
     }

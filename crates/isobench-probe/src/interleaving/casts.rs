@@ -115,18 +115,18 @@ mod tests {
         let found = choices(&[program, program]);
         let numbers =
             |choice: &Choice| [(0, 0), (1, 0)].map(|place| 1 + choice.get(&place).copied().unwrap_or(0));
-        let told: Vec<[i64; 4]> = found
+        let shown: Vec<[i64; 4]> = found
             .iter()
             .map(|pair| {
                 let ([a, b], [c, d]) = (numbers(&pair[0]), numbers(&pair[1]));
                 [a, b, c, d]
             })
             .collect();
-        assert_eq!(told[0], [1, 1, 1, 1]);
+        assert_eq!(shown[0], [1, 1, 1, 1]);
         for wanted in [[1, 1, 2, 1], [1, 1, 1, 2], [1, 2, 1, 2], [1, 2, 2, 3], [1, 2, 2, 1], [1, 1, 2, 2]] {
-            assert!(told.contains(&wanted), "{wanted:?} in {told:?}");
+            assert!(shown.contains(&wanted), "{wanted:?} in {shown:?}");
         }
-        assert_eq!(told.len(), told.iter().collect::<BTreeSet<_>>().len());
+        assert_eq!(shown.len(), shown.iter().collect::<BTreeSet<_>>().len());
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub struct LevelFound {
     pub inconclusive: u64,
     /// The first interleaving that leaves the tables as no order does.
     pub damage: Option<Witness>,
-    /// The first interleaving in which a transaction that committed was told what no order tells.
+    /// The first interleaving in which a transaction that committed got an answer that no order gives.
     pub wrong_answer: Option<Witness>,
 }
 
@@ -95,8 +95,8 @@ pub struct Order {
     pub transactions: Vec<usize>,
     /// The changes of the tables: `-`/`+`, table and row.
     pub changes: Vec<String>,
-    /// What each transaction was told by statements that return rows, in order.
-    pub told: Vec<(usize, String)>,
+    /// The rows that each transaction got, in order.
+    pub answers: Vec<(usize, String)>,
 }
 
 impl LevelFound {
@@ -146,16 +146,16 @@ impl Order {
             changes.extend(changed.removed.iter().map(|row| format!("- {name} {}", shown(row))));
             changes.extend(changed.added.iter().map(|row| format!("+ {name} {}", shown(row))));
         }
-        let mut told = Vec::new();
+        let mut answers = Vec::new();
         for number in order {
-            for (_, answer) in &outcome.views[*number].told {
+            for (_, answer) in &outcome.views[*number].answers {
                 if let Answer::Rows { table, .. } = answer {
                     let rows: Vec<String> = table.rows.iter().map(shown).collect();
-                    told.push((*number, rows.join(" ")));
+                    answers.push((*number, rows.join(" ")));
                 }
             }
         }
-        Order { transactions: order.to_vec(), changes, told }
+        Order { transactions: order.to_vec(), changes, answers }
     }
 }
 

@@ -116,7 +116,7 @@ const INDEXES: &str = "SELECT i.indrelid, i.indisunique, i.indkey::text FROM pg_
 const SEQUENCES: &str = "SELECT quote_ident(schemaname) || '.' || quote_ident(sequencename) \
     FROM pg_catalog.pg_sequences WHERE schemaname = current_schema() AND sequencename !~ '^isobench_changes'";
 
-/// Counts functions and defaults that ask for the time, by the names of the functions that tell it.
+/// Counts functions and defaults that ask for the time, by the names of the functions that return it.
 const CLOCKS: &str = "SELECT count(*) FROM (SELECT prosrc AS text FROM pg_catalog.pg_proc \
     WHERE pronamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema()) UNION ALL \
     SELECT pg_get_expr(adbin, adrelid) FROM pg_catalog.pg_attrdef) s \
@@ -271,7 +271,7 @@ impl Ground {
         Ok(numbers.into_iter().collect())
     }
 
-    /// True if the changes of each session are told apart.
+    /// True if it is known which session made a change.
     pub fn knows_writers(&self) -> bool {
         matches!(self.noting, Noting::Triggers { .. })
     }

@@ -9,7 +9,7 @@ use crate::event::Table;
 /// What came of one run of some transactions.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Each transaction: what it sent and was told.
+    /// Each transaction: what it sent, and the answers.
     pub views: Vec<View>,
     /// How each ended.
     pub endings: Vec<Ending>,
@@ -41,7 +41,7 @@ pub struct Masks {
 pub enum Judgement {
     /// An order gives it.
     Serial,
-    /// The tables are as an order leaves them, but no order tells a transaction what it was told.
+    /// The tables are as an order leaves them, but no order gives a transaction the answers that it got.
     WrongAnswer,
     /// No order leaves the tables so.
     Damage,
@@ -97,7 +97,7 @@ impl Masks {
                     self.sent.insert((number, *command));
                 }
             }
-            for ((command, one), (_, other)) in one.told.iter().zip(&other.told) {
+            for ((command, one), (_, other)) in one.answers.iter().zip(&other.answers) {
                 self.learn_answer(number, *command, one, other);
             }
         }
@@ -175,7 +175,7 @@ impl Masks {
         if view.wrote {
             return view.sent.iter().map(sent).collect();
         }
-        let told = |(command, answer): &(usize, Answer)| {
+        let answers = |(command, answer): &(usize, Answer)| {
             let masked = self.whole.contains(&(number, *command));
             let product = match answer {
                 _ if masked => Product::Sent(String::new()),
@@ -186,7 +186,7 @@ impl Masks {
             };
             (*command, product)
         };
-        view.told.iter().map(told).collect()
+        view.answers.iter().map(answers).collect()
     }
 
     fn rows(&self, number: usize, command: usize, ordered: bool, table: &Table) -> Vec<Row> {
@@ -227,17 +227,17 @@ impl Masks {
         let later = outcome.later.as_ref().map(|delta| self.tables(delta));
         let mut judgement = Judgement::Damage;
         for (order, serial) in orders {
-            let same = self.tables(&serial.delta) == tables
+            let same_tables = self.tables(&serial.delta) == tables
                 && self.broken(outcome, [serial]).is_empty()
                 && serial.later.as_ref().map(|delta| self.tables(delta)) == later;
-            if !same {
+            if !same_tables {
                 continue;
             }
-            let told = |number: &usize| {
+            let same = |number: &usize| {
                 let (ours, theirs) = (&outcome.views[*number], &serial.views[*number]);
                 self.product(*number, ours) == self.product(*number, theirs)
             };
-            if order.iter().all(told) {
+            if order.iter().all(same) {
                 return Judgement::Serial;
             }
             judgement = Judgement::WrongAnswer;
@@ -289,9 +289,9 @@ mod tests {
         Delta { tables: [(0, Changed { removed: Vec::new(), added })].into() }
     }
 
-    fn reader(told: &str) -> View {
-        let table = Table { columns: vec!["n".to_owned()], rows: vec![row(&[told])] };
-        View { told: vec![(0, Answer::Rows { ordered: false, table })], ..View::default() }
+    fn reader(answers: &str) -> View {
+        let table = Table { columns: vec!["n".to_owned()], rows: vec![row(&[answers])] };
+        View { answers: vec![(0, Answer::Rows { ordered: false, table })], ..View::default() }
     }
 
     fn writer(sent: &str) -> View {
@@ -326,8 +326,8 @@ mod tests {
             judged(&none, &outcome(vec![writer("a"), reader("1")], same()), &serial),
             Judgement::WrongAnswer
         );
-        let told = View { told: reader("7").told, ..writer("a") };
-        assert_eq!(judged(&none, &outcome(vec![told, reader("2")], same()), &serial), Judgement::Serial);
+        let answers = View { answers: reader("7").answers, ..writer("a") };
+        assert_eq!(judged(&none, &outcome(vec![answers, reader("2")], same()), &serial), Judgement::Serial);
     }
 
     #[test]

@@ -250,8 +250,8 @@ mod tests {
     fn what_a_script_draws_is_known_by_its_place() {
         let found = programs("\\set a random(1, 9)\n\\set b random(1, 9) + random(1, 2)\nSELECT :a, :b;\n");
         let draws = &found.programs[0].draws;
-        let told: Vec<(Place, &str)> = draws.iter().map(|draw| (draw.place, &*draw.range)).collect();
-        assert_eq!(told, [((0, 0), "(1, 9)"), ((1, 0), "(1, 9)"), ((1, 1), "(1, 2)")]);
+        let shown: Vec<(Place, &str)> = draws.iter().map(|draw| (draw.place, &*draw.range)).collect();
+        assert_eq!(shown, [((0, 0), "(1, 9)"), ((1, 0), "(1, 9)"), ((1, 1), "(1, 2)")]);
     }
 
     #[test]

@@ -127,7 +127,7 @@ mod tests {
             outcome: Order {
                 transactions: vec![0, 1],
                 changes: vec!["+ t (2)".to_owned()],
-                told: Vec::new(),
+                answers: Vec::new(),
             },
             broken: Vec::new(),
             orders: Vec::new(),

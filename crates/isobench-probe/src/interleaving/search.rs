@@ -558,7 +558,7 @@ impl<'a, 's> Search<'a, 's> {
                 continue;
             }
             let known = &self.found.levels[number];
-            // What single statements outside of a block are told is of different moments, as asked for.
+            // Answers to single statements outside of a block are of different moments, as asked for.
             let asked =
                 judgement == Judgement::WrongAnswer && (performance.between || known.wrong_answer.is_some());
             if asked {
@@ -677,10 +677,10 @@ impl<'a, 's> Search<'a, 's> {
         serial: &Serial,
     ) -> Witness {
         let tables = &self.stage.ground.tables;
-        let mut told = Vec::new();
+        let mut orders = Vec::new();
         for order in Self::candidates(&performance.outcome) {
             if let Some(outcome) = serial.outcomes.get(&order).and_then(|outcomes| outcomes.first()) {
-                told.push(Order::new(&order, outcome, tables));
+                orders.push(Order::new(&order, outcome, tables));
             }
         }
         let numbers: Vec<usize> = (0..cast.len()).collect();
@@ -695,7 +695,7 @@ impl<'a, 's> Search<'a, 's> {
             steps: performance.steps.clone(),
             outcome: Order::new(&numbers, &performance.outcome, tables),
             broken: broken.iter().map(|number| self.trying.conditions[*number].name.clone()).collect(),
-            orders: told,
+            orders,
         }
     }
 }
@@ -710,7 +710,7 @@ fn way(performance: &Performance) -> (Vec<usize>, Vec<bool>, bool) {
     };
     (
         view.branches.clone(),
-        view.told.iter().map(found).collect(),
+        view.answers.iter().map(found).collect(),
         performance.outcome.endings[0] == Ending::Done,
     )
 }

@@ -68,7 +68,7 @@ fn tried_at(
 }
 
 /// What was found at each level: `d`amage, a `w`rong answer, or nothing (`-`).
-fn told(found: &Found) -> String {
+fn letters(found: &Found) -> String {
     let letter = |level: &isobench_probe::interleaving::LevelFound| match (&level.damage, &level.wrong_answer)
     {
         (Some(_), _) => 'd',
@@ -115,7 +115,7 @@ const CASES: [(&str, &[&str], &str); 13] = [
         "dd-",
     ),
     (
-        "a report of two statements beside a transfer",
+        "a report of two statements during a transfer",
         &[
             "BEGIN;\nSELECT balance FROM account WHERE id = 1;\nSELECT balance FROM account WHERE id = 2;\nCOMMIT;\n",
             "BEGIN;\nUPDATE account SET balance = balance - 1 WHERE id = 1;\n\
@@ -194,7 +194,7 @@ fn known_answers() {
             let budget = if letter == '-' { Duration::from_millis(500) } else { ENOUGH };
             let found = tried(&server, ACCOUNTS, scripts, &[level], budget);
             let shown = format!("{:#?}", found.levels[0].gravest());
-            assert_eq!(told(&found), letter.to_string(), "{name}, {level}: {shown}");
+            assert_eq!(letters(&found), letter.to_string(), "{name}, {level}: {shown}");
         }
     }
 }
@@ -208,7 +208,7 @@ fn known_answers_of_products_without_triggers() {
         TestServer { database: Database { product: &YUGABYTEDB, ..server.database.clone() }, ..server };
     for (name, scripts, wanted) in [&CASES[0], &CASES[2], &CASES[3]] {
         let found = tried(&as_product, ACCOUNTS, scripts, &ALL, Duration::from_secs(5));
-        assert_eq!(told(&found), *wanted, "{name}: {found:#?}");
+        assert_eq!(letters(&found), *wanted, "{name}: {found:#?}");
     }
 }
 
@@ -232,7 +232,7 @@ fn a_report_at_a_lower_level_than_its_writers_gets_a_wrong_answer() {
     let allocations = ["3=rr,*=ser", "3=ser ro,*=ser", "3=rc ro,*=ser"].map(|text| text.parse().unwrap());
     let found = tried_at(&server, setup, &scripts, &allocations, Duration::from_secs(20), &[])
         .expect("interleavings");
-    assert_eq!(told(&found), "w-w", "{found:#?}");
+    assert_eq!(letters(&found), "w-w", "{found:#?}");
     let writes = ["3=rr,1=ser ro,*=ser".parse().unwrap()];
     let error = tried_at(&server, setup, &scripts, &writes, ENOUGH, &[]).expect_err("a refusal");
     let said =
@@ -247,7 +247,7 @@ fn numbers_are_those_of_rows_if_the_least_find_none() {
     let sell = "\\set i random(1, 100000)\nBEGIN;\nSELECT stock AS s FROM item WHERE id = :i \\gset\n\
         UPDATE item SET stock = :s - 1 WHERE id = :i;\nCOMMIT;\n";
     let found = tried(&server, setup, &[sell], &ALL, ENOUGH);
-    assert_eq!(told(&found), "d--", "{found:#?}");
+    assert_eq!(letters(&found), "d--", "{found:#?}");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_condition_that_no_order_breaks_is_named() {
         condition("none-at-all", "SELECT count(*) = 0 FROM note"),
     ];
     let found = tried_with(&server, setup, &scripts, &ALL, ENOUGH, &conditions).expect("interleavings");
-    assert_eq!(told(&found), "ddd", "{found:#?}");
+    assert_eq!(letters(&found), "ddd", "{found:#?}");
     for level in &found.levels {
         assert_eq!(
             level.damage.as_ref().map(|witness| witness.broken.as_slice()),

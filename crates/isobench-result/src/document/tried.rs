@@ -97,8 +97,9 @@ pub struct OrderOutcome {
     pub order: Vec<usize>,
     /// The rows that are gone (-) and new (+), each with its table.
     pub changes: Vec<String>,
-    /// What transactions were told by statements that return rows: "T1: (5, 7)".
-    pub told: Vec<String>,
+    /// The rows that each transaction got: "T1: (5, 7)".
+    #[serde(alias = "told")]
+    pub answers: Vec<String>,
 }
 
 impl Tried {

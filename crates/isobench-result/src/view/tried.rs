@@ -72,7 +72,7 @@ fn witness(wrong: &WrongOutcome, levels: &[String]) -> Witness {
     }
     let outcomes: Vec<&[String]> = std::iter::once(&wrong.outcome)
         .chain(&wrong.serial_orders)
-        .map(|order| if wrong.damage { order.changes.as_slice() } else { order.told.as_slice() })
+        .map(|order| if wrong.damage { order.changes.as_slice() } else { order.answers.as_slice() })
         .collect();
     let shown = different(&outcomes);
     lines.push("It ends with:".to_owned());
@@ -180,7 +180,7 @@ mod tests {
             outcome: OrderOutcome {
                 order: vec![1, 2],
                 changes: vec!["+ t (1)".to_owned()],
-                told: Vec::new(),
+                answers: Vec::new(),
             },
             serial_orders: vec![OrderOutcome { order: vec![2, 1], ..OrderOutcome::default() }],
             ..WrongOutcome::default()
@@ -194,7 +194,7 @@ mod tests {
             shown[0].heading,
             "b.sql within a.sql, at read committed and repeatable read: the data end as no serial order leaves them."
         );
-        let told = [
+        let expected = [
             "T1: COMMIT",
             "      COMMIT",
             "It ends with:",
@@ -202,7 +202,7 @@ mod tests {
             "Every serial order ends with:",
             "  nothing",
         ];
-        assert_eq!(shown[0].lines, told);
+        assert_eq!(shown[0].lines, expected);
     }
 
     #[test]

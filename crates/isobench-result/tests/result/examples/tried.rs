@@ -13,9 +13,9 @@ fn step(transaction: usize, sql: &str, answer: &[&str]) -> TriedStep {
     }
 }
 
-fn order(order: &[usize], changes: &[&str], told: &[&str]) -> OrderOutcome {
+fn order(order: &[usize], changes: &[&str], answers: &[&str]) -> OrderOutcome {
     let all = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    OrderOutcome { order: order.to_vec(), changes: all(changes), told: all(told) }
+    OrderOutcome { order: order.to_vec(), changes: all(changes), answers: all(answers) }
 }
 
 /// A seat that is given away twice.
@@ -51,17 +51,17 @@ fn damage() -> WrongOutcome {
 fn wrong_answer() -> WrongOutcome {
     let (first, second) =
         ("SELECT balance FROM account WHERE id = 1", "SELECT balance FROM account WHERE id = 2 FOR UPDATE");
-    let told = |balance: &'static str| ["balance", balance, "(1 row)"];
+    let answers = |balance: &'static str| ["balance", balance, "(1 row)"];
     WrongOutcome {
         damage: false,
         scripts: vec!["report.sql".to_owned(), "transfer.sql".to_owned(), "<script>".to_owned()],
         steps: vec![
-            step(1, first, &told("100")),
+            step(1, first, &answers("100")),
             step(2, "UPDATE account SET balance = balance - 1 WHERE id = 1", &["UPDATE 1"]),
             step(2, "UPDATE account SET balance = balance + 1 WHERE id = 2", &["UPDATE 1"]),
             step(1, second, &["waits"]),
             step(2, "COMMIT", &["COMMIT"]),
-            step(1, second, &told("101")),
+            step(1, second, &answers("101")),
         ],
         outcome: order(&[1, 2, 3], &[], &["T1: (100)", "T1: (101)"]),
         serial_orders: vec![
