@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use isobench_isolation::{EffectiveLevel, Level};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Round, Summary, Tried, Verdict, WrongOutcome};
 
 /// The isolation level of a cell: asked for, and what the server says it runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellLevel {
     /// The level asked for; null if the server's default was left in place.
     pub requested: Option<Level>,
@@ -42,7 +42,8 @@ impl CellLevel {
 const RETRY: &str = "retry";
 
 /// One combination of the plan's factors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// The name of the workload: its script or scripts.
     pub workload: String,
