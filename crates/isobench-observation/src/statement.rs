@@ -10,6 +10,7 @@ mod joined;
 mod known;
 mod query;
 mod results;
+mod walk;
 mod with;
 mod write;
 
