@@ -13,6 +13,9 @@ use crate::{
     StandbyMode, Vary, time,
 };
 
+/// The strategy of a plan that names none: the client repeats the transaction.
+pub const DEFAULT_STRATEGY: &str = "retry";
+
 /// The headings of the options in help.
 mod heading {
     pub const FACTORS: &str = "What to compare";
@@ -565,7 +568,7 @@ impl Plan {
             self.required().iter().filter_map(|required| Some((required, required.of.selector.as_ref()?)));
         let compares = |name: &String| self.levels().iter().any(|level| level.name() == name);
         let uses = |name: &String| match self.strategies() {
-            [] => name == "retry",
+            [] => name == DEFAULT_STRATEGY,
             strategies => strategies.contains(name),
         };
         selectors.into_iter().find_map(|(required, selector)| {

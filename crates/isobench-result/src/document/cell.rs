@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use isobench_isolation::{EffectiveLevel, Level};
+use isobench_plan::DEFAULT_STRATEGY;
 use serde::{Deserialize, Serialize};
 
 use super::{Round, Summary, Tried, Verdict, WrongOutcome};
@@ -37,9 +38,6 @@ impl CellLevel {
         self.requested.map_or_else(|| self.effective.to_string(), |level| level.name().to_owned())
     }
 }
-
-/// The strategy of a cell that names none: the client tries again.
-const RETRY: &str = "retry";
 
 /// One combination of the plan's factors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -130,7 +128,7 @@ impl Cell {
 
     /// The name of the strategy; "retry" if the plan doesn't say any.
     pub fn strategy(&self) -> &str {
-        self.strategy.as_deref().unwrap_or(RETRY)
+        self.strategy.as_deref().unwrap_or(DEFAULT_STRATEGY)
     }
 
     /// The outcomes that no serial order gives, found by trying the scripts at this level.
