@@ -1,7 +1,8 @@
 //! The part of a plan that works on existing tables of the user's: which schema, and what is refused
 //! there.
 //!
-//! Not here: what the user is told (`announcement.rs`), and entering the schema (`target.rs`).
+//! Not here: the announcement to the user (`announcement.rs`), and entering the schema
+//! (`target.rs`).
 
 use isobench_database::InitOptions;
 use isobench_plan::Plan;
