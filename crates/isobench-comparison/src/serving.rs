@@ -224,14 +224,14 @@ impl<'s> Servant<'s> {
         let (site, spec) = (&entered.site, entered.job.spec());
         let places = Places::new(site, spec.clients, entered.readers)?;
         let opened = sessions::open(&entered.job, &places, &site.database, entered.level)?;
-        let opened = Opened {
+        let reply = Opened {
             effective: opened.effective,
             transactions: opened.transactions,
             connecting: opened.fleet.connecting(),
         };
         let serving = Serving { entered, fleet: opened.fleet, messages: Messages::kept(say) };
         self.measurements.insert(number, serving);
-        Ok(opened)
+        Ok(reply)
     }
 
     fn answer(&self, reply: &Reply, body: &[u8]) {
