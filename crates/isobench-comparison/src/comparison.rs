@@ -394,8 +394,8 @@ impl<'a> Comparison<'a> {
         }
         if !self.groups.is_empty() && !self.measurer.targets.iter().all(Target::is_embedded) {
             self.listener.say(
-                "cells take turns, so each has a schema of its own: isobench_1 and so on, but for names that are taken; \
-                 made for this run and removed like isobench",
+                "cells take turns, so each has a schema of its own: isobench_1 and so on, but for names that are \
+                 taken; made for this run and removed like isobench",
             );
         }
         for why in reasons {

@@ -274,8 +274,8 @@ impl<'a> Examiner<'a> {
     }
 
     /// True for what the parser doesn't know: `ONLY` before a table, which is looked for where tables are
-    /// resolved; and of locks, whose strength and tables don't matter here, the words `NO KEY` in `FOR NO KEY UPDATE`, `KEY` in `FOR KEY SHARE`, and all but the first table of
-    /// `OF`.
+    /// resolved; and of locks, whose strength and tables don't matter here, the words `NO KEY` in
+    /// `FOR NO KEY UPDATE`, `KEY` in `FOR KEY SHARE`, and all but the first table of `OF`.
     fn is_dropped(&self, place: usize) -> bool {
         let word = |at: usize, keyword: &str| self.range.contains(&at) && self.text.tokens[at].is(keyword);
         let sequence = |first: usize, words: &[&str]| {

@@ -42,8 +42,8 @@ impl Design {
              writes  {}\n          \
              (what functions and triggers write isn't listed)\n  \
              reset   {reset}\n  \
-             Up to {} clients run the scripts, in {measurements} measurements or more, and commit what they do. The data \
-             stay as they leave them. isobench itself makes, changes and drops nothing there.",
+             Up to {} clients run the scripts, in {measurements} measurements or more, and commit what they do. The \
+             data stay as they leave them. isobench itself makes, changes and drops nothing there.",
             writing.join("\n          "),
             self.most_clients(),
         )

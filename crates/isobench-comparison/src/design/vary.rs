@@ -191,8 +191,8 @@ impl ServerFactors {
                     return Err(wrong(
                         "vary",
                         format!(
-                            "{SETTING}{}: this setting is the whole server's, and a named server is left as it is; vary \
-                             it on an embedded server",
+                            "{SETTING}{}: this setting is the whole server's, and a named server is left as it is; \
+                             vary it on an embedded server",
                             one.name
                         ),
                     ));

@@ -166,8 +166,8 @@ fn unknown<'a>(name: &str, pgbench: bool, variables: impl Iterator<Item = &'a st
     wrong(
         "vary",
         format!(
-            "\"{name}\"{meant} isn't a parameter here; there are {of_tables}{SCRIPT_SCALE}, {SERVER_VERSION}, {SERVER_BIN}, \
-             {SETTING}NAME for settings, and the variables that scripts of your own mention"
+            "\"{name}\"{meant} isn't a parameter here; there are {of_tables}{SCRIPT_SCALE}, {SERVER_VERSION}, \
+             {SERVER_BIN}, {SETTING}NAME for settings, and the variables that scripts of your own mention"
         ),
     )
 }

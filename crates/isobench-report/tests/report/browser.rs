@@ -311,8 +311,8 @@ fn tables_are_sorted_and_filtered() {
     session.resize(1280);
     let column = |number: u32| {
         texts(&session.run(&format!(
-            "const rows = [...document.querySelector('.results').tBodies[0].rows].filter((row) => row.cells.length > 1); \
-             return rows.map((row) => row.cells[{number}].firstElementChild.textContent)"
+            "const rows = [...document.querySelector('.results').tBodies[0].rows].filter((row) => row.cells.length > \
+             1); return rows.map((row) => row.cells[{number}].firstElementChild.textContent)"
         )))
     };
     let before = column(1);
