@@ -18,7 +18,8 @@ use crate::site::Site;
 /// The pause between two of the same, so that one of nothing isn't a busy loop.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The pause between two requests to end a statement that goes on after the clients have finished.
+/// The pause between two requests to end a statement that still runs after the clients have
+/// finished.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// Rows fetched at once.
@@ -66,12 +67,12 @@ impl Background {
         Ok(Some(background))
     }
 
-    /// Goes on while `work` is done, and then ends what is under way.
-    pub fn beside<T>(self, work: impl FnOnce() -> T) -> (T, report::BackgroundWork) {
+    /// Works while `work` is done, and then ends what is under way.
+    pub fn during<T>(self, work: impl FnOnce() -> T) -> (T, report::BackgroundWork) {
         let cancel = self.cancel.clone();
         let (running, over) = channel::<()>();
         thread::scope(|scope| {
-            let thread = scope.spawn(move || self.go_on(&over));
+            let thread = scope.spawn(move || self.work(&over));
             let done = work();
             drop(running);
             while !thread.is_finished() {
@@ -87,7 +88,7 @@ impl Background {
         matches!(self.kind, plan::Background::OldSnapshot | plan::Background::LongWriter)
     }
 
-    fn go_on(mut self, over: &Receiver<()>) -> report::BackgroundWork {
+    fn work(mut self, over: &Receiver<()>) -> report::BackgroundWork {
         let (mut times, mut seconds, mut problem) = (0_u64, 0.0, None);
         loop {
             let began = Instant::now();

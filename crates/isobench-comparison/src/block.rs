@@ -1,6 +1,6 @@
 //! Cells that are measured together: in turns, or one in one piece. In turns all of them have their
 //! tables and keep their sessions; one works for a fraction of a second while the others are idle. So
-//! what changes on the machine meanwhile changes for all.
+//! a change on the machine in that time affects all.
 //!
 //! Not here: what a cell's measurement is (`cell.rs`), its steps (`measurement.rs`), and which cells
 //! take turns (`comparison/fair.rs`).

@@ -223,7 +223,7 @@ impl<'a> CellMeasurer<'a> {
     /// Notes the size of a cell's tables, which are there in their starting state.
     pub(crate) fn note_size(&mut self, cell: &CellPlan, site: &Site) {
         if self.design.slice.is_zero() || self.design.time().is_none() {
-            // Nobody will ask.
+            // It isn't needed.
             return;
         }
         let work = &self.design.works[cell.work];
@@ -325,7 +325,7 @@ impl<'a> CellMeasurer<'a> {
         let (design, work) = (self.design, &self.design.works[cell.work]);
         let mut workload = work.workload(design.seed(), &prepared.site.database)?;
         let spec = design.spec(cell);
-        // Cells without a fault, beside others, do the same.
+        // Cells without a fault do the same as those with one.
         let attested = if design.has_faults() {
             leave_rows(&mut workload, &spec.retry, &prepared.site.database)?;
             Some(Attested::make(&prepared.site, work.sources.sets_commit())?)
@@ -505,9 +505,9 @@ impl<'a> CellMeasurer<'a> {
         for statement in &mut statements {
             statement.text = site.as_alone(&statement.text).into_owned();
         }
-        let told = !statements.is_empty() || prevented.is_some();
+        let known = !statements.is_empty() || prevented.is_some();
         let strategy = work.strategy.clone();
-        told.then(|| Observation { workload: work.sources.name(), strategy, statements, prevented, carried })
+        known.then(|| Observation { workload: work.sources.name(), strategy, statements, prevented, carried })
     }
 
     /// The server of a cell.

@@ -207,7 +207,7 @@ impl<'a> Comparison<'a> {
         }
         // If no cell is left, one reason is enough.
         self.require_cells()?;
-        (0..self.cells.len()).for_each(|index| self.tell_unusable(index));
+        (0..self.cells.len()).for_each(|index| self.report_unusable(index));
         Ok(())
     }
 
@@ -266,7 +266,7 @@ impl<'a> Comparison<'a> {
     fn leave_out(&mut self, index: usize, problem: String) -> Outcome {
         self.unusable[index] = Some(problem);
         self.require_cells()?;
-        self.tell_unusable(index);
+        self.report_unusable(index);
         Ok(())
     }
 
@@ -287,7 +287,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Reports that a cell can't be measured, if it can't.
-    fn tell_unusable(&mut self, index: usize) {
+    fn report_unusable(&mut self, index: usize) {
         if let Some(reason) = self.why_unusable(index) {
             self.warn(&reason);
             self.document.incomplete_reason.get_or_insert(reason);
@@ -368,7 +368,7 @@ impl<'a> Comparison<'a> {
         };
         let groups: Vec<Vec<usize>> = fair::alike(design).iter().map(usable).collect();
         let several = groups.into_iter().filter(|group| group.len() > 1).collect::<Vec<_>>();
-        // Of counted transactions nobody knows how long they take.
+        // How long counted transactions take isn't known.
         if design.slice.is_zero() || design.time().is_none() || several.is_empty() || self.interrupted() {
             return Ok(());
         }
@@ -395,8 +395,8 @@ impl<'a> Comparison<'a> {
         }
         if !self.groups.is_empty() && !self.measurer.targets.iter().all(Target::is_embedded) {
             self.listener.say(
-                "cells take turns, so each has a schema of its own: isobench_1 and so on, but for names that are taken; \
-                 made for this run and removed like isobench",
+                "cells take turns, so each has a schema of its own: isobench_1 and so on, but for names that are \
+                 taken; made for this run and removed like isobench",
             );
         }
         for why in reasons {
@@ -602,8 +602,8 @@ impl<'a> Comparison<'a> {
     /// Reports once that a cell's verdict is withheld.
     fn warn_of_withheld(&self, index: usize, round: &Round) {
         let withheld = |round: &Round| round.verdict.as_ref()?.withheld.first().cloned();
-        let told = self.document.cells[index].rounds.iter().any(|round| withheld(round).is_some());
-        if let Some(withheld) = withheld(round).filter(|_| !told) {
+        let known = self.document.cells[index].rounds.iter().any(|round| withheld(round).is_some());
+        if let Some(withheld) = withheld(round).filter(|_| !known) {
             let name = self.cells[index].name(self.measurer.design);
             self.listener.say(&format!("warning: {name}: the verdict is withheld: {}", withheld.reason));
         }
@@ -663,7 +663,7 @@ fn nothing_finished(cell: &Cell) -> bool {
 fn level_check(design: &Design, targets: &[Target], say: &(dyn Fn(&str) + Sync)) -> Outcome<Vec<Cell>> {
     let open = |target: &Target| target.open().map_err(Failure::setup);
     let mut connections = targets.iter().map(open).collect::<Outcome<Vec<_>>>()?;
-    let mut told = Vec::new();
+    let mut warned = Vec::new();
     let mut entries = Vec::new();
     for cell in &design.cells() {
         let product = targets[cell.server].database.product;
@@ -674,9 +674,9 @@ fn level_check(design: &Design, targets: &[Target], say: &(dyn Fn(&str) + Sync))
             if design.plan.is_strict() {
                 return Err(Failure::setup(refusal(cell.level, &effective)));
             }
-            if !told.contains(&(cell.server, cell.level)) {
+            if !warned.contains(&(cell.server, cell.level)) {
                 say(&format!("warning: {} was asked for, but the server runs {effective}", cell.level));
-                told.push((cell.server, cell.level));
+                warned.push((cell.server, cell.level));
             }
         }
         let mut settings = BTreeMap::new();

@@ -114,16 +114,16 @@ impl Crew<'_> {
         let (machines, measurement) = (others.machines, others.measurement);
         machines.peers().send_all(&Order::Connect { measurement }.pack(&[]));
         let opened = sessions::open(job, places, database, level);
-        let told = each(machines, "connecting the clients", |reply| match reply {
+        let replies = each(machines, "connecting the clients", |reply| match reply {
             Reply::Opened(opened) => Some(opened),
             _ => None,
         });
-        let (told, opened) = (told?, opened?);
+        let (replies, opened) = (replies?, opened?);
         (others.offsets, others.phase) = machines.compare_clocks()?;
-        others.connecting = told.iter().map(|opened| opened.connecting).max();
-        let levels = told.iter().map(|opened| opened.effective.clone());
+        others.connecting = replies.iter().map(|opened| opened.connecting).max();
+        let levels = replies.iter().map(|opened| opened.effective.clone());
         let levels: Vec<EffectiveLevel> = std::iter::once(opened.effective).chain(levels).collect();
-        let transactions = told.iter().map(|opened| opened.transactions).sum::<u64>();
+        let transactions = replies.iter().map(|opened| opened.transactions).sum::<u64>();
         Ok(Boarded {
             crew: Crew { fleet: opened.fleet, others: Some(others) },
             effective: sessions::agree(&levels),
@@ -245,7 +245,7 @@ impl Crew<'_> {
             levels.extend(left.levels);
             transactions += left.transactions;
             for error in left.errors {
-                messages.tell(format!("{}: {error}", machines.name(rank)));
+                messages.note_error(format!("{}: {error}", machines.name(rank)));
             }
             if left.lost {
                 messages.note_loss();
@@ -362,19 +362,19 @@ impl Collector<'_> {
         all.iter().fold(RunProgress::default(), |sum, one| sum + *one)
     }
 
-    /// Waits for the outcomes of all other machines, in the order of their ranks. Whoever wants to
-    /// stop, all are told.
+    /// Waits for the outcomes of all other machines, in the order of their ranks. If one wants to
+    /// stop, all stop.
     fn collect(&self, peers: &mut Peers) -> Outcome<Vec<(Ran, RunOutcome)>> {
         let mut found: Vec<Option<(Ran, RunOutcome)>> = (1..self.machines.number()).map(|_| None).collect();
         let mut failure = None;
-        let mut told = Urgency::None;
+        let mut asked = Urgency::None;
         let mut open = found.len();
         while open > 0 {
             let (user, local) = (self.control.urgency(), self.local.urgency());
-            if user.max(local) > told {
-                told = user.max(local);
-                self.local.request(told);
-                peers.send_all(&Order::Stop(Urge::new(told, user == told)).pack(&[]));
+            if user.max(local) > asked {
+                asked = user.max(local);
+                self.local.request(asked);
+                peers.send_all(&Order::Stop(Urge::new(asked, user == asked)).pack(&[]));
             }
             let Some((rank, bytes)) = peers.poll(LOOK).map_err(|error| self.lost(&error))? else { continue };
             match unpack::<Reply>(&bytes) {

@@ -117,7 +117,7 @@ pub struct CellPlan {
     pub session: usize,
     /// What happens to the server, an index into [`Design::faults`].
     pub faults: usize,
-    /// What goes on beside the clients.
+    /// What another session does at the same time.
     pub background: Background,
 }
 
@@ -176,7 +176,7 @@ impl Design {
         self.entry(cell, level, BTreeMap::new())
     }
 
-    /// What tells the cells of the plan, and this one, from one another. A search has cells of its own.
+    /// What distinguishes the cells of the plan, and this one. A search has cells of its own.
     fn names(&self, cell: &CellPlan) -> factor::Names {
         let all: Vec<factor::Assignment> =
             self.cells().iter().chain([cell]).map(|cell| self.assignment(cell)).collect();
@@ -238,7 +238,7 @@ impl Design {
         self.altered.iter().any(|settings| !settings.is_empty())
     }
 
-    /// True if something goes on beside the clients of any cell.
+    /// True if another session works along with the clients of any cell.
     pub fn has_background(&self) -> bool {
         self.plan.background().iter().any(|one| *one != Background::None)
     }

@@ -21,7 +21,7 @@ pub fn add(sum: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
 
 /// Returns the level that a round ran at: the answer of its sessions when they were opened, unless
 /// there is evidence against it, which is noted in the round. `left` has the sessions' answers at
-/// the end; `alone` is true if nothing else has used the server meanwhile.
+/// the end; `alone` is true if nothing else used the server in that time.
 pub fn weigh(
     opened: &EffectiveLevel,
     left: &[EffectiveLevel],

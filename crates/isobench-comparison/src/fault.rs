@@ -53,7 +53,7 @@ pub struct Struck {
     pub problem: Option<String>,
 }
 
-/// What commits have to survive if this happens; `None` if nobody knows.
+/// What commits have to survive if this happens; `None` if that isn't known.
 pub fn outage(kind: FaultKind) -> Option<Outage> {
     Some(match kind {
         // A killed backend makes the server forget its memory, as in a crash.

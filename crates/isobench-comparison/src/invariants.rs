@@ -131,8 +131,8 @@ impl InvariantCheck {
     }
 }
 
-/// Returns the run's counts of transactions that write into the history. Nobody knows which scripts'
-/// the lost ones are.
+/// Returns the run's counts of transactions that write into the history. Which scripts the lost
+/// ones are of isn't known.
 fn expected(run: &RunOutcome, writes: &[Writes], lost: u64) -> Expectation {
     let mut expected = Expectation::default();
     for (script, writes) in run.scripts.iter().zip(writes) {

@@ -70,7 +70,7 @@ impl Judging {
         fresh_tables: bool,
     ) -> Options {
         // The `--@` lines of isobench's own workloads are trusted; those of a user's scripts
-        // aren't. Rows of an earlier run were written by nobody in this history.
+        // aren't. No transaction of this history wrote the rows of an earlier run.
         let vouched = fresh_tables && sources.checked().is_some() && !recording.shows_rows();
         Options { promised, vouched, ..Options::default() }
     }

@@ -29,7 +29,7 @@ pub fn watch(server: &Connector, standby: &Connector, last: bool, over: &Receive
     let (mut server, mut standby) = (server.open().ok()?, standby.open().ok()?);
     let (mut bytes, mut times): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     while over.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-        // First the standby, so that it may have replayed more meanwhile, but never less than is said.
+        // First the standby, so that it may have replayed more by then, but never less.
         // A server that is gone is reported by its clients.
         let Some(replayed) = numbers(&mut standby, REPLAYED) else { break };
         let (Some(end), Some(took)) = (numbers(&mut server, END), numbers(&mut server, TOOK)) else { break };

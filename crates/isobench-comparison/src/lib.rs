@@ -24,7 +24,7 @@
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `interleavings` | scripts tried against each other, on tables of their own |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
-//! | `fault`, `settlement` | what happens to the server meanwhile, and what became of the attempts |
+//! | `fault`, `settlement` | faults of the server, and what became of the attempts |
 //! | `held_up` | clients held up for good by locks that sessions keep |
 //! | `lag` | how far a standby is behind while clients read there |
 //! | `server_side`, `evidence` | the server's side of a round, and contradictions to its level |

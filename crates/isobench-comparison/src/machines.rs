@@ -71,9 +71,9 @@ impl Machines {
     pub fn join(place: Place, credentials: &Credentials, patience: Duration) -> Outcome<Machines> {
         let mut peers = Peers::join(place.clone(), credentials, patience).map_err(Failure::setup)?;
         let own = messages::json(&Portrait::own());
-        let told = peers.gather(own, "names", patience).map_err(Failure::setup)?;
+        let names = peers.gather(own, "names", patience).map_err(Failure::setup)?;
         let read = |bytes: &Vec<u8>| serde_json::from_slice(bytes).unwrap_or_default();
-        let portraits = told.iter().map(read).collect();
+        let portraits = names.iter().map(read).collect();
         Ok(Machines {
             peers: Mutex::new(peers),
             place,
@@ -118,7 +118,7 @@ impl Machines {
         self.lost.get().map(String::as_str)
     }
 
-    /// Ends the work of all: the others are told so, with the reason if it ends early. Called by
+    /// Ends the work of all: the others learn of it, with the reason if it ends early. Called by
     /// rank 0.
     pub fn end(&self, why: Option<&str>) {
         if self.lost.get().is_some() {

@@ -70,15 +70,15 @@ pub struct Measurement<'a> {
     pub recorded: &'a Recorded,
     /// The file of the history.
     pub history: Option<PathBuf>,
-    /// What happens to the server meanwhile, if anything does.
+    /// What happens to the server during it, if anything does.
     pub faults: Option<Faults<'a>>,
     /// Watches the server, and this measurement's number among those that take turns.
     pub observer: Option<(&'a Observer, Part)>,
-    /// What another session does meanwhile.
+    /// What another session does at the same time.
     pub background: plan::Background,
     /// The last clients, so many, whose sessions are on the standby.
     pub readers: usize,
-    /// The other machines whose clients work for it, and what they are told.
+    /// The other machines whose clients work for it, and what is sent to them.
     pub others: Option<Others<'a>>,
     /// Requests to stop.
     pub control: &'a Control,
@@ -219,7 +219,7 @@ impl Measurement<'_> {
         }
         let mut own = OwnWork::new(job, transactions, self.readers);
         if self.background != plan::Background::None {
-            own.beside();
+            own.share_the_server();
         }
         let report = |event: ClientEvent| messages.take(&event, job);
         let warmup = if self.warmup.0.is_zero() {
@@ -370,7 +370,7 @@ pub struct Started<'m> {
     struck: Vec<Struck>,
     /// How far the standby was behind, if clients read there.
     lag: Option<StandbyLag>,
-    /// What another session did meanwhile.
+    /// What another session did at the same time.
     background: Option<BackgroundWork>,
     /// CPU time of this process in these parts, seconds.
     cpu: f64,
@@ -378,7 +378,7 @@ pub struct Started<'m> {
 }
 
 impl Started<'_> {
-    /// Measures: everything, or the next turn. The onlooker is told of all turns together.
+    /// Measures: everything, or the next turn. The onlooker sees all turns together.
     ///
     /// # Errors
     /// A log file couldn't be opened, or there are no threads for the workers.
@@ -400,7 +400,7 @@ impl Started<'_> {
         let work = || match background {
             None => (work(), None),
             Some(background) => {
-                let (run, done) = background.beside(work);
+                let (run, done) = background.during(work);
                 (run, Some(done))
             }
         };
@@ -409,14 +409,14 @@ impl Started<'_> {
             None => (work(), None),
             Some(standby) => {
                 let (server, last) = (site.connector(), site.is_embedded());
-                beside(|over| lag::watch(server, standby, last, over), work)
+                alongside(|over| lag::watch(server, standby, last, over), work)
             }
         };
         let (((done, background), lag), struck) = match &self.measurement.faults {
             None => (work(), Vec::new()),
             Some(faults) => {
                 let began = Instant::now();
-                beside(|over| faults.victim.strike(faults.planned, began, over), work)
+                alongside(|over| faults.victim.strike(faults.planned, began, over), work)
             }
         };
         (self.background, self.lag) = (background, lag);
@@ -537,7 +537,7 @@ fn recorded_history(file: &Path, began: Nanos) -> RecordedHistory {
 }
 
 /// Does work while another thread does something, until its channel is closed.
-fn beside<T, O: Send>(other: impl FnOnce(&Receiver<()>) -> O + Send, work: impl FnOnce() -> T) -> (T, O) {
+fn alongside<T, O: Send>(other: impl FnOnce(&Receiver<()>) -> O + Send, work: impl FnOnce() -> T) -> (T, O) {
     let (running, over) = channel::<()>();
     thread::scope(|scope| {
         let thread = scope.spawn(move || other(&over));

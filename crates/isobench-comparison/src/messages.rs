@@ -85,7 +85,7 @@ impl<'a> Messages<'a> {
     }
 
     /// Keeps an error of a client on another machine.
-    pub fn tell(&self, text: String) {
+    pub fn note_error(&self, text: String) {
         if self.aloud {
             (self.say)(&format!("isobench: error: {text}"));
         }

@@ -163,7 +163,7 @@ impl Recorded {
     }
 }
 
-/// The server's write-ahead log, read beside the rows that statements show.
+/// The server's write-ahead log, read in addition to the rows that statements show.
 pub struct SecondSource {
     reader: WalReader,
     /// The numbers of the tables, by name.

@@ -1,6 +1,6 @@
 //! What the clients of a measurement have done so far, for whoever looks on.
 //!
-//! Not here: what a comparison tells besides (`comparison/listener.rs`).
+//! Not here: what else a comparison reports (`comparison/listener.rs`).
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub struct SoFar {
     pub phase: Phase,
     /// The time for which they have worked in it: that of all steps or turns, without pauses.
     pub elapsed: Duration,
-    /// What they have done in it. At the end of a phase exactly that; while it goes on, a moment old.
+    /// What they have done in it. At the end of a phase exactly that; until then, a moment old.
     pub progress: RunProgress,
 }
 

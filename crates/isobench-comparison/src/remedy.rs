@@ -21,8 +21,8 @@ pub fn remedy(cause: &AbortCause, job: &Job, place: CommandPlace) -> String {
                 .to_owned()
         }
         AbortCause::Server(failed) if PARAMETERS.contains(&failed.error.code) && quotes(job, place) => {
-            "\n  unless the protocol is simple (-M), a variable inside quotes becomes text ($1) and no parameter: write \
-             'text' || :variable"
+            "\n  unless the protocol is simple (-M), a variable inside quotes becomes text ($1) and no parameter: \
+             write 'text' || :variable"
                 .to_owned()
         }
         AbortCause::Server(failed) => advice(Some(failed.error.code)),

@@ -80,8 +80,8 @@ impl OwnWork {
         }
     }
 
-    /// Another session works beside the clients, whose transactions the server counts, too.
-    pub fn beside(&mut self) {
+    /// Another session works at the same time, whose transactions the server counts, too.
+    pub fn share_the_server(&mut self) {
         self.incomparable = Some("another session works at the same time (--background)");
     }
 

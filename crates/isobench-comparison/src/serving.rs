@@ -34,8 +34,8 @@ const NO_SUCH: &str = "has no such measurement";
 /// How often a machine looks whether the user wants it to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often it tells how far its clients are.
-const TELL: Duration = Duration::from_millis(250);
+/// How often it reports how far its clients are.
+const REPORT: Duration = Duration::from_millis(250);
 
 /// A measurement that this machine takes part in.
 pub struct Entered {
@@ -151,7 +151,7 @@ fn serve_all(
             if let Some((_, bytes)) = polled.map_err(|error| machines.failed(&error))? {
                 break bytes;
             }
-            // Once is told to rank 0 in the next run.
+            // A first interrupt is reported to rank 0 in the next run.
             if control.urgency() == Urgency::Now {
                 return Err(Failure::Incomplete("interrupted".to_owned()));
             }
@@ -224,14 +224,14 @@ impl<'s> Servant<'s> {
         let (site, spec) = (&entered.site, entered.job.spec());
         let places = Places::new(site, spec.clients, entered.readers)?;
         let opened = sessions::open(&entered.job, &places, &site.database, entered.level)?;
-        let told = Opened {
+        let reply = Opened {
             effective: opened.effective,
             transactions: opened.transactions,
             connecting: opened.fleet.connecting(),
         };
         let serving = Serving { entered, fleet: opened.fleet, messages: Messages::kept(say) };
         self.measurements.insert(number, serving);
-        Ok(told)
+        Ok(reply)
     }
 
     fn answer(&self, reply: &Reply, body: &[u8]) {
@@ -261,7 +261,7 @@ impl<'s> Servant<'s> {
         let (ran, kept) = attended(machines, control, &local, |progress| {
             let report = |event: ClientEvent| messages.take(&event, job);
             let show = &mut |_, now| *progress.lock().unwrap_or_else(PoisonError::into_inner) = now;
-            fleet.run(job, stop, &local, &report, Watch { every: TELL, latencies, show }, &mut [])
+            fleet.run(job, stop, &local, &report, Watch { every: REPORT, latencies, show }, &mut [])
         });
         kept.map_err(|error| machines.failed(&error))?;
         let cpu_s = cpu_seconds() - cpu;
@@ -297,8 +297,8 @@ impl<'s> Servant<'s> {
     }
 }
 
-/// Runs clients in another thread, and meanwhile tells rank 0 of their progress, and them of rank
-/// 0's wish to stop.
+/// Runs clients in another thread, reports their progress to rank 0, and stops them if rank 0 wants
+/// to stop.
 fn attended(
     machines: &Machines,
     control: &Control,
@@ -315,17 +315,17 @@ fn attended(
             waker.wake();
             done
         });
-        let (mut told, mut told_at) = (Urgency::None, Instant::now());
+        let (mut asked, mut reported) = (Urgency::None, Instant::now());
         let mut kept = Ok(());
         while !thread.is_finished() {
             let user = control.urgency();
-            if user.max(local.urgency()) > told {
-                told = user.max(local.urgency());
-                local.request(told);
-                peers.send(0, Reply::Stopping(Urge::new(told, user == told)).pack(&[]));
+            if user.max(local.urgency()) > asked {
+                asked = user.max(local.urgency());
+                local.request(asked);
+                peers.send(0, Reply::Stopping(Urge::new(asked, user == asked)).pack(&[]));
             }
-            if told_at.elapsed() >= TELL {
-                told_at = Instant::now();
+            if reported.elapsed() >= REPORT {
+                reported = Instant::now();
                 let now = *progress.lock().unwrap_or_else(PoisonError::into_inner);
                 peers.send(0, Reply::Progress(Box::new(now)).pack(&[]));
             }
@@ -336,7 +336,7 @@ fn attended(
             match peers.poll(LOOK) {
                 Ok(Some((_, bytes))) => {
                     if let Some((Order::Stop(urge), _)) = unpack::<Order>(&bytes) {
-                        told = told.max(urge.urgency());
+                        asked = asked.max(urge.urgency());
                         local.request(urge.urgency());
                     }
                 }

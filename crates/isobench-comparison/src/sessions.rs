@@ -171,9 +171,9 @@ pub fn open(job: &Job, places: &Places, database: &Database, level: Option<Level
         let transactions = connection.transactions();
         Ok::<_, Error>((connection, (effective, transactions)))
     };
-    let (fleet, told) = Fleet::open(job, &connect).map_err(|error| explain(&error, job.spec().clients))?;
-    let transactions = told.iter().map(|(_, transactions)| transactions).sum();
-    let levels: Vec<_> = told.into_iter().filter_map(|(level, _)| level).collect();
+    let (fleet, answers) = Fleet::open(job, &connect).map_err(|error| explain(&error, job.spec().clients))?;
+    let transactions = answers.iter().map(|(_, transactions)| transactions).sum();
+    let levels: Vec<_> = answers.into_iter().filter_map(|(level, _)| level).collect();
     if !levels.is_empty() {
         return Ok(Opened { fleet, effective: agree(&levels), transactions });
     }

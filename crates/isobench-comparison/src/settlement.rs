@@ -1,5 +1,5 @@
 //! Settles attempts by the data: every transaction leaves a row with its attempt's number, and what
-//! the clients were told is compared with the rows that are there after a fault.
+//! the clients were answered is compared with the rows that are there after a fault.
 //!
 //! Not here: the faults (`fault.rs`), the script that leaves the row (`isobench_script`), and what
 //! settings promise (`isobench_database`).
@@ -118,7 +118,7 @@ impl Attested {
         emptied.map_err(Failure::setup)
     }
 
-    /// Compares what the clients of a run were told with the rows. `struck` are the faults.
+    /// Compares the answers to the clients of a run with the rows. `struck` are the faults.
     pub fn settle(&self, run: &RunOutcome, struck: &[Struck]) -> report::Settlement {
         let mut attempts: Attempts = run.ended.iter().map(|ended| (ended.id, (ended.end, 0))).collect();
         let happened: Vec<Fault> =
@@ -233,7 +233,7 @@ fn lost_before(ended: &[EndedAttempt], attempts: &Attempts, struck: &[Struck]) -
     next.map(|at| at.saturating_sub(first).as_secs_f64())
 }
 
-/// What a round tells of its faults.
+/// A round's report on its faults.
 pub fn fault_round(
     run: &RunOutcome,
     struck: &[Struck],

@@ -60,8 +60,8 @@ impl Site {
         }
     }
 
-    /// What tells this place from those of the same name in other databases: the number of its
-    /// schema, in this database's catalogs.
+    /// What distinguishes this place from those of the same name in other databases: the number of
+    /// its schema, in this database's catalogs.
     ///
     /// # Errors
     /// The server refuses or is gone.

@@ -81,9 +81,9 @@ impl Tables {
         if let Some(before) = loaded.take().filter(|_| builtin) {
             match self.put_back(site, &before) {
                 Ok(None) => {}
-                Ok(Some((now, told))) => {
+                Ok(Some((now, note))) => {
                     *loaded = Some(now);
-                    notes.push(told);
+                    notes.push(note);
                     let state = StartingState::PutBack;
                     return Ok(Ready { state, took: began.elapsed(), again: true, notes });
                 }
@@ -145,12 +145,12 @@ impl Tables {
         put_back(&mut connection, &site.database, &loaded.options, options)?;
         make_functions(&mut connection, site, functions)?;
         connection.close();
-        let told = format!(
+        let note = format!(
             "loading takes long on {}, so the tables were loaded once for each scale; before each further cell the \
              history was emptied and the balances put back, and what the server keeps of old rows stayed",
             site.database.product.name
         );
-        Ok(Some((Loaded { options: options.clone(), took: loaded.took }, told)))
+        Ok(Some((Loaded { options: options.clone(), took: loaded.took }, note)))
     }
 }
 

@@ -299,7 +299,7 @@ impl Target {
         Site::new(self.database.clone(), self.connector(), self.is_embedded()).with_standby(named.or(own))
     }
 
-    /// Makes a further place, a schema of its own, for tables beside those of other cells; `None`
+    /// Makes a further place, a schema of its own, for tables next to those of other cells; `None`
     /// where there can't be one: in a schema of the user's, on a standby, or if the product has no
     /// schemas that can be marked. It is removed with everything else.
     ///

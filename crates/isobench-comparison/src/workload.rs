@@ -8,7 +8,7 @@ use std::path::Path;
 use std::str::from_utf8;
 
 use isobench_database::{Database, OwnNames, Writes};
-use isobench_plan::Plan;
+use isobench_plan::{DEFAULT_STRATEGY, Plan};
 use isobench_result::PlannedScript;
 use isobench_runner::{Protocol, RunWorkload, commit_points};
 use isobench_script::{
@@ -45,9 +45,6 @@ pub struct Sources {
     /// The checked workload, if the scripts belong to one.
     checked: Option<Chosen>,
 }
-
-/// The strategy of every workload: the client retries.
-pub const RETRY: &str = "retry";
 
 /// Words of statements that a read-only server refuses (PostgreSQL manual, "Hot Standby").
 const WRITING: [&str; 11] = [
@@ -208,7 +205,7 @@ impl Sources {
         let mut functions = Vec::new();
         let mut scripts = Vec::new();
         for source in &self.scripts {
-            if strategy == RETRY {
+            if strategy == DEFAULT_STRATEGY {
                 scripts.push(source.clone());
                 continue;
             }
@@ -235,7 +232,8 @@ impl Sources {
     pub fn has_strategy(&self, name: &str) -> bool {
         match &self.checked {
             Some(chosen) => {
-                name == RETRY || chosen.workload().variants.iter().any(|variant| variant.name == name)
+                name == DEFAULT_STRATEGY
+                    || chosen.workload().variants.iter().any(|variant| variant.name == name)
             }
             None => self.coping(name).is_ok(),
         }

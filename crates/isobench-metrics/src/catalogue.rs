@@ -154,9 +154,9 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.client.time",
         kind: Kind::Counter,
         unit: "s",
-        help: "Time of all clients by use, counted when each piece ends: useful (attempts that committed, or were to be rolled back), wasted \
-               (attempts that ended otherwise), backoff (between attempts), waiting (the next transaction isn't due \
-               yet).",
+        help: "Time of all clients by use, counted when each piece ends: useful (attempts that committed, or were to \
+               be rolled back), wasted (attempts that ended otherwise), backoff (between attempts), waiting (the next \
+               transaction isn't due yet).",
         split: Some(("isobench.use", &["useful", "wasted", "backoff", "waiting"])),
         values: family::client_time,
     },
@@ -164,8 +164,8 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.clients",
         kind: Kind::Gauge,
         unit: "{client}",
-        help: "Clients of the cell that is under way, from its first sign of work to its end; of cells that take turns, \
-               of each of them. Absent while none is under way.",
+        help: "Clients of the cell that is under way, from its first sign of work to its end; of cells that take \
+               turns, of each of them. Absent while none is under way.",
         split: None,
         values: family::clients,
     },

@@ -109,7 +109,8 @@ fn answer(socket: &mut TcpStream, meter: &Meter) -> io::Result<()> {
         Asked::Nonsense => ("400 Bad Request", PLAIN.to_owned(), "not a request of HTTP/1.1\n".to_owned()),
     };
     let head = format!(
-        "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\n\r\n",
+        "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\n\
+        \r\n",
         body.len()
     );
     let body = if matches!(asked, Asked::Metrics { without_body: true }) { "" } else { &body };

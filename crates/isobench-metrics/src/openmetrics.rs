@@ -110,7 +110,8 @@ mod tests {
     fn values_and_escaped_labels() {
         let text = text(&seen());
         let labels = "db_system_name=\"db \\\"it\\\"\",db_namespace=\"db \\\"it\\\"\",isobench_cell=\"is \\\"it\\\"\",\
-                      isobench_level=\"is \\\"it\\\"\",isobench_workload=\"is \\\"it\\\"\",isobench_phase=\"is \\\"it\\\"\"";
+                      isobench_level=\"is \\\"it\\\"\",isobench_workload=\"is \\\"it\\\"\",isobench_phase=\"is \
+                      \\\"it\\\"\"";
         for (name, more, value) in [
             ("isobench_attempts_total", ",isobench_outcome=\"errored\"", "4"),
             ("isobench_transactions_total", ",isobench_outcome=\"skipped\"", "7"),

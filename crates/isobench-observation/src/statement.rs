@@ -10,6 +10,7 @@ mod joined;
 mod known;
 mod query;
 mod results;
+mod walk;
 mod with;
 mod write;
 
@@ -20,7 +21,8 @@ use isobench_isolation::observed::Comparison;
 use isobench_script::{SearchValue, SearchWhen};
 use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 use crate::catalog::{Catalog, RelationId};
@@ -268,13 +270,13 @@ impl<'a> Examiner<'a> {
         tokens.push(TokenWithSpan::new(Token::EOF, Span::empty()));
         let dialect = PostgreSqlDialect {};
         let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
-        let statement = parser.parse_statement().map_err(|_| NotUnderstood)?;
+        let statement = statement(&mut parser).map_err(|_| NotUnderstood)?;
         if parser.peek_token_ref().token == Token::EOF { Ok(statement) } else { Err(NotUnderstood) }
     }
 
     /// True for what the parser doesn't know: `ONLY` before a table, which is looked for where tables are
-    /// resolved; and of locks, whose strength and tables don't matter here, the words `NO KEY` in `FOR NO KEY UPDATE`, `KEY` in `FOR KEY SHARE`, and all but the first table of
-    /// `OF`.
+    /// resolved; and of locks, whose strength and tables don't matter here, the words `NO KEY` in
+    /// `FOR NO KEY UPDATE`, `KEY` in `FOR KEY SHARE`, and all but the first table of `OF`.
     fn is_dropped(&self, place: usize) -> bool {
         let word = |at: usize, keyword: &str| self.range.contains(&at) && self.text.tokens[at].is(keyword);
         let sequence = |first: usize, words: &[&str]| {
@@ -361,4 +363,27 @@ impl<'a> Examiner<'a> {
 /// A name as SQL compares it.
 pub(crate) fn ident(ident: &Ident) -> String {
     folded(&ident.value, ident.quote_style.is_some())
+}
+
+/// Parses a statement that reads or writes rows. Without the parser's entry for all statements the
+/// program has no code for any other.
+fn statement(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
+    let first = parser.next_token();
+    let keyword = match &first.token {
+        Token::Word(word) => word.keyword,
+        // A query in parentheses.
+        Token::LParen => Keyword::SELECT,
+        _ => Keyword::NoKeyword,
+    };
+    match keyword {
+        Keyword::INSERT => parser.parse_insert(first),
+        Keyword::UPDATE => parser.parse_update(first),
+        Keyword::DELETE => parser.parse_delete(first),
+        Keyword::MERGE => parser.parse_merge(first).map(Into::into),
+        Keyword::SELECT | Keyword::WITH | Keyword::VALUES => {
+            parser.prev_token();
+            parser.parse_query().map(Into::into)
+        }
+        _ => parser.expected("a statement on rows", first),
+    }
 }

@@ -24,8 +24,8 @@ pub struct Observed {
     /// Number of samples of the locks.
     pub lock_samples: u64,
     /// Increases of the server's counters between [`begin`](crate::Observer::begin) and
-    /// [`end`](crate::Observer::end), summed over the slices. PostgreSQL's sessions report at most once a second, so both
-    /// readings lag by up to a second.
+    /// [`end`](crate::Observer::end), summed over the slices. PostgreSQL's sessions report at most
+    /// once a second, so both readings lag by up to a second.
     pub counters: Vec<Counter>,
     /// The same from [`before_sessions`](crate::Observer::before_sessions) to
     /// [`after_sessions`](crate::Observer::after_sessions), summed over the windows of parts that take

@@ -19,8 +19,9 @@ use crate::watcher::{Step, WatchCommand, Watcher};
 ///
 /// One observer can serve any number of measured parts, one after the other, or in turns: a part is
 /// made of windows, during which only its sessions act. At most one window is open at a time; if
-/// another part's still is, it is closed first. No method fails or panics, and none waits longer than [`ObserverOptions::patience`], whatever the server does:
-/// anything that couldn't be seen is missing in the result ([`Observed`]) and has a note there.
+/// another part's still is, it is closed first. No method fails or panics, and none waits longer
+/// than [`ObserverOptions::patience`], whatever the server does: anything that couldn't be seen is
+/// missing in the result ([`Observed`]) and has a note there.
 #[derive(Debug)]
 pub struct Observer {
     /// `None` only while it is dropped.

@@ -10,9 +10,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hmac::{Hmac, KeyInit, Mac};
 use isobench_limits::LIMITS;
-use sha2::{Digest, Sha256};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::{digest, hmac};
 
 use crate::link::{Link, Lost};
 use crate::{PeersError, Place};
@@ -35,6 +35,10 @@ impl Secret {
     pub fn new(text: &str) -> Secret {
         Secret(text.as_bytes().to_vec())
     }
+
+    fn key(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, &self.0)
+    }
 }
 
 impl fmt::Debug for Secret {
@@ -46,7 +50,11 @@ impl fmt::Debug for Secret {
 /// A short text for a long one; two texts have the same only if they are equal (SHA-256).
 pub fn digest(text: &str) -> String {
     let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
-    Sha256::digest(text.as_bytes()).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    digest::digest(&digest::SHA256, text.as_bytes())
+        .as_ref()
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }
 
 /// What must be the same on all machines.
@@ -267,10 +275,10 @@ fn introduce(stream: &TcpStream, place: &Place, credentials: &Credentials) -> Re
         return Err(Unmet::Silent);
     }
     let theirs = receive(stream).map_err(|error| unanswered(&error))?;
-    send_proof(stream, &proof(&credentials.secret, b"from above", &own, &theirs.1)?)?;
-    let expected = mac(&credentials.secret, b"from below", &own, &theirs.1)?;
+    let (key, said) = (credentials.secret.key(), [&own[..], &theirs.1]);
+    send_proof(stream, hmac::sign(&key, &statement(b"from above", said)).as_ref())?;
     let shown = read_proof(stream).map_err(|error| unanswered(&error))?;
-    expected.verify_slice(&shown).map_err(|_| stranger())?;
+    hmac::verify(&key, &statement(b"from below", said), &shown).map_err(|_| stranger())?;
     Ok(theirs.0)
 }
 
@@ -280,10 +288,9 @@ fn welcome(stream: &TcpStream, place: &Place, credentials: &Credentials) -> io::
     let own = prepared(stream, place, credentials)?;
     let theirs = receive(stream)?;
     send(stream, &own)?;
-    let expected = mac(&credentials.secret, b"from above", &theirs.1, &own)?;
-    let shown = read_proof(stream)?;
-    expected.verify_slice(&shown).map_err(|_| stranger())?;
-    send_proof(stream, &proof(&credentials.secret, b"from below", &theirs.1, &own)?)?;
+    let (key, said) = (credentials.secret.key(), [&theirs.1[..], &own]);
+    hmac::verify(&key, &statement(b"from above", said), &read_proof(stream)?).map_err(|_| stranger())?;
+    send_proof(stream, hmac::sign(&key, &statement(b"from below", said)).as_ref())?;
     Ok(theirs.0)
 }
 
@@ -292,7 +299,7 @@ fn prepared(stream: &TcpStream, place: &Place, credentials: &Credentials) -> io:
     stream.set_read_timeout(Some(LIMITS.exchange))?;
     stream.set_write_timeout(Some(LIMITS.exchange))?;
     let mut nonce = [0; 32];
-    getrandom::fill(&mut nonce).map_err(io::Error::other)?;
+    SystemRandom::new().fill(&mut nonce).map_err(|_| io::Error::other("the system has no random numbers"))?;
     let (version, task) = (credentials.version.clone(), credentials.task.clone());
     let hello = Hello { rank: place.rank, number: place.number(), nonce, version, task };
     Ok(hello.encode())
@@ -345,18 +352,14 @@ fn receive(mut stream: &TcpStream) -> io::Result<(Hello, Vec<u8>)> {
     Ok((Hello { rank, number: count, nonce, version, task }, bytes))
 }
 
-/// The proof of one side: of its direction, and of all that both have said.
-fn mac(secret: &Secret, direction: &[u8], from_above: &[u8], from_below: &[u8]) -> io::Result<Hmac<Sha256>> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(&secret.0).map_err(io::Error::other)?;
-    for part in [direction, from_above, from_below] {
-        mac.update(&(part.len() as u64).to_le_bytes());
-        mac.update(part);
-    }
-    Ok(mac)
-}
-
-fn proof(secret: &Secret, direction: &[u8], from_above: &[u8], from_below: &[u8]) -> io::Result<Vec<u8>> {
-    Ok(mac(secret, direction, from_above, from_below)?.finalize().into_bytes().to_vec())
+/// What the proof of one side covers: its direction, and all that both have said, the side with the
+/// higher rank first.
+fn statement(direction: &[u8], said: [&[u8]; 2]) -> Vec<u8> {
+    let parts = [direction, said[0], said[1]];
+    parts
+        .iter()
+        .flat_map(|part| (part.len() as u64).to_le_bytes().into_iter().chain(part.iter().copied()))
+        .collect()
 }
 
 fn send_proof(mut stream: &TcpStream, proof: &[u8]) -> io::Result<()> {

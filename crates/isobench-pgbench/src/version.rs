@@ -58,12 +58,6 @@ impl Version {
         format!("pgbench (PostgreSQL) {} (isobench {})\n", self.release(), env!("CARGO_PKG_VERSION"))
     }
 
-    /// `-d` takes the name of the database; before, it was the short form of `--debug`. Changed in
-    /// 17, so that the option means the same in all of PostgreSQL's programs.
-    pub fn dbname_option(self) -> bool {
-        self >= Version::V17
-    }
-
     /// `--exit-on-abort` exists since 17.
     pub fn exit_on_abort(self) -> bool {
         self >= Version::V17

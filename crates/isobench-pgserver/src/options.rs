@@ -4,8 +4,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::settings::canonical;
-
 /// The PostgreSQL to run, and its settings.
 ///
 /// By default, the newest installed server is used, or one is fetched, and PostgreSQL's own
@@ -27,22 +25,6 @@ pub struct ServerOptions {
     /// [`crate::Server::cut`] act on. Each round trip takes some 20 to 50 µs longer.
     pub relayed: bool,
 }
-
-impl ServerOptions {
-    /// The same options for a server whose write-ahead log tells which rows were written (logical
-    /// decoding): `wal_level` is `logical` unless it is given. The log becomes larger, so this is
-    /// only for runs that read it.
-    #[must_use]
-    pub fn with_logical_decoding(mut self) -> Self {
-        if !self.settings.iter().any(|(name, _)| canonical(name) == WAL_LEVEL) {
-            self.settings.push((WAL_LEVEL.to_owned(), "logical".to_owned()));
-        }
-        self
-    }
-}
-
-/// The setting that decides what the write-ahead log tells.
-const WAL_LEVEL: &str = "wal_level";
 
 /// A major version of PostgreSQL that can be fetched, 14 to 19; of the last one there may be no build yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,18 +83,6 @@ mod tests {
         for number in 14..=19 {
             assert_eq!(number.to_string().parse(), Ok(MajorVersion(number)));
         }
-    }
-
-    #[test]
-    fn logical_decoding_is_a_setting_unless_it_is_given() {
-        let settings = |given: &[(&str, &str)]| {
-            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-            let settings = given.iter().map(own).collect();
-            let options = ServerOptions { settings, ..ServerOptions::default() }.with_logical_decoding();
-            options.settings.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
-        };
-        assert_eq!(settings(&[("fsync", "off")]), ["fsync=off", "wal_level=logical"]);
-        assert_eq!(settings(&[("WAL-level", "replica")]), ["WAL-level=replica"]);
     }
 
     #[test]

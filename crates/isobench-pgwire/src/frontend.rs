@@ -99,15 +99,6 @@ pub fn parse(out: &mut Vec<u8>, statement: &str, sql: &str) {
     end(out, mark);
 }
 
-/// Appends Describe of a prepared statement, answered by ParameterDescription and RowDescription or
-/// NoData.
-pub fn describe_statement(out: &mut Vec<u8>, statement: &str) {
-    let mark = begin(out, b'D');
-    out.push(b'S');
-    c_string(out, statement.as_bytes());
-    end(out, mark);
-}
-
 /// Appends Describe of a portal (`""` for the one made by Bind), answered by RowDescription or
 /// NoData.
 pub fn describe_portal(out: &mut Vec<u8>, portal: &str) {
@@ -168,14 +159,6 @@ pub fn sync(out: &mut Vec<u8>) {
 #[inline]
 pub fn flush(out: &mut Vec<u8>) {
     out.extend_from_slice(b"H\0\0\0\x04");
-}
-
-/// Appends Close of a prepared statement.
-pub fn close_statement(out: &mut Vec<u8>, statement: &str) {
-    let mark = begin(out, b'C');
-    out.push(b'S');
-    c_string(out, statement.as_bytes());
-    end(out, mark);
 }
 
 /// Appends Terminate, which ends a session properly.

@@ -38,6 +38,7 @@ pub mod frame;
 pub mod frontend;
 mod patience;
 mod protocol_error;
+mod scram;
 pub mod server;
 mod server_error;
 mod socket;

@@ -3,13 +3,11 @@
 //!
 //! `connect.rs` has the sockets and the choice of a host.
 
-use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{
-    ChannelBinding as ScramBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
-};
+use md5::{Digest as _, Md5};
 
 use crate::backend::{self, Authentication, Message, SaslMechanisms};
 use crate::config::ChannelBinding;
+use crate::scram::{Binding, ClientFinal, ClientFirst, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
 use crate::tls::Protection;
 use crate::{ConnectOptions, Frame, Host, ProtocolError, Secret, ServerError, frontend};
 
@@ -18,10 +16,6 @@ const REMEMBERED: usize = 1000;
 
 /// The maximum number of bytes of notices, and of parameters, that are stored.
 const REMEMBERED_BYTES: usize = 1 << 20;
-
-/// The maximum number of hash iterations that a server can request, about ten seconds. PostgreSQL
-/// requests 4,096.
-const SCRAM_ITERATIONS: u32 = 10_000_000;
 
 /// The start-up of a session, from the start-up packet to the first ReadyForQuery.
 ///
@@ -47,13 +41,13 @@ enum Phase {
     Authentication,
     /// The server's first SCRAM message. Followed by `ScramFinal`.
     Scram {
-        scram: Box<ScramSha256>,
+        scram: ClientFirst,
         /// True if the exchange uses channel binding.
         binds: bool,
     },
     /// The server's proof. Followed by `ScramDone`.
     ScramFinal {
-        scram: Box<ScramSha256>,
+        scram: ClientFinal,
         /// As in `Scram`.
         binds: bool,
     },
@@ -284,19 +278,18 @@ impl Startup {
             }
             (Phase::Authentication, Authentication::Md5Password { salt }) => {
                 let user = self.user.clone();
-                let hash = md5_hash(user.as_bytes(), self.password()?.as_bytes(), *salt);
+                let hash = md5_hash(&user, self.password()?, *salt);
                 frontend::password(out, hash.as_bytes());
                 Phase::Authentication
             }
             (Phase::Authentication, Authentication::Sasl(offered)) => self.begin_scram(*offered, out)?,
-            (Phase::Scram { mut scram, binds }, Authentication::SaslContinue(message)) => {
-                check_iterations(message)?;
-                scram.update(message).map_err(|error| StartupError::Scram(error.to_string()))?;
-                frontend::sasl_response(out, scram.message());
+            (Phase::Scram { scram, binds }, Authentication::SaslContinue(message)) => {
+                let scram = scram.answer(message).map_err(StartupError::Scram)?;
+                frontend::sasl_response(out, scram.message().as_bytes());
                 Phase::ScramFinal { scram, binds }
             }
-            (Phase::ScramFinal { mut scram, binds }, Authentication::SaslFinal(message)) => {
-                scram.finish(message).map_err(|error| StartupError::Scram(error.to_string()))?;
+            (Phase::ScramFinal { scram, binds }, Authentication::SaslFinal(message)) => {
+                scram.check(message).map_err(StartupError::Scram)?;
                 self.bound = binds;
                 Phase::ScramDone
             }
@@ -340,7 +333,7 @@ impl Startup {
             Protection::Tls { end_point: Some(data) }
                 if offers_plus && self.binding != ChannelBinding::Disable =>
             {
-                (SCRAM_SHA_256_PLUS, ScramBinding::tls_server_end_point(data.clone()))
+                (SCRAM_SHA_256_PLUS, Binding::EndPoint(data.clone()))
             }
             Protection::Tls { .. } if is_required => {
                 return Err(StartupError::ChannelBinding(
@@ -348,19 +341,17 @@ impl Startup {
                      channel binding",
                 ));
             }
-            // States that binding was possible, so that the server detects if its offer was removed
-            // by a man in the middle.
             Protection::Tls { end_point: Some(_) } if self.binding == ChannelBinding::Prefer => {
-                (SCRAM_SHA_256, ScramBinding::unrequested())
+                (SCRAM_SHA_256, Binding::NotOffered)
             }
-            Protection::Tls { .. } | Protection::None => (SCRAM_SHA_256, ScramBinding::unsupported()),
+            Protection::Tls { .. } | Protection::None => (SCRAM_SHA_256, Binding::Unsupported),
         };
         if !offers(mechanism) {
             return Err(StartupError::NoMechanism);
         }
-        let scram = ScramSha256::new(self.password()?.as_bytes(), binding);
-        frontend::sasl_initial(out, mechanism, scram.message());
-        Ok(Phase::Scram { scram: Box::new(scram), binds: mechanism == SCRAM_SHA_256_PLUS })
+        let scram = ClientFirst::new(self.password()?, binding).map_err(StartupError::Scram)?;
+        frontend::sasl_initial(out, mechanism, scram.message().as_bytes());
+        Ok(Phase::Scram { scram, binds: mechanism == SCRAM_SHA_256_PLUS })
     }
 
     fn password(&mut self) -> Result<&str, StartupError> {
@@ -372,19 +363,16 @@ impl Startup {
     }
 }
 
-/// Refuses a number of iterations that would take hours, and zero (in libpq's words), which would
-/// reveal too much about the password to an eavesdropper. RFC 5802, §5.1: a positive number.
-fn check_iterations(server_first: &[u8]) -> Result<(), StartupError> {
-    let asked = server_first.split(|&byte| byte == b',').find_map(|part| part.strip_prefix(b"i="));
-    let asked =
-        asked.and_then(|text| std::str::from_utf8(text).ok()).and_then(|text| text.parse::<u64>().ok());
-    match asked {
-        Some(asked) if asked > SCRAM_ITERATIONS.into() => {
-            Err(StartupError::Scram(format!("the server asks for {asked} iterations")))
-        }
-        Some(0) => Err(StartupError::Scram("malformed SCRAM message (invalid iteration count)".to_owned())),
-        _ => Ok(()),
-    }
+/// The answer to a request for a password hashed by MD5.
+///
+/// Source: PostgreSQL: Protocol, Message Flow, `AuthenticationMD5Password`.
+fn md5_hash(user: &str, password: &str, salt: [u8; 4]) -> String {
+    let stored = hex(&Md5::digest([password, user].concat()));
+    format!("md5{}", hex(&Md5::digest([stored.as_bytes(), &salt].concat())))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// The names of methods in the protocol that isobench doesn't support.

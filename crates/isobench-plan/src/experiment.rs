@@ -9,13 +9,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use isobench_isolation::Level;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::WrongValue;
 
 /// A published experiment.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Experiment {
     /// The name of the plan, such as "e3-pato".
@@ -41,7 +41,8 @@ pub struct Experiment {
 }
 
 /// One row of the published table.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "kebab-case")]
 pub struct PublishedRow {
     /// Our cell beside which it is shown.
@@ -51,7 +52,8 @@ pub struct PublishedRow {
 }
 
 /// One published figure.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "kebab-case")]
 pub struct PublishedFigure {
     /// The source's name for it, such as "tps" or "latency avg ms".
@@ -63,7 +65,8 @@ pub struct PublishedFigure {
 }
 
 /// A selection of cells: those that match every given value.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Selector {
     /// The isolation level, by its full name.
@@ -121,7 +124,8 @@ impl fmt::Display for Selector {
 ///
 /// The tolerance is an interval around the published figure, wide enough for another machine and
 /// version, and narrow enough to exclude a different conclusion.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub struct Shape {
     /// The statement, in a sentence without the numbers.

@@ -75,7 +75,8 @@ fn parse(text: &str, shown: &str) -> Result<Plan, PlanError> {
         let meant = did_you_mean(&key, keys().iter().map(String::as_str));
         let line = line_of(text, &key).map_or_else(String::new, |line| format!(", line {line}"));
         return Err(PlanError(format!(
-            "plan \"{shown}\"{line}: unknown key {key}{meant}; {known}isobench plans e3-pato shows an experiment with its keys"
+            "plan \"{shown}\"{line}: unknown key {key}{meant}; {known}isobench plans e3-pato shows an experiment with \
+            its keys"
         )));
     }
     let nested = plan.full.as_ref().is_some_and(|full| full.full.is_some() || full.experiment.is_some());

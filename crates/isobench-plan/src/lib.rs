@@ -44,7 +44,7 @@ pub use experiment::{Experiment, PublishedFigure, PublishedRow, Selector, Shape}
 pub use fault::{Fault, FaultFactor, FaultKind, StandbyMode};
 pub use file::{PlanError, Size, keys, read, write};
 pub use observe::Observe;
-pub use plan::Plan;
+pub use plan::{DEFAULT_STRATEGY, Plan};
 pub use published::{PUBLISHED, Published, published};
 pub use require::{CellFigure, Comparison, End, Requirement};
 pub use retried::RetriedState;

@@ -1,13 +1,13 @@
 //! How the reads and writes of transactions are observed.
 
 use clap::ValueEnum;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Setting;
 
 /// How the reads and writes of transactions are observed, for the verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Observe {
     /// Statements are sent with output columns that show keys and writers of rows; on products other

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use isobench_isolation::Level;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Background, EventLoop, Experiment, FaultFactor, Observe, Requirement, RetriedState, Setting, Share,
     StandbyMode, Vary, time,
 };
+
+/// The strategy of a plan that names none: the client repeats the transaction.
+pub const DEFAULT_STRATEGY: &str = "retry";
 
 /// The headings of the options in help.
 mod heading {
@@ -26,7 +28,8 @@ mod heading {
 
 /// A plan as written on the command line, in a TOML file under the same names, or in a result,
 /// where every value that has a default is given.
-#[derive(Debug, Clone, Default, PartialEq, Args, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Args, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Plan {
     /// Isolation levels: ru, rc, rr, ser [default: rc,rr,ser]
@@ -130,7 +133,7 @@ pub struct Plan {
     /// Seconds of each row in each round, also 500ms or 2min [default: 1.5]
     #[arg(long, short = 'T', value_name = "SECONDS", value_parser = time::seconds, help_heading = heading::LENGTH)]
     #[serde(deserialize_with = "time::in_seconds")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub time: Option<f64>,
     /// Least seconds that a cell runs before the next takes its turn [default: 0.25]
     ///
@@ -143,7 +146,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     #[serde(deserialize_with = "time::in_seconds")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub slice: Option<f64>,
     /// Transactions of each client in each cell, instead of a time
     #[arg(long, short = 't', value_name = "NUM", help_heading = heading::LENGTH, hide_short_help = true)]
@@ -169,7 +172,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     #[serde(rename = "try", deserialize_with = "time::in_seconds", skip_serializing_if = "Option::is_none")]
-    #[schemars(rename = "try", with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(rename = "try", with = "Option<f64>"))]
     pub tries: Option<f64>,
     /// Most seconds of further rounds if the planned ones don't settle which level to use
     ///
@@ -184,7 +187,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     #[serde(deserialize_with = "time::in_seconds", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub settle: Option<f64>,
     /// Start no further round that would end after this many seconds [default: unlimited; with
     /// --resolve 600]
@@ -196,7 +199,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     #[serde(deserialize_with = "time::in_seconds")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub time_limit: Option<f64>,
     /// Warm-up of each cell in seconds, repeated until throughput is steady [default: 0.5]
     #[arg(
@@ -207,7 +210,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     #[serde(deserialize_with = "time::in_seconds")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub warmup: Option<f64>,
     /// The longest warm-up in seconds [default: three steps]
     #[arg(
@@ -218,7 +221,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     #[serde(deserialize_with = "time::in_seconds")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub max_warmup: Option<f64>,
     /// Measure the first level twice in every round; smaller differences than between the two are
     /// noise
@@ -256,7 +259,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     #[serde(deserialize_with = "time::in_milliseconds")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub latency_limit: Option<f64>,
     /// After the rounds, search for the highest rate of each level at which 99 % of the
     /// transactions commit within --latency-limit
@@ -278,7 +281,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     #[serde(deserialize_with = "time::in_milliseconds")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub think_time: Option<f64>,
     /// Delay before a retry: none, fixed:5ms, exponential, … [default: none]
     ///
@@ -433,7 +436,7 @@ pub struct Plan {
     /// Changes that the plan's full size makes. Only in a file
     #[arg(skip)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub full: Option<Box<Plan>>,
     /// The published experiment that the plan repeats. Only in a file and in a result
     #[arg(skip)]
@@ -565,7 +568,7 @@ impl Plan {
             self.required().iter().filter_map(|required| Some((required, required.of.selector.as_ref()?)));
         let compares = |name: &String| self.levels().iter().any(|level| level.name() == name);
         let uses = |name: &String| match self.strategies() {
-            [] => name == "retry",
+            [] => name == DEFAULT_STRATEGY,
             strategies => strategies.contains(name),
         };
         selectors.into_iter().find_map(|(required, selector)| {

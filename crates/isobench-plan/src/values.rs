@@ -146,6 +146,7 @@ macro_rules! is_text {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl schemars::JsonSchema for $kind {
             fn inline_schema() -> bool {
                 true

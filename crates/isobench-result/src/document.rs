@@ -23,8 +23,6 @@ mod tried;
 mod verdict;
 mod workload;
 
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -69,11 +67,12 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const MEASUREMENT_VERSION: u32 = 4;
 
 /// The result of a comparison or a run, complete or not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(title = "isobench result")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(title = "isobench result"))]
 pub struct Document {
     /// Always "isobench/result".
-    #[schemars(extend("const" = FORMAT))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = FORMAT)))]
     pub format: String,
     /// The version of the document's shape. Readers refuse newer ones; added fields don't raise it.
     pub format_version: u32,
@@ -315,8 +314,9 @@ impl Document {
 ///
 /// # Panics
 /// Never: a schema is plain data.
+#[cfg(feature = "schema")]
 pub fn json_schema() -> String {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
     let schema = settings.into_generator().into_root_schema_for::<Document>();
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain data");
     text.push('\n');

@@ -13,8 +13,8 @@ use crate::words::capital;
 pub const LEGEND: [&str; 4] = [
     "Downtime: the longest time without an acknowledged commit after a fault; recovery: from the fault to the commit \
      that ended it; each the mean of the rounds' longest.",
-    "Lost: attempts whose commit was acknowledged, and whose row isn't there afterwards. Every transaction leaves a row \
-     with its attempt's number, which costs one statement more.",
+    "Lost: attempts whose commit was acknowledged, and whose row isn't there afterwards. Every transaction leaves a \
+     row with its attempt's number, which costs one statement more.",
     "Found: unacknowledged attempts (their session was lost while COMMIT was under way) whose row is there.",
     "Promised: whether the settings promise that acknowledged commits survive the fault (PostgreSQL manual, \
      \"Asynchronous Commit\" and synchronous_commit). Killed processes leave what the operating system has in its \

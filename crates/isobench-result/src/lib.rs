@@ -78,6 +78,8 @@ pub mod words;
 pub use answer::{Answer, answer, answer_rules, recommended, unsettled};
 pub use columns::{Column, Place, Values, bins, place_columns, round_columns, rounds, series_columns};
 pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
+#[cfg(feature = "schema")]
+pub use document::json_schema;
 pub use document::{
     AnomalyCount, AnomalyFound, BackgroundWork, BranchRound, CarriedValue, Cell, CellLevel, Client,
     ClientLoad, CombinationAnswer, Conflict, CountComparison, Counter, Distribution, Document, DocumentError,
@@ -89,7 +91,7 @@ pub use document::{
     RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server,
     ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult,
     SweepStep, TableUse, Tried, TriedStep, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare,
-    Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, WrongOutcome, json_schema,
+    Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, WrongOutcome,
 };
 pub use figure::{FIGURES, Figure, Wanted};
 pub use metric_trend::{

@@ -13,7 +13,7 @@ mod regression;
 pub mod table;
 
 use isobench_stats::independent_ratio;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::document::{Cell, Document, Interval};
 use crate::factor::{Assignment, Names};
@@ -97,20 +97,9 @@ pub struct Figures {
     pub rounds: u32,
     /// Committed transactions per second.
     pub tps: Interval,
-    /// Median latency in milliseconds.
-    pub p50_ms: Option<f64>,
-    /// 95th percentile of the latency in milliseconds.
-    pub p95_ms: Option<f64>,
-    /// 99th percentile of the latency in milliseconds.
-    pub p99_ms: Option<f64>,
-    /// Attempts ended by a conflict ÷ attempts; null if there were none.
-    pub conflict_ratio: Option<f64>,
-    /// Time of attempts that didn't commit ÷ time of all attempts; null if there were none.
-    pub wasted_share: Option<f64>,
-    /// CPU time of the server's processes per committed transaction, in microseconds.
-    pub server_cpu_us: Option<f64>,
-    /// CPU time of the measuring process per committed transaction, in microseconds.
-    pub client_cpu_us: Option<f64>,
+    /// Every figure that was measured.
+    #[serde(flatten)]
+    measured: Measured,
     /// The strongest models that no recorded history contradicts; empty if none was recorded, or
     /// nothing could show in it.
     pub models: Vec<String>,
@@ -124,9 +113,33 @@ pub struct Figures {
     pub invariants_held: Option<bool>,
     /// False if either of the two is; null if neither could be checked.
     pub promise_kept: Option<bool>,
-    /// Every figure that was measured.
-    #[serde(skip)]
-    measured: Vec<(&'static str, Value)>,
+}
+
+/// Values of figures, by the figures' names.
+#[derive(Debug, Clone, PartialEq)]
+struct Measured(Vec<(&'static str, Value)>);
+
+/// The figures in a pair's JSON: the name there, and in the table of figures.
+const MEMBERS: [(&str, &str); 7] = [
+    ("p50_ms", "latency_p50_ms"),
+    ("p95_ms", "latency_p95_ms"),
+    ("p99_ms", "latency_p99_ms"),
+    ("conflict_ratio", "conflict_ratio"),
+    ("wasted_share", "wasted_share"),
+    ("server_cpu_us", "server_cpu_us"),
+    ("client_cpu_us", "client_cpu_us"),
+];
+
+impl Measured {
+    fn number(&self, name: &str) -> Option<f64> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.number)
+    }
+}
+
+impl Serialize for Measured {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(MEMBERS.map(|(member, name)| (member, self.number(name))))
+    }
 }
 
 /// A figure of B as a multiple of A's.
@@ -337,12 +350,12 @@ impl Side {
 impl Figures {
     /// The value of a figure, if it was measured.
     pub fn value(&self, name: &str) -> Option<Value> {
-        self.measured.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+        self.measured.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
     /// The same as a number.
     pub fn number(&self, name: &str) -> Option<f64> {
-        self.value(name).map(|value| value.number)
+        self.measured.number(name)
     }
 
     pub(crate) fn of(document: &Document, cell: &Cell) -> Figures {
@@ -351,21 +364,12 @@ impl Figures {
             let value = figure.measured(document, cell).ok()?;
             Some((figure.name, value))
         });
-        let measured: Vec<(&'static str, Value)> = measured.collect();
-        let number =
-            |name: &str| measured.iter().find(|(known, _)| *known == name).map(|(_, value)| value.number);
         let verdict = summary.verdict.as_ref();
         let kept = [verdict.and_then(|verdict| verdict.kept), summary.invariants_held];
         Figures {
             rounds: summary.rounds,
             tps: summary.tps,
-            p50_ms: number("latency_p50_ms"),
-            p95_ms: number("latency_p95_ms"),
-            p99_ms: number("latency_p99_ms"),
-            conflict_ratio: number("conflict_ratio"),
-            wasted_share: number("wasted_share"),
-            server_cpu_us: number("server_cpu_us"),
-            client_cpu_us: number("client_cpu_us"),
+            measured: Measured(measured.collect()),
             anomalies: verdict.map(|verdict| verdict.anomalies),
             anomalies_per_million: verdict.and_then(|verdict| verdict.anomalies_per_million),
             verdict_kept: kept[0],
@@ -378,7 +382,6 @@ impl Figures {
                 Proof::Unproved | Proof::Withheld | Proof::NothingShared => Vec::new(),
             },
             promise_kept: kept.into_iter().flatten().reduce(|one, other| one && other),
-            measured,
         }
     }
 }

@@ -66,12 +66,6 @@ impl WorkerLoad {
         share(self.busy, self.elapsed)
     }
 
-    /// Processor time as a share of the elapsed time, 0 to 1: the part of one core that the worker
-    /// used.
-    pub fn cpu_share(&self) -> Option<f64> {
-        self.cpu.map(|cpu| share(cpu, self.elapsed))
-    }
-
     /// Share of the time in which the worker could have run but had no core, 0 to 1.
     pub fn starved_share(&self) -> Option<f64> {
         self.starved.map(|starved| share(starved, self.elapsed))

@@ -83,11 +83,6 @@ impl Variables {
         }
     }
 
-    /// Unsets the variable.
-    pub fn unset(&mut self, slot: Slot) {
-        *self.place(slot) = Variable::Unset;
-    }
-
     /// True if the variable has a value, which may be `NULL`.
     pub fn is_set(&self, slot: Slot) -> bool {
         !matches!(self.get(slot), Variable::Unset)

@@ -7,7 +7,6 @@
 use std::iter::Sum;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Attempts (pgbench: tries) by how they ended. `started` is the sum of the others.
@@ -15,7 +14,8 @@ use serde::{Deserialize, Serialize};
 /// Population: executions of a script, from its first command on, that started after the warm-up,
 /// and the further ones that the server made within a statement and reported (`--@ inside`). Unit:
 /// attempts. Merged by addition. pgbench shows only sums of some of these.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Attempts {
     /// Attempts that were started.
     pub started: u64,
@@ -53,7 +53,8 @@ pub struct Attempts {
 /// Population: executions of a script, however many attempts each took, whose first attempt started
 /// after the warm-up, or that were skipped. A transaction still waiting for its scheduled start at
 /// the end isn't among them. Unit: transactions. Merged by addition.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Transactions {
     /// All of them.
     pub total: u64,
@@ -91,27 +92,28 @@ fn is_zero(count: &u64) -> bool {
 /// seconds.
 ///
 /// Unit: seconds in JSON, nanoseconds in memory. Merged by addition.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeLedger {
     /// Time of the attempts that committed, or that their own script rolled back, from the start of the
     /// attempt to the last reply, without what failed attempts inside the server took of it (`--@ inside`, `wasted`).
     #[serde(with = "in_seconds")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub useful: u64,
     /// Time of the attempts that ended in any other bucket, from the start of the attempt to its
     /// end, including the ROLLBACK, and what failed attempts inside the server took of a committed
     /// one.
     #[serde(with = "in_seconds")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub wasted: u64,
     /// Time between the end of a failed attempt and the start of the next one.
     #[serde(with = "in_seconds")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub backoff: u64,
     /// Time in which a client had nothing to do, since its next transaction wasn't due yet (rate,
     /// think time).
     #[serde(with = "in_seconds")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub waiting: u64,
 }
 

@@ -139,8 +139,9 @@ pub fn drift(bins: &[f64]) -> Option<Drift> {
 ///
 /// Method: a line is fitted to each round by least squares; its change over the round, divided by
 /// the round's mean, is one value, and Student's t of these values tells whether there is any, with
-/// one false alarm in a hundred. So rounds have to be independent of each other, but not the bins of a round. `None` with fewer than
-/// three rounds that have five bins and a mean other than 0, or with a bin that isn't finite.
+/// one false alarm in a hundred. So rounds have to be independent of each other, but not the bins
+/// of a round. `None` with fewer than three rounds that have five bins and a mean other than 0, or
+/// with a bin that isn't finite.
 pub fn drift_of_rounds(rounds: &[Vec<f64>]) -> Option<Drift> {
     over_rounds(rounds, |bins, mean| {
         let middle = (bins.len() - 1) as f64 / 2.0;

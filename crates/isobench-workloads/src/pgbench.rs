@@ -8,6 +8,7 @@
 
 use isobench_script::builtins;
 
+use crate::strategy::UNCHANGED;
 use crate::unknown::{UnknownWorkload, list};
 
 /// A built-in script with a strategy.
@@ -70,7 +71,7 @@ static TABLE: [Row; 13] = [
 /// The strategies of a built-in script, by its full name; `retry` is the unchanged script. Empty if
 /// there is no such script.
 pub fn pgbench_strategies(builtin: &str) -> Vec<&'static str> {
-    let itself = builtins().iter().filter(|script| script.name == builtin).map(|_| "retry");
+    let itself = builtins().iter().filter(|script| script.name == builtin).map(|_| UNCHANGED);
     itself.chain(TABLE.iter().filter(|row| row.builtin == builtin).map(|row| row.strategy)).collect()
 }
 
@@ -85,7 +86,7 @@ pub fn pgbench_strategy(builtin: &str, strategy: &str) -> Result<PgbenchStrategy
     }
     let script = builtins().iter().find(|script| script.name == builtin);
     match script {
-        Some(script) if strategy == "retry" => Ok(PgbenchStrategy { script: script.text, setup: &[] }),
+        Some(script) if strategy == UNCHANGED => Ok(PgbenchStrategy { script: script.text, setup: &[] }),
         _ => Err(UnknownWorkload::Strategy {
             script: builtin.to_owned(),
             strategy: strategy.to_owned(),

@@ -62,9 +62,9 @@ pub static REPORTING: Workload = Workload {
         meaning: "a department's revenue is the sum of its items'; the amount missing or in excess is counted",
         unit: "units of money",
         sql: "SELECT CAST(sum(abs(departments.revenue - earned)) AS bigint), \
-              'department ' || CAST(min(CASE WHEN departments.revenue <> earned THEN departments.id END) AS varchar(20)) \
-              FROM departments JOIN (SELECT department, sum(revenue) AS earned FROM items GROUP BY department) AS sums \
-              ON sums.department = departments.id",
+              'department ' || CAST(min(CASE WHEN departments.revenue <> earned THEN departments.id END) AS \
+              varchar(20)) FROM departments JOIN (SELECT department, sum(revenue) AS earned FROM items GROUP BY \
+              department) AS sums ON sums.department = departments.id",
     }],
     assertions: &[Assertion {
         name: "agreement",

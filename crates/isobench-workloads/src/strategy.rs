@@ -41,9 +41,12 @@ pub fn strategy(name: &str) -> Option<&'static Strategy> {
     STRATEGIES.iter().find(|strategy| strategy.name == name)
 }
 
+/// The strategy that leaves a workload as it is, which every workload has.
+pub(crate) const UNCHANGED: &str = "retry";
+
 static STRATEGIES: [Strategy; 8] = [
     Strategy {
-        name: "retry",
+        name: UNCHANGED,
         summary: "The client repeats the whole transaction after a conflict",
         client: OnConflict::Retries,
         needs: &[],

@@ -179,7 +179,8 @@ static CONDITIONS: [Invariant; 12] = [
         unit: "order lines",
         sql: "SELECT count(*), 'district ' || CAST(min(ol_w_id * 100 + ol_d_id) AS varchar(20)) FROM order_line \
               LEFT JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id \
-              WHERE CASE WHEN ol_delivery_d IS NULL THEN 1 ELSE 0 END <> CASE WHEN o_carrier_id IS NULL THEN 1 ELSE 0 END",
+              WHERE CASE WHEN ol_delivery_d IS NULL THEN 1 ELSE 0 END <> CASE WHEN o_carrier_id IS NULL THEN 1 ELSE 0 \
+              END",
     },
     Invariant {
         name: "8-warehouse-payments",
@@ -194,8 +195,8 @@ static CONDITIONS: [Invariant; 12] = [
         meaning: "(3.3.2.9) d_ytd is the sum of the district's h_amount; counts the districts where it isn't",
         unit: "districts",
         sql: "SELECT count(*), 'district ' || CAST(min(d_w_id * 100 + d_id) AS varchar(20)) FROM district \
-              LEFT JOIN (SELECT h_w_id, h_d_id, sum(h_amount) AS paid FROM history GROUP BY h_w_id, h_d_id) AS payments \
-              ON h_w_id = d_w_id AND h_d_id = d_id WHERE d_ytd <> coalesce(paid, 0)",
+              LEFT JOIN (SELECT h_w_id, h_d_id, sum(h_amount) AS paid FROM history GROUP BY h_w_id, h_d_id) AS \
+              payments ON h_w_id = d_w_id AND h_d_id = d_id WHERE d_ytd <> coalesce(paid, 0)",
     },
     Invariant {
         name: "10-balances",

@@ -44,8 +44,8 @@ pub fn meet(
     let place = place(options)?;
     if clients < place.number() {
         return Err(Failure::setup(format!(
-            "--clients: {clients} are fewer than the {} machines of --peers, so some would have nothing to do; use more \
-             clients or fewer machines",
+            "--clients: {clients} are fewer than the {} machines of --peers, so some would have nothing to do; use \
+             more clients or fewer machines",
             place.number()
         )));
     }
@@ -97,8 +97,8 @@ fn secret(place: &Place) -> Outcome<Secret> {
         Ok(text) if !text.is_empty() => Ok(Secret::new(&text)),
         _ if place.is_local() => Ok(Secret::new("")),
         _ => Err(Failure::setup(format!(
-            "{SECRET} isn't set: all machines must have the same secret there, so that no other machine joins them (for \
-             example: export {SECRET}=$(openssl rand -hex 16), copied to all)"
+            "{SECRET} isn't set: all machines must have the same secret there, so that no other machine joins them \
+             (for example: export {SECRET}=$(openssl rand -hex 16), copied to all)"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! What the user is told before a plan touches tables of the user's.
+//! The announcement before a plan touches tables of the user's.
 //!
 //! Not here: the question whether to go on (`isobench`), and what is refused there (`kept.rs`).
 
@@ -42,8 +42,8 @@ impl Design {
              writes  {}\n          \
              (what functions and triggers write isn't listed)\n  \
              reset   {reset}\n  \
-             Up to {} clients run the scripts, in {measurements} measurements or more, and commit what they do. The data \
-             stay as they leave them. isobench itself makes, changes and drops nothing there.",
+             Up to {} clients run the scripts, in {measurements} measurements or more, and commit what they do. The \
+             data stay as they leave them. isobench itself makes, changes and drops nothing there.",
             writing.join("\n          "),
             self.most_clients(),
         )
@@ -79,7 +79,7 @@ mod tests {
         let line = "--levels rc,ser --rounds 3 -w FOLDER/own.sql --schema app --keep-data";
         let resolved = resolved(folder.path(), line).unwrap();
         let design = resolved.design();
-        let told = design.announcement("db.example:5432/shop as me");
+        let text = design.announcement("db.example:5432/shop as me");
         for part in [
             "server  db.example:5432/shop as me\n",
             "schema  app\n",
@@ -87,9 +87,9 @@ mod tests {
             "reset   none: each measurement starts with what the one before it left\n",
             "Up to 8 clients run the scripts, in 6 measurements or more",
         ] {
-            assert!(told.contains(part), "{told}");
+            assert!(text.contains(part), "{text}");
         }
-        assert!(!told.contains("SELECT"), "{told}");
+        assert!(!text.contains("SELECT"), "{text}");
         assert!(
             design.warnings().iter().any(|warning| warning.contains("--reset")),
             "{:?}",
@@ -98,8 +98,8 @@ mod tests {
         let resolved =
             super::tests::resolved(folder.path(), &format!("{line} --reset FOLDER/back.sql")).unwrap();
         let design = resolved.design();
-        let told = design.announcement("x");
-        assert!(told.contains("back.sql (1 statement), before each measurement"), "{told}");
+        let text = design.announcement("x");
+        assert!(text.contains("back.sql (1 statement), before each measurement"), "{text}");
         assert_eq!(design.warnings(), Vec::<String>::new());
     }
 

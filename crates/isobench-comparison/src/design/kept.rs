@@ -1,7 +1,8 @@
 //! The part of a plan that works on existing tables of the user's: which schema, and what is refused
 //! there.
 //!
-//! Not here: what the user is told (`announcement.rs`), and entering the schema (`target.rs`).
+//! Not here: the announcement to the user (`announcement.rs`), and entering the schema
+//! (`target.rs`).
 
 use isobench_database::InitOptions;
 use isobench_plan::Plan;
@@ -48,15 +49,16 @@ impl Kept {
         if plan.setup.is_some() {
             return Err(wrong(
                 "setup",
-                "makes tables, but with --schema they are there already; leave it out (--reset FILE.sql puts rows back)",
+                "makes tables, but with --schema they are there already; leave it out (--reset FILE.sql puts rows \
+                back)",
             ));
         }
         if sources.checked().is_some() || sources.has_builtin() {
             return Err(wrong(
                 "schema",
                 format!(
-                    "workload {} writes tables of its own names, which may be yours there; give scripts of your own (-w \
-                     FILE), or leave --schema out",
+                    "workload {} writes tables of its own names, which may be yours there; give scripts of your own \
+                     (-w FILE), or leave --schema out",
                     sources.name()
                 ),
             ));
@@ -74,7 +76,8 @@ impl Kept {
 }
 
 /// Of an option that means something with a schema only.
-const NEEDS_SCHEMA: &str = "is about tables of your own, but no --schema names where they are; without it, tables are made anew for each cell";
+const NEEDS_SCHEMA: &str = "is about tables of your own, but no --schema names where they are; without it, tables are \
+    made anew for each cell";
 
 /// Returns whether the options ask for nothing but a scale.
 pub(super) fn as_made(options: &InitOptions) -> bool {

@@ -218,7 +218,7 @@ fn works(
     let own = workloads.iter().any(Sources::is_own);
     let (mut works, mut left_out) = (Vec::new(), Vec::new());
     for (workload, sources) in workloads.iter().enumerate() {
-        // Beside scripts of the user's own, a built-in one keeps its own tables.
+        // Together with scripts of the user's own, a built-in one keeps its own tables.
         let setup = setup.as_ref().filter(|_| sources.is_own() || !own);
         let kept = Kept::of(plan, sources, tables)?;
         let base = WorkBase { workload, sources, setup, kept: kept.as_ref(), tables };
@@ -307,11 +307,11 @@ fn slice(plan: &Plan) -> Outcome<Duration> {
 }
 
 /// # Errors
-/// What goes on beside the clients is there twice, or wouldn't survive what else the plan wants.
+/// Background work is there twice, or wouldn't survive what else the plan wants.
 fn check_background(plan: &Plan) -> Outcome {
     not_empty("background", plan.background())?;
     distinct("background", plan.background())?;
-    let beside = plan.background().iter().any(|one| *one != Background::None);
+    let works = plan.background().iter().any(|one| *one != Background::None);
     let why = if !plan.faults().is_empty() {
         "what happens to the server (--fault) would end it"
     } else if plan.sweeps() {
@@ -319,7 +319,7 @@ fn check_background(plan: &Plan) -> Outcome {
     } else {
         return Ok(());
     };
-    if beside { Err(wrong("background", why)) } else { Ok(()) }
+    if works { Err(wrong("background", why)) } else { Ok(()) }
 }
 
 fn check_sweep(plan: &Plan, stop: StopCondition) -> Outcome {

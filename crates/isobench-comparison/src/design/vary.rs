@@ -37,7 +37,7 @@ pub struct ServerPlan {
     pub version: Option<MajorVersion>,
     /// The folder of its programs; `None`: the one that options choose.
     pub bin: Option<PathBuf>,
-    /// The settings with which it is started, beside those of all servers: values by name.
+    /// The settings with which it is started, in addition to those of all servers: values by name.
     pub settings: Assignment,
     /// The number of its standbys.
     pub standbys: usize,
@@ -191,8 +191,8 @@ impl ServerFactors {
                     return Err(wrong(
                         "vary",
                         format!(
-                            "{SETTING}{}: this setting is the whole server's, and a named server is left as it is; vary \
-                             it on an embedded server",
+                            "{SETTING}{}: this setting is the whole server's, and a named server is left as it is; \
+                             vary it on an embedded server",
                             one.name
                         ),
                     ));

@@ -5,7 +5,7 @@
 //! (`isobench_workloads`).
 
 use isobench_database::{Database, InitOptions};
-use isobench_plan::Vary;
+use isobench_plan::{DEFAULT_STRATEGY, Vary};
 use isobench_result::PlannedStrategy;
 use isobench_result::factor::{SERVER_BIN, SERVER_VERSION, SETTING};
 use isobench_runner::RunWorkload;
@@ -18,7 +18,7 @@ use super::vary::{Assignment, combinations};
 use crate::failure::{Failure, Outcome};
 use crate::setup::Setup;
 use crate::tables::Tables;
-use crate::workload::{RETRY, Sources};
+use crate::workload::Sources;
 
 /// The workload with one strategy and one value of each parameter.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ impl WorkBase<'_> {
                 ),
             ));
         }
-        let variant = strategy.filter(|name| *name != RETRY);
+        let variant = strategy.filter(|name| *name != DEFAULT_STRATEGY);
         let chosen = chosen.varied(variant, varied).map_err(|error| {
             let option = if matches!(error, UnknownWorkload::Variant { .. }) { "strategies" } else { "vary" };
             let of_tables = varied.keys().find(|name| option == "vary" && is_of_tables(name));
@@ -111,7 +111,7 @@ impl WorkBase<'_> {
 
     /// A work of built-in scripts or the user's own.
     fn unchecked(&self, strategy: Option<&str>, varied: &Assignment) -> Outcome<Work> {
-        let (sources, functions) = self.sources.coping(strategy.unwrap_or(RETRY))?;
+        let (sources, functions) = self.sources.coping(strategy.unwrap_or(DEFAULT_STRATEGY))?;
         if !functions.is_empty() && self.setup.is_some() {
             return Err(wrong(
                 "strategies",
@@ -166,8 +166,8 @@ fn unknown<'a>(name: &str, pgbench: bool, variables: impl Iterator<Item = &'a st
     wrong(
         "vary",
         format!(
-            "\"{name}\"{meant} isn't a parameter here; there are {of_tables}{SCRIPT_SCALE}, {SERVER_VERSION}, {SERVER_BIN}, \
-             {SETTING}NAME for settings, and the variables that scripts of your own mention"
+            "\"{name}\"{meant} isn't a parameter here; there are {of_tables}{SCRIPT_SCALE}, {SERVER_VERSION}, \
+             {SERVER_BIN}, {SETTING}NAME for settings, and the variables that scripts of your own mention"
         ),
     )
 }

@@ -12,13 +12,13 @@ const MOST: usize = 4;
 /// for the write; failing that, those with such a line. `None` if there are neither.
 pub fn hint(sources: &Sources) -> Option<String> {
     let mix = sources.mix();
-    let silent = places(mix, |sql| writes(&sql.parameterized) && !tells_of_a_write(sql));
+    let silent = places(mix, |sql| writes(&sql.parameterized) && !is_annotated_write(sql));
     if !silent.is_empty() {
         return Some(format!("a statement that writes has no line --@ write, insert or append: {silent}"));
     }
-    let told = places(mix, tells_of_a_write);
+    let annotated = places(mix, is_annotated_write);
     let ask = "check whether these statements raise the version with every write, and whether their values are unique";
-    (!told.is_empty()).then(|| format!("{ask}: {told}"))
+    (!annotated.is_empty()).then(|| format!("{ask}: {annotated}"))
 }
 
 /// The places of statements of a kind in the scripts, with their texts.
@@ -39,7 +39,7 @@ fn places_in(script: &Script, is: impl Fn(&Sql) -> bool) -> Vec<String> {
     script.commands.iter().filter_map(place).collect()
 }
 
-fn tells_of_a_write(sql: &Sql) -> bool {
+fn is_annotated_write(sql: &Sql) -> bool {
     sql.annotations.iter().any(|line| {
         matches!(line.what, Annotated::Write { .. } | Annotated::Insert { .. } | Annotated::Append { .. })
     })

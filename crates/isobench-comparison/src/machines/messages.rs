@@ -35,7 +35,7 @@ pub enum Order {
         /// Progress is to have latencies.
         latencies: bool,
     },
-    /// End the run that goes on.
+    /// End the current run.
     Stop(Urge),
     /// Close the sessions of a measurement, and send what was recorded if `recorded`.
     Leave {
@@ -69,7 +69,7 @@ pub struct Open {
     pub rate: Option<f64>,
     /// The schema of the tables, if rank 0 has made it.
     pub schema: Option<String>,
-    /// What tells it from those of the same name in other databases.
+    /// What distinguishes it from those of the same name in other databases.
     pub identity: String,
     /// How transactions are recorded.
     pub recorded: RecordedAs,

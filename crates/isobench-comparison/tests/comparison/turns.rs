@@ -106,7 +106,7 @@ fn where_slices_wouldnt_be_fair_cells_are_measured_in_one_piece_and_that_is_said
     let [note] = &ran.document().warnings[..] else { panic!("{:?}", ran.document().warnings) };
     assert!(note.contains("own.sql:2 sessions would keep advisory locks while other cells"), "{note}");
     assert!(ran.document().cells.iter().all(|cell| cell.rounds[0].turns.is_none()));
-    // Alone there is nobody to take turns with.
+    // A single cell takes no turns.
     let ran = reading("--levels ser").run();
     assert_eq!((ran.document().warnings.len(), ran.document().cells[0].rounds[0].turns), (0, None));
 }

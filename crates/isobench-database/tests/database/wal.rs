@@ -489,7 +489,8 @@ fn many_and_large_transactions_are_read_in_batches() {
         // A row of many pieces, and one that is larger than permitted.
         let large = |key, megabytes| {
             format!(
-                "insert into t values ({key}, (select string_agg(md5(n::text), '') from generate_series(1, {megabytes} * 32768) n))"
+                "insert into t values ({key}, (select string_agg(md5(n::text), '') from generate_series(1, {megabytes} \
+                * 32768) n))"
             )
         };
         conn.execute(&large(-1, 2)).unwrap();

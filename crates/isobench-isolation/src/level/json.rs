@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -21,20 +20,6 @@ impl<'de> Deserialize<'de> for Level {
     }
 }
 
-impl JsonSchema for Level {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Level".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Level::ALL.map(Level::name) })
-    }
-}
-
 impl Serialize for EffectiveLevel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -49,16 +34,37 @@ impl<'de> Deserialize<'de> for EffectiveLevel {
     }
 }
 
-impl JsonSchema for EffectiveLevel {
-    fn inline_schema() -> bool {
-        true
+#[cfg(feature = "schema")]
+mod schema {
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+    use super::{Cow, EffectiveLevel, Level};
+
+    impl JsonSchema for Level {
+        fn inline_schema() -> bool {
+            true
+        }
+
+        fn schema_name() -> Cow<'static, str> {
+            "Level".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({ "type": "string", "enum": Level::ALL.map(Level::name) })
+        }
     }
 
-    fn schema_name() -> Cow<'static, str> {
-        "EffectiveLevel".into()
-    }
+    impl JsonSchema for EffectiveLevel {
+        fn inline_schema() -> bool {
+            true
+        }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string" })
+        fn schema_name() -> Cow<'static, str> {
+            "EffectiveLevel".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({ "type": "string" })
+        }
     }
 }

@@ -77,8 +77,8 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdro
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
 ORDER BY c.oid, a.attnum";
 
-/// The columns of the indexes that tell rows apart and change only where an UPDATE sets them, the best index of a table first: the primary
-/// key, then those with the fewest columns.
+/// The columns of the indexes that tell rows apart and change only where an UPDATE sets them, the
+/// best index of a table first: the primary key, then those with the fewest columns.
 const KEYS: &str = "
 SELECT n.nspname, c.relname, i.indexrelid, a.attname
 FROM pg_catalog.pg_index i

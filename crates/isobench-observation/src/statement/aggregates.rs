@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Select, Visit, Visitor,
-};
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Visit};
 
 use super::ident;
+use super::walk::{Node, walk};
 use crate::catalog::Catalog;
 
 /// What output columns call.
@@ -31,7 +30,19 @@ impl<'a> Calls<'a> {
     }
 
     pub(super) fn look(&mut self, part: &impl Visit) {
-        let _ = part.visit(self);
+        let _ = walk(part, &mut |node| {
+            match node {
+                Node::Query(_) => self.depth += 1,
+                Node::QueryEnd => self.depth -= 1,
+                Node::Select(select) => self.bare.push(select.from.is_empty()),
+                Node::SelectEnd => {
+                    self.bare.pop();
+                }
+                Node::Expr(Expr::Function(function)) => self.function(function),
+                Node::Relation(_) | Node::Expr(_) => {}
+            }
+            ControlFlow::Continue(())
+        });
     }
 
     fn function(&mut self, function: &Function) {
@@ -60,61 +71,22 @@ impl<'a> Calls<'a> {
             | FunctionArg::Named { arg, .. }
             | FunctionArg::ExprNamed { arg, .. }) = arg;
             match arg {
-                FunctionArgExpr::Expr(expr) => {
-                    let mut outer = Qualifiers { names: self.names, found: false };
-                    let _ = expr.visit(&mut outer);
-                    outer.found
-                }
+                FunctionArgExpr::Expr(expr) => self.qualifies(expr),
                 FunctionArgExpr::Wildcard => false,
                 _ => true,
             }
         })
     }
-}
-
-impl Visitor for Calls<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        self.bare.push(select.from.is_empty());
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_select(&mut self, _: &Select) -> ControlFlow<()> {
-        self.bare.pop();
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if let Expr::Function(function) = expr {
-            self.function(function);
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-struct Qualifiers<'a> {
-    names: &'a BTreeSet<String>,
-    found: bool,
-}
-
-impl Visitor for Qualifiers<'_> {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if let Expr::CompoundIdentifier(parts) = expr {
-            self.found |= parts.iter().rev().skip(1).any(|part| self.names.contains(&ident(part)));
-        }
-        ControlFlow::Continue(())
+    /// True if an expression has a column that is qualified by one of the query's tables.
+    fn qualifies(&self, expr: &Expr) -> bool {
+        let look = &mut |node: Node<'_>| match node {
+            Node::Expr(Expr::CompoundIdentifier(parts))
+                if parts.iter().rev().skip(1).any(|part| self.names.contains(&ident(part))) =>
+            {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        };
+        walk(expr, look).is_break()
     }
 }

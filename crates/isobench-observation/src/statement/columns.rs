@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, ObjectName, Query, SelectItem, SetExpr, Statement, Update, Visit, Visitor};
+use sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, Statement, Update};
 
+use super::walk::{Node, walk};
 use super::write::assigned;
 use super::{Examiner, ident};
 use crate::catalog::{Inheritance, Relation, RelationId, RelationKind};
@@ -20,7 +21,9 @@ impl Examiner<'_> {
             return None;
         }
         let mut mentions = Mentions::default();
-        if statement.visit(&mut mentions).is_break() || returning(statement).iter().any(is_wildcard) {
+        if walk(statement, &mut |node| mentions.note(node)).is_break()
+            || returning(statement).iter().any(is_wildcard)
+        {
             return None;
         }
         let reads = |name: &String| self.catalog.functions.get(name).is_some_and(|facts| facts.reads);
@@ -74,35 +77,24 @@ struct Mentions {
     functions: BTreeSet<String>,
 }
 
-impl Visitor for Mentions {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        self.projections(&query.body)
-    }
-
-    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
-        self.relations.push(relation.clone());
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Identifier(name) => {
+impl Mentions {
+    fn note(&mut self, node: Node<'_>) -> ControlFlow<()> {
+        match node {
+            Node::Query(query) => return self.projections(&query.body),
+            Node::Relation(relation) => self.relations.push(relation.clone()),
+            Node::Expr(Expr::Identifier(name)) => {
                 self.names.insert(ident(name));
             }
-            Expr::CompoundIdentifier(parts) => self.names.extend(parts.last().map(ident)),
-            Expr::Function(function) => {
+            Node::Expr(Expr::CompoundIdentifier(parts)) => self.names.extend(parts.last().map(ident)),
+            Node::Expr(Expr::Function(function)) => {
                 self.functions.extend(function.name.0.last().and_then(|part| part.as_ident()).map(ident));
             }
-            Expr::Wildcard(_) | Expr::QualifiedWildcard(..) => return ControlFlow::Break(()),
+            Node::Expr(Expr::Wildcard(_) | Expr::QualifiedWildcard(..)) => return ControlFlow::Break(()),
             _ => {}
         }
         ControlFlow::Continue(())
     }
-}
 
-impl Mentions {
     /// Notes the aliases of output columns, and breaks off at a wildcard.
     fn projections(&mut self, body: &SetExpr) -> ControlFlow<()> {
         match body {

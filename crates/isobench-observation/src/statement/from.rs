@@ -52,6 +52,15 @@ impl Items {
     pub(super) fn names(&self) -> BTreeSet<String> {
         self.list.iter().map(|item| item.name.clone()).collect()
     }
+
+    /// These items, if no two have the same name.
+    fn distinct(self) -> Understood<Self> {
+        let names: Vec<&String> =
+            self.list.iter().map(|item| &item.name).filter(|name| !name.is_empty()).collect();
+        let distinct: BTreeSet<&String> = names.iter().copied().collect();
+        // Two tables with one name (of two schemas): what a name denotes isn't plain.
+        if distinct.len() == names.len() { Ok(self) } else { Err(NotUnderstood) }
+    }
 }
 
 impl Examiner<'_> {
@@ -61,11 +70,14 @@ impl Examiner<'_> {
         for table in from {
             self.joined(table, scope, &mut items)?;
         }
-        let names: Vec<&String> =
-            items.list.iter().map(|item| &item.name).filter(|name| !name.is_empty()).collect();
-        let distinct: BTreeSet<&String> = names.iter().copied().collect();
-        // Two tables with one name (of two schemas): what a name denotes isn't plain.
-        if distinct.len() == names.len() { Ok(items) } else { Err(NotUnderstood) }
+        items.distinct()
+    }
+
+    /// The items of the source of a MERGE.
+    pub(super) fn items_of(&mut self, source: &TableFactor, scope: &Scope) -> Understood<Items> {
+        let mut items = Items::default();
+        self.factor(source, scope, &mut items)?;
+        items.distinct()
     }
 
     fn joined(&mut self, table: &TableWithJoins, scope: &Scope, items: &mut Items) -> Understood<()> {

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{ObjectName, Query, Statement, Visit, Visitor};
+use sqlparser::ast::{ObjectName, Statement};
 use sqlparser::tokenizer::Token;
 
+use super::walk::{Node, walk};
 use super::{Examiner, ident};
 use crate::catalog::{RelationId, RelationKind};
 use crate::dark::Dark;
@@ -41,15 +42,14 @@ impl Examiner<'_> {
 
     /// Notes the tables that nothing else has dealt with: those of subqueries.
     pub(super) fn remaining_tables(&mut self, statement: &Statement) {
-        let mut relations = Relations::default();
-        let _ = statement.visit(&mut relations);
+        let (names, ctes) = relations(statement);
         let mut noted = BTreeSet::new();
-        for name in &relations.names {
+        for name in &names {
             let Ok(parts) = self.parts(name) else { continue };
             let Some((first, place)) = parts.first().copied() else { continue };
             let end = parts.last().map_or(place, |(_, place)| *place) + 1;
             let function = self.range.contains(&end) && self.text.tokens[end].token.token == Token::LParen;
-            let cte = parts.len() == 1 && relations.ctes.contains(&ident(first));
+            let cte = parts.len() == 1 && ctes.contains(&ident(first));
             if function || cte || self.handled.contains(&place) || !noted.insert(name.to_string()) {
                 continue;
             }
@@ -114,23 +114,18 @@ impl Examiner<'_> {
 }
 
 /// The names of relations, and of common table expressions.
-#[derive(Default)]
-struct Relations {
-    names: Vec<ObjectName>,
-    ctes: BTreeSet<String>,
-}
-
-impl Visitor for Relations {
-    type Break = ();
-
-    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
-        self.names.push(relation.clone());
+fn relations(statement: &Statement) -> (Vec<ObjectName>, BTreeSet<String>) {
+    let (mut names, mut ctes) = (Vec::new(), BTreeSet::new());
+    let _ = walk(statement, &mut |node| {
+        match node {
+            Node::Relation(relation) => names.push(relation.clone()),
+            Node::Query(query) => {
+                let with = query.with.iter().flat_map(|with| &with.cte_tables);
+                ctes.extend(with.map(|cte| ident(&cte.alias.name)));
+            }
+            _ => {}
+        }
         ControlFlow::Continue(())
-    }
-
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
-        self.ctes.extend(ctes.map(|cte| ident(&cte.alias.name)));
-        ControlFlow::Continue(())
-    }
+    });
+    (names, ctes)
 }

@@ -6,6 +6,7 @@
 //! others, and theirs if it has found one there.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use isobench_isolation::observed::Comparison;
 use isobench_script::{SearchValue, SearchWhen};
@@ -13,6 +14,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, 
 
 use super::condition::{Table, conjuncts, take_key};
 use super::from::{Item, Items, Source};
+use super::walk::{Node, walk};
 use super::{Condition, Examiner, Search, ident};
 use crate::catalog::{ColumnType, Relation, RelationId};
 
@@ -251,23 +253,12 @@ fn constant(conditions: &[Condition], name: &str) -> Option<SearchValue> {
 
 /// The columns in an expression that stand without a table.
 fn unqualified(expr: &Expr) -> Vec<String> {
-    use std::ops::ControlFlow;
-
-    use sqlparser::ast::{Visit, Visitor};
-
-    #[derive(Default)]
-    struct Names(Vec<String>);
-    impl Visitor for Names {
-        type Break = ();
-
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            if let Expr::Identifier(name) = expr {
-                self.0.push(ident(name));
-            }
-            ControlFlow::Continue(())
+    let mut names = Vec::new();
+    let _ = walk(expr, &mut |node| {
+        if let Node::Expr(Expr::Identifier(name)) = node {
+            names.push(ident(name));
         }
-    }
-    let mut names = Names::default();
-    let _ = expr.visit(&mut names);
-    names.0
+        ControlFlow::Continue(())
+    });
+    names
 }

@@ -146,8 +146,7 @@ impl Examiner<'_> {
             return Err(NotUnderstood);
         }
         let target = self.target_of_factor(&merge.table)?;
-        let source = TableWithJoins { relation: merge.source.clone(), joins: Vec::new() };
-        let items = self.items(&[source], scope)?;
+        let items = self.items_of(&merge.source, scope)?;
         let mut events = Events::default();
         let mut set = BTreeSet::new();
         for clause in &merge.clauses {

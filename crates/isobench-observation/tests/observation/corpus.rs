@@ -52,7 +52,8 @@ fn scripts_are_looked_at_together() {
         let one = format!("not observed: {by} may change what names and values mean");
         format!("{one}; {one}")
     };
-    let savepoint = "rows of parted that it writes: INSERT into a partitioned table doesn't show xmin, and the scripts set savepoints";
+    let savepoint = "rows of parted that it writes: INSERT into a partitioned table doesn't show xmin, and the scripts \
+        set savepoints";
     let prepared =
         "not observed: a script has PREPARE TRANSACTION, after which it isn't known what is committed";
     let prepared = format!("{prepared}; {prepared}");

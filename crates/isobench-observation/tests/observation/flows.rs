@@ -109,7 +109,8 @@ fn values_flow_through_variables() {
         ),
         ("BEGIN;\nSELECT v FROM t WHERE id = 1;\nUPDATE t SET v = 1 WHERE id = 1;\nEND;", ["", ""]),
         (
-            "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\n\\set y :x + 1\nUPDATE s SET amount = :y WHERE id = 1;\nEND;",
+            "BEGIN;\nSELECT v AS x FROM t WHERE id = 1 \\gset\n\\set y :x + 1\n\
+            UPDATE s SET amount = :y WHERE id = 1;\nEND;",
             ["=1", ""],
         ),
         // Which rows are written depends on it.
@@ -119,17 +120,20 @@ fn values_flow_through_variables() {
         ),
         // Whether anything is.
         (
-            "\\set n 0\nBEGIN;\nSELECT count(*) AS n FROM s WHERE t_id = 1 \\gset\n\\if :n > 1\nDELETE FROM s WHERE id = 1;\n\\endif\nEND;",
+            "\\set n 0\nBEGIN;\nSELECT count(*) AS n FROM s WHERE t_id = 1 \\gset\n\\if :n > 1\n\
+            DELETE FROM s WHERE id = 1;\n\\endif\nEND;",
             ["?1", ""],
         ),
         // Who claims a row because of what stands in it overwrites just that.
         (
-            "BEGIN;\nSELECT v AS free FROM t WHERE id = 1 \\gset\n\\if :free = 0\nUPDATE t SET v = 7 WHERE id = 1;\n\\endif\nEND;",
+            "BEGIN;\nSELECT v AS free FROM t WHERE id = 1 \\gset\n\\if :free = 0\nUPDATE t SET v = 7 WHERE id = 1;\n\
+            \\endif\nEND;",
             ["=1", ""],
         ),
         // What a branch may have assigned.
         (
-            "BEGIN;\n\\set x 1\n\\if :client_id > 1\nSELECT v AS x FROM t WHERE id = 1 \\gset\n\\endif\nUPDATE t SET v = :x WHERE id = 1;\nEND;",
+            "BEGIN;\n\\set x 1\n\\if :client_id > 1\nSELECT v AS x FROM t WHERE id = 1 \\gset\n\\endif\n\
+            UPDATE t SET v = :x WHERE id = 1;\nEND;",
             ["=1", ""],
         ),
         (
@@ -213,7 +217,8 @@ fn what_is_not_seen_may_matter() {
         seen.map(|(number, seen)| traced.flows.matters(number, &seen.dark)).collect()
     };
     let some = |text: &str| Some(text.to_owned());
-    let decides = "BEGIN;\nSELECT count(*) AS n FROM nokey WHERE x = 1 \\gset\n\\if :n = 0\nINSERT INTO s VALUES (1, 2, 3);\n\\endif\nEND;";
+    let decides = "BEGIN;\nSELECT count(*) AS n FROM nokey WHERE x = 1 \\gset\n\\if :n = 0\n\
+        INSERT INTO s VALUES (1, 2, 3);\n\\endif\nEND;";
     assert_eq!(matters(&[decides])[1], None, "nobody writes the table");
     let writer = "INSERT INTO nokey VALUES (1, 2);";
     assert_eq!(matters(&[decides, writer])[1], some("decides an INSERT"));

@@ -224,7 +224,7 @@ impl<'a> Run<'a> {
             let mut held = false;
             self.waiting.clear();
             for (place, &session) in before.iter().enumerate() {
-                // A step may have completed meanwhile, as the previous step of a session.
+                // By now a step may have completed, as the previous step of a session.
                 if self.active[session].is_none() {
                     continue;
                 }

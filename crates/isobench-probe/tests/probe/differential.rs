@@ -32,7 +32,7 @@ fn limit(name: &str) -> Duration {
 #[derive(Debug, PartialEq, Eq)]
 struct Printed {
     output: String,
-    beside: Vec<String>,
+    warnings: Vec<String>,
     success: bool,
 }
 
@@ -92,10 +92,10 @@ impl Fixture {
             .expect("the real tester");
         child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads all");
         let output = child.wait_with_output().expect("its output");
-        let beside = String::from_utf8_lossy(&output.stderr).into_owned();
+        let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
         Printed {
             output: String::from_utf8_lossy(&output.stdout).into_owned(),
-            beside: beside.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect(),
+            warnings: warnings.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect(),
             success: output.status.success(),
         }
     }
@@ -136,11 +136,11 @@ impl Fixture {
         let database = self.database();
         let spec = Spec::parse("spec", text).unwrap_or_else(|error| panic!("{error}"));
         let tester = self.tester(&database, limit);
-        let (mut printed, mut beside) = (String::new(), String::new());
+        let (mut printed, mut warnings) = (String::new(), String::new());
         let outcome = tester.run(&spec, &mut |event| {
             if let Event::Warning(warning) = &event {
-                beside.push_str(warning);
-                beside.push('\n');
+                warnings.push_str(warning);
+                warnings.push('\n');
             }
             printed.push_str(&output::text(&event));
         });
@@ -148,11 +148,11 @@ impl Fixture {
         if let Err(error) = &outcome
             && !matches!(error, RunError::Send { .. })
         {
-            beside.push_str(&error.to_string());
+            warnings.push_str(&error.to_string());
         }
         Printed {
             output: printed,
-            beside: beside.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect(),
+            warnings: warnings.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect(),
             success: outcome.is_ok(),
         }
     }

@@ -62,7 +62,7 @@ fn a_step_that_never_returns_is_cancelled() {
         false
     };
     let ran = run(&server, &stopped, &|_| {}, text);
-    ran.outcome.expect("it goes on");
+    ran.outcome.expect("it continues");
     let expected = "isolationtester: canceling step sleep after 60 seconds\nstep sleep: SELECT pg_sleep(1000);\n\
                     ERROR:  canceling statement due to user request\nstep after: SELECT 1;";
     assert!(ran.output.contains(expected), "{}", ran.output);
@@ -160,7 +160,7 @@ fn endless_notices_end_with_the_limit() {
         false
     };
     let ran = run(&server, &stopped, &count, text);
-    ran.outcome.expect("it goes on");
+    ran.outcome.expect("it continues");
     assert!(ran.output.contains("isolationtester: canceling step loud after 60 seconds\n"));
     let asked = Cell::new(0);
     let stopped = || {

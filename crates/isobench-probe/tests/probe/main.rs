@@ -1,4 +1,4 @@
-//! The probe's specs on real servers, beside PostgreSQL's isolation tester.
+//! The probe's specs on real servers, compared with PostgreSQL's isolation tester.
 
 mod differential;
 mod golden;

@@ -145,7 +145,7 @@ fn a_server_is_judged_by_the_level_that_it_says_it_runs() {
     let stronger = raised.levels[0].cells.iter().filter(|cell| cell.standing == PromiseComparison::Stronger);
     assert_eq!(stronger.count(), 0, "what serializable promises isn't stronger than promised");
     let unknown = probed(&["SELECT ''"]);
-    assert_eq!(unknown.broken().count(), 0, "nobody is accused where it isn't known what runs");
+    assert_eq!(unknown.broken().count(), 0, "no level is accused where it isn't known what runs");
     assert!(unknown.levels[0].cells.iter().all(|cell| cell.standing == PromiseComparison::Open));
 }
 

@@ -85,8 +85,8 @@ fn same_machine(document: &Document) -> Option<String> {
     said(
         same && measured(document).next().is_some(),
         format!(
-            "Client and server shared one machine{}, so the client took CPU time from the server, and latencies include \
-             no network. Ratios between levels suffer less than absolute figures.",
+            "Client and server shared one machine{}, so the client took CPU time from the server, and latencies \
+             include no network. Ratios between levels suffer less than absolute figures.",
             if document.client.cores > 0 {
                 format!(" with {}", counted(document.client.cores.into(), "core"))
             } else {

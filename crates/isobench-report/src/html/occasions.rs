@@ -1,5 +1,5 @@
-//! The pages of several results: two side by side, a series, and one figure of a series. Style, script and parts are those
-//! of the page of one result.
+//! The pages of several results: two side by side, a series, and one figure of a series. Style,
+//! script and parts are those of the page of one result.
 //!
 //! Not here: what is compared (`pair`, `trend`), the pictures (`chart/occasions`).
 

@@ -8,9 +8,8 @@ mod driver;
 
 use std::fs;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -142,8 +141,8 @@ fn the_page_does_what_it_should() {
     hatchings_are_seen(session);
     pointer_and_keyboard_show_values(session);
     the_switch_changes_the_theme(session);
-    data_are_handed_out(session, pages.folder.path());
-    the_card_is_handed_out(session, pages.folder.path());
+    data_are_handed_out(session);
+    the_card_is_handed_out(session);
     the_page_prints(session);
     let complaints = session.log("browser");
     assert!(complaints.is_empty(), "{complaints:#?}");
@@ -240,18 +239,17 @@ fn the_switch_changes_the_theme(session: &WebDriver) {
     assert_eq!(paper(), light, "the system's theme again");
 }
 
-fn the_card_is_handed_out(session: &WebDriver, folder: &Path) {
-    let to = json!({ "behavior": "allow", "downloadPath": folder });
-    session.tell("Browser.setDownloadBehavior", &to);
-    session.run("document.querySelector('#card button.save').click()");
-    let file = folder.join("isobench.svg");
-    let patience = Instant::now() + Duration::from_secs(30);
-    let whole = || fs::read_to_string(&file).is_ok_and(|text| text.ends_with("</svg>"));
-    while !whole() {
-        assert!(Instant::now() < patience, "{} was not saved", file.display());
-        thread::sleep(Duration::from_millis(20));
-    }
-    let picture = fs::read_to_string(&file).expect("it is there");
+/// The name and the text of the file that a button hands out.
+fn saved(session: &WebDriver, selector: &str) -> (String, String) {
+    let saved = session.wait_for(&script("saved").replace("SELECTOR", &json!(selector).to_string()));
+    let [file, text] = ["file", "text"].map(|name| saved[name].as_str().expect("a text").to_owned());
+    (file, text)
+}
+
+fn the_card_is_handed_out(session: &WebDriver) {
+    let (file, picture) = saved(session, "#card button.save");
+    assert_eq!(file, "isobench.svg");
+    assert!(picture.ends_with("</svg>"), "{picture}");
     let words = session.run("return document.getElementById('card-text').textContent");
     assert!(words.as_str().is_some_and(|words| words.contains("committed per s")), "{words}");
     assert!(
@@ -262,21 +260,14 @@ fn the_card_is_handed_out(session: &WebDriver, folder: &Path) {
     assert!(!picture.contains("class=") && !picture.contains("var("), "{picture}");
 }
 
-fn data_are_handed_out(session: &WebDriver, folder: &Path) {
-    let to = json!({ "behavior": "allow", "downloadPath": folder });
-    session.tell("Browser.setDownloadBehavior", &to);
+fn data_are_handed_out(session: &WebDriver) {
     let shown = session.run(
-        "const button = document.querySelector('figure button.save'); button.click(); \
+        "const button = document.querySelector('figure button.save'); \
          return [button.dataset.file, document.getElementById(button.dataset.save).textContent]",
     );
-    let file = folder.join(shown[0].as_str().expect("a name"));
-    let text = shown[1].as_str().expect("a text");
-    assert!(text.lines().count() > 1 && text.contains(','), "{text}");
-    let patience = Instant::now() + Duration::from_secs(30);
-    while fs::read_to_string(&file).ok().as_deref() != Some(text) {
-        assert!(Instant::now() < patience, "{} was not saved", file.display());
-        thread::sleep(Duration::from_millis(20));
-    }
+    let (file, text) = saved(session, "figure button.save");
+    assert_eq!(shown, json!([file, text]));
+    assert!(text.lines().count() > 1 && text.contains(','), "{file}: {text}");
 }
 
 fn the_page_prints(session: &WebDriver) {
@@ -320,8 +311,8 @@ fn tables_are_sorted_and_filtered() {
     session.resize(1280);
     let column = |number: u32| {
         texts(&session.run(&format!(
-            "const rows = [...document.querySelector('.results').tBodies[0].rows].filter((row) => row.cells.length > 1); \
-             return rows.map((row) => row.cells[{number}].firstElementChild.textContent)"
+            "const rows = [...document.querySelector('.results').tBodies[0].rows].filter((row) => row.cells.length > \
+             1); return rows.map((row) => row.cells[{number}].firstElementChild.textContent)"
         )))
     };
     let before = column(1);

@@ -2,11 +2,11 @@
 //!
 //! Not here: how it is found (`crate::answer`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The answer to the question of a comparison.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct GivenAnswer {
     /// The names of the levels that are recommended, in every combination of the other factors;
@@ -24,7 +24,8 @@ pub struct GivenAnswer {
 }
 
 /// The answer to one combination of the factors other than level and strategy.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CombinationAnswer {
     /// The combination in words: "8 clients".
@@ -41,7 +42,8 @@ pub struct CombinationAnswer {
 }
 
 /// What is known of the safety of a level.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LevelAnswer {
     /// The name of the level asked for.
@@ -64,7 +66,8 @@ pub struct LevelAnswer {
 }
 
 /// Whether a level was safe.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LevelSafety {
     /// Nothing went wrong, and every statement that could matter was seen.

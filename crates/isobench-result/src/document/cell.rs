@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 
 use isobench_isolation::{EffectiveLevel, Level};
-use schemars::JsonSchema;
+use isobench_plan::DEFAULT_STRATEGY;
 use serde::{Deserialize, Serialize};
 
 use super::{Round, Summary, Tried, Verdict, WrongOutcome};
 
 /// The isolation level of a cell: asked for, and what the server says it runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellLevel {
     /// The level asked for; null if the server's default was left in place.
     pub requested: Option<Level>,
@@ -38,11 +39,9 @@ impl CellLevel {
     }
 }
 
-/// The strategy of a cell that names none: the client tries again.
-const RETRY: &str = "retry";
-
 /// One combination of the plan's factors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// The name of the workload: its script or scripts.
     pub workload: String,
@@ -129,7 +128,7 @@ impl Cell {
 
     /// The name of the strategy; "retry" if the plan doesn't say any.
     pub fn strategy(&self) -> &str {
-        self.strategy.as_deref().unwrap_or(RETRY)
+        self.strategy.as_deref().unwrap_or(DEFAULT_STRATEGY)
     }
 
     /// The outcomes that no serial order gives, found by trying the scripts at this level.

@@ -2,13 +2,13 @@
 //!
 //! Not here: how a cell's rounds are summed up (`summary`), and its words (`view`, `text`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Cell;
 
 /// A fault, and how long the clients felt it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FaultEvent {
     /// What happened, and when it was to happen, as in the plan: crash@1.5.
@@ -30,7 +30,8 @@ pub struct FaultEvent {
 
 /// The attempts of a round by what the clients were told and what is in the data: each transaction
 /// leaves a row with its attempt's number. Counts attempts of the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Settlement {
     /// Attempts whose commit was acknowledged.
@@ -64,7 +65,8 @@ pub struct Settlement {
 }
 
 /// The faults of a round.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FaultRound {
     /// What happened, in the order of time.
@@ -79,7 +81,8 @@ pub struct FaultRound {
 
 /// How far the standby on which clients read was behind its server, in samples of the measured part, ten
 /// per second (PostgreSQL manual, view `pg_stat_replication`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct StandbyLag {
     /// Number of samples.
@@ -96,7 +99,8 @@ pub struct StandbyLag {
 }
 
 /// What another session did on the server during the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BackgroundWork {
     /// What it was to do, as in the plan: vacuum.

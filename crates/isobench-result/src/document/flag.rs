@@ -2,11 +2,11 @@
 //!
 //! Not here: when a flag is raised (`summarise`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Something about a cell that makes its numbers less certain than they look.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flag {
     /// Its kind.
     pub kind: FlagKind,
@@ -15,7 +15,8 @@ pub struct Flag {
 }
 
 /// The kinds of flags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FlagKind {
     /// Something happened that is impossible at the level that the row is named after.

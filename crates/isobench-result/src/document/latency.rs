@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use isobench_stats::{HistogramError, LatencyHistogram};
-use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -15,7 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 ///
 /// A percentile is null unless at least one transaction is expected beyond it: p99 needs 100
 /// transactions.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Latency {
     /// Exact arithmetic mean. pgbench: "latency average".
@@ -37,7 +37,7 @@ pub struct Latency {
     /// The exact longest one.
     pub max: Option<f64>,
     /// The whole distribution in microseconds: `HdrHistogram`, compressed V2 encoding, base64.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub histogram: Option<Distribution>,
 }
 

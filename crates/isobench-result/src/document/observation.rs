@@ -1,10 +1,10 @@
 //! What was seen of the transactions, statement by statement: the fields.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the transactions of a workload's scripts were observed, and what stayed dark.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Observation {
     /// The workload's name.
@@ -24,7 +24,8 @@ pub struct Observation {
 
 /// A value that a statement reads in one transaction, and another one writes in a later transaction of
 /// the same script, so that no level protects it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CarriedValue {
     /// The place of the statement that reads it, for example "edit.sql:3".
@@ -34,7 +35,8 @@ pub struct CarriedValue {
 }
 
 /// What was seen of a statement.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ObservedStatement {
     /// The script's name.
@@ -56,7 +58,8 @@ pub struct ObservedStatement {
 }
 
 /// The rows of a table that a statement showed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ObservedRows {
     /// The table.

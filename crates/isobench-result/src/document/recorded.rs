@@ -2,11 +2,11 @@
 //!
 //! Not here: what it proves (`verdict`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The recording of a round's transactions (`--history`), by which its file is found again.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RecordedHistory {
     /// The name of the file, without its folder.

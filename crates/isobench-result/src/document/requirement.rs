@@ -1,11 +1,11 @@
 //! What came of the thresholds that a result must keep. They are judged in `require`.
 
 use isobench_plan::Requirement;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A threshold, and whether the result keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequirementResult {
     /// The threshold, such as "serializable.ratio.low >= 0.5".
     pub requirement: Requirement,
@@ -20,7 +20,8 @@ pub struct RequirementResult {
 }
 
 /// A cell that a threshold concerns.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RequiredCell {
     /// Its level and the factors that vary, in words.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use isobench_stats::{Attempts, LatencyHistogram, Ledger, LedgerError, TimeLedger, Transactions};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -16,7 +15,8 @@ use super::{
 use crate::numbers::finite;
 
 /// Attempts that ended with the same conflict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conflict {
     /// The server's error code: 40001 (serialization failure), 40P01 (deadlock) or the product's
     /// own.
@@ -39,7 +39,8 @@ pub struct Conflict {
 }
 
 /// A statement about the database that must be true after the round.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Invariant {
     /// The statement that was checked.
     pub name: String,
@@ -67,7 +68,8 @@ pub struct Invariant {
 }
 
 /// The warm-up before a round. Nothing of it is in the round's counts, but it is in the tables.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Warmup {
     /// Duration in seconds.
@@ -86,7 +88,8 @@ pub struct Warmup {
 }
 
 /// The way in which the tables came into the state in which a measurement started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StartingState {
     /// They were made anew.
@@ -122,7 +125,8 @@ impl StartingState {
 }
 
 /// The counts of one of several scripts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScriptRound {
     /// The script's name, as in `workload.scripts`.
     pub name: String,
@@ -135,7 +139,8 @@ pub struct ScriptRound {
 }
 
 /// The outcomes of a condition of a script (`\if`, `\elif`), in all attempts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BranchRound {
     /// The script's name, as in `workload.scripts`.
@@ -153,7 +158,8 @@ pub struct BranchRound {
 }
 
 /// One measurement of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
     /// Number of the round, from 1. Cells of the same round are compared with one another.
     #[serde(default)]

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use isobench_isolation::Level;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The precision of the ratios, wanted and reached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Resolution {
     /// The precision wanted: a ratio's 95 % interval reaches no further than this share up and
@@ -24,7 +24,8 @@ pub struct Resolution {
 
 /// The highest rate at which a level kept the latency limit for 99 % of the transactions that were
 /// due.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepResult {
     /// The level asked for.
     pub level: Option<Level>,
@@ -72,7 +73,8 @@ impl SweepResult {
 }
 
 /// One rate that a sweep tried.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SweepStep {
     /// Transactions due per second.

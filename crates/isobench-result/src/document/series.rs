@@ -4,12 +4,12 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Counts in equal bins of time, from the start of the measured part on. All lists have the same
 /// length; each adds up to the round's count.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Series {
     /// Width of a bin in seconds. The last bin may be cut short by the end of the round. Where cells
@@ -29,7 +29,8 @@ pub struct Series {
 /// up, and those under way go on to their end, with their retries, so that no attempt is in two
 /// slices. A slice lasts until the last of them has ended. The other cells' sessions are idle
 /// meanwhile.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Turns {
     /// Number of slices, which the round's seconds are the sum of. Each is a bin of the time series.
@@ -42,7 +43,8 @@ pub struct Turns {
 }
 
 /// How the workers waited for their connections.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsedEventLoop {
     /// `epoll` or `io_uring`.
     pub name: String,
@@ -61,7 +63,8 @@ impl fmt::Display for UsedEventLoop {
 }
 
 /// One of several machines that measured together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineRound {
     /// Its rank, from 0.
     pub rank: u32,
@@ -95,7 +98,8 @@ pub struct MachineRound {
 }
 
 /// The load of the measuring program itself, and whether replies had to wait for it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ClientLoad {
     /// Worker threads.

@@ -2,12 +2,12 @@
 //!
 //! Not here: how it is read (`isobench_observer`), and what the clients counted (`round`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The server's side of a round. Whatever the server doesn't show, or doesn't let the role see, is
 /// empty and has a note.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ServerSide {
     /// The time of each sample, in seconds from the start of the measured part.
@@ -38,7 +38,8 @@ pub struct ServerSide {
 }
 
 /// The sessions in one state or wait event, sampled.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct WaitRow {
     /// The type of the wait event (PostgreSQL: `wait_event_type`, for example Lock, `LWLock`, IO,
@@ -53,7 +54,8 @@ pub struct WaitRow {
 }
 
 /// Predicate locks held, sampled: how many at each granularity.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PredicateLocks {
     /// The time of each sample, in seconds from the start of the measured part.
@@ -72,7 +74,8 @@ pub struct PredicateLocks {
 }
 
 /// A table or an index with predicate locks.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LockedRelation {
     /// Its name.
@@ -96,7 +99,8 @@ pub struct LockedRelation {
 }
 
 /// The predicate locks of one granularity in a table or an index.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LocksSeen {
     /// The most that any sample found.
@@ -106,7 +110,8 @@ pub struct LocksSeen {
 }
 
 /// The use of a table.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TableUse {
     /// Its name.
@@ -126,7 +131,8 @@ pub struct TableUse {
 }
 
 /// Locks that sessions waited for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LockWait {
     /// The kind of object (PostgreSQL: `pg_locks.locktype`, for example transactionid, tuple).
@@ -140,7 +146,8 @@ pub struct LockWait {
 }
 
 /// A counter of the server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Counter {
     /// The view and the column, for example "`pg_stat_wal.wal_bytes`".
@@ -152,7 +159,8 @@ pub struct Counter {
 }
 
 /// A count of the server beside our own, from before the clients connected to after they left.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CountComparison {
     /// The things counted, for example "commits".
@@ -168,7 +176,8 @@ pub struct CountComparison {
 }
 
 /// CPU and memory of the server's processes during the measured part.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ServerProcesses {
     /// User and system time of all of them, in seconds.

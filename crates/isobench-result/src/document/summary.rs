@@ -1,13 +1,13 @@
 //! The conclusions from the rounds of a cell: the fields. They are computed in `summarise`.
 
 use isobench_stats::TimeLedger;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Flag, Latency, VerdictSummary};
 
 /// The basis of an interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalSource {
     /// Student's t over the rounds, which are taken as independent.
@@ -18,7 +18,8 @@ pub enum IntervalSource {
 }
 
 /// A mean over the rounds with its 95 % interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Interval {
     /// The arithmetic mean of the rounds; null when there is no round.
@@ -32,7 +33,8 @@ pub struct Interval {
 }
 
 /// A percentile of the latency with its 95 % interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PercentileInterval {
     /// The percentage, for example 99.9.
@@ -47,7 +49,8 @@ pub struct PercentileInterval {
 }
 
 /// A state or a wait event of the sessions, over all rounds, and its share.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct WaitShare {
     /// The type of the wait event, "CPU" or "idle".
@@ -59,7 +62,8 @@ pub struct WaitShare {
 }
 
 /// The number of rounds that a precision would need.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RoundsFor {
     /// The precision: how far the ratio's interval reaches up and down, as a share.
@@ -71,7 +75,8 @@ pub struct RoundsFor {
 
 /// Committed transactions per second as a multiple of the first level's, or the first strategy's,
 /// measured in the same rounds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RatioToFirst {
     /// The level, the strategy, or the settings that this cell is compared with: the plan's first, all
     /// other factors being equal.
@@ -100,7 +105,8 @@ pub struct RatioToFirst {
 ///
 /// Computed from the complete rounds; if there is none, from the incomplete ones, and then `rounds`
 /// is 0.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Summary {
     /// Committed transactions per second: mean over the rounds, with its interval.

@@ -1,13 +1,13 @@
 //! What trying a workload's scripts against each other showed, before anything was measured.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::words::enumerated;
 
 /// What trying showed at the level of a cell: interleavings of its scripts on tables of their own, each
 /// compared with every serial order of the same transactions.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Tried {
     /// The number of interleavings that were run and compared.
@@ -43,7 +43,8 @@ pub struct Tried {
 }
 
 /// A script that wasn't tried.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NotTried {
     /// The script's name; empty for all of them.
@@ -53,7 +54,8 @@ pub struct NotTried {
 }
 
 /// An interleaving whose outcome no serial order gives.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct WrongOutcome {
     /// True if the tables end as no order leaves them; false if only an answer is one that no order
@@ -78,7 +80,8 @@ pub struct WrongOutcome {
 }
 
 /// A step of an interleaving.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TriedStep {
     /// The transaction, from 1.
@@ -90,7 +93,8 @@ pub struct TriedStep {
 }
 
 /// What an order of transactions leads to.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct OrderOutcome {
     /// The transactions, from 1, in order; for an interleaving, all of them.

@@ -6,11 +6,11 @@ use isobench_isolation::check::graph::{self, Graph};
 use isobench_isolation::check::{Examined, Report};
 use isobench_isolation::history::Operation;
 use isobench_isolation::{Anomaly, Finding, Guarantee, History, Model, Order};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The evidence of a round's recorded history, warm-up included. "Nothing found" proves nothing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Verdict {
     /// The promise of the product's manual at the level asked for, as a consistency model; null if
@@ -48,7 +48,8 @@ pub struct Verdict {
 }
 
 /// A reason for giving no verdict.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Withheld {
     /// The reason, a sentence without its full stop.
@@ -59,7 +60,8 @@ pub struct Withheld {
 }
 
 /// An anomaly that a history shows.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AnomalyFound {
     /// The name in the literature, for example "G2-item".
@@ -87,7 +89,8 @@ pub struct AnomalyFound {
 }
 
 /// A transaction of a witness.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct WitnessTransaction {
     /// Its name, for example "T7".
@@ -97,7 +100,8 @@ pub struct WitnessTransaction {
 }
 
 /// A step of a witness.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct WitnessArrow {
     /// Index of the transaction that comes first.
@@ -110,7 +114,8 @@ pub struct WitnessArrow {
 }
 
 /// The extent of a check. One transaction of a history is one attempt of the benchmark.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ExaminedHistory {
     /// Attempts that committed.
@@ -311,7 +316,8 @@ impl From<Examined> for ExaminedHistory {
 }
 
 /// The verdicts of all rounds of a cell taken together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct VerdictSummary {
     /// The strongest models that no round contradicts, leaving sessions and real time aside; empty
@@ -374,7 +380,8 @@ const GRAVEST_FIRST: [Anomaly; 16] = [
 ];
 
 /// The number of anomalies of one kind.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AnomalyCount {
     /// The common name.

@@ -2,11 +2,11 @@
 //!
 //! Not here: their names and parameters as the plan has them (`isobench_plan`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The scripts of all cells.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Workload {
     /// The scripts of every workload, with their weights and texts; those of the first strategy,
@@ -18,7 +18,8 @@ pub struct Workload {
 }
 
 /// One script of a workload.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedScript {
     /// The name of the built-in script, or the name of its file.
     pub name: String,
@@ -45,7 +46,8 @@ impl PlannedStrategy {
 }
 
 /// A way in which the application copes with conflicts, as a factor of the plan.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PlannedStrategy {
     /// Its name.

@@ -61,7 +61,8 @@ pub static FIGURES: &[Figure] = &[
             when: always,
             legend: (
                 "committed per s",
-                "transactions whose COMMIT was acknowledged, per second; mean of the rounds, below it its 95 % interval",
+                "transactions whose COMMIT was acknowledged, per second; mean of the rounds, below it its 95 % \
+                interval",
             ),
         }),
         ..MORE
@@ -78,8 +79,8 @@ pub static FIGURES: &[Figure] = &[
             when: compares,
             legend: (
                 "against first level",
-                "what the level costs: committed per s as a multiple of the first level's in the same rounds, and what that \
-             is less (−) or more (+), below it the 95 % interval; ≈: the same within 5 %; ?: no measurable \
+                "what the level costs: committed per s as a multiple of the first level's in the same rounds, and what \
+             that is less (−) or more (+), below it the 95 % interval; ≈: the same within 5 %; ?: no measurable \
              difference, or too few rounds",
             ),
         }),
@@ -158,8 +159,8 @@ pub static FIGURES: &[Figure] = &[
             when: compares_settings,
             legend: (
                 "against first setting",
-                "committed per s as a multiple of those with the first settings (or the first version, standby or fault) \
-             at the same level with the same strategy in the same rounds, in the same way",
+                "committed per s as a multiple of those with the first settings (or the first version, standby or \
+             fault) at the same level with the same strategy in the same rounds, in the same way",
             ),
         }),
         ..MORE

@@ -87,9 +87,9 @@ pub enum Safety {
 }
 
 /// The legend of the matrix.
-pub const LEGEND: &str = "In each field: committed transactions per second, and anomalies per million committed attempts (per M); safe: none \
-     in the recorded histories, which is no proof; as far as seen: none, but statements that could matter weren't \
-     tracked; unprotected: values are carried from \
+pub const LEGEND: &str = "In each field: committed transactions per second, and anomalies per million committed \
+     attempts (per M); safe: none in the recorded histories, which is no proof; as far as seen: none, but statements \
+     that could matter weren't tracked; unprotected: values are carried from \
      one transaction to another; unproved: no history was recorded, or no transaction met another one in it.";
 
 /// The matrix of a summarised document; `None` unless both strategies and levels vary.

@@ -74,8 +74,8 @@ const KINDS: [(&str, &str, Option<&str>, &[&str]); 20] = [
         None,
         &[
             "none of them was safe here; add serializable.",
-            "Read committed lost 630 updates; in all, 1 of every 9 transactions had an anomaly. Repeatable read let write \
-             skew through in 1 of every 300 transactions.",
+            "Read committed lost 630 updates; in all, 1 of every 9 transactions had an anomaly. Repeatable read let \
+             write skew through in 1 of every 300 transactions.",
         ],
     ),
     (

@@ -33,7 +33,8 @@ fn a_script_that_also_commits_has_committed() {
 
 #[test]
 fn each_attempt_is_decided_by_itself() {
-    let script = "\\set n random(0, 1)\nBEGIN;\nUPDATE t SET v = 1;\n\\if :n = 0\nROLLBACK;\n\\else\nCOMMIT;\n\\endif\n";
+    let script = "\\set n random(0, 1)\nBEGIN;\nUPDATE t SET v = 1;\n\\if :n = 0\nROLLBACK;\n\\else\nCOMMIT;\n\
+        \\endif\n";
     let ran = Case::new(script).transactions(50).run();
     let transactions = ran.ledger.transactions;
     assert!(transactions.committed > 0 && transactions.rolled_back > 0, "{transactions:?}");

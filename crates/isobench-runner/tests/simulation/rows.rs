@@ -433,8 +433,8 @@ fn annotations_have_to_agree_with_the_rows() {
         assert_eq!(place, at(0, 0, 2));
         assert_eq!(
             problem,
-            "test.sql:4: --@ write t key=4 version=$1: the statement did not write the row with the key 4, as its own result shows; correct \
-             the line or remove it"
+            "test.sql:4: --@ write t key=4 version=$1: the statement did not write the row with the key 4, as its own \
+             result shows; correct the line or remove it"
         );
     }
 }

@@ -361,16 +361,18 @@ const VIOLATIONS: [Violation; 15] = [
             ('b', "SELECT no_o_id FROM new_order WHERE no_w_id = 1 AND no_d_id = 4 ORDER BY no_o_id LIMIT 1"),
             ('a', "DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 4 AND no_o_id = 22"),
             ('a', "UPDATE orders SET o_carrier_id = 1 WHERE o_w_id = 1 AND o_d_id = 4 AND o_id = 22"),
-            ('a', "UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP WHERE ol_w_id = 1 AND ol_d_id = 4 AND ol_o_id = 22"),
-            ('a', "UPDATE customer SET c_balance = c_balance + (SELECT sum(ol_amount) FROM order_line WHERE ol_d_id = 4 AND \
-                   ol_o_id = 22), c_delivery_cnt = c_delivery_cnt + 1 WHERE c_d_id = 4 AND c_id = \
+            ('a', "UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP WHERE ol_w_id = 1 AND ol_d_id = 4 AND \
+                ol_o_id = 22"),
+            ('a', "UPDATE customer SET c_balance = c_balance + (SELECT sum(ol_amount) FROM order_line WHERE ol_d_id = \
+                   4 AND ol_o_id = 22), c_delivery_cnt = c_delivery_cnt + 1 WHERE c_d_id = 4 AND c_id = \
                    (SELECT o_c_id FROM orders WHERE o_d_id = 4 AND o_id = 22)"),
             ('a', "COMMIT"),
             ('b', "DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 4 AND no_o_id = 22"),
             ('b', "UPDATE orders SET o_carrier_id = 1 WHERE o_w_id = 1 AND o_d_id = 4 AND o_id = 22"),
-            ('b', "UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP WHERE ol_w_id = 1 AND ol_d_id = 4 AND ol_o_id = 22"),
-            ('b', "UPDATE customer SET c_balance = c_balance + (SELECT sum(ol_amount) FROM order_line WHERE ol_d_id = 4 AND \
-                   ol_o_id = 22), c_delivery_cnt = c_delivery_cnt + 1 WHERE c_d_id = 4 AND c_id = \
+            ('b', "UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP WHERE ol_w_id = 1 AND ol_d_id = 4 AND \
+                ol_o_id = 22"),
+            ('b', "UPDATE customer SET c_balance = c_balance + (SELECT sum(ol_amount) FROM order_line WHERE ol_d_id = \
+                   4 AND ol_o_id = 22), c_delivery_cnt = c_delivery_cnt + 1 WHERE c_d_id = 4 AND c_id = \
                    (SELECT o_c_id FROM orders WHERE o_d_id = 4 AND o_id = 22)"),
             ('b', "COMMIT"),
         ],
@@ -511,7 +513,10 @@ fn several_sessions_load_what_one_does() {
     let contents = |conn: &mut Connection| {
         let tables = chosen.tables().into_iter().map(|table| {
             let rows = "regexp_replace(CAST(t AS text), '[-0-9]+ [0-9:.]+', 'then')";
-            let sql = format!("SELECT count(*) || md5(string_agg(row, ';' ORDER BY row)) FROM (SELECT {rows} AS row FROM {table} t) r");
+            let sql = format!(
+                "SELECT count(*) || md5(string_agg(row, ';' ORDER BY row)) FROM (SELECT {rows} AS row \
+                FROM {table} t) r"
+            );
             (table, conn.value(&sql).unwrap())
         });
         tables.collect::<Vec<_>>()

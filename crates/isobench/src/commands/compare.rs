@@ -229,7 +229,9 @@ fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Ou
         let names: Vec<String> =
             design.workloads.iter().map(|sources| format!("workload {}", sources.name())).collect();
         return Err(Failure::setup(format!(
-            "{option}: {}: nothing shows what the scripts read and write, so there is no history to check or to write; leave out --observe annotations, a rate or think time on PostgreSQL, use a checked workload (isobench workloads), or annotate the scripts with lines --@",
+            "{option}: {}: nothing shows what the scripts read and write, so there is no history to check or to write; \
+            leave out --observe annotations, a rate or think time on PostgreSQL, use a checked workload (isobench \
+            workloads), or annotate the scripts with lines --@",
             names.join(", ")
         )));
     }

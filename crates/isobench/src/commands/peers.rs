@@ -155,9 +155,9 @@ fn table(
         phase.as_secs_f64() * 1e3,
     );
     let legend = format!(
-        "Round trip: the fastest of 20 messages there and back; clock ±: half of that, by which times of this machine and \
-         rank 0 can be wrong against each other; drift: how far the clocks drifted apart during the test, if that is more; MB/s: \
-         {} MB from rank 0, packing and unpacking included.",
+        "Round trip: the fastest of 20 messages there and back; clock ±: half of that, by which times of this machine \
+         and rank 0 can be wrong against each other; drift: how far the clocks drifted apart during the test, if that \
+         is more; MB/s: {} MB from rank 0, packing and unpacking included.",
         PIECES * PIECE / 1_000_000,
     );
     let width = output::width();

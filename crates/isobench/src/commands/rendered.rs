@@ -123,7 +123,8 @@ pub fn one_stream_of(options: &RenderingOptions) -> Outcome<bool> {
     Ok(named.iter().any(|(_, path)| path.is_some()))
 }
 
-/// Prints in the format asked for, and writes the files that are named; without either what `otherwise` says. `kinds` are those of the JSON and of the CSV.
+/// Prints in the format asked for, and writes the files that are named; without either what
+/// `otherwise` says. `kinds` are those of the JSON and of the CSV.
 ///
 /// # Errors
 /// A format that isn't of this; output that can't be written.

@@ -159,8 +159,8 @@ fn what_bears_a_workloads_name_by_chance_is_neither_dropped_nor_written() {
         if kind != "routine" {
             database.run(&scene, &words(&init)).expect(1).says(&[&message]);
         }
-        let count = "select (select count(*) from pg_class where relnamespace = 'public'::regnamespace and relkind <> 'i') \
-                     + (select count(*) from pg_proc where pronamespace = 'public'::regnamespace)";
+        let count = "select (select count(*) from pg_class where relnamespace = 'public'::regnamespace and relkind <> \
+                     'i') + (select count(*) from pg_proc where pronamespace = 'public'::regnamespace)";
         assert_eq!(connection.value(count).expect("a count").as_deref(), Some("1"), "{made}");
     }
 }
@@ -318,8 +318,8 @@ fn an_audit_says_which_histories_arent_there() {
     }
     fs::create_dir(scene.file("small")).expect("a folder");
     let program = isobench();
-    let options = "audit -w registers:keys=16 --levels rr,ser --clients 4 --transactions 500 --warmup 0 --history small \
-        --json out.json";
+    let options = "audit -w registers:keys=16 --levels rr,ser --clients 4 --transactions 500 --warmup 0 --history \
+        small --json out.json";
     let command = format!(
         "mount -t tmpfs -o size=8k none small && {program} {options}; s=$?; echo left: $(ls small); exit $s"
     );

@@ -34,7 +34,8 @@ const NAMES: &str = "
 #[test]
 fn three_levels_from_start_to_end() {
     let Some(scene) = Scene::with_server("three_levels_from_start_to_end") else { return };
-    let options = "compare -w tpcb-like --transactions 40 --warmup 0.1 --rounds 2 --clients 4 --json out.json --csv out.csv";
+    let options = "compare -w tpcb-like --transactions 40 --warmup 0.1 --rounds 2 --clients 4 --json out.json --csv \
+        out.csv";
     let finished = scene.run(&words(options)).expect(0).says(&["no server is named", "embedded PostgreSQL"]);
     scene.assert_clean();
     let levels = ["read committed", "repeatable read", "serializable"];

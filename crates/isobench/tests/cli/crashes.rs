@@ -7,8 +7,8 @@ use crate::support::embedded::{self, kill_backend, kill_server};
 use crate::support::program::Running;
 use crate::support::scene::Scene;
 
-const COMPARE: &str = "compare -w tpcb-like --levels rr,rc --clients 4 --time 600 --warmup 0 --rounds 1 --server-setting fsync=off \
-    --json out.json";
+const COMPARE: &str = "compare -w tpcb-like --levels rr,rc --clients 4 --time 600 --warmup 0 --rounds 1 \
+    --server-setting fsync=off --json out.json";
 const RUN: &str = "run --isolation rc -c 4 -T 600 --server-setting fsync=off --json out.json";
 
 /// The effect on a run whose server loses a process.

@@ -413,8 +413,8 @@ fn something_else_goes_on_beside_the_clients() {
     let Some(scene) = Scene::with_server(test) else { return };
     let kinds = ["none", "old-snapshot", "long-writer", "vacuum", "checkpoint", "dump"];
     let line = format!(
-        "compare --levels rc,ser --rounds 1 --time 0.6 --warmup 0.1 --clients 4 --json out.json --server-setting fsync=off \
-         --background {}",
+        "compare --levels rc,ser --rounds 1 --time 0.6 --warmup 0.1 --clients 4 --json out.json --server-setting \
+         fsync=off --background {}",
         kinds.join(",")
     );
     let finished = scene.run(&words(&line)).expect(0);

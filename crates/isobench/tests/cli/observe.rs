@@ -118,8 +118,8 @@ fn a_statement_whose_plan_would_change_is_sent_as_written() {
     let Some(scene) = Scene::with_server("a_statement_whose_plan_would_change_is_sent_as_written") else {
         return;
     };
-    let tables = "DROP TABLE IF EXISTS big;\nCREATE TABLE big (id int PRIMARY KEY, v int NOT NULL);\nINSERT INTO big SELECT g, g FROM \
-                  generate_series(1, 20000) AS g;\nANALYZE big;\n";
+    let tables = "DROP TABLE IF EXISTS big;\nCREATE TABLE big (id int PRIMARY KEY, v int NOT NULL);\n\
+                  INSERT INTO big SELECT g, g FROM generate_series(1, 20000) AS g;\nANALYZE big;\n";
     // The branch isn't taken in the trial.
     let script = "\\set i random(1, 20000)\nBEGIN;\nSELECT max(id) AS last FROM big;\n\\if :i < 0\nSELECT min(id) FROM \
                   big;\n\\endif\nUPDATE big SET v = v + 1 WHERE id = :i;\nEND;\n";

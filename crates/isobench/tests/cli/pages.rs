@@ -1,9 +1,9 @@
 //! Pages of the manual whose every script and command is run: the files in their blocks are written,
 //! and the commands carried out in order, in one folder.
 //!
-//! A block of SQL is the file that the text before it names first. A command whose last word is `test` works on a database
-//! of this name; every other one starts a server of its own. Not here: commands of other pages, whose options are
-//! checked without a server (`tests/manual`).
+//! A block of SQL is the file that the text before it names first. A command whose last word is
+//! `test` works on a database of this name; every other one starts a server of its own. Not here:
+//! commands of other pages, whose options are checked without a server (`tests/manual`).
 
 use std::fs;
 use std::path::Path;

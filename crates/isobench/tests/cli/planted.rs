@@ -314,7 +314,8 @@ fn summarised_conflicts_are_found() {
         scene.write(name, text);
     }
     let line = "compare -f short.sql@1000 -f long.sql --setup setup.sql --levels ser --clients 6 --time 3 --warmup 0 \
-        --rounds 1 --server-setting fsync=off --server-setting max_connections=20 --server-setting max_pred_locks_per_transaction=2000 --json out.json";
+        --rounds 1 --server-setting fsync=off --server-setting max_connections=20 --server-setting \
+        max_pred_locks_per_transaction=2000 --json out.json";
     for _ in 0..TRIALS {
         let finished = scene.run(&words(line));
         let document = document::read(&scene, "out.json");

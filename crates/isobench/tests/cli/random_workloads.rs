@@ -197,8 +197,8 @@ impl Workload {
         }
         format!(
             "compare {files}--setup setup.sql -M {} --server-version {} --observe {} --clients {} --seed {seed} \
-             --levels rr,ser --time 1 --warmup 0 --rounds 1 --retry-sqlstate 23505 --max-tries 20 --server-setting fsync=off \
-             --json out.json",
+             --levels rr,ser --time 1 --warmup 0 --rounds 1 --retry-sqlstate 23505 --max-tries 20 --server-setting \
+             fsync=off --json out.json",
             self.protocol, self.version, self.observe, self.clients
         )
     }
@@ -355,8 +355,8 @@ fn accuses_nobody(seed: u64) -> u64 {
         let texts: Vec<&str> = workload.scripts.iter().map(|(text, _)| text.as_str()).collect();
         let scripts = texts.join("\n-- script\n");
         format!(
-            "isobench {line}\n\n{}\n-- script\n{scripts}\n\nrepeat it: ISOBENCH_SEED={seed} cargo test -p isobench --test cli \
-             random_workloads\n\n{}\n{}",
+            "isobench {line}\n\n{}\n-- script\n{scripts}\n\n\
+             repeat it: ISOBENCH_SEED={seed} cargo test -p isobench --test cli random_workloads\n\n{}\n{}",
             workload.setup, finished.stdout, finished.stderr
         )
     };

@@ -44,8 +44,8 @@ fn a_collision_is_shown_as_one() {
     let test = "a_collision_is_shown_as_one";
     let Some(database) = Database::new(test) else { return };
     let scene = Scene::new();
-    let options = "compare -w tpcb-like --levels rr --scale 1 --clients 16 --transactions 30 --warmup 0 --rounds 1 --keep \
-        --json out.json";
+    let options = "compare -w tpcb-like --levels rr --scale 1 --clients 16 --transactions 30 --warmup 0 --rounds 1 \
+        --keep --json out.json";
     database.run(&scene, &words(options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_invariants_held(&document);

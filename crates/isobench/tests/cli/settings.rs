@@ -79,8 +79,8 @@ fn sessions_of_a_named_server_are_set_and_the_server_is_not() {
 }
 
 /// What stands in the file that ALTER SYSTEM writes.
-const ALTERED: &str = "SELECT coalesce(string_agg(name || '=' || setting, ' ' ORDER BY name), '') FROM pg_file_settings \
-    WHERE sourcefile LIKE '%auto.conf'";
+const ALTERED: &str = "SELECT coalesce(string_agg(name || '=' || setting, ' ' ORDER BY name), '') FROM \
+    pg_file_settings WHERE sourcefile LIKE '%auto.conf'";
 
 #[test]
 fn settings_of_a_named_server_are_altered_and_put_back() {

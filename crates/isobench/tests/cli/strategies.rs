@@ -11,8 +11,8 @@ use crate::support::scene::Scene;
 fn run(scene: &Scene, options: &str) -> (String, Value) {
     let workload = if options.contains("-w") { "" } else { "-w tpcb-like" };
     let line = format!(
-        "compare {workload} --clients 6 --warmup 0 --rounds 1 --server-setting fsync=off --server-setting deadlock_timeout=10ms \
-         --json out.json --no-server-side {options}"
+        "compare {workload} --clients 6 --warmup 0 --rounds 1 --server-setting fsync=off --server-setting \
+         deadlock_timeout=10ms --json out.json --no-server-side {options}"
     );
     let finished = scene.run(&words(&line)).expect(0);
     scene.assert_clean();

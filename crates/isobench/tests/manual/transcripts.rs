@@ -42,7 +42,7 @@ fn generated(text: &str) -> (String, usize) {
 
 /// A result as it is kept: without what each round has for every moment, and with few of the server's
 /// statistics; the rest, which is most of a file, is shown by pages and not by text. What sessions
-/// waited for is summed up, as in one sample.
+/// waited for is summed up, as in one sample. Each round has a line.
 fn kept(mut document: Document) -> String {
     for round in document.cells.iter_mut().flat_map(|cell| &mut cell.rounds) {
         round.series = None;
@@ -58,7 +58,8 @@ fn kept(mut document: Document) -> String {
             ..ServerSide::default()
         };
     }
-    document.to_json()
+    let text = serde_json::to_string(&document).expect("a result is plain data");
+    text.replace(r#"{"round":"#, "\n{\"round\":") + "\n"
 }
 
 /// The sample with the most locks.

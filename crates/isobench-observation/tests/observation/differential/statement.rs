@@ -135,7 +135,8 @@ impl Random {
             3 => {
                 let by = self.column(&alias);
                 format!(
-                    "SELECT DISTINCT ON ({by}) {by}, {alias}.a, {other}.d FROM {from}{filter} ORDER BY {by}, {alias}.a, {other}.a"
+                    "SELECT DISTINCT ON ({by}) {by}, {alias}.a, {other}.d FROM {from}{filter} ORDER BY {by}, \
+                    {alias}.a, {other}.a"
                 )
             }
             4 => {
@@ -296,7 +297,8 @@ impl Random {
                     let returning = self.returning(&target, true);
                     let value = self.value(&target);
                     format!(
-                        "UPDATE {table} AS {target} SET b = {value} FROM {before} WHERE {target}.a = {before}.a{returning}"
+                        "UPDATE {table} AS {target} SET b = {value} FROM {before} WHERE {target}.a = \
+                        {before}.a{returning}"
                     )
                 }
                 _ => self.write(false),

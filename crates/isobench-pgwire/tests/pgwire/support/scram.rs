@@ -2,17 +2,15 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::{Digest as _, Sha256};
+use ring::{digest, hmac};
 
 const SALT: &[u8] = b"0123456789abcdef";
 const ITERATIONS: u32 = 4096;
 const SERVER_NONCE: &str = "SERVERNONCE";
 
 fn hmac(key: &[u8], data: &[u8]) -> [u8; 32] {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length of key will do");
-    mac.update(data);
-    mac.finalize().into_bytes().into()
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), data);
+    tag.as_ref().try_into().expect("32 bytes")
 }
 
 fn xor(a: [u8; 32], b: &[u8]) -> [u8; 32] {
@@ -55,8 +53,8 @@ impl Exchange {
         let (without_proof, proof) = client_final.split_once(",p=").expect("a proof");
         let auth = format!("{},{},{without_proof}", self.client_first_bare, self.server_first);
         let client_key = hmac(&self.salted_password, b"Client Key");
-        let stored_key: [u8; 32] = Sha256::digest(client_key).into();
-        let signature = hmac(&stored_key, auth.as_bytes());
+        let stored_key = digest::digest(&digest::SHA256, &client_key);
+        let signature = hmac(stored_key.as_ref(), auth.as_bytes());
         let sent = BASE64.decode(proof).expect("base64");
         let is_right = xor(signature, &sent) == client_key;
         let server_key = hmac(&self.salted_password, b"Server Key");

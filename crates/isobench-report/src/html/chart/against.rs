@@ -20,6 +20,7 @@ use super::subject::{Group, STYLES, Subject, VALUES, groups};
 use crate::csv::number;
 use isobench_result::document::{Cell, Document, Interval};
 use isobench_result::factor::{Factor, FactorId, varying};
+use isobench_result::figure::{self as result, Shown};
 use isobench_result::numbers::{count, optional, short};
 use isobench_result::overhead;
 use isobench_result::words::distinct;
@@ -37,6 +38,7 @@ type Varies<'a> = Box<dyn Fn(&Factor) -> bool + 'a>;
 
 /// The factor that is varied.
 struct Axis<'a> {
+    document: &'a Document,
     id: &'static str,
     title: String,
     caption: String,
@@ -66,33 +68,57 @@ impl Axis<'_> {
     }
 }
 
-/// A quantity that is measured.
+/// A plot of a figure.
 struct Measure {
-    /// Its name at the axis.
-    name: &'static str,
-    /// The words before and after a number in a sentence.
-    words: (&'static str, &'static str),
-    /// Mean and interval in a cell.
-    of: fn(&Cell) -> Interval,
+    /// The figure's name.
+    figure: &'static str,
     logarithmic: bool,
     /// True if a line shows where the measurement equals the factor.
     diagonal: bool,
 }
 
-const COMMITTED: Measure = Measure {
-    name: "committed per s",
-    words: ("", " committed per s"),
-    of: |cell| cell.summary.tps,
-    logarithmic: false,
-    diagonal: false,
-};
+const COMMITTED: Measure = Measure { figure: "tps", logarithmic: false, diagonal: false };
+const RATIO: Measure = Measure { figure: "ratio", logarithmic: false, diagonal: false };
+const CONFLICTS: Measure = Measure { figure: "conflict_ratio", logarithmic: false, diagonal: false };
+const P99: Measure = Measure { figure: "latency_p99_ms", logarithmic: true, diagonal: false };
+const LOCKS: Measure = Measure { figure: "predicate_locks", logarithmic: true, diagonal: false };
 
 impl Measure {
+    fn figure(&self) -> &'static result::Figure {
+        result::Figure::known(self.figure)
+    }
+
+    fn is_share(&self) -> bool {
+        self.figure().shown == Shown::Share
+    }
+
+    /// The heading of its column in the table of results.
+    fn heading(&self) -> String {
+        let (what, unit) = self.figure().heading;
+        format!("{what} {unit}").trim_end().to_owned()
+    }
+
+    /// Its name at the axis.
+    fn name(&self) -> String {
+        self.heading() + if self.is_share() { ", %" } else { "" }
+    }
+
+    /// Its value in a cell, a share in percent. A logarithmic axis has no place for 0.
+    fn of(&self, document: &Document, cell: &Cell) -> Interval {
+        let Ok(value) = self.figure().measured(document, cell) else { return Interval::default() };
+        let factor = if self.is_share() { 100.0 } else { 1.0 };
+        let ends = [Some(value.number), value.low, value.high].map(|end| end.map(|end| end * factor));
+        if self.logarithmic && value.number <= 0.0 {
+            return Interval::default();
+        }
+        Interval { mean: ends[0], low: ends[1], high: ends[2], ..Interval::default() }
+    }
+
     /// A scale for all that is shown of it.
-    fn scale(&self, shown: &[Combination], from: f64, to: f64) -> Scale {
+    fn scale(&self, document: &Document, shown: &[Combination], from: f64, to: f64) -> Scale {
         let points = shown.iter().flat_map(|combination| &combination.lines).flat_map(|line| &line.points);
         let values = points
-            .map(|(_, cell)| (self.of)(cell))
+            .map(|(_, cell)| self.of(document, cell))
             .flat_map(|interval| [interval.mean, interval.low, interval.high]);
         if self.logarithmic {
             Scale::log(values.flatten(), 1.15, from, to)
@@ -101,59 +127,20 @@ impl Measure {
         }
     }
 
-    /// "392 (382–402) committed per s".
+    /// "committed per s 392 (382–402)".
     fn said(&self, interval: Interval) -> String {
         let ends = interval.low.zip(interval.high);
         let around =
             ends.map_or_else(String::new, |(low, high)| format!(" ({}–{})", short(low), short(high)));
-        format!("{}{}{around}{}", self.words.0, optional(interval.mean), self.words.1)
-    }
-}
-
-const RATIO: Measure = Measure {
-    name: "times the first level's rate",
-    words: ("", " times the first level's rate"),
-    of: |cell| {
-        overhead::compared(cell).map_or_else(Interval::default, |ratio| Interval {
-            mean: Some(ratio.mean),
-            low: ratio.low,
-            high: ratio.high,
-            ..Interval::default()
-        })
-    },
-    logarithmic: false,
-    diagonal: false,
-};
-
-const LOCKS: Measure = Measure {
-    name: "predicate locks, at most",
-    words: ("at most ", " predicate locks"),
-    of: |cell| Interval {
-        mean: cell.summary.predicate_locks.filter(|locks| *locks > 0).map(|locks| locks as f64),
-        ..Interval::default()
-    },
-    logarithmic: true,
-    diagonal: false,
-};
-
-fn conflicts(cell: &Cell) -> Interval {
-    let started = cell.rounds.iter().any(|round| round.attempts.started > 0);
-    Interval { mean: started.then_some(100.0 * cell.summary.conflict_ratio), ..Interval::default() }
-}
-
-fn p99(cell: &Cell) -> Interval {
-    let found = cell.summary.percentiles.iter().find(|found| (found.percent - 99.0).abs() < 1e-9);
-    match found {
-        Some(found) => {
-            Interval { mean: Some(found.ms), low: found.low, high: found.high, ..Interval::default() }
-        }
-        None => Interval { mean: cell.summary.latency_ms.p99, ..Interval::default() },
+        let sign = if self.is_share() { " %" } else { "" };
+        format!("{} {}{around}{sign}", self.heading(), optional(interval.mean))
     }
 }
 
 /// Draws rate and conflicts against clients; `None` if their number doesn't vary.
 pub fn clients(document: &Document) -> Option<Figure> {
     let axis = Axis {
+        document,
         id: "against-clients",
         title: "Rate and conflicts against the number of clients".to_owned(),
         caption: "Above: committed transactions per second, the mean of the rounds with its 95 % \
@@ -166,16 +153,7 @@ pub fn clients(document: &Document) -> Option<Figure> {
         before: false,
         varies: Box::new(|factor| matches!(factor.id(), FactorId::Clients | FactorId::Jobs)),
         logarithmic: true,
-        plots: vec![
-            COMMITTED,
-            Measure {
-                name: "conflicts, % of the attempts",
-                words: ("", " % of the attempts in conflict"),
-                of: conflicts,
-                logarithmic: false,
-                diagonal: false,
-            },
-        ],
+        plots: vec![COMMITTED, CONFLICTS],
     };
     figure(&groups(document), &axis)
 }
@@ -183,6 +161,7 @@ pub fn clients(document: &Document) -> Option<Figure> {
 /// Draws rate and latency against the rate that was asked for; `None` if it doesn't vary.
 pub fn rates(document: &Document) -> Option<Figure> {
     let axis = Axis {
+        document,
         id: "against-rate",
         title: "Rate and latency against the rate asked for".to_owned(),
         caption: "Above: committed transactions per second, the mean of the rounds with its 95 % \
@@ -196,16 +175,7 @@ pub fn rates(document: &Document) -> Option<Figure> {
         before: false,
         varies: Box::new(|factor| matches!(factor.id(), FactorId::Rate | FactorId::Jobs)),
         logarithmic: false,
-        plots: vec![
-            Measure { diagonal: true, ..COMMITTED },
-            Measure {
-                name: "99th percentile of latency, ms",
-                words: ("p99 ", " ms"),
-                of: p99,
-                logarithmic: true,
-                diagonal: false,
-            },
-        ],
+        plots: vec![Measure { diagonal: true, ..COMMITTED }, P99],
     };
     figure(&groups(document), &axis)
 }
@@ -223,9 +193,10 @@ pub fn parameter(document: &Document, place: usize) -> Option<Figure> {
     let name = along.title();
     let by = lines_by(document, &varying, name);
     let groups = costs(groups(document), by);
-    let locks = document.cells.iter().any(|cell| (LOCKS.of)(cell).mean.is_some());
+    let locks = document.cells.iter().any(|cell| LOCKS.of(document, cell).mean.is_some());
     let within: Vec<&str> = std::iter::once(name).chain(by.map(Factor::title)).collect();
     let axis = Axis {
+        document,
         id: PARAMETERS.get(place)?,
         title: format!("What a level costs against {name}"),
         caption: format!(
@@ -320,7 +291,8 @@ fn figure(groups: &[Group], factor: &Axis) -> Option<Figure> {
 }
 
 fn combinations<'a>(groups: &'a [Group<'a>], factor: &Axis) -> Vec<Combination<'a>> {
-    let measured = |cell: &Cell| factor.plots.iter().any(|measure| (measure.of)(cell).mean.is_some());
+    let measured =
+        |cell: &Cell| factor.plots.iter().any(|measure| measure.of(factor.document, cell).mean.is_some());
     let value = |cell: &Cell| (factor.of)(cell).filter(|_| measured(cell));
     combination::all(groups, value, &factor.varies)
 }
@@ -334,8 +306,9 @@ fn plot(
     top: f64,
 ) -> (Markup, f64) {
     let edges = (top + ABOVE, top + ABOVE + HEIGHT);
-    let up = measure.scale(shown, edges.1, edges.0);
-    let lefts = factor.plots.iter().map(|measure| left_of(&[(&measure.scale(shown, 1.0, 0.0), 5)]));
+    let up = measure.scale(factor.document, shown, edges.1, edges.0);
+    let lefts =
+        factor.plots.iter().map(|measure| left_of(&[(&measure.scale(factor.document, shown, 1.0, 0.0), 5)]));
     let left = lefts.fold(0.0, f64::max);
     let plot = Plot { left, right: WIDTH - NAMES, top: edges.0, bottom: edges.1 };
     let along = if factor.logarithmic {
@@ -346,14 +319,14 @@ fn plot(
     let ticks: Vec<Tick> =
         values.iter().map(|value| Tick { value: *value, label: short_label(*value) }).collect();
     let end = |line: &LevelLine| {
-        let mut means = line.points.iter().filter_map(|(_, cell)| (measure.of)(cell).mean);
+        let mut means = line.points.iter().filter_map(|(_, cell)| measure.of(factor.document, cell).mean);
         means.next_back().map(|mean| Name::of(line.subject, up.at(mean)))
     };
     let names: Vec<Name> = combination.lines.iter().filter_map(end).collect();
     let most = along.high().min(up.high());
     let equal = |value: f64| Some((along.at(value), up.at(value)));
     let drawn = html! {
-        (plot.rising(&up, 5, measure.name))
+        (plot.rising(&up, 5, &measure.name()))
         (plot.across(&along, &ticks, factor.name))
         @if measure.diagonal { path class="equal" d=(path([equal(0.0), equal(most)])) {} }
         @for line in &combination.lines { (drawn_line(line, factor, measure, &along, &up)) }
@@ -376,7 +349,7 @@ fn drawn_line(line: &LevelLine, factor: &Axis, measure: &Measure, along: &Scale,
     let known: Vec<(f64, Interval, f64)> = line
         .points
         .iter()
-        .map(|(value, cell)| (*value, (measure.of)(cell)))
+        .map(|(value, cell)| (*value, measure.of(factor.document, cell)))
         .filter_map(|(value, interval)| {
             Some((value, interval, interval.mean.filter(|mean| mean.is_finite())?))
         })
@@ -396,7 +369,7 @@ fn drawn_line(line: &LevelLine, factor: &Axis, measure: &Measure, along: &Scale,
     };
     let values: Vec<String> =
         known.iter().map(|(value, _, mean)| format!("{} at {}", short(*mean), short_label(*value))).collect();
-    let label = format!("{}, {}: {}", line.subject.name, measure.name, values.join(", "));
+    let label = format!("{}, {}: {}", line.subject.name, measure.name(), values.join(", "));
     series(&line.subject.class(), &label, &marks)
 }
 
@@ -410,7 +383,8 @@ fn words(all: &[Combination], factor: &Axis) -> String {
                 .points
                 .iter()
                 .map(|(value, cell)| {
-                    let said = factor.plots.iter().map(|measure| measure.said((measure.of)(cell)));
+                    let said =
+                        factor.plots.iter().map(|measure| measure.said(measure.of(factor.document, cell)));
                     let said = said.collect::<Vec<_>>().join(", ");
                     format!("{said} at {}", factor.said(*value))
                 })
@@ -425,14 +399,12 @@ fn data(all: &[Combination], factor: &Axis) -> String {
     let titles: Vec<String> = factor
         .plots
         .iter()
-        .flat_map(|measure| {
-            [measure.name.to_owned(), format!("{}: low", measure.name), format!("{}: high", measure.name)]
-        })
+        .flat_map(|measure| ["", ": low", ": high"].map(|end| measure.name() + end))
         .collect();
     let mut data = Data::of_cells(&titles.iter().map(String::as_str).collect::<Vec<_>>());
     for line in all.iter().flat_map(|combination| &combination.lines) {
         for (_, cell) in &line.points {
-            let intervals = factor.plots.iter().map(|measure| (measure.of)(cell));
+            let intervals = factor.plots.iter().map(|measure| measure.of(factor.document, cell));
             let values =
                 intervals.flat_map(|interval| [interval.mean, interval.low, interval.high]).map(number);
             data.cell(&line.subject.with(cell), values.collect());

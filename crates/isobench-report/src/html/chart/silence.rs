@@ -40,8 +40,8 @@ pub fn figure(document: &Document) -> Option<Figure> {
         id: ID,
         title: TITLE.to_owned(),
         caption: "The longest time without an acknowledged commit around a fault. Bar: the mean of the rounds' \
-                  longest; dots: each round. At the right, of all rounds: acknowledged commits that are lost, and attempts \
-                  without an answer whose row is there (kept)."
+                  longest; dots: each round. At the right, of all rounds: acknowledged commits that are lost, and \
+                  attempts without an answer whose row is there (kept)."
             .to_owned(),
         svg: picture(ID, TITLE, height, &drawn),
         description: words(&groups),
