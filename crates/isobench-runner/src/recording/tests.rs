@@ -83,8 +83,14 @@ fn fill(recording: &Recording, first: u64, count: u64) -> Vec<String> {
             let key = Key { table: 0, id: (id.cast_signed() * 7919 + step * 104_729) % 1_000_003 };
             draft.push(Operation::Write { key, version: Version::valued(id.cast_signed()) });
         }
-        let transaction =
-            Transaction { id, client: 0, begin: id, end: id, outcome: TransactionOutcome::Committed, mode: None };
+        let transaction = Transaction {
+            id,
+            client: 0,
+            begin: id,
+            end: id,
+            outcome: TransactionOutcome::Committed,
+            mode: None,
+        };
         problems.extend(chunk.write(recording, &transaction, &draft));
     }
     problems.extend(chunk.flush(recording));
