@@ -12,13 +12,13 @@ use std::io::{self, BufReader, BufWriter, Seek, Write};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use isobench_isolation::History;
 use isobench_isolation::check::{GrowingRecording, Options, Pieces, Report, check};
 use isobench_isolation::history::binary::{self, Encoder};
 use isobench_isolation::history::{
-    Draft, FormatError, Key, Operation, Transaction, TransactionOutcome, Version,
+    Draft, FormatError, Key, Mode, Operation, Transaction, TransactionOutcome, Version,
 };
 use isobench_isolation::model::Order;
+use isobench_isolation::{History, LevelPromises, Mixing, Model};
 use rustix::time::{ClockId, clock_gettime};
 
 /// The kind of history to make.
@@ -31,6 +31,37 @@ pub enum Level {
     /// It also has a lot of read skew: each read has its own snapshot.
     ReadCommitted,
 }
+
+/// The levels that the history says its transactions ran at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Stated {
+    /// None.
+    None,
+    /// All at serializable, so that this is what is promised.
+    One,
+    /// A third each at read committed, repeatable read and serializable, so that each is judged by its
+    /// own.
+    Mixed,
+}
+
+impl Stated {
+    /// The modes of a client's transactions.
+    fn mode(self, client: u32) -> Option<Mode> {
+        let level = match (self, client % 3) {
+            (Stated::None, _) => return None,
+            (Stated::One, _) | (Stated::Mixed, 0) => isobench_isolation::Level::Serializable,
+            (Stated::Mixed, 1) => isobench_isolation::Level::RepeatableRead,
+            (Stated::Mixed, _) => isobench_isolation::Level::ReadCommitted,
+        };
+        Some(Mode::of(level))
+    }
+}
+
+/// PostgreSQL's promises.
+const PROMISES: LevelPromises = LevelPromises {
+    models: [Model::ReadCommitted, Model::ReadCommitted, Model::SnapshotIsolation, Model::Serializable],
+    mixing: Mixing::AmongSerializable,
+};
 
 /// The way of checking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -88,6 +119,8 @@ pub struct CheckPlan {
     pub rows: u32,
     /// The kind of history.
     pub level: Level,
+    /// The levels that it states.
+    pub stated: Stated,
     /// The orders to check.
     pub order: Order,
     /// The way of checking.
@@ -135,7 +168,7 @@ pub fn run(plan: &CheckPlan) -> Result<Checked, FormatError> {
     record(plan, &file)?;
     let bytes = file.stream_position()?;
     file.rewind()?;
-    let options = Options { order: plan.order, ..Options::default() };
+    let options = Options { order: plan.order, levels: Some(PROMISES), ..Options::default() };
     let input = BufReader::with_capacity(1 << 20, file);
     if plan.way == Way::Recording {
         let mut recording = GrowingRecording::new(&["registers".to_owned()]);
@@ -232,7 +265,7 @@ fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
             begin: now - early.max(1),
             end: now + random.below(half),
             outcome: TransactionOutcome::Committed,
-            mode: None,
+            mode: plan.stated.mode(client),
         };
         let worker = &mut workers[usize::from(client >= plan.clients / 2)];
         worker.push(&transaction, &draft);
@@ -291,8 +324,6 @@ fn operations(
 
 #[cfg(test)]
 mod tests {
-    use isobench_isolation::Model;
-
     use super::*;
 
     #[test]
@@ -304,12 +335,18 @@ mod tests {
         ] {
             for way in [Way::Whole, Way::Memory, Way::Recording] {
                 let (transactions, order) = (5000, Order::RealTime);
-                let plan = CheckPlan { transactions, clients: 16, rows: 100, level, order, way };
+                let stated = Stated::None;
+                let plan = CheckPlan { transactions, clients: 16, rows: 100, level, stated, order, way };
+                let mixed = CheckPlan { stated: Stated::Mixed, ..plan };
+                let mixed = run(&mixed).unwrap().report;
                 let checked = run(&plan).unwrap();
                 let left = &checked.report.verdict.not_contradicted;
                 assert_eq!(left.len(), 1, "{left:?}");
                 assert_eq!((left[0].model, left[0].order), (strongest, Order::RealTime));
                 assert_eq!(checked.report.examined.committed, plan.transactions);
+                assert_eq!(mixed.verdict.not_contradicted, *left);
+                let serializable = level == Level::Serializable;
+                assert_eq!(mixed.verdict.kept, Some(serializable), "write skew of serializable transactions");
             }
         }
     }

@@ -266,11 +266,11 @@ fn warn_of_load() {
 
 /// Measures the time of a check, or of several.
 fn checked(options: &CheckOptions) -> Result<ExitCode, Failure> {
-    let CheckOptions { transactions, clients, rows, level, order, way, .. } = *options;
+    let CheckOptions { transactions, clients, rows, level, stated, order, way, .. } = *options;
     if !options.millions.is_empty() {
         return check_table(options);
     }
-    let checked = checking::run(&CheckPlan { transactions, clients, rows, level, order, way })?;
+    let checked = checking::run(&CheckPlan { transactions, clients, rows, level, stated, order, way })?;
     println!("{}", isobench_isolation::check::summary(&checked.report));
     println!("{}", checking::HEADING);
     println!("{}", checking::line(way, &checked));
@@ -289,6 +289,7 @@ fn check_table(options: &CheckOptions) -> Result<ExitCode, Failure> {
                 .args(["check", "--transactions", &(millions * 1_000_000).to_string()])
                 .args(["--clients", &options.clients.to_string(), "--rows", &options.rows.to_string()])
                 .args(["--level", &checking::name(&options.level), "--way", &checking::name(&way)])
+                .args(["--stated", &checking::name(&options.stated)])
                 .args(["--order", &options.order.name().replace(' ', "-")])
                 .stderr(Stdio::inherit())
                 .output()?;

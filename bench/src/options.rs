@@ -321,6 +321,9 @@ pub struct CheckOptions {
     /// The guarantee that the history satisfies.
     #[arg(long, value_enum, default_value_t = checking::Level::Serializable)]
     pub level: checking::Level,
+    /// The levels that the history states, by which its transactions are judged.
+    #[arg(long, value_enum, default_value_t = checking::Stated::None)]
+    pub stated: checking::Stated,
     /// The dependencies to check: data, session or real-time.
     #[arg(long, value_parser = order, default_value = "real-time")]
     pub order: Order,

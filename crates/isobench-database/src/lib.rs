@@ -60,7 +60,6 @@ pub use execute::{execute, query};
 pub use facts::abilities::{Abilities, Ability};
 pub use facts::durability::{Outage, SynchronousCommit};
 pub use facts::level::EffectiveLevelQuery;
-pub use facts::promises::Promises;
 pub use facts::waiting::WaitView;
 pub use init::{init, scale_of};
 pub use invariants::{Baseline, Expectation, InvariantResult, Writes, baseline, check};

@@ -3,7 +3,7 @@
 //! To add a product, add a file to `products/`. Facts are documented at their types (`facts/`);
 //! they are used by `level`, `conflict`, `init`, `reset`, `namespace` and `settings`.
 
-use isobench_isolation::Level;
+use isobench_isolation::{Level, LevelPromises};
 
 use crate::facts::abilities::Abilities;
 use crate::facts::conflict::ConflictRule;
@@ -11,9 +11,9 @@ use crate::facts::dialect::Dialect;
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
 use crate::facts::namespace::NamespaceFacts;
 use crate::facts::object::ObjectMark;
-use crate::facts::promises::Promises;
 use crate::facts::settings::SettingsSource;
 use crate::facts::waiting::WaitView;
+use crate::products::PRODUCTS;
 
 /// The facts about a server product.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Product {
     /// The commands that read the effective level.
     pub effective_level: EffectiveLevelQuery,
     /// The promises of its manual for each level.
-    pub promises: Promises,
+    pub promises: LevelPromises,
     /// The query for the server's identifier of the session; `None` if there is none. PostgreSQL's
     /// is the process that `BackendKeyData` names.
     pub session_name: Option<&'static str>,
@@ -64,4 +64,18 @@ pub struct Recognition {
     pub lacks: &'static [&'static str],
     /// The text before the version number.
     pub version_after: &'static str,
+}
+
+impl Product {
+    /// The product with this name, in any case; the error is a sentence with the names that exist.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn named(name: &str) -> Result<&'static Product, String> {
+        let known = PRODUCTS.into_iter().find(|product| product.name.eq_ignore_ascii_case(name));
+        known.ok_or_else(|| {
+            let names: Vec<&str> = PRODUCTS.into_iter().rev().map(|product| product.name).collect();
+            format!("unknown server \"{name}\"; use one of {}", names.join(", "))
+        })
+    }
 }

@@ -16,10 +16,11 @@ mod grouped;
 mod groups;
 mod infer;
 mod lists;
+mod mixed;
 mod pairs;
 mod parts;
 mod precedence;
-
+mod protection;
 mod recording;
 mod registers;
 mod render;
@@ -29,6 +30,7 @@ mod scope;
 mod search;
 
 mod spill;
+mod statements;
 mod status;
 mod survey;
 #[cfg(test)]
@@ -37,13 +39,18 @@ mod used;
 
 use crate::history::History;
 use crate::model::{Guarantee, Model, Order};
+use crate::promise::LevelPromises;
 
-use dependencies::{Label, MOST_TRANSACTIONS};
+use rustc_hash::FxHashSet;
+
+use dependencies::{Label, MOST_TRANSACTIONS, Node};
 use doubt::Doubts;
 use findings::Findings;
+use mixed::{Promised, ToEach};
 use parts::{MemoryParts, Setting, Source};
 use report::{kept, nothing_checked};
 use scope::{Orders, Scope};
+use statements::Sights;
 use status::{CommitStatus, CommitStatuses};
 use survey::{Positions, Survey};
 
@@ -52,7 +59,8 @@ pub use doubt::{Doubt, DoubtKind};
 pub use recording::{CheckedRecording, GrowingRecording, check_recording};
 pub use render::{render, summary};
 pub use report::{
-    Blind, Count, Dependency, Examined, Finding, LostBetween, Report, Verdict, Witness, WitnessStep,
+    Blind, Broken, Count, Dependency, Examined, Finding, LevelCount, LostBetween, MixedReport, Report,
+    Verdict, Witness, WitnessStep,
 };
 pub use used::by_use;
 
@@ -61,6 +69,10 @@ pub use used::by_use;
 pub struct Options {
     /// The guarantee that was promised; the verdict says whether it was kept.
     pub promised: Option<Guarantee>,
+    /// The server's promises to each level, if nothing else was promised. If all transactions that may
+    /// have been committed are promised the same, it is as if that was [`Options::promised`]; otherwise
+    /// each is judged by its own level ([`Report::mixed`]). They apply only if the history has levels.
+    pub levels: Option<LevelPromises>,
     /// The orders to search for contradictions; [`Order::RealTime`] includes all of them.
     pub order: Order,
     /// True if the history is known to contain every write as it happened, so that a read that no
@@ -92,6 +104,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             promised: None,
+            levels: None,
             order: Order::RealTime,
             vouched: true,
             effort: 100_000_000,
@@ -113,10 +126,18 @@ pub fn check(history: &History, options: &Options) -> Report {
 
 /// Checks a history in parts.
 fn check_source<S: Source>(source: &S, options: &Options) -> Result<Report, S::Error> {
-    let Examination { mut report, mut doubts, suspicions } = examine(source, options, true)?;
+    let transactions = &source.frame().transactions()[..source.transactions() as usize];
+    let (mut options, mut each) = (options.clone(), None);
+    match Promised::of(options.levels.filter(|_| options.promised.is_none()), transactions) {
+        Promised::Nothing => {}
+        Promised::ToAll(guarantee) => options.promised = Some(guarantee),
+        Promised::ToEach(promises) => each = Some(promises),
+    }
+    let (options, each) = (&options, each.as_ref());
+    let Examination { mut report, mut doubts, suspicions } = examine(source, options, each, true)?;
     if report.verdict.kept == Some(false) && doubts.is_empty() {
         doubts = suspicions;
-        if let Some(doubt) = rests_on_assumptions(source, options, &report)? {
+        if let Some(doubt) = rests_on_assumptions(source, options, each, &report)? {
             doubts.add(doubt);
         }
     }
@@ -131,6 +152,7 @@ fn check_source<S: Source>(source: &S, options: &Options) -> Result<Report, S::E
 fn rests_on_assumptions<S: Source>(
     source: &S,
     options: &Options,
+    each: Option<&ToEach>,
     report: &Report,
 ) -> Result<Option<Doubt>, S::Error> {
     let assumed = report.blind.iter().find_map(|blind| match blind {
@@ -138,7 +160,7 @@ fn rests_on_assumptions<S: Source>(
         _ => None,
     });
     let Some((rows, example)) = assumed else { return Ok(None) };
-    let without = examine(source, options, false)?.report;
+    let without = examine(source, options, each, false)?.report;
     let rests = without.verdict.kept != Some(false);
     Ok(rests.then(|| Doubt { kind: DoubtKind::Assumed, count: rows, example: example.clone() }))
 }
@@ -154,14 +176,19 @@ struct Examination {
 }
 
 /// Examines a history. With `assume`, unwritten values are taken for initial ones.
-fn examine<S: Source>(source: &S, options: &Options, assume: bool) -> Result<Examination, S::Error> {
+fn examine<S: Source>(
+    source: &S,
+    options: &Options,
+    each: Option<&ToEach>,
+    assume: bool,
+) -> Result<Examination, S::Error> {
     let history = source.frame();
     let left = history.transactions().len() as u64 - u64::from(source.transactions());
     let dropped = history.dropped().saturating_add(left);
     let complete = dropped == 0;
     let vouched = options.vouched;
     let statuses = status::commit_statuses(source, complete && vouched)?;
-    let setting = Setting { status: &statuses.status, complete, vouched, assume };
+    let setting = Setting { status: &statuses.status, complete, vouched, assume, each };
     let wanted = options.promised.map_or(options.order, |promised| promised.order.max(options.order));
     let timeless = precedence::without_instants(history);
     let order = if timeless { wanted.min(Order::Session) } else { wanted };
@@ -178,19 +205,25 @@ fn examine<S: Source>(source: &S, options: &Options, assume: bool) -> Result<Exa
     } else {
         scope.components(&mut survey, positions)?
     };
+    let mut permitted = FxHashSet::default();
     if let Some(graph) = scope.cyclic_graph(&mut cyclic)? {
         cycles::find(history, &graph, order, options.effort, &mut found);
+        if let Some(each) = each {
+            let sights = Sights::of(source, setting, &each.weak(&graph))?;
+            permitted = each.judge(history, &graph, &sights, options.effort, &mut found);
+        }
     }
     let orders = scope.infer(&survey, options.effort, &mut found)?;
     found.explain(&explain::steps(source, setting, found.unexplained())?);
 
     let operations = source.operations();
-    let outcome = Outcome { dropped, order, wanted, timeless, orders, operations, left: cyclic.left };
+    let left = cyclic.left;
+    let outcome = Outcome { dropped, order, wanted, timeless, orders, operations, left, each, permitted };
     Ok(outcome.report(history, options, &survey, &statuses, found))
 }
 
 /// What was found, apart from the findings.
-struct Outcome {
+struct Outcome<'o> {
     dropped: u64,
     order: Order,
     wanted: Order,
@@ -199,9 +232,13 @@ struct Outcome {
     operations: u64,
     /// The number of transactions among which cycles couldn't be looked for.
     left: u64,
+    /// The promises to the transactions, if they differ.
+    each: Option<&'o ToEach>,
+    /// The transactions on cycles that no promise excludes.
+    permitted: FxHashSet<Node>,
 }
 
-impl Outcome {
+impl Outcome<'_> {
     fn report(
         self,
         history: &History,
@@ -210,7 +247,7 @@ impl Outcome {
         statuses: &CommitStatuses,
         mut found: Findings,
     ) -> Examination {
-        let Outcome { dropped, order, wanted, timeless, orders, operations, left } = self;
+        let Outcome { dropped, order, wanted, timeless, orders, operations, left, each, permitted } = self;
         let Orders { inferred, undecided, left: undecidable } = orders;
         let (mut doubts, suspicions) =
             (found.take_doubts(options.vouched), std::mem::take(&mut found.suspicions));
@@ -228,8 +265,14 @@ impl Outcome {
         let examined = Examined { operations, ..examined(history, survey, statuses) };
         let assumed = found.assumed.take();
         let anomalous = found.anomalous();
+        let (broken, accused) = found.take_broken();
         let findings = found.into_findings();
-        let verdict = verdict(&findings, order, options.promised);
+        let mut verdict = verdict(&findings, order, options.promised);
+        let mixed = each
+            .map(|each| each.result(history, &statuses.status, &findings, (broken, &accused), &permitted));
+        if let Some(mixed) = &mixed {
+            verdict.kept = Some(mixed.broken.is_empty());
+        }
         let inferred_pairs = inferred.pairs(&verdict.not_contradicted);
         let undecided = inferred_pairs.map_or(undecided, |pairs| pairs.saturating_add(undecidable));
         let left_out = examined.unknown - statuses.proved;
@@ -250,7 +293,16 @@ impl Outcome {
         let assumed = assumed.map(|(rows, _, example)| Blind::AssumedInitial { rows, example });
         let blind = blind.chain(assumed).collect();
         Examination {
-            report: Report { examined, findings, anomalous, harmless: 0, lost_between: None, verdict, blind },
+            report: Report {
+                examined,
+                findings,
+                anomalous,
+                harmless: 0,
+                lost_between: None,
+                mixed,
+                verdict,
+                blind,
+            },
             doubts,
             suspicions,
         }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `level` | the levels of SQL: requested and effective |
 //! | `model`, `anomaly` | the models that can be promised, and the anomalies that contradict them: two tables |
+//! | `promise` | what a server promises to each level, alone and next to others |
 //! | `history`, `history/…` | the reads and writes of transactions; file formats |
 //! | `observed`, `observed/…` | logs of what a server's answers showed, and the histories they prove |
 //! | `check`, `check/…` | the check, from a history to a verdict |
@@ -27,6 +28,7 @@ pub mod history;
 mod level;
 pub mod model;
 pub mod observed;
+mod promise;
 
 pub use allocation::{Allocation, AllocationError};
 pub use anomaly::{Anomaly, AnomalyFacts};
@@ -34,3 +36,4 @@ pub use check::{Finding, Report, Verdict, Witness};
 pub use history::History;
 pub use level::{EffectiveLevel, Level, UnknownLevel};
 pub use model::{Guarantee, Model, Order};
+pub use promise::{LevelPromises, Mixing};

@@ -139,19 +139,32 @@ impl Flows {
                 }
             }
         }
-        order.into_iter().map(|node| node.map_or_else(unknown, |node| self.use_of(node, &numbers))).collect()
+        let columns = self.columns();
+        let use_of = |node| self.use_of(node, &numbers, &columns);
+        order.into_iter().map(|node: Option<usize>| node.map_or_else(unknown, use_of)).collect()
     }
 
-    fn use_of(&self, node: usize, numbers: &BTreeMap<usize, u16>) -> StatementUse {
+    /// The numbers of the columns that any statement mentions or changes, by name.
+    fn columns(&self) -> BTreeMap<&str, u16> {
+        let names = self.nodes.iter().flat_map(|node| node.uses.iter().chain(&node.sets)).flatten();
+        let names: BTreeSet<&str> = names.map(String::as_str).collect();
+        names.into_iter().zip(0..=u16::MAX).collect()
+    }
+
+    fn use_of(
+        &self,
+        node: usize,
+        numbers: &BTreeMap<usize, u16>,
+        columns: &BTreeMap<&str, u16>,
+    ) -> StatementUse {
         let own = &self.nodes[node];
         let edges = || self.edges.iter().filter(move |edge| edge.from == node);
         let flow = |edge: &Edge| Some(Flow { statement: *numbers.get(&edge.to)?, how: edge.how });
         let within = |edge: &&Edge| self.within(edge);
-        let untouched: BTreeSet<u16> = numbers
-            .iter()
-            .filter(|(other, _)| own.is_untouched_by(&self.nodes[**other]))
-            .map(|(_, number)| *number)
-            .collect();
+        let numbered = |names: &Option<BTreeSet<String>>| {
+            let names = names.as_ref()?;
+            names.iter().map(|name| columns.get(name.as_str()).copied()).collect::<Option<Vec<u16>>>()
+        };
         StatementUse {
             writes: own.writes,
             guarded: own.conditional,
@@ -159,7 +172,8 @@ impl Flows {
             flows_unseen: edges().filter(within).any(|edge| !numbers.contains_key(&edge.to)),
             into: edges().filter(within).filter_map(flow).collect(),
             carried: edges().filter(|edge| self.carries(edge)).filter_map(flow).collect(),
-            untouched_by: untouched.into_iter().collect(),
+            uses: numbered(&own.uses),
+            changes: numbered(&own.sets),
         }
     }
 

@@ -51,8 +51,8 @@ pub use summary::{
 };
 pub use tried::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 pub use verdict::{
-    AnomalyCount, AnomalyFound, ExaminedHistory, Verdict, VerdictSummary, Withheld, WitnessArrow,
-    WitnessTransaction,
+    AnomalyCount, AnomalyFound, BrokenPromise, ExaminedHistory, LevelTransactions, MixedVerdict, Verdict,
+    VerdictSummary, Withheld, WitnessArrow, WitnessTransaction,
 };
 pub use workload::{PlannedScript, PlannedStrategy, Workload};
 

@@ -81,17 +81,18 @@ pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 #[cfg(feature = "schema")]
 pub use document::json_schema;
 pub use document::{
-    AnomalyCount, AnomalyFound, BackgroundWork, BranchRound, CarriedValue, Cell, CellLevel, Client,
-    ClientLoad, CombinationAnswer, Conflict, CountComparison, Counter, Distribution, Document, DocumentError,
-    Durability, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind,
-    GivenAnswer, Interval, IntervalSource, Invariant, Journal, Latency, LevelAnswer, LevelSafety, LockWait,
-    LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound, NotTried, Observation, ObservedRows,
-    ObservedStatement, OrderOutcome, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
-    PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
-    RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptRound, Selector, Series, Server,
-    ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult,
-    SweepStep, TableUse, Tried, TriedStep, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare,
-    Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, WrongOutcome,
+    AnomalyCount, AnomalyFound, BackgroundWork, BranchRound, BrokenPromise, CarriedValue, Cell, CellLevel,
+    Client, ClientLoad, CombinationAnswer, Conflict, CountComparison, Counter, Distribution, Document,
+    DocumentError, Durability, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION, FaultEvent, FaultRound,
+    Flag, FlagKind, GivenAnswer, Interval, IntervalSource, Invariant, Journal, Latency, LevelAnswer,
+    LevelSafety, LevelTransactions, LockWait, LockedRelation, LocksSeen, MEASUREMENT_VERSION, MachineRound,
+    MixedVerdict, NotTried, Observation, ObservedRows, ObservedStatement, OrderOutcome, PercentileInterval,
+    Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
+    RecordedHistory, RelationSize, RequiredCell, RequirementResult, Resolution, Round, RoundError, RoundsFor,
+    ScriptRound, Selector, Series, Server, ServerProcesses, ServerSide, Settlement, Shape, StandbyLag,
+    StartingState, Summary, SweepResult, SweepStep, TableUse, Tried, TriedStep, Turns, UsedEventLoop,
+    Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow, WitnessTransaction,
+    Workload, WrongOutcome,
 };
 pub use figure::{FIGURES, Figure, Wanted};
 pub use metric_trend::{

@@ -10,7 +10,7 @@ use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::facts::level::{SHOW, SetLevel};
 use crate::facts::namespace::NamespaceFacts;
 use crate::facts::object::ObjectMark;
-use crate::facts::promises::SNAPSHOT_ISOLATION;
+use crate::facts::promises::SNAPSHOT_ISOLATION_IN_MIXTURES;
 use crate::facts::settings::SettingsSource;
 use crate::facts::waiting::WaitView;
 use crate::product::{Product, Recognition};
@@ -26,7 +26,7 @@ pub static COCKROACHDB: Product = Product {
     recognition: Recognition { contains: "CockroachDB", lacks: &[], version_after: "CockroachDB" },
     set_level: SetLevel::DefaultTransactionIsolation,
     effective_level: SHOW,
-    promises: SNAPSHOT_ISOLATION,
+    promises: SNAPSHOT_ISOLATION_IN_MIXTURES,
     session_name: Some("SHOW session_id"),
     waits: WaitView::Time,
     conflicts: &CONFLICTS,

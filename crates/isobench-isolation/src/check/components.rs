@@ -1,45 +1,73 @@
 //! Views of the graph, and their strongly connected components.
 //!
-//! A view is the part of the graph with certain labels, either plain or *doubled*. In a doubled
-//! view a state also records whether the dependency leading to it was an anti-dependency, and then
-//! no other one may follow. So the closed walks of a doubled view are exactly those without two
-//! adjacent anti-dependencies, which snapshot isolation excludes (Cerone and Gotsman 2018, theorem
-//! 10).
+//! A view is the part of the graph with certain labels, either plain, *doubled* or *protected*. In a
+//! doubled view a state also records whether the dependency leading to it was an anti-dependency,
+//! and then no other one may follow. So the closed walks of a doubled view are exactly those without
+//! two adjacent anti-dependencies, which snapshot isolation excludes (Cerone and Gotsman 2018,
+//! theorem 10). Those of a protected view are the ones that the levels of their transactions exclude
+//! (`protection.rs`).
 
 use super::dependencies::{Graph, Label, Labels, Node};
+use super::protection::Protection;
 
 /// A part of the graph; see above.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'g> {
     pub(super) graph: &'g Graph,
     pub(super) labels: Labels,
-    pub(super) doubled: bool,
+    pub(super) walk: Walk<'g>,
     /// True to leave out transactions that only reads prove to be committed.
     pub(super) sure: bool,
 }
 
+/// The walks of a view.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Walk<'g> {
+    /// All.
+    Plain,
+    /// Those without two adjacent anti-dependencies.
+    Doubled,
+    /// Those that the promises to their transactions exclude.
+    Protected(&'g Protection),
+}
+
+impl Walk<'_> {
+    /// The number of bits of a state that aren't the node's.
+    fn bits(self) -> u32 {
+        match self {
+            Walk::Plain => 0,
+            Walk::Doubled => 1,
+            Walk::Protected(_) => Protection::BITS,
+        }
+    }
+}
+
 impl<'g> View<'g> {
     pub(super) fn plain(graph: &'g Graph, labels: Labels) -> View<'g> {
-        View { graph, labels, doubled: false, sure: false }
+        View { graph, labels, walk: Walk::Plain, sure: false }
     }
 
     pub(super) fn doubled(graph: &'g Graph, labels: Labels) -> View<'g> {
-        View { graph, labels, doubled: true, sure: false }
+        View { graph, labels, walk: Walk::Doubled, sure: false }
+    }
+
+    pub(super) fn protected(graph: &'g Graph, labels: Labels, protection: &'g Protection) -> View<'g> {
+        View { graph, labels, walk: Walk::Protected(protection), sure: false }
     }
 
     /// The number of states.
     pub(super) fn states(self) -> u32 {
-        self.graph.nodes() << u32::from(self.doubled)
+        self.graph.nodes() << self.walk.bits()
     }
 
     /// The graph node of a state.
     pub(super) fn node(self, state: u32) -> Node {
-        state >> u32::from(self.doubled)
+        state >> self.walk.bits()
     }
 
     /// The state of a node that wasn't reached by an anti-dependency.
     pub(super) fn state(self, node: Node) -> u32 {
-        node << u32::from(self.doubled)
+        node << self.walk.bits()
     }
 
     /// The state that an edge leads to; `None` if the view doesn't have the edge.
@@ -52,14 +80,13 @@ impl<'g> View<'g> {
         if self.sure && self.graph.doubtful(to) {
             return None;
         }
-        if !self.doubled {
-            return Some(to);
-        }
         let after_anti = state & 1;
-        match label {
-            Label::Through => Some(to << 1 | after_anti),
-            _ if label.is_anti() => (after_anti == 0).then_some(to << 1 | 1),
-            _ => Some(to << 1),
+        match (self.walk, label) {
+            (Walk::Plain, _) => Some(to),
+            (Walk::Doubled, Label::Through) => Some(to << 1 | after_anti),
+            (Walk::Doubled, _) if label.is_anti() => (after_anti == 0).then_some(to << 1 | 1),
+            (Walk::Doubled, _) => Some(to << 1),
+            (Walk::Protected(protection), _) => protection.follow(state, label, to),
         }
     }
 }

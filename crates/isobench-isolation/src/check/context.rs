@@ -53,14 +53,17 @@ impl<'h> Context<'h> {
         known.into.iter().chain(&known.carried).any(value)
     }
 
-    /// The statement of a read and those whose writes leave its result as it was; `None` if any write
-    /// of the row may change it.
-    pub(super) fn untouched(&self, read: OperationRef) -> Option<(u16, &'h [u16])> {
-        let (statement, known) = self.use_of(read)?;
-        (!known.untouched_by.is_empty()).then_some((statement, known.untouched_by.as_slice()))
+    /// The columns that a read uses; `None` if it may use any, or that isn't known.
+    pub(super) fn used(&self, read: OperationRef) -> Option<&'h [u16]> {
+        self.use_of(read)?.1.uses.as_deref()
     }
 
-    /// The statement of a read with what its script does with the result, in a history that is judged by
+    /// The columns that a write changes; `None` if it may change any, or that isn't known.
+    pub(super) fn changed(&self, write: OperationRef) -> Option<&'h [u16]> {
+        self.use_of(write)?.1.changes.as_deref()
+    }
+
+    /// The statement of an operation with what its script does with the result, in a history that is judged by
     /// use.
     fn use_of(&self, read: OperationRef) -> Option<(u16, &'h StatementUse)> {
         let provenance = self.history.provenance().filter(|provenance| provenance.by_use)?;
@@ -174,9 +177,12 @@ pub(super) fn fact(from: Node, to: Node, why: String) -> WitnessStep {
     WitnessStep { from: from as usize, to: to as usize, dependency: None, why, statements: Vec::new() }
 }
 
-/// A transaction's name in messages: "T12 (client 3)".
+/// A transaction's name in messages: "T12 (client 3)"; with its modes where levels differ.
 pub(super) fn name(history: &History, transaction: usize) -> String {
     let transaction = &history.transactions()[transaction];
+    if let Some(mode) = transaction.mode.filter(|_| history.has_several_levels()) {
+        return format!("T{} (client {}, {mode})", transaction.id, transaction.client);
+    }
     format!("T{} (client {})", transaction.id, transaction.client)
 }
 

@@ -21,7 +21,7 @@ use crate::history::History;
 use crate::model::{Guarantee, Model, Order};
 
 const WRITES: Labels = Labels::of(&[Label::WriteWrite, Label::Through]);
-const READS: Labels = WRITES.and(Labels::of(&[Label::WriteRead]));
+pub(super) const READS: Labels = WRITES.and(Labels::of(&[Label::WriteRead]));
 const ROW_ANTI: Labels = Labels::of(&[Label::ReadWrite, Label::Lost]);
 const ANTI: Labels = ROW_ANTI.and(Labels::of(&[Label::PredicateReadWrite]));
 /// The anti-dependencies in cycles that are counted here. Those of lost updates are counted as lost
@@ -52,7 +52,7 @@ pub(super) fn rows_only(order: Order) -> Labels {
 ///
 /// At read uncommitted a read doesn't prove that the version read was committed, so transactions
 /// proved only by reads don't form a G0.
-fn class(cycle: &[Link], doubtful: &FxHashSet<Node>) -> Anomaly {
+pub(super) fn class(cycle: &[Link], doubtful: &FxHashSet<Node>) -> Anomaly {
     let sure = |link: &Link| !doubtful.contains(&link.from);
     let anti = |link: &Link| link.label.is_anti();
     let predicate = cycle.iter().any(|link| link.label == Label::PredicateReadWrite);
@@ -461,10 +461,15 @@ impl Tally {
 ///
 /// When a closed walk without adjacent anti-dependencies is cut in two, one of the parts has none
 /// either.
-pub(super) fn simple(mut cycle: Vec<Link>) -> Vec<Link> {
-    let clean = |cycle: &[Link]| {
+pub(super) fn simple(cycle: Vec<Link>) -> Vec<Link> {
+    simple_by(cycle, |cycle| {
         !cycle.iter().zip(cycle.iter().cycle().skip(1)).any(|(a, b)| a.label.is_anti() && b.label.is_anti())
-    };
+    })
+}
+
+/// The same for walks that are `clean` in another way. If a clean one is cut in two, one of the parts
+/// has to be clean.
+pub(super) fn simple_by(mut cycle: Vec<Link>, clean: impl Fn(&[Link]) -> bool) -> Vec<Link> {
     'again: loop {
         let mut first: FxHashMap<Node, usize> = FxHashMap::default();
         for (index, link) in cycle.iter().enumerate() {

@@ -549,12 +549,13 @@ impl<'a, 'h> List<'a, 'h> {
                 updating.push((reader.transaction, *reader, targets[start]));
             }
         }
+        let steps = |a: (Node, OperationRef, OperationRef), b: (Node, OperationRef, OperationRef)| {
+            vec![context.step(a.1, b.2, Label::Lost), context.step(b.1, a.2, Label::Lost)]
+        };
         for pair in updating.windows(2) {
-            found.note(Anomaly::LostUpdate, pair[1].0, || {
-                let (a, b) = (pair[0], pair[1]);
-                vec![context.step(a.1, b.2, Label::Lost), context.step(b.1, a.2, Label::Lost)]
-            });
+            found.note(Anomaly::LostUpdate, pair[1].0, || steps(pair[0], pair[1]));
         }
+        found.break_lost(&updating, |(who, ..)| who, steps);
         let several = updating.len() > 1;
         let ranges: Vec<(usize, usize)> = readers.iter().map(own).collect();
         let total = targets.len();

@@ -15,6 +15,7 @@ use rustc_hash::FxHashSet;
 use super::Pieces;
 use super::context::Context;
 use super::dependencies::Node;
+use super::mixed::ToEach;
 use super::rows::{Class, Row, Rows};
 use super::status::CommitStatus;
 use crate::history::binary::encode::number;
@@ -150,6 +151,8 @@ pub(super) struct Setting<'s> {
     pub(super) vouched: bool,
     /// See [`Context::assume`].
     pub(super) assume: bool,
+    /// The promises to the transactions, if they differ.
+    pub(super) each: Option<&'s ToEach>,
 }
 
 impl Setting<'_> {

@@ -137,7 +137,8 @@ pub fn check_recording(
 
 /// The report, with steps that refer to a history of the transactions of witnesses.
 fn with_witnesses(spill: &Spill, mut report: Report) -> Result<(Report, History), SpillError> {
-    let steps = report.findings.iter().flat_map(|finding| &finding.witness.steps);
+    let broken = report.mixed.iter().flat_map(|mixed| &mixed.broken).map(|broken| &broken.finding);
+    let steps = report.findings.iter().chain(broken).flat_map(|finding| &finding.witness.steps);
     let mut nodes: Vec<u32> =
         steps.flat_map(|step| [step.from, step.to]).filter_map(|node| u32::try_from(node).ok()).collect();
     nodes.sort_unstable();
@@ -145,7 +146,9 @@ fn with_witnesses(spill: &Spill, mut report: Report) -> Result<(Report, History)
     let mut witnesses = if nodes.is_empty() { spill.frame().blank() } else { spill.gather(&nodes)? };
     witnesses.set_dropped(spill.frame().dropped());
     let place = |node: usize| nodes.partition_point(|known| (*known as usize) < node);
-    for step in report.findings.iter_mut().flat_map(|finding| &mut finding.witness.steps) {
+    let broken =
+        report.mixed.iter_mut().flat_map(|mixed| &mut mixed.broken).map(|broken| &mut broken.finding);
+    for step in report.findings.iter_mut().chain(broken).flat_map(|finding| &mut finding.witness.steps) {
         (step.from, step.to) = (place(step.from), place(step.to));
     }
     Ok((report, witnesses))

@@ -6,12 +6,11 @@
 //! suffices for anti-dependencies; write-write dependencies between loose versions add nothing to
 //! the write-read ones. What else follows from a guarantee is in `infer.rs`.
 
+mod columns;
 mod doubtful;
 mod examination;
 mod loose;
 mod versions;
-
-use std::collections::BTreeMap;
 
 use super::context::{Context, fact};
 use super::dependencies::{Label, Node, OperationRef, Sink};
@@ -21,8 +20,9 @@ use crate::anomaly::Anomaly;
 use crate::history::{Operation, Version};
 
 use super::report::WitnessStep;
-use examination::{Examination, Follower, Reader, Start, Tied, Touching, twice};
-use versions::{Access, Others, Seen, Versions, Written, accesses, alike, by_transaction};
+use columns::Columns;
+use examination::{Examination, Follower, Reader, Start, Tied, both_from_one, twice};
+use versions::{Access, Others, Seen, Versions, Written, accesses, alike, apart, by_transaction};
 
 /// Examines a row that is overwritten. Returns the number of pairs of versions whose order is
 /// unknown.
@@ -63,15 +63,17 @@ fn examined<'a, 'h, S: Sink>(
     sink: &'a mut S,
 ) -> Examination<'a, 'h, S> {
     let accesses = accesses(context, places);
+    let versions = Versions::of(context, &accesses);
+    let columns = if context.observed() { Columns::of(context, &versions) } else { None };
     let mut row = Examination {
         context,
-        versions: Versions::of(context, &accesses),
+        versions,
         found,
         sink,
         readers: Vec::new(),
         followers: Vec::new(),
         tied: Vec::new(),
-        touching: BTreeMap::new(),
+        columns,
         start: Start::Unknown,
         initial_counter: None,
     };
@@ -130,6 +132,8 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
         for bounds in self.versions.groups.windows(2) {
             let group = &self.versions.chain[bounds[0]..bounds[1]];
+            let step = |a: Written, b: Written| vec![both_from_one(context, a.place, b.place)];
+            self.found.break_lost(&apart(group), |written: Written| written.place.transaction, step);
             for pair in group.windows(2) {
                 let (a, b) = (pair[0], pair[1]);
                 if a.place.transaction == b.place.transaction {
@@ -140,17 +144,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                         vec![twice(context, a.place, b.place)]
                     });
                 } else {
-                    self.found.note(Anomaly::LostUpdate, b.place.transaction, || {
-                        let (first, second) = (a.place.transaction, b.place.transaction);
-                        let why = format!(
-                            "{} {}, and {} {}: both were made from the same version, so one update is lost",
-                            context.name(first),
-                            context.deed(a.place),
-                            context.name(second),
-                            context.deed(b.place)
-                        );
-                        vec![fact(first, second, why)]
-                    });
+                    self.found.note(Anomaly::LostUpdate, b.place.transaction, || step(a, b));
                 }
             }
         }
@@ -207,6 +201,11 @@ impl<S: Sink> Examination<'_, '_, S> {
     /// Adds write-write dependencies between versions whose counters are proved: each is followed by
     /// all those with the next counter, unless it is left out.
     fn proved_order(&mut self) {
+        if let Some(columns) = self.columns.take() {
+            self.proved_order_of(&columns);
+            self.columns = Some(columns);
+            return;
+        }
         let mut start = 0;
         while start < self.versions.chain.len() {
             let middle = self.versions.group_end(start);
@@ -223,6 +222,33 @@ impl<S: Sink> Examination<'_, '_, S> {
                 self.sink.link(written.place, &mut fan, 0..count, Label::WriteWrite);
             }
             start = middle;
+        }
+    }
+
+    /// The same, column by column.
+    fn proved_order_of(&mut self, columns: &Columns) {
+        let mut start = 0;
+        while start < self.versions.chain.len() {
+            let end = self.versions.group_end(start);
+            if self.versions.reborn.binary_search(&start).is_err() {
+                for before in columns.replaced(start) {
+                    self.link_groups(before, start);
+                }
+            }
+            start = end;
+        }
+    }
+
+    /// Adds write-write dependencies between all versions of two groups.
+    fn link_groups(&mut self, before: usize, after: usize) {
+        let group = |start: usize| start..self.versions.group_end(start);
+        let place = |written: &Written| written.place;
+        let targets: Vec<OperationRef> = self.versions.chain[group(after)].iter().map(place).collect();
+        let sources: Vec<OperationRef> = self.versions.chain[group(before)].iter().map(place).collect();
+        let count = targets.len();
+        let mut fan = self.sink.fan(targets);
+        for source in sources {
+            self.sink.link(source, &mut fan, 0..count, Label::WriteWrite);
         }
     }
 
@@ -342,7 +368,7 @@ impl<S: Sink> Examination<'_, '_, S> {
                 });
                 return false;
             }
-            if let Some(source) = self.source(seen, written, place) {
+            for source in self.sources(seen, written, place) {
                 self.sink.edge(source, place, Label::WriteRead);
             }
             if !written.last {
@@ -360,8 +386,13 @@ impl<S: Sink> Examination<'_, '_, S> {
         }
         let next = self.versions.after(seen);
         if context.observed() {
-            let Some(next) = self.changed(next, place, first_write) else { return true };
-            self.read_proved(place, next, first_write, lost);
+            let nexts = match &self.columns {
+                Some(columns) => columns.changes(context.used(place), next).into_iter().collect(),
+                None => vec![next],
+            };
+            for next in nexts {
+                self.read_proved(place, next, first_write, lost);
+            }
             if !self.versions.loose.is_empty() || !self.versions.groups.is_empty() {
                 self.readers.push(Reader { seen, place });
             }
@@ -403,38 +434,20 @@ impl<S: Sink> Examination<'_, '_, S> {
         true
     }
 
-    /// The write that a read depends on: that of the version read, or an earlier one if the columns in
-    /// use stayed as they were since.
-    fn source(&mut self, seen: Seen, written: Written, read: OperationRef) -> Option<OperationRef> {
-        let (Seen::Chain(index), Some(touching)) = (seen, self.touching(read)) else {
-            return Some(written.place);
+    /// The writes that a read depends on: that of the version read, or those of the columns in use.
+    fn sources(&self, seen: Seen, written: Written, read: OperationRef) -> Vec<OperationRef> {
+        let (Seen::Chain(index), Some(columns)) = (seen, &self.columns) else { return vec![written.place] };
+        let groups = columns.sources(self.context.used(read), index);
+        let writes = |start: usize| {
+            let group = start..self.versions.group_end(start);
+            // Of several whose order isn't known, the others come before the last one.
+            if group.contains(&index) {
+                &self.versions.chain[index..=index]
+            } else {
+                &self.versions.chain[group]
+            }
         };
-        let last = touching.last(index)?;
-        let alone = self.versions.group_end(last) == last + 1;
-        Some(if alone { self.versions.chain[last].place } else { written.place })
-    }
-
-    /// The place in the chain, from `next` on, of the first version in which the columns that a read uses
-    /// may be others; `None` if that is none, or follows what the reader itself wrote.
-    fn changed(
-        &mut self,
-        next: usize,
-        read: OperationRef,
-        first_write: Option<(OperationRef, Version)>,
-    ) -> Option<usize> {
-        let Some(touching) = self.touching(read) else { return Some(next) };
-        let changed = touching.next(next);
-        let own = first_write.and_then(|(_, version)| version.counter);
-        let own = own.map(|counter| self.versions.at_or_after(counter));
-        changed.filter(|changed| own.is_none_or(|own| own < next || own >= *changed))
-    }
-
-    /// What of the chain changes the result of a read, if not everything does.
-    fn touching(&mut self, read: OperationRef) -> Option<&Touching> {
-        let (statement, untouched) = self.context.untouched(read)?;
-        let (context, versions) = (self.context, &self.versions);
-        let touching = self.touching.entry(statement);
-        Some(touching.or_insert_with(|| Touching::of(context, versions, untouched)))
+        groups.into_iter().flat_map(writes).map(|written| written.place).collect()
     }
 
     /// Adds anti-dependencies on the versions that follow the one read, which start at `next`, in an
@@ -465,6 +478,10 @@ impl<S: Sink> Examination<'_, '_, S> {
             && first.counter() < counter
             && context.depends(write, place)
             && self.versions.same_object(next..self.versions.at_or_after(counter) + 1)
+            && self
+                .columns
+                .as_ref()
+                .is_none_or(|columns| columns.overlap(next, self.versions.at_or_after(counter)))
         {
             label = Label::Lost;
             if !*lost {
@@ -492,25 +509,29 @@ impl<S: Sink> Examination<'_, '_, S> {
         let mut tied = std::mem::take(&mut self.tied);
         tied.sort_by_key(|one| (one.group, one.write.transaction));
         tied.dedup_by_key(|one| (one.group, one.write.transaction));
-        for pair in tied.windows(2).filter(|pair| pair[0].group == pair[1].group) {
-            let (a, b) = (pair[0], pair[1]);
-            self.found.note(Anomaly::LostUpdate, b.write.transaction, || {
-                let (first, second) = (a.write.transaction, b.write.transaction);
-                let why = format!(
-                    "{} and {} both {}, and then {} {}, and {} {}: whichever was first, the other one overwrote it",
-                    context.name(first),
-                    context.name(second),
-                    context.deed(a.read),
-                    context.name(first),
-                    context.deed(a.write),
-                    context.name(second),
-                    context.deed(b.write)
-                );
-                vec![WitnessStep {
-                    statements: context.statements([a.read, a.write]),
-                    ..fact(first, second, why)
-                }]
-            });
+        let step = |a: Tied, b: Tied| {
+            let (first, second) = (a.write.transaction, b.write.transaction);
+            let why = format!(
+                "{} and {} both {}, and then {} {}, and {} {}: whichever was first, the other one overwrote it",
+                context.name(first),
+                context.name(second),
+                context.deed(a.read),
+                context.name(first),
+                context.deed(a.write),
+                context.name(second),
+                context.deed(b.write)
+            );
+            vec![WitnessStep {
+                statements: context.statements([a.read, a.write]),
+                ..fact(first, second, why)
+            }]
+        };
+        for group in tied.chunk_by(|a, b| a.group == b.group) {
+            for pair in group.windows(2) {
+                let (a, b) = (pair[0], pair[1]);
+                self.found.note(Anomaly::LostUpdate, b.write.transaction, || step(a, b));
+            }
+            self.found.break_lost(group, |tied: Tied| tied.write.transaction, step);
         }
     }
 

@@ -7,7 +7,7 @@
 use std::fmt::{self, Write as _};
 
 use super::grouped::grouped;
-use super::report::{Blind, Count, Finding, LostBetween, Report};
+use super::report::{Blind, Broken, Count, Finding, LevelCount, LostBetween, MixedReport, Report, Witness};
 use crate::model::{Guarantee, Model, Order};
 
 /// The report as plain text of several paragraphs, ending with a line break.
@@ -20,11 +20,21 @@ pub fn render(report: &Report) -> String {
     if !report.findings.is_empty() {
         text.push('\n');
         text += &table(report);
-        for finding in &report.findings {
+        let mixed = report.mixed.iter().flat_map(|mixed| &mixed.broken);
+        for broken in mixed.clone() {
+            text.push('\n');
+            text += &broken_promise(broken);
+        }
+        let shown: Vec<&Witness> = mixed.map(|broken| &broken.finding.witness).collect();
+        for finding in report.findings.iter().filter(|finding| !shown.contains(&&finding.witness)) {
             text.push('\n');
             text += &proof(finding);
+            if report.mixed.as_ref().is_some_and(|mixed| is_permitted(mixed, finding)) {
+                text += "No transaction's level promises to prevent this.\n";
+            }
         }
     }
+
     if report.harmless > 0 {
         let _ = writeln!(text, "\n{}", harmless(report.harmless));
     }
@@ -41,6 +51,55 @@ pub fn render(report: &Report) -> String {
         }
     }
     text
+}
+
+/// True if what a mixed history shows breaks no promise, wherever it does. (What needs more than the
+/// data isn't promised by any level.)
+fn is_permitted(mixed: &MixedReport, finding: &Finding) -> bool {
+    !mixed.broken.iter().any(|broken| broken.finding.anomaly == finding.anomaly)
+}
+
+/// A broken promise, with its proof.
+fn broken_promise(Broken { finding, why }: &Broken) -> String {
+    format!("BROKEN PROMISE, {}: {why}.\n{}", count(finding.count), proof(finding))
+}
+
+/// The first lines about a mixed history: whether it is serializable as a whole, whether each
+/// transaction got what its level promises, and which lie on cycles all the same.
+fn mixed_verdict(report: &Report, mixed: &MixedReport, looked: &str) -> Vec<String> {
+    let shown: Vec<String> = report.findings.iter().filter(|it| it.order == Order::Data).map(title).collect();
+    let whole = if shown.is_empty() {
+        format!("Nothing contradicts that this history is serializable as a whole, {looked}.")
+    } else {
+        format!("NOT SERIALIZABLE as a whole: the history shows {}.", shown.join(", "))
+    };
+    let levels = by_level(&mixed.levels);
+    let promise = if mixed.broken.is_empty() {
+        format!("Nothing contradicts what each transaction's own level promises ({levels}).")
+    } else {
+        let broken: Vec<String> = mixed.broken.iter().map(|broken| title(&broken.finding)).collect();
+        format!("PROMISE BROKEN to transactions by their own levels ({levels}): {}.", broken.join(", "))
+    };
+    let mut lines = vec![whole, promise];
+    let permitted = mixed.permitted();
+    if permitted > 0 {
+        lines.push(format!(
+            "{} transaction{} on cycles that no level promises to prevent: {}.",
+            grouped(permitted),
+            if permitted == 1 { " lies" } else { "s lie" },
+            by_level(&mixed.permitted)
+        ));
+    }
+    lines
+}
+
+/// The numbers of transactions at each level: "3 at read committed, 2 at serializable".
+fn by_level(counts: &[LevelCount]) -> String {
+    let one = |count: &LevelCount| {
+        let level = count.level.map_or("an unknown level", |level| level.name());
+        format!("{} at {level}", grouped(count.transactions))
+    };
+    counts.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// A sentence about transactions that read what they didn't use.
@@ -96,6 +155,11 @@ fn verdict(report: &Report) -> Vec<String> {
     if !report.verdict.withheld.is_empty() {
         return withheld(report);
     }
+    if let Some(mixed) = &report.mixed {
+        let mut lines = mixed_verdict(report, mixed, &looked);
+        lines.push(strongest(report));
+        return lines;
+    }
     let first = match report.verdict.promised {
         Some(promised) if report.verdict.kept == Some(false) => {
             let broken = report.findings.iter().filter(|finding| finding.contradicts(promised));
@@ -112,13 +176,17 @@ fn verdict(report: &Report) -> Vec<String> {
             format!("The history shows {}.", found.join(", "))
         }
     };
+    vec![first, strongest(report)]
+}
+
+/// The line about the guarantees that aren't contradicted.
+fn strongest(report: &Report) -> String {
     let left: Vec<String> = report.verdict.not_contradicted.iter().map(Guarantee::to_string).collect();
-    let second = if left.is_empty() {
+    if left.is_empty() {
         "It contradicts every model, read uncommitted included.".to_owned()
     } else {
         format!("The strongest guarantees that it does not contradict{}: {}.", open(report), left.join("; "))
-    };
-    vec![first, second]
+    }
 }
 
 /// The reservation that the order of versions isn't known, if so.
@@ -139,6 +207,9 @@ fn pairs_of(count: u64) -> String {
 fn withheld(report: &Report) -> Vec<String> {
     let what = match report.verdict.promised {
         Some(promised) => format!("VERDICT WITHHELD: whether {promised} was kept is unknown."),
+        None if report.mixed.is_some() => {
+            "VERDICT WITHHELD: whether each transaction got what its level promises is unknown.".to_owned()
+        }
         None => "VERDICT WITHHELD: nothing follows from this history.".to_owned(),
     };
     let mut lines = vec![what];

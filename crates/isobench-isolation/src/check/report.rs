@@ -2,7 +2,9 @@
 
 use super::doubt::{Doubt, DoubtKind};
 use crate::anomaly::Anomaly;
-use crate::model::{Guarantee, Order};
+use crate::level::Level;
+use crate::model::{Guarantee, Model, Order};
+use crate::promise::LevelPromises;
 
 /// The reason that one transaction must precede another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +25,11 @@ pub enum Dependency {
 }
 
 impl Dependency {
+    /// True for an anti-dependency.
+    pub const fn is_anti(self) -> bool {
+        matches!(self, Dependency::ReadWrite | Dependency::PredicateReadWrite)
+    }
+
     /// The short name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -193,8 +200,9 @@ pub struct Verdict {
     pub not_contradicted: Vec<Guarantee>,
     /// The guarantee that was promised.
     pub promised: Option<Guarantee>,
-    /// False if an anomaly contradicts the promise; `None` if there was no promise, if it includes
-    /// an order that was not checked, or if the verdict is withheld.
+    /// False if an anomaly contradicts the promise, or that to one of the transactions
+    /// ([`Report::mixed`]); `None` if there was no promise, if it includes an order that was not
+    /// checked, or if the verdict is withheld.
     pub kept: Option<bool>,
     /// The reasons for withholding the verdict; empty if there is one.
     pub withheld: Vec<Doubt>,
@@ -208,6 +216,48 @@ pub struct LostBetween {
     pub count: u64,
     /// The gravest kind, with a proof.
     pub example: Finding,
+}
+
+/// A history of transactions at several levels: what each is promised, and whether it got it.
+///
+/// Whether the history is serializable as a whole is a question of [`Report::findings`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MixedReport {
+    /// The promises of the server's manual.
+    pub promises: LevelPromises,
+    /// The number of committed transactions at each level.
+    pub levels: Vec<LevelCount>,
+    /// The broken promises, at most one for each anomaly; in the order of [`Anomaly::ALL`]. The
+    /// counts are those of what breaks a promise.
+    pub broken: Vec<Broken>,
+    /// The transactions that lie on cycles of the data, and only on those that nothing promised to
+    /// prevent, at each level.
+    pub permitted: Vec<LevelCount>,
+}
+
+/// A number of transactions at a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LevelCount {
+    /// The level; `None` for those whose level isn't known.
+    pub level: Option<Level>,
+    /// The number of transactions.
+    pub transactions: u64,
+}
+
+/// A broken promise to some transactions of a mixed history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// What breaks it.
+    pub finding: Finding,
+    /// The promise and to which transactions it was made, a sentence without its full stop.
+    pub why: String,
+}
+
+impl MixedReport {
+    /// The number of transactions that lie only on cycles that nothing promised to prevent.
+    pub fn permitted(&self) -> u64 {
+        self.permitted.iter().map(|count| count.transactions).sum()
+    }
 }
 
 /// The result of a check.
@@ -228,6 +278,8 @@ pub struct Report {
     pub harmless: u64,
     /// What was lost because values were carried from one transaction to another.
     pub lost_between: Option<LostBetween>,
+    /// What the history's levels promise, if they promise different things.
+    pub mixed: Option<MixedReport>,
     /// The conclusion.
     pub verdict: Verdict,
     /// The limits of the check.
@@ -247,6 +299,11 @@ pub(super) fn nothing_checked(examined: &Examined) -> Option<Doubt> {
 }
 
 impl Report {
+    /// True if the data alone don't contradict that the history is serializable as a whole.
+    pub fn is_serializable(&self) -> bool {
+        !self.findings.iter().any(|finding| finding.contradicts(Guarantee::of(Model::Serializable)))
+    }
+
     /// Withholds the verdict because transactions are missing, for this reason. A broken promise
     /// shown by the others remains valid.
     pub fn cut(&mut self, why: String) {

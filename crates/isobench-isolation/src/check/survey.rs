@@ -167,7 +167,8 @@ impl Survey {
     }
 
     fn examine(&mut self, setting: Setting<'_>, positions: &Positions, number: u32, part: &Part) {
-        let mut found = Findings::default();
+        let models = setting.each.map(|each| each.models(&part.nodes));
+        let mut found = Findings::with_promises(models);
         let own: Vec<u32> = part.nodes.iter().map(|node| positions.of(*node)).collect();
         setting.within(part, |context, rows| {
             for row in 0..rows.len() {

@@ -1,8 +1,8 @@
 //! Judges a history by what its transactions used of what they read, where that is known
 //! ([`crate::observed`]'s `usage`).
 //!
-//! Whether the level kept its promise is a question of the history as it is: it is answered before,
-//! and stays. What was wrong for the application is a question of what was used: its findings replace
+//! Whether the level, or each transaction's own, kept its promise is a question of the history as it
+//! is, row by row: it is answered before, and stays. What was wrong for the application is a question of what was used: its findings replace
 //! those of the whole history.
 
 use super::report::{Finding, LostBetween, Report};
@@ -13,8 +13,9 @@ use crate::model::Order;
 /// Judges a history, of which `report` is the whole, by use. Returns the history that the findings'
 /// witnesses refer to.
 pub fn by_use(history: History, mut report: Report, options: &Options) -> (History, Report) {
-    let without_promise = Options { promised: None, ..options.clone() };
-    let by_data = Options { order: Order::Data, ..without_promise.clone() };
+    let levels = options.levels.filter(|_| report.mixed.is_some());
+    let without_promise = Options { promised: None, levels, ..options.clone() };
+    let by_data = Options { order: Order::Data, levels: None, ..without_promise.clone() };
     let used = (!report.findings.is_empty()).then(|| history.used()).flatten();
     let of_use = used.as_ref().map(|used| check(used, &without_promise));
     if let Some(carried) = history.carried().and_then(|carried| carried.used()) {
@@ -27,6 +28,9 @@ pub fn by_use(history: History, mut report: Report, options: &Options) -> (Histo
         return (history, report);
     }
     report.anomalous = of_use.anomalous;
+    if let (Some(mixed), Some(of_use)) = (&mut report.mixed, of_use.mixed) {
+        mixed.permitted = of_use.permitted;
+    }
     report.findings = of_use.findings;
     if report.verdict.withheld.is_empty() {
         report.verdict.not_contradicted = of_use.verdict.not_contradicted;

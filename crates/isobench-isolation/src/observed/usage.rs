@@ -32,9 +32,11 @@ pub struct StatementUse {
     pub into: Vec<Flow>,
     /// The observed statements that write and that its result flows into, in later transactions.
     pub carried: Vec<Flow>,
-    /// The observed statements that change other columns of a row than those it uses, and so leave
-    /// its result as it was; in ascending order.
-    pub untouched_by: Vec<u16>,
+    /// The numbers of the columns that it mentions; `None` if its result may depend on any.
+    pub uses: Option<Vec<u16>>,
+    /// The numbers of the columns of a row that it changes; `None` if it may change any. Columns of
+    /// different tables may have the same number.
+    pub changes: Option<Vec<u16>>,
 }
 
 /// A flow from what a statement reads into what another one writes.
@@ -291,10 +293,10 @@ mod tests {
 
     #[test]
     fn other_columns_leave_the_version_as_it_was() {
-        // Statement 2 changes other columns than statement 0 uses.
+        // Statement 2 changes other columns than statement 0 uses and statement 1 changes.
         let mut flow = usage(&[Dependence::Value]);
-        flow.push(StatementUse { writes: true, ..StatementUse::default() });
-        flow[0].untouched_by = vec![2];
+        flow.push(StatementUse { writes: true, changes: Some(vec![8]), ..StatementUse::default() });
+        (flow[0].uses, flow[1].changes) = (Some(vec![7]), Some(vec![7]));
         let of = |attempts: &[(u32, &[(Operation<'_>, u16)])]| {
             found(&history(flow.clone(), attempts).used().expect("usage"))
         };
@@ -314,6 +316,52 @@ mod tests {
             [(0, reads), (1, &[(write(1), 1)]), (2, &[(write(2), 2)])];
         assert_eq!(found(&history(flow.clone(), &skewed)), [Anomaly::GSingle], "by the letter");
         assert_eq!(of(&skewed), []);
+    }
+
+    /// Of two rows: a transaction of read committed reads a column, and another one changes it and a
+    /// column of another row, of which the first one then changes a third column.
+    #[test]
+    fn writes_of_different_columns_of_a_row_do_not_follow_each_other() {
+        let (x, y) = (ROW, Key { table: 0, id: 2 });
+        let of = |changes: u16| {
+            let sets = |column| StatementUse {
+                writes: true,
+                changes: Some(vec![column]),
+                ..StatementUse::default()
+            };
+            let into = vec![Flow { statement: 3, how: Dependence::Value }];
+            let read = StatementUse { uses: Some(vec![7]), into, ..StatementUse::default() };
+            let usage = vec![read, sets(7), sets(8), sets(changes)];
+            let read = Operation::Read { key: x, version: Version::INITIAL };
+            let write = |key, counter| Operation::Write { key, version: version(counter) };
+            let first: &[(Operation<'_>, u16)] = &[(read, 0), (write(y, 2), 3)];
+            let second: &[(Operation<'_>, u16)] = &[(write(x, 1), 1), (write(y, 1), 2)];
+            history(usage, &[(0, first), (1, second)])
+        };
+        assert_eq!(found(&of(9)), [Anomaly::GSingle], "by the letter");
+        assert_eq!(found(&of(9).used().expect("usage")), []);
+        assert_eq!(found(&of(8).used().expect("usage")), [Anomaly::GSingle]);
+    }
+
+    /// A read of two columns depends on both writers, and precedes both.
+    #[test]
+    fn each_column_has_its_own_versions() {
+        let sets =
+            |column| StatementUse { writes: true, changes: Some(vec![column]), ..StatementUse::default() };
+        let read_both = StatementUse { uses: Some(vec![7, 8]), product: true, ..StatementUse::default() };
+        let usage = vec![read_both, sets(7), sets(8)];
+        let other = Key { table: 0, id: 2 };
+        let old = Operation::Read { key: other, version: Version::INITIAL };
+        let new = Operation::Write { key: other, version: version(1) };
+        // The first writer also wrote the other row, of which the reader saw the initial version.
+        let torn: [(u32, &[(Operation<'_>, u16)]); 3] =
+            [(0, &[(write(1), 1), (new, 1)]), (1, &[(write(2), 2)]), (2, &[(read(2), 0), (old, 0)])];
+        assert_eq!(found(&history(usage.clone(), &torn).used().expect("usage")), [Anomaly::GSingle]);
+        // And the other way round.
+        let seen = Operation::Read { key: other, version: version(1) };
+        let torn: [(u32, &[(Operation<'_>, u16)]); 3] =
+            [(0, &[(write(1), 2)]), (1, &[(write(2), 1), (new, 1)]), (2, &[(read(0), 0), (seen, 0)])];
+        assert_eq!(found(&history(usage, &torn).used().expect("usage")), [Anomaly::GSingle]);
     }
 
     #[test]

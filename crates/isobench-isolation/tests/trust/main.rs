@@ -5,6 +5,7 @@
 //! | `oracle` | small random histories against brute force: `naive` (definitions) and `search` (orders of execution) |
 //! | `simulated` | a simulated database that implements each level is never accused; planted defects are caught |
 //! | `observed` | logs of what a simulated PostgreSQL's answers show prove nothing false; see the file |
+//! | `mixed` | each transaction is judged by its own level: definitions, schedules of PostgreSQL, examples |
 //! | `golden` | each anomaly in a history, and a similar one without it; the examples of the literature |
 //! | `pieces` | all of them are checked in pieces and at once, with the same results |
 //! | `published` | histories of the literature and of other checkers, with their labels |
@@ -21,6 +22,7 @@ mod blind;
 mod counts;
 mod doubts;
 mod golden;
+mod mixed;
 mod mutated;
 mod naive;
 mod observed;

@@ -67,7 +67,10 @@ fn recorded(history: &History, whole: &Report, options: &Options) {
     let mut report = checked.report;
     let id = |index: usize| checked.witnesses.transactions()[index].id;
     let own = |index: usize| history.transactions()[index].id;
-    for (finding, expected) in report.findings.iter_mut().zip(&whole.findings) {
+    let broken = report.mixed.iter_mut().flat_map(|mixed| &mut mixed.broken).map(|it| &mut it.finding);
+    let expected = whole.mixed.iter().flat_map(|mixed| &mixed.broken).map(|it| &it.finding);
+    let expected = whole.findings.iter().chain(expected);
+    for (finding, expected) in report.findings.iter_mut().chain(broken).zip(expected) {
         for (step, expected) in finding.witness.steps.iter_mut().zip(&expected.witness.steps) {
             assert_eq!((id(step.from), id(step.to)), (own(expected.from), own(expected.to)));
             (step.from, step.to) = (expected.from, expected.to);

@@ -53,7 +53,15 @@ fn flows(text: &str) -> Vec<String> {
 
 /// For each observed statement: the statements that leave its result as it was.
 fn untouched(text: &str) -> Vec<Vec<u16>> {
-    traced(&[text]).usage.into_iter().map(|one| one.untouched_by).collect()
+    let usage = traced(&[text]).usage;
+    let apart = |uses: &[u16], changes: &[u16]| uses.iter().all(|column| !changes.contains(column));
+    let leave = |read: &StatementUse| {
+        let writes = (0..).zip(&usage).filter(|(_, write)| {
+            read.uses.as_ref().zip(write.changes.as_ref()).is_some_and(|(uses, changes)| apart(uses, changes))
+        });
+        writes.map(|(number, _)| number).collect()
+    };
+    usage.iter().map(leave).collect()
 }
 
 #[test]

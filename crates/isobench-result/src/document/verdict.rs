@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use isobench_isolation::check::graph::{self, Graph};
-use isobench_isolation::check::{Examined, Report};
+use isobench_isolation::check::{Broken, Examined, LevelCount, MixedReport, Report};
 use isobench_isolation::history::Operation;
-use isobench_isolation::{Anomaly, Finding, Guarantee, History, Model, Order};
+use isobench_isolation::{Anomaly, Finding, Guarantee, History, Level, Model, Order};
 use serde::{Deserialize, Serialize};
 
 /// The evidence of a round's recorded history, warm-up included. "Nothing found" proves nothing.
@@ -39,12 +39,57 @@ pub struct Verdict {
     /// it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_between: Option<AnomalyFound>,
+    /// What the transactions' own levels promise and whether they kept it, if the history has
+    /// transactions of levels that promise different things. Then `promised` is null, and `kept` is
+    /// false if the promise to any of them is broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mixed: Option<MixedVerdict>,
     /// The extent of the check.
     pub examined: ExaminedHistory,
     /// The limits of the check, a sentence each.
     pub blind: Vec<String>,
     /// Time that the check took, in seconds.
     pub check_s: f64,
+}
+
+/// The verdict on a history of transactions at several levels.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct MixedVerdict {
+    /// The committed transactions at each level, the weakest first.
+    pub levels: Vec<LevelTransactions>,
+    /// False if the data contradict that the history is serializable as a whole; null if the verdict is
+    /// withheld.
+    pub serializable: Option<bool>,
+    /// The broken promises, the gravest first; empty if the verdict is withheld.
+    pub broken: Vec<BrokenPromise>,
+    /// The transactions that lie on cycles which nothing promised to prevent, and on no others, at each
+    /// level.
+    pub permitted: Vec<LevelTransactions>,
+}
+
+/// A number of transactions at a level.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct LevelTransactions {
+    /// The level; null for those of unknown level.
+    pub level: Option<Level>,
+    /// The number of transactions.
+    pub transactions: u64,
+}
+
+/// A broken promise to transactions of a history at several levels.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct BrokenPromise {
+    /// The promise and the transactions of the example to which it was made, a sentence without its
+    /// full stop.
+    pub promise: String,
+    /// What breaks it.
+    pub anomaly: AnomalyFound,
 }
 
 /// A reason for giving no verdict.
@@ -169,6 +214,7 @@ impl Verdict {
                 count: lost.count,
                 ..AnomalyFound::new(history, &lost.example, None)
             }),
+            mixed: report.mixed.as_ref().map(|mixed| MixedVerdict::new(history, report, mixed)),
             examined: report.examined.into(),
             blind: report.blind.iter().map(ToString::to_string).collect(),
             check_s: took.as_secs_f64(),
@@ -195,6 +241,29 @@ impl Verdict {
     /// True if the history doesn't contradict a model, leaving sessions and real time aside.
     pub fn allows(&self, model: Model) -> bool {
         one_implies(&self.not_contradicted, model)
+    }
+}
+
+impl MixedVerdict {
+    fn new(history: &History, report: &Report, mixed: &MixedReport) -> MixedVerdict {
+        let judged = report.verdict.withheld.is_empty();
+        let broken = |Broken { finding, why }: &Broken| {
+            let mut anomaly = AnomalyFound::new(history, finding, None);
+            anomaly.breaks_promise = true;
+            BrokenPromise { promise: why.clone(), anomaly }
+        };
+        MixedVerdict {
+            levels: mixed.levels.iter().map(LevelTransactions::of).collect(),
+            serializable: judged.then(|| report.is_serializable()),
+            broken: mixed.broken.iter().filter(|_| judged).map(broken).collect(),
+            permitted: mixed.permitted.iter().map(LevelTransactions::of).collect(),
+        }
+    }
+}
+
+impl LevelTransactions {
+    fn of(count: &LevelCount) -> LevelTransactions {
+        LevelTransactions { level: count.level, transactions: count.transactions }
     }
 }
 

@@ -49,7 +49,7 @@ pub fn check(options: &CheckOptions) -> Outcome {
             }
         }
         if checked.report.verdict.kept == Some(false) {
-            broken.push(shown(path));
+            broken.push(contradiction(&shown(path), &checked.report));
         }
         if let Some(doubt) = checked.report.verdict.withheld.first() {
             withheld.push(format!("{}: {doubt}", shown(path)));
@@ -65,12 +65,17 @@ pub fn check(options: &CheckOptions) -> Outcome {
     if let Some(path) = &options.dot {
         deliver(path, &graphs)?;
     }
-    match (&options.promised, broken.as_slice(), withheld.first()) {
-        (Some(promised), [_, ..], _) => {
-            Err(Failure::Broken(format!("{} contradicts what was promised: {promised}", broken.join(", "))))
-        }
-        (_, _, Some(doubt)) => Err(Failure::withheld(doubt)),
-        _ => Ok(()),
+    if !broken.is_empty() {
+        return Err(Failure::Broken(broken.join("; ")));
+    }
+    withheld.first().map_or(Ok(()), |doubt| Err(Failure::withheld(doubt)))
+}
+
+/// A clause about a broken promise.
+fn contradiction(file: &str, report: &Report) -> String {
+    match report.verdict.promised {
+        Some(promised) => format!("{file} contradicts what was promised: {promised}"),
+        None => format!("{file} contradicts what its transactions' own levels promise"),
     }
 }
 
@@ -114,6 +119,7 @@ struct Checked {
 fn carry_out(input: Input, options: &CheckOptions) -> Outcome<Checked> {
     let ask = check::Options {
         promised: options.promised,
+        levels: Some(options.server.promises),
         order: options.order,
         vouched: options.complete,
         ..check::Options::default()

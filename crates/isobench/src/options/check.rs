@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
+use isobench_database::Product;
 use isobench_isolation::history::Format;
 use isobench_isolation::{Guarantee, Order};
 
@@ -20,6 +21,10 @@ pub struct CheckOptions {
     /// isolation"; if it was broken, the exit status is 3
     #[arg(long, value_name = "GUARANTEE", value_parser = guarantee)]
     pub promised: Option<Guarantee>,
+    /// The server whose manual's promises apply to the levels that a history has, unless --promised
+    /// says otherwise; if one was broken, the exit status is 3
+    #[arg(long, value_name = "PRODUCT", default_value = "PostgreSQL", value_parser = Product::named)]
+    pub server: &'static Product,
     /// Which orders must be respected: data, also session (each client's own), also real-time
     #[arg(long, value_name = "ORDER", default_value = "real-time", value_parser = order)]
     pub order: Order,

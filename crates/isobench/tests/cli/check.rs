@@ -71,6 +71,55 @@ fn the_promise_decides_the_status() {
     finished.says(&["isobench: error: \"lost.txt\" contradicts what was promised: serializable"]);
 }
 
+/// Two serializable writers and a report at repeatable read: the read-only anomaly.
+const RECEIPTS: &str = "\
+T1 client=0 10..20 ser: r control = v0/90, w receipts = v1/1
+T2 client=1 12..14 ser: r control = v0/90, w control = v1/2
+T3 client=2 15..18 rr readonly: r control = v1/2, r receipts = v0/91
+";
+
+#[test]
+fn each_transaction_is_judged_by_its_own_level() {
+    let scene = Scene::new();
+    scene.write("receipts.txt", RECEIPTS);
+    let finished = scene.run(&["check", "receipts.txt", "--json", "result.json"]).expect(0);
+    finished.prints(&[
+        "NOT SERIALIZABLE as a whole: the history shows write skew (G2-item).\n",
+        "Nothing contradicts what each transaction's own level promises (1 at repeatable read, 2 at serializable).\n",
+        "3 transactions lie on cycles that no level promises to prevent: 1 at repeatable read, 2 at serializable.\n",
+        "No transaction's level promises to prevent this.\n",
+    ]);
+    let result: Value = serde_json::from_str(&scene.read("result.json")).expect("JSON");
+    let verdict = &result["histories"][0]["verdict"];
+    assert_eq!((&verdict["promised"], &verdict["kept"]), (&Value::Null, &Value::Bool(true)));
+    let mixed = &verdict["mixed"];
+    assert_eq!(mixed["serializable"], false);
+    assert_eq!(mixed["broken"], Value::Array(Vec::new()));
+    let levels = serde_json::json!([
+        { "level": "repeatable read", "transactions": 1 },
+        { "level": "serializable", "transactions": 2 },
+    ]);
+    assert_eq!((&mixed["levels"], &mixed["permitted"]), (&levels, &levels));
+    // By CockroachDB's manual the serializable ones are as at one instant, and a snapshot sees both.
+    let finished =
+        scene.run(&["check", "receipts.txt", "--server", "cockroachdb", "--json", "result.json"]).expect(3);
+    let finished = finished.prints(&["PROMISE BROKEN to transactions by their own levels"]);
+    finished.says(&["\"receipts.txt\" contradicts what its transactions' own levels promise"]);
+    let result: Value = serde_json::from_str(&scene.read("result.json")).expect("JSON");
+    let verdict = &result["histories"][0]["verdict"];
+    assert_eq!(verdict["kept"], false);
+    assert_eq!(verdict["mixed"]["broken"][0]["anomaly"]["name"], "G2-item");
+    assert_eq!(verdict["mixed"]["broken"][0]["anomaly"]["breaks_promise"], true);
+    // One level is a promise to all.
+    scene.write("receipts.txt", &RECEIPTS.replace("rr readonly", "ser"));
+    scene.run(&["check", "receipts.txt"]).expect(3).says(&["contradicts what was promised: serializable"]);
+    scene.run(&["check", "receipts.txt", "--promised", "snapshot isolation"]).expect(0);
+    scene
+        .run(&["check", "receipts.txt", "--server", "oracle"])
+        .expect(1)
+        .says(&["unknown server \"oracle\"; use one of PostgreSQL, H2, YugabyteDB, CockroachDB"]);
+}
+
 #[test]
 fn every_format_gives_the_same_verdict() {
     let scene = scene();

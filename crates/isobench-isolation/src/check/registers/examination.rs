@@ -1,11 +1,10 @@
 //! The state of examining a row.
 
-use std::collections::BTreeMap;
-
 use super::super::context::{Context, fact};
 use super::super::dependencies::OperationRef;
 use super::super::findings::Findings;
 use super::super::report::WitnessStep;
+use super::columns::Columns;
 use super::versions::{Seen, Versions, alike};
 use crate::history::Version;
 
@@ -18,8 +17,8 @@ pub(super) struct Examination<'a, 'h, S> {
     pub(super) readers: Vec<Reader>,
     pub(super) followers: Vec<Follower>,
     pub(super) tied: Vec<Tied>,
-    /// For statements that read, what of the chain changes their results.
-    pub(super) touching: BTreeMap<u16, Touching>,
+    /// The columns that the versions changed, where that is known and counts.
+    pub(super) columns: Option<Columns>,
     pub(super) start: Start,
     /// The counter that was read and is below all those written.
     pub(super) initial_counter: Option<u64>,
@@ -81,44 +80,6 @@ pub(super) struct Tied {
     pub(super) write: OperationRef,
 }
 
-/// The places of the chain where versions begin that a statement can tell from the ones before, because
-/// the columns that it uses may have changed.
-pub(super) struct Touching {
-    starts: Vec<usize>,
-}
-
-impl Touching {
-    /// Those that none of the `untouched` statements wrote alone.
-    pub(super) fn of(context: Context<'_>, versions: &Versions, untouched: &[u16]) -> Touching {
-        let mut starts = Vec::new();
-        let mut start = 0;
-        while start < versions.chain.len() {
-            let end = versions.group_end(start);
-            let same = end == start + 1
-                && versions.reborn.binary_search(&start).is_err()
-                && context
-                    .statement(versions.chain[start].place)
-                    .is_some_and(|statement| untouched.binary_search(&statement).is_ok());
-            if !same {
-                starts.push(start);
-            }
-            start = end;
-        }
-        Touching { starts }
-    }
-
-    /// The first place from `next` on.
-    pub(super) fn next(&self, next: usize) -> Option<usize> {
-        self.starts.get(self.starts.partition_point(|start| *start < next)).copied()
-    }
-
-    /// The last place up to `seen`; `None` if the statement sees what was there initially.
-    pub(super) fn last(&self, seen: usize) -> Option<usize> {
-        let end = self.starts.partition_point(|start| *start <= seen);
-        end.checked_sub(1).map(|last| self.starts[last])
-    }
-}
-
 pub(super) fn twice(context: Context<'_>, a: OperationRef, b: OperationRef) -> WitnessStep {
     let why = format!(
         "{} {}, and {} {}, too",
@@ -128,4 +89,16 @@ pub(super) fn twice(context: Context<'_>, a: OperationRef, b: OperationRef) -> W
         context.deed(b)
     );
     fact(a.transaction, b.transaction, why)
+}
+
+pub(super) fn both_from_one(context: Context<'_>, a: OperationRef, b: OperationRef) -> WitnessStep {
+    let (first, second) = (a.transaction, b.transaction);
+    let why = format!(
+        "{} {}, and {} {}: both were made from the same version, so one update is lost",
+        context.name(first),
+        context.deed(a),
+        context.name(second),
+        context.deed(b)
+    );
+    fact(first, second, why)
 }

@@ -45,19 +45,20 @@ impl<S: Sink> Examination<'_, '_, S> {
     /// were made from it.
     fn successors(&mut self, readers: &[Reader], targets: Vec<OperationRef>, updating: usize) {
         let context = self.context;
+        let read = |write: &OperationRef| {
+            let end = readers.partition_point(|reader| reader.place.transaction <= write.transaction);
+            end.checked_sub(1).map(|index| (readers[index].place, *write))
+        };
+        let steps = |a: (OperationRef, OperationRef), b: (OperationRef, OperationRef)| {
+            vec![context.step(a.0, b.1, Label::Lost), context.step(b.0, a.1, Label::Lost)]
+        };
         for pair in targets[..updating].windows(2) {
-            let read = |write: OperationRef| {
-                let end = readers.partition_point(|reader| reader.place.transaction <= write.transaction);
-                end.checked_sub(1).map(|index| &readers[index])
-            };
-            let (Some(first), Some(second)) = (read(pair[0]), read(pair[1])) else { continue };
-            self.found.note(Anomaly::LostUpdate, pair[1].transaction, || {
-                vec![
-                    context.step(first.place, pair[1], Label::Lost),
-                    context.step(second.place, pair[0], Label::Lost),
-                ]
-            });
+            let (Some(first), Some(second)) = (read(&pair[0]), read(&pair[1])) else { continue };
+            self.found.note(Anomaly::LostUpdate, pair[1].transaction, || steps(first, second));
         }
+        let updates: Vec<(OperationRef, OperationRef)> =
+            targets[..updating].iter().filter_map(read).collect();
+        self.found.break_lost(&updates, |(_, write)| write.transaction, steps);
         let mut own: Vec<(Node, usize)> =
             targets.iter().enumerate().map(|(index, place)| (place.transaction, index)).collect();
         own.sort_unstable();

@@ -247,6 +247,21 @@ impl Versions {
     }
 }
 
+/// Versions of a group that aren't of one transaction, and not the same one, as those next to them.
+pub(super) fn apart(group: &[Written]) -> Vec<Written> {
+    let mut apart: Vec<Written> = Vec::new();
+    for written in group {
+        let same = |last: &Written| {
+            let twice = last.version == written.version && written.version.value.is_some();
+            last.place.transaction == written.place.transaction || twice
+        };
+        if !apart.last().is_some_and(same) {
+            apart.push(*written);
+        }
+    }
+    apart
+}
+
 /// True if two versions may be the same, as far as they are known.
 pub(super) fn alike(a: Version, b: Version) -> bool {
     pub(super) fn agree<T: PartialEq + Copy>(a: Option<T>, b: Option<T>) -> bool {

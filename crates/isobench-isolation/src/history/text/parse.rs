@@ -122,7 +122,11 @@ impl HistoryBuilder {
                     transaction.client = cursor.number("a client's number")?;
                 }
                 None if mode.takes(word) => cursor.pass(word)?,
-                _ => return Err(expected_word(cursor, client, instants, outcome, mode.level.is_some())),
+                _ => {
+                    let given = [client, instants, outcome, mode.level.is_some()];
+                    let words = ["client=N", "BEGIN..END", "committed, aborted, unknown", "ru, rc, rr, ser"];
+                    return Err(expected_word(cursor, std::array::from_fn(|at| (given[at], words[at]))));
+                }
             }
         }
         transaction.mode = mode.mode(cursor)?;
@@ -300,10 +304,9 @@ impl ModeWords {
                 self.level = Some(level);
                 true
             }
-            (Some(_), _) => false,
             (None, READ_ONLY) => !std::mem::replace(&mut self.read_only, true),
             (None, DEFERRABLE) => !std::mem::replace(&mut self.deferrable, true),
-            (None, _) => false,
+            _ => false,
         }
     }
 
@@ -331,18 +334,9 @@ fn between(cursor: &mut Cursor<'_>, id: u64) -> Result<(u64, u64), TextError> {
 }
 
 /// The error for a wrong word before the colon, listing the words that are still possible.
-fn expected_word(cursor: &Cursor<'_>, client: bool, instants: bool, outcome: bool, level: bool) -> TextError {
-    let mut possible = Vec::new();
-    for (given, word) in [
-        (client, "client=N"),
-        (instants, "BEGIN..END"),
-        (outcome, "committed, aborted, unknown"),
-        (level, "ru, rc, rr, ser"),
-    ] {
-        if !given {
-            possible.push(word);
-        }
-    }
+fn expected_word(cursor: &Cursor<'_>, words: [(bool, &str); 4]) -> TextError {
+    let possible = words.into_iter().filter(|(given, _)| !given).map(|(_, word)| word);
+    let mut possible: Vec<&str> = possible.collect();
     possible.push("\":\"");
     cursor.expected(&format!("one of {}", possible.join(", ")))
 }

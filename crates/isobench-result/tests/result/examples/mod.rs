@@ -318,6 +318,7 @@ fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, 
         .collect();
     let anomalous = anomalies.iter().map(|anomaly| anomaly.count).sum();
     Verdict {
+        mixed: None,
         harmless: 0,
         lost_between: None,
         anomalous,
