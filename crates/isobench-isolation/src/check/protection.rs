@@ -31,7 +31,7 @@ pub(super) struct Protection {
 pub(super) enum Strength {
     /// Less than a snapshot. (That statements see one each is `statements.rs`'s.)
     Weak,
-    /// One snapshot for all that it reads, and that nobody has written since what it writes.
+    /// One snapshot for all that it reads, and that no one else has since written what it writes.
     Snapshot,
     /// Serializability.
     Serializable,

@@ -5,7 +5,7 @@
 //! one statement read what `W` wrote, and whose later one read what `N` replaced without seeing that,
 //! breaks this if `N` precedes `W` in a way that the levels of the transactions in between make sure
 //! of. Nothing follows from two reads of one statement: PostgreSQL shows it the newest version of rows
-//! that it waited for, and the history doesn't tell two executions of a statement apart.
+//! that it waited for, and the history doesn't distinguish two executions of a statement.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -2,8 +2,8 @@
 //! ([`crate::observed`]'s `usage`).
 //!
 //! Whether the level, or each transaction's own, kept its promise is a question of the history as it
-//! is, row by row: it is answered before, and stays. What was wrong for the application is a question of what was used: its findings replace
-//! those of the whole history.
+//! is, row by row: it is answered before, and stays. What was wrong for the application is a question
+//! of what was used: its findings replace those of the whole history.
 
 use super::report::{Finding, LostBetween, Report};
 use super::{Options, check};

@@ -342,8 +342,20 @@ fn a_report_at_repeatable_read_sees_the_read_only_anomaly_and_no_promise_is_brok
         shown.starts_with("NOT SERIALIZABLE as a whole: the history shows write skew (G2-item)."),
         "{shown}"
     );
-    assert!(shown.contains("Nothing contradicts what each transaction's own level promises (1 at repeatable read, 2 at serializable)."), "{shown}");
-    assert!(shown.contains("3 transactions lie on cycles that no level promises to prevent: 1 at repeatable read, 2 at serializable."), "{shown}");
+    assert!(
+        shown.contains(
+            "Nothing contradicts what each transaction's own level promises (1 at repeatable read, 2 at \
+         serializable)."
+        ),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(
+            "3 transactions lie on cycles that no level promises to prevent: 1 at repeatable read, 2 at \
+         serializable."
+        ),
+        "{shown}"
+    );
     assert!(shown.contains("T3 (client 2, repeatable read, read only)"), "{shown}");
     // All of them serializable is as it always was.
     let same = judged(&receipts("ser", "ser"));
@@ -373,7 +385,13 @@ fn a_dangerous_structure_breaks_a_promise_if_all_three_are_serializable() {
     assert_eq!((broken.finding.anomaly, broken.finding.count.found), (Anomaly::G2Item, 1));
     assert_eq!(mixed(&report).permitted(), 0);
     let shown = render(&report);
-    assert!(shown.contains("PROMISE BROKEN to transactions by their own levels (1 at read committed, 3 at serializable): write skew (G2-item)."), "{shown}");
+    assert!(
+        shown.contains(
+            "PROMISE BROKEN to transactions by their own levels (1 at read committed, 3 at serializable): \
+         write skew (G2-item)."
+        ),
+        "{shown}"
+    );
     assert!(
         shown.contains(
             "BROKEN PROMISE, 1: by the promise of their levels, each of T1 (client 0, serializable), "
