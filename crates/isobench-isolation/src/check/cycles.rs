@@ -351,13 +351,13 @@ impl CycleSearch<'_> {
             if let Some(edges) = self.pairs.back(view, start) {
                 return SearchResult::Found(edges);
             }
-            return search.path(view, start, goal, |state| components.same(state, goal), steps);
+            return search.path(view, start, |to| to == goal, |state| components.same(state, goal), steps);
         }
         let level = self.levels[from as usize];
         search.path(
             view,
             view.state(to),
-            goal,
+            |to| to == goal,
             |state| self.levels[view.node(state) as usize] <= level,
             steps,
         )
@@ -377,7 +377,9 @@ impl CycleSearch<'_> {
                 };
                 let mut steps = u64::MAX;
                 let inside = |at| components.same(at, state);
-                if let SearchResult::Found(mut edges) = search.path(view, next, state, inside, &mut steps) {
+                if let SearchResult::Found(mut edges) =
+                    search.path(view, next, |to| to == state, inside, &mut steps)
+                {
                     edges.insert(0, edge);
                     let cycle = joined(self.history, simple(links(view, node, &edges)));
                     self.report(
@@ -410,7 +412,9 @@ impl CycleSearch<'_> {
                 }
                 let mut steps = u64::MAX;
                 let below = |state: u32| self.levels[state as usize] <= level;
-                if let SearchResult::Found(mut edges) = search.path(view, to, from, below, &mut steps) {
+                if let SearchResult::Found(mut edges) =
+                    search.path(view, to, |state| state == from, below, &mut steps)
+                {
                     edges.insert(0, edge);
                     let cycle = joined(self.history, links(view, from, &edges));
                     self.report(

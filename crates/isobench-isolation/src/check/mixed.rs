@@ -3,8 +3,8 @@
 //!
 //! Cycles that the levels exclude are found in a protected view of the graph (`protection.rs`); the
 //! decision is by strongly connected components, and exact. Statements of read committed are in
-//! `statements.rs`. What is no cycle counts against the level
-//! of the transaction that it happened to, which `findings.rs` does while it is noted.
+//! `statements.rs`. What is no cycle counts against the level of the transaction that it happened to,
+//! which `findings.rs` does while it is noted.
 
 use std::collections::BTreeSet;
 
@@ -185,7 +185,7 @@ impl ToEach {
                 // The first one is found at any cost.
                 let mut steps = if known.is_empty() { u64::MAX } else { left };
                 let before = steps;
-                let path = search.path(view, next, state, inside, &mut steps);
+                let path = search.path(view, next, |to| to == state, inside, &mut steps);
                 left = left.saturating_sub(before - steps);
                 let SearchResult::Found(mut edges) = path else { continue };
                 edges.insert(0, edge);

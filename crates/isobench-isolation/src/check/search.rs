@@ -49,13 +49,13 @@ impl Search {
         }
     }
 
-    /// A shortest path, counted in transactions, between two states; visits only states accepted by
-    /// `allowed`.
+    /// A shortest path, counted in transactions, from a state to one of those that are a `goal`; visits
+    /// only states accepted by `allowed`.
     pub(super) fn path(
         &mut self,
         view: View<'_>,
         from: u32,
-        goal: u32,
+        goal: impl Fn(u32) -> bool,
         allowed: impl Fn(u32) -> bool,
         steps: &mut u64,
     ) -> SearchResult {
@@ -68,8 +68,8 @@ impl Search {
         self.reach(from, 0, (usize::MAX, from));
         self.open.push_back(from);
         while let Some(state) = self.open.pop_front() {
-            if state == goal {
-                return SearchResult::Found(self.edges(from, goal));
+            if goal(state) {
+                return SearchResult::Found(self.edges(from, state));
             }
             let distance = self.distance[state as usize];
             for edge in view.graph.range(view.node(state)) {

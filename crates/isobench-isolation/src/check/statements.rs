@@ -7,7 +7,6 @@
 //! of. Nothing follows from two reads of one statement: PostgreSQL shows it the newest version of rows
 //! that it waited for, and the history doesn't distinguish two executions of a statement.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,7 +18,7 @@ use super::examine::examine_row;
 use super::findings::Findings;
 use super::parts::{Part, Setting, Source, each_part};
 use super::protection::Protection;
-use super::search::{Link, links};
+use super::search::{Link, Search, SearchResult, links};
 
 /// What a statement of a transaction shows of another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +75,7 @@ impl Sights {
     pub(super) fn cycles(&self, view: View<'_>, protection: &Protection, effort: u64) -> Vec<Vec<Link>> {
         let nodes: FxHashMap<Node, Node> =
             (0..view.graph.transactions()).map(|node| (view.graph.origin(node), node)).collect();
-        let mut left = effort;
+        let (mut search, mut left) = (Search::new(view.states()), effort);
         let mut transactions: Vec<Node> = self.missed.keys().copied().collect();
         transactions.sort_unstable();
         let mut cycles = Vec::new();
@@ -88,8 +87,14 @@ impl Sights {
                 let before = |seen: &&Sight| seen.place < missed.place && seen.statement != missed.statement;
                 let goals: FxHashSet<Node> =
                     seen.iter().filter(before).filter_map(|seen| nodes.get(&seen.other).copied()).collect();
+                if goals.is_empty() {
+                    return None;
+                }
                 let start = protection.after_weak(*nodes.get(&missed.other)?);
-                let mut cycle = path(view, start, &goals, &mut left)?;
+                let is_goal = |state: u32| goals.contains(&view.node(state));
+                let found = search.path(view, start, is_goal, |_| true, &mut left);
+                let SearchResult::Found(edges) = found else { return None };
+                let mut cycle = links(view, view.node(start), &edges);
                 let to = cycle.last().map_or(missed.other, |link| link.to);
                 cycle.push(Link { from: to, to: transaction, label: Label::WriteRead });
                 cycle.insert(0, Link { from: transaction, to: missed.other, label: missed.label });
@@ -99,36 +104,6 @@ impl Sights {
         }
         cycles
     }
-}
-
-/// A shortest path from a state to one of the transactions; empty if it is that of the state.
-fn path(view: View<'_>, start: u32, goals: &FxHashSet<Node>, left: &mut u64) -> Option<Vec<Link>> {
-    if goals.is_empty() {
-        return None;
-    }
-    let mut parents: FxHashMap<u32, Option<(usize, u32)>> = FxHashMap::from_iter([(start, None)]);
-    let mut open = VecDeque::from([start]);
-    while let Some(state) = open.pop_front() {
-        if goals.contains(&view.node(state)) {
-            let (mut edges, mut at) = (Vec::new(), state);
-            while let Some(Some((edge, before))) = parents.get(&at) {
-                edges.push(*edge);
-                at = *before;
-            }
-            edges.reverse();
-            return Some(links(view, view.node(start), &edges));
-        }
-        for edge in view.graph.range(view.node(state)) {
-            *left = left.checked_sub(1)?;
-            if let Some(to) = view.follow(state, edge)
-                && !parents.contains_key(&to)
-            {
-                parents.insert(to, Some((edge, state)));
-                open.push_back(to);
-            }
-        }
-    }
-    None
 }
 
 /// A sink that notes what statements show.
