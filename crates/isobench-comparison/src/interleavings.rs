@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isobench_database::InitOptions;
 use isobench_database::products::{COCKROACHDB, POSTGRESQL, YUGABYTEDB};
+use isobench_database::{InitOptions, Product};
 use isobench_isolation::Allocation;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{
@@ -27,6 +27,11 @@ use crate::workload::Sources;
 
 /// The products whose catalog shows the tables well enough to put their rows back.
 const TRIED_ON: [&str; 3] = [POSTGRESQL.name, COCKROACHDB.name, YUGABYTEDB.name];
+
+/// Why interleavings aren't tried on a product, if they aren't.
+fn untried_on(product: &Product) -> Option<String> {
+    (!TRIED_ON.contains(&product.name)).then(|| format!("that isn't done on {}", product.name))
+}
 
 /// Scripts, and the tables on which they are tried.
 #[derive(Debug)]
@@ -100,6 +105,9 @@ impl Attempt {
     /// # Errors
     /// The tables can't be made; the server refuses or is gone; the search is stopped.
     pub fn carry_out(&self, site: &Site, extent: Extent<'_>, control: &Control) -> Outcome<Found> {
+        if let Some(why) = untried_on(site.database.product) {
+            return Err(Failure::setup(format!("trying interleavings: {why}")));
+        }
         let workload = self.sources.placed(&site.database, &[])?.workload(self.scale, 1, &self.defined)?;
         let names: Vec<&str> = workload.mix.scripts().iter().map(|one| one.script.name.as_str()).collect();
         if let Some(unknown) = extent.allocations.iter().flat_map(|one| one.unknown(&names)).next() {
@@ -184,9 +192,8 @@ impl CellMeasurer<'_> {
         if self.judging.is_none() || self.machines.is_some() || !made {
             return Ok(None);
         }
-        let product = target.database.product;
-        if !TRIED_ON.contains(&product.name) {
-            return Ok(Some(Err(format!("that isn't done on {}", product.name))));
+        if let Some(why) = untried_on(target.database.product) {
+            return Ok(Some(Err(why)));
         }
         if let Tables::Own(setup) = &work.tables
             && let Some(word) = setup.names_schemas()

@@ -5,8 +5,8 @@
 //! the theory of robustness that is enough to find every way in which a level fails (Vandevoort,
 //! Ketsman, Koch and Neven, "Robustness against Read Committed for Transaction Templates", PVLDB 14,
 //! 2021; the same for snapshot isolation). The outcome is compared with that of *every* serial order
-//! of the transactions that committed: what the tables hold, and the answers that each got. Nothing has to
-//! be known of the SQL, so that functions, triggers and joins are tried like anything else.
+//! of the transactions that committed: what the tables hold, and the answers that each got. Nothing
+//! has to be known of the SQL, so that functions, triggers and joins are tried like anything else.
 //!
 //! What isn't determined by an order either (sequences, the clock, random numbers) is learned by
 //! running the same order twice, and masked.
@@ -115,8 +115,8 @@ pub enum TryError {
     },
     /// A table can only be read whole, and is too large for it.
     #[error(
-        "table \"{table}\" has more than {most} rows, and without PostgreSQL's triggers all of them are read after each \
-         interleaving"
+        "table \"{table}\" has more than {most} rows, and without PostgreSQL's triggers all of them are read \
+         after each interleaving"
     )]
     TooLarge {
         /// Its name.

@@ -123,8 +123,8 @@ const CLOCKS: &str = "SELECT count(*) FROM (SELECT prosrc AS text FROM pg_catalo
     WHERE text ~* '(now\\(|current_time|current_date|localtime|clock_timestamp|statement_timestamp|timeofday)'";
 
 /// User triggers and foreign keys, without which rows can be put back by any role.
-const SIDE_EFFECTS: &str = "SELECT count(*) FROM (SELECT tgrelid AS r, tgname AS n FROM pg_catalog.pg_trigger UNION ALL \
-    SELECT conrelid, conname FROM pg_catalog.pg_constraint WHERE contype = 'f') t \
+const SIDE_EFFECTS: &str = "SELECT count(*) FROM (SELECT tgrelid AS r, tgname AS n FROM pg_catalog.pg_trigger \
+    UNION ALL SELECT conrelid, conname FROM pg_catalog.pg_constraint WHERE contype = 'f') t \
     JOIN pg_catalog.pg_class c ON c.oid = t.r JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace \
     WHERE s.nspname = current_schema() AND t.n <> '!isobench'";
 

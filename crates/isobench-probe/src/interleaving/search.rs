@@ -33,6 +33,7 @@ const AHEAD: i64 = 1000;
 const NEXT_SECOND: Duration = Duration::from_millis(1100);
 
 /// The tables as some transactions have left them.
+#[derive(Default)]
 struct State {
     /// What has happened before, for people; empty: nothing.
     before: String,
@@ -228,30 +229,18 @@ impl<'a, 's> Search<'a, 's> {
         self.usable = self.working()?;
         let usable = self.usable.clone();
         let part = |program| Part { program, choice: Choice::new() };
-        let mut states = vec![State {
-            before: String::new(),
-            prefix: Vec::new(),
-            own: Vec::new(),
-            largest: false,
-            rank: 0,
-        }];
+        let mut states = vec![State::default()];
         for program in &usable {
             states.extend(self.grown(*program)?);
         }
         for program in &usable {
             let before = format!("after {}", self.programs.name(*program));
-            states.push(State {
-                before,
-                prefix: vec![part(*program)],
-                own: Vec::new(),
-                largest: false,
-                rank: 2,
-            });
+            states.push(State { before, prefix: vec![part(*program)], rank: 2, ..State::default() });
         }
         if usable.len() > 1 {
             let before = "after each script once".to_owned();
             let prefix = usable.iter().copied().map(part).collect();
-            states.push(State { before, prefix, own: Vec::new(), largest: false, rank: 1 });
+            states.push(State { before, prefix, rank: 1, ..State::default() });
         }
         Ok(states)
     }
@@ -295,12 +284,8 @@ impl<'a, 's> Search<'a, 's> {
             let performance = self.alone(&Part { program, choice: Choice::new() })?;
             self.undo(&performance)?;
             let (_, found, works) = way(&performance);
-            if let (true, Ending::Failed(why)) =
-                (performance.outcome.views[0].mistaken, &performance.outcome.endings[0])
-            {
-                return Err(self.mistake(program, 0, why));
-            }
             let rank = (!works, found.iter().filter(|found| !**found).count());
+            self.require_no_mistake(program, 0, &performance)?;
             if best.is_none() && rank != (false, 0) && !self.programs.programs[program].draws.is_empty() {
                 candidates.extend(self.stage.numbers()?.into_iter().map(Some));
             }
@@ -315,23 +300,36 @@ impl<'a, 's> Search<'a, 's> {
             }
         }
         self.stage.starts[program] = chosen;
-        let works = best.is_some_and(|(fails, _)| !fails);
-        for allocation in 0..if works { self.trying.allocations.len() } else { 0 } {
+        // A level changes nothing for a script that runs alone, but READ ONLY does.
+        let name = self.programs.name(program);
+        let allocations = self.trying.allocations.iter().enumerate().skip(1);
+        for (allocation, _) in allocations.filter(|(_, allocation)| allocation.of(name).read_only) {
             let part = [Part { program, choice: Choice::new() }];
             let alone = self.stage.perform(&part, &Schedule::Serial(vec![0]), allocation, &[])?;
             self.undo(&alone)?;
-            if let Ending::Failed(why) = &alone.outcome.endings[0] {
-                return Err(self.mistake(program, allocation, why));
-            }
+            self.require_no_mistake(program, allocation, &alone)?;
         }
         Ok(why_first.filter(|_| best.is_some_and(|(fails, _)| fails)))
     }
 
-    /// A script that fails by itself, in this allocation.
-    fn mistake(&self, program: usize, allocation: usize, why: &str) -> TryError {
-        let script = self.programs.name(program).to_owned();
-        let mode = self.trying.allocations[allocation].of(&script);
-        TryError::Script { script, why: format!("{why} (at {mode})") }
+    /// Checks a run of a script alone, in this allocation.
+    ///
+    /// # Errors
+    /// The server doesn't accept a statement as it is written.
+    fn require_no_mistake(
+        &self,
+        program: usize,
+        allocation: usize,
+        alone: &Performance,
+    ) -> Result<(), TryError> {
+        match &alone.outcome.endings[0] {
+            Ending::Failed(why) if alone.outcome.views[0].mistaken => {
+                let script = self.programs.name(program).to_owned();
+                let mode = self.trying.allocations[allocation].of(&script);
+                Err(TryError::Script { script, why: format!("{why} (at {mode})") })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Repeats a script until it takes another way, with equal numbers, with numbers that count up and,

@@ -243,7 +243,8 @@ fn a_report_at_a_lower_level_than_its_writers_gets_a_wrong_answer() {
 #[test]
 fn numbers_are_those_of_rows_if_the_least_find_none() {
     let Some(server) = installed("numbers_are_those_of_rows_if_the_least_find_none") else { return };
-    let setup = "CREATE TABLE item (id int PRIMARY KEY, stock int NOT NULL); INSERT INTO item VALUES (700, 5), (701, 5)";
+    let setup = "CREATE TABLE item (id int PRIMARY KEY, stock int NOT NULL); \
+        INSERT INTO item VALUES (700, 5), (701, 5)";
     let sell = "\\set i random(1, 100000)\nBEGIN;\nSELECT stock AS s FROM item WHERE id = :i \\gset\n\
         UPDATE item SET stock = :s - 1 WHERE id = :i;\nCOMMIT;\n";
     let found = tried(&server, setup, &[sell], &ALL, ENOUGH);
