@@ -332,6 +332,7 @@ impl<'a> CellMeasurer<'a> {
         } else {
             None
         };
+        design.ask_for_levels(cell, &mut workload.mix)?;
         let recorded = if attested.is_some() {
             // A server that has crashed may use the number of a transaction twice, by which rows
             // tell who wrote them.
@@ -357,6 +358,7 @@ impl<'a> CellMeasurer<'a> {
             site: &entrant.site,
             sources: &work.sources,
             level: Some(entrant.cell.level),
+            mixed: design.mixed(&entrant.cell),
             strict: design.plan.is_strict(),
             warmup: (design.warmup, design.max_warmup),
             stop: design.stop,
@@ -449,6 +451,7 @@ impl<'a> CellMeasurer<'a> {
         if design.has_faults() {
             leave_rows(&mut workload, &spec.retry, &site.database)?;
         }
+        design.ask_for_levels(&cell, &mut workload.mix)?;
         let recorded = match open.recorded {
             RecordedAs::Nothing => Recorded::Nothing,
             RecordedAs::Annotations => recorded(&mut workload, &spec, Observe::Annotations, None),
@@ -459,7 +462,8 @@ impl<'a> CellMeasurer<'a> {
         };
         let job = self.job(&site, spec, workload);
         let readers = design.plan.readers() as usize;
-        Entered::new(open, job, site, &work.sources, (Some(cell.level), readers), &recorded, self.control)
+        let levels = (Some(cell.level), design.mixed(&cell), readers);
+        Entered::new(open, job, site, &work.sources, levels, &recorded, self.control)
     }
 
     /// The result of a cell whose measurement is over.

@@ -30,6 +30,7 @@ use crate::interleavings;
 use crate::judgement::Judging;
 use crate::machines::Machines;
 use crate::measurement::refusal;
+use crate::modes;
 use crate::onlooker::{Phase, SoFar};
 use crate::server_side::observer;
 use crate::serving::serve;
@@ -230,7 +231,7 @@ impl<'a> Comparison<'a> {
                 .collect();
             let usable = numbers.iter().filter(|number| self.unusable[**number].is_none());
             let mut allocations: Vec<Allocation> =
-                usable.map(|number| Allocation::uniform(self.cells[*number].level)).collect();
+                usable.map(|number| design.allocation(&self.cells[*number])).collect();
             allocations.sort_unstable();
             allocations.dedup();
             if allocations.is_empty() {
@@ -240,7 +241,7 @@ impl<'a> Comparison<'a> {
                 continue;
             };
             for number in numbers {
-                let allocation = Allocation::uniform(self.cells[number].level);
+                let allocation = design.allocation(&self.cells[number]);
                 self.document.cells[number].tried = match &found {
                     Ok(found) => {
                         let of_level = found.levels.iter().find(|one| one.allocation == allocation);
@@ -687,7 +688,25 @@ fn level_check(design: &Design, targets: &[Target], say: &(dyn Fn(&str) + Sync))
         settings.extend(design.altered[cell.session].clone());
         let of_sessions = &design.sessions[cell.session];
         settings.extend(of_sessions.iter().map(|setting| (setting.name.clone(), setting.shown.clone())));
-        entries.push(design.entry(cell, CellLevel::new(Some(cell.level), effective), settings));
+        let level = match design.mixed(cell) {
+            None => CellLevel::new(Some(cell.level), effective),
+            Some(allocation) => {
+                let mix = design.works[cell.work].sources.mix();
+                let scripts = modes::read_back(connection, product, mix, allocation)?;
+                for script in scripts.iter().filter(|script| script.effective.differs_from(script.requested))
+                {
+                    if design.plan.is_strict() {
+                        return Err(Failure::setup(refusal(script.requested, &script.effective)));
+                    }
+                    say(&format!(
+                        "warning: {} was asked for by {}, but the server runs {}",
+                        script.requested, script.script, script.effective
+                    ));
+                }
+                CellLevel::mixed(allocation.clone(), scripts)
+            }
+        };
+        entries.push(design.entry(cell, level, settings));
     }
     for connection in connections {
         connection.close();

@@ -20,7 +20,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_database::Database;
-use isobench_isolation::{EffectiveLevel, Level};
+use isobench_isolation::{Allocation, EffectiveLevel, Level};
 use isobench_limits::LIMITS;
 use isobench_plan::{Background, Plan, Requirement, Selector, Setting};
 use isobench_result as report;
@@ -28,10 +28,12 @@ use isobench_result::factor::{self, BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSIO
 use isobench_runner::{
     Backoff, OnError, OnLost, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition,
 };
-use isobench_script::Prng;
+use isobench_script::{Mix, Prng};
 use isobench_workloads::OnConflict;
 
 use crate::conditions::Condition;
+use crate::failure::Outcome;
+use crate::modes;
 use crate::tables::Tables;
 use crate::workload::Sources;
 use faults::fault_name;
@@ -99,8 +101,10 @@ pub struct Design {
 /// One combination of the factors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CellPlan {
-    /// The level.
+    /// The level of its sessions, and of all scripts that have none of their own.
     pub level: Level,
+    /// Levels for each script, an index into the plan's allocations; `None`: all have one level.
+    pub allocation: Option<usize>,
     /// Number of clients.
     pub clients: usize,
     /// Delay before a retry.
@@ -172,8 +176,43 @@ impl Design {
 
     /// The cell of the result document, without what only the server knows.
     fn unmeasured(&self, cell: &CellPlan) -> report::Cell {
-        let level = report::CellLevel::new(Some(cell.level), EffectiveLevel::Unknown);
+        let level = match self.mixed(cell) {
+            Some(allocation) => {
+                let scripts = self.works[cell.work].sources.mix().scripts().iter();
+                let level = |script: &str| {
+                    report::ScriptLevel::new(
+                        script.to_owned(),
+                        allocation.of(script),
+                        EffectiveLevel::Unknown,
+                    )
+                };
+                let levels = scripts.map(|weighted| level(&weighted.script.name)).collect();
+                report::CellLevel::mixed(allocation.clone(), levels)
+            }
+            None => report::CellLevel::new(Some(cell.level), EffectiveLevel::Unknown),
+        };
         self.entry(cell, level, BTreeMap::new())
+    }
+
+    /// The levels of a cell's scripts, if each has its own.
+    pub fn mixed(&self, cell: &CellPlan) -> Option<&Allocation> {
+        self.plan.allocations().get(cell.allocation?)
+    }
+
+    /// The levels of a cell's scripts.
+    pub fn allocation(&self, cell: &CellPlan) -> Allocation {
+        self.mixed(cell).cloned().unwrap_or(Allocation::uniform(cell.level))
+    }
+
+    /// Lets the transactions of scripts ask for their levels, if those of any cell do.
+    ///
+    /// # Errors
+    /// A script's transactions can't.
+    pub fn ask_for_levels(&self, cell: &CellPlan, mix: &mut Mix) -> Outcome {
+        if self.plan.allocations().is_empty() {
+            return Ok(());
+        }
+        modes::ask(mix, &self.allocation(cell), self.protocol)
     }
 
     /// What distinguishes the cells of the plan, and this one. A search has cells of its own.
@@ -267,10 +306,11 @@ impl Design {
             [] => vec![None],
             rates => rates.iter().copied().map(Some).collect(),
         };
-        let rows: Vec<(Level, bool)> = self.rows().collect();
-        let Some(&(level, calibration)) = rows.first() else { return Vec::new() };
+        let rows: Vec<(Level, Option<usize>, bool)> = self.rows().collect();
+        let Some(&(level, allocation, calibration)) = rows.first() else { return Vec::new() };
         let first = CellPlan {
             level,
+            allocation,
             clients: 1,
             backoff: RetryPolicy::NEVER.backoff,
             rate: None,
@@ -290,15 +330,17 @@ impl Design {
         let cells = times(cells, 0..self.works.len(), |cell, work| cell.work = work);
         let cells = times(cells, &self.backoff, |cell, backoff| cell.backoff = *backoff);
         let cells = times(cells, &rates, |cell, rate| cell.rate = *rate);
-        times(cells, rows, |cell, (level, again)| (cell.level, cell.calibration) = (level, again))
+        times(cells, rows, |cell, row| (cell.level, cell.allocation, cell.calibration) = row)
     }
 
-    /// The levels, the first one twice if the plan calibrates.
-    fn rows(&self) -> impl Iterator<Item = (Level, bool)> + '_ {
+    /// The levels, the first one twice if the plan calibrates, and then the allocations.
+    fn rows(&self) -> impl Iterator<Item = (Level, Option<usize>, bool)> + '_ {
         let levels = self.plan.levels();
-        let again = levels.first().filter(|_| self.plan.calibrates()).map(|&level| (level, true));
-        let mut plain = levels.iter().map(|&level| (level, false));
-        plain.next().into_iter().chain(again).chain(plain)
+        let again = levels.first().filter(|_| self.plan.calibrates()).map(|&level| (level, None, true));
+        let mut plain = levels.iter().map(|&level| (level, None, false));
+        let mixed = self.plan.allocations().iter().enumerate();
+        let mixed = mixed.map(|(number, allocation)| (allocation.rest.level, Some(number), false));
+        plain.next().into_iter().chain(again).chain(plain).chain(mixed)
     }
 
     /// The order in which a round measures the cells: shuffled by the seed, differently in every

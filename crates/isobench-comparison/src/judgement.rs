@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use isobench_isolation::check::{Blind, Options, render};
 use isobench_isolation::history::binary;
-use isobench_isolation::{Guarantee, History};
+use isobench_isolation::{Guarantee, History, LevelPromises};
 use isobench_result::Verdict;
 use isobench_runner::{Job, Recording, Storage};
 
@@ -28,6 +28,27 @@ pub struct Judged {
     pub text: String,
     /// The reason why the history isn't in its file, if that was wanted.
     pub unwritten: Option<String>,
+}
+
+/// What a history's transactions were promised.
+#[derive(Debug, Clone, Copy)]
+pub enum Promise {
+    /// Nothing that is known.
+    None,
+    /// All of them the same.
+    One(Guarantee),
+    /// Each what its own level promises.
+    OfLevels(LevelPromises),
+}
+
+impl Promise {
+    /// The promise, if it is the same for all.
+    fn one(self) -> Option<Guarantee> {
+        match self {
+            Promise::One(promised) => Some(promised),
+            Promise::None | Promise::OfLevels(_) => None,
+        }
+    }
 }
 
 /// The settings for recording and checking histories, the same for all cells.
@@ -63,27 +84,21 @@ impl Judging {
 
     /// The question for the recorded history of these scripts; `fresh_tables` if no earlier run wrote
     /// to the tables.
-    fn options(
-        recording: &Recording,
-        promised: Option<Guarantee>,
-        sources: &Sources,
-        fresh_tables: bool,
-    ) -> Options {
+    fn options(recording: &Recording, promise: Promise, sources: &Sources, fresh_tables: bool) -> Options {
         // The `--@` lines of isobench's own workloads are trusted; those of a user's scripts
         // aren't. No transaction of this history wrote the rows of an earlier run.
         let vouched = fresh_tables && sources.checked().is_some() && !recording.shows_rows();
-        Options { promised, vouched, ..Options::default() }
+        let (promised, levels) = match promise {
+            Promise::None => (None, None),
+            Promise::One(promised) => (Some(promised), None),
+            Promise::OfLevels(levels) => (None, Some(levels)),
+        };
+        Options { promised, levels, vouched, ..Options::default() }
     }
 
     /// Follows what a job records, from now on. The arguments are those of [`Judging::judge`].
-    pub fn follow(
-        &self,
-        recording: &Recording,
-        promised: Option<Guarantee>,
-        sources: &Sources,
-        fresh_tables: bool,
-    ) {
-        let options = Judging::options(recording, promised, sources, fresh_tables);
+    pub fn follow(&self, recording: &Recording, promise: Promise, sources: &Sources, fresh_tables: bool) {
+        let options = Judging::options(recording, promise, sources, fresh_tables);
         recording.follow(self.stop_on_broken.then_some(options));
     }
 
@@ -93,7 +108,7 @@ impl Judging {
         &self,
         recording: Recording,
         file: Option<&Path>,
-        promised: Option<Guarantee>,
+        promise: Promise,
         sources: &Sources,
         fresh_tables: bool,
     ) -> Judged {
@@ -105,13 +120,13 @@ impl Judging {
         });
         let (shown, incomplete) = (recording.shows_rows(), recording.incomplete());
         let began = Instant::now();
-        let options = Judging::options(&recording, promised, sources, fresh_tables);
+        let options = Judging::options(&recording, promise, sources, fresh_tables);
         let (history, mut report) = match recording.check(&options) {
             Ok(checked) => checked,
             Err(error) => {
                 let why = format!("nothing was checked: the recorded history can't be read: {error}");
                 let text = format!("VERDICT WITHHELD: {why}.\n");
-                return Judged { verdict: Verdict::missing(promised, why), text, unwritten: ends_early };
+                return Judged { verdict: Verdict::missing(promise.one(), why), text, unwritten: ends_early };
             }
         };
         if let Some(problem) = problem {

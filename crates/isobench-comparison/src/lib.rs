@@ -49,6 +49,7 @@ mod lag;
 mod machines;
 mod measurement;
 mod messages;
+mod modes;
 mod observed;
 mod onlooker;
 mod plans;

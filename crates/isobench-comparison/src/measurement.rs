@@ -11,10 +11,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isobench_isolation::{EffectiveLevel, Guarantee, Level};
+use isobench_isolation::{Allocation, EffectiveLevel, Level};
 use isobench_observer::{Observer, Part};
 use isobench_plan::{self as plan, Fault};
-use isobench_result::{BackgroundWork, FaultRound, MachineRound, RecordedHistory, Round, StandbyLag};
+use isobench_result::{
+    BackgroundWork, FaultRound, MachineRound, RecordedHistory, Round, ScriptLevel, StandbyLag,
+};
 use isobench_runner::{
     ClientEvent, Control, Job, LogError, LogSettings, LoggedRun, Nanos, RunOutcome, StopCondition, Watch,
 };
@@ -27,10 +29,11 @@ use crate::failure::{Failure, Outcome};
 use crate::fault::{Struck, Victim};
 use crate::held_up::held_up;
 use crate::invariants::{InvariantCheck, open_after};
-use crate::judgement::{Judged, Judging};
+use crate::judgement::{Judged, Judging, Promise};
 use crate::lag;
 use crate::machines::{Machines, Open, RecordedAs};
 use crate::messages::Messages;
+use crate::modes;
 use crate::observed::{Recorded, SecondSource};
 use crate::onlooker::{Onlooker, SoFar};
 use crate::round::{cpu_seconds, itemised, round};
@@ -49,6 +52,8 @@ pub struct Measurement<'a> {
     pub sources: &'a Sources,
     /// The level of all sessions; `None`: the server's default.
     pub level: Option<Level>,
+    /// The levels of the scripts, which their transactions ask for, if each has its own.
+    pub mixed: Option<&'a Allocation>,
     /// Refuse a level that the server runs as another one.
     pub strict: bool,
     /// Length of a step of the warm-up, zero for none, and the longest warm-up.
@@ -125,8 +130,10 @@ pub struct Measured {
     pub round: Round,
     /// The outcome of the clients' work in the measured part.
     pub run: RunOutcome,
-    /// The level that the sessions ran at.
+    /// The level that the sessions ran at; with a level for each script, the allocation's name.
     pub effective: EffectiveLevel,
+    /// What the server said of the level of each script, if each has its own.
+    pub of_scripts: Vec<ScriptLevel>,
     /// The time that connecting the clients took.
     pub connecting: Duration,
     /// A client lost its connection, so the server may have lost all unsaved state.
@@ -164,6 +171,13 @@ impl Measurement<'_> {
             job
         };
         let judging = self.judging.filter(|_| !matches!(self.recorded, Recorded::Nothing));
+        let job = match self.mixed {
+            Some(allocation) => {
+                let modes = modes::of_scripts(&job.workload().mix, allocation);
+                job.in_modes(modes)
+            }
+            None => job,
+        };
         let job = if judging.is_some() || self.level.is_some() {
             job.asking_level(self.site.database.product.level_question())
         } else {
@@ -213,9 +227,10 @@ impl Measurement<'_> {
         let Boarded { mut crew, effective, transactions } =
             Crew::open(job, &places, &self.site.database, self.level, elsewhere)?;
         self.refuse(&effective)?;
+        let of_scripts = self.levels_of_scripts(job)?;
         if let (Some(judging), Some(recording)) = (self.judging, job.recorded()) {
-            let promised = self.promised(&effective);
-            judging.follow(recording, promised, self.sources, self.fresh_tables);
+            let promise = self.promise(&effective, &of_scripts);
+            judging.follow(recording, promise, self.sources, self.fresh_tables);
         }
         let mut own = OwnWork::new(job, transactions, self.readers);
         if self.background != plan::Background::None {
@@ -240,6 +255,7 @@ impl Measurement<'_> {
             messages,
             crew,
             effective,
+            of_scripts,
             own,
             warmup,
             check,
@@ -273,9 +289,9 @@ impl Measurement<'_> {
                 measured.notes.push(format!("{failure}; the verdict rests on what statements showed"));
             }
         }
-        let promised = self.promised(&measured.effective);
+        let promise = self.promise(&measured.effective, &measured.of_scripts);
         let Judged { verdict, text, unwritten } =
-            judging.judge(recording, self.history.as_deref(), promised, self.sources, self.fresh_tables);
+            judging.judge(recording, self.history.as_deref(), promise, self.sources, self.fresh_tables);
         measured.round.verdict = Some(verdict);
         let file = self.history.as_deref().filter(|_| unwritten.is_none());
         measured.round.history = file.zip(measured.began).map(|(file, began)| recorded_history(file, began));
@@ -314,9 +330,30 @@ impl Measurement<'_> {
 
     /// What the level promises. Nothing is promised of what a server and its standby show together
     /// (PostgreSQL manual, "Hot Standby": eventually consistent).
-    fn promised(&self, effective: &EffectiveLevel) -> Option<Guarantee> {
-        let promised = self.site.database.product.promises_effective(effective);
-        promised.filter(|_| self.readers == 0)
+    ///
+    /// Where each script has a level, its transactions are promised what that level promises, unless
+    /// the server runs another one.
+    fn promise(&self, effective: &EffectiveLevel, of_scripts: &[ScriptLevel]) -> Promise {
+        let product = self.site.database.product;
+        if self.readers > 0 {
+            return Promise::None;
+        }
+        if self.mixed.is_none() {
+            return product.promises_effective(effective).map_or(Promise::None, Promise::One);
+        }
+        let differs = of_scripts.iter().any(|script| script.effective.differs_from(script.requested));
+        if differs { Promise::None } else { Promise::OfLevels(product.promises) }
+    }
+
+    /// What the server says of transactions that ask for the level of each script; nothing if all
+    /// have one level.
+    fn levels_of_scripts(&self, job: &Job) -> Outcome<Vec<ScriptLevel>> {
+        let Some(allocation) = self.mixed else { return Ok(Vec::new()) };
+        let mut connection = self.site.open().map_err(Failure::setup)?;
+        let product = self.site.database.product;
+        let levels = modes::read_back(&mut connection, product, &job.workload().mix, allocation);
+        connection.close();
+        levels
     }
 
     fn before(&self) -> Option<InvariantCheck> {
@@ -343,7 +380,7 @@ impl Measurement<'_> {
     /// # Errors
     /// The sessions run at another level than requested, and strict levels are required.
     fn refuse(&self, effective: &EffectiveLevel) -> Outcome {
-        match self.level {
+        match self.level.filter(|_| self.mixed.is_none()) {
             Some(level) if self.strict && effective.differs_from(level) => {
                 Err(Failure::setup(refusal(level, effective)))
             }
@@ -359,6 +396,7 @@ pub struct Started<'m> {
     messages: &'m Messages<'m>,
     crew: Crew<'m>,
     effective: EffectiveLevel,
+    of_scripts: Vec<ScriptLevel>,
     own: OwnWork,
     warmup: Option<Warmed>,
     check: Option<InvariantCheck>,
@@ -463,7 +501,18 @@ impl Started<'_> {
     /// # Errors
     /// The level that turned out to be effective is refused.
     pub fn end(self, number: u32) -> Outcome<Measured> {
-        let Started { measurement, job, messages, mut crew, effective, mut own, warmup, check, .. } = self;
+        let Started {
+            measurement,
+            job,
+            messages,
+            mut crew,
+            effective,
+            of_scripts,
+            mut own,
+            warmup,
+            check,
+            ..
+        } = self;
         let (connector, database) = (measurement.site.connector(), &measurement.site.database);
         let mut run = self.run.unwrap_or_else(|| RunOutcome::nothing(job));
         if run.turns > 0 {
@@ -499,7 +548,7 @@ impl Started<'_> {
             round.errors.insert(0, format!("--background {problem}"));
         }
         round.background = self.background;
-        round.levels_named.clone_from(&run.levels);
+        round.levels_named.extend(run.levels());
         let errors_before =
             warmup.as_ref().map_or_else(Vec::new, |warmup| itemised(job, measurement.site, &warmup.errors));
         if let Some(warmup) = warmup {
@@ -516,7 +565,16 @@ impl Started<'_> {
             round.errors.insert(0, why);
         }
         let alone = measurement.site.is_embedded() && run.turns == 0;
-        let effective = evidence::weigh(&effective, &left, database.product, alone, &mut round);
+        let weighed = evidence::weigh(&effective, &left, database.product, alone, &mut round);
+        let effective = match measurement.mixed {
+            None => weighed,
+            Some(allocation) => {
+                for (script, record) in round.scripts.iter_mut().zip(&run.scripts) {
+                    script.levels_named.clone_from(&record.levels);
+                }
+                modes::weigh(allocation, &of_scripts, &run.scripts, database.product, &mut round)
+            }
+        };
         measurement.refuse(&effective)?;
         let promised = database.product.promises_effective(&effective);
         round.invariants =
@@ -526,7 +584,7 @@ impl Started<'_> {
         let lost = messages.has_lost_connections();
         let broken = job.recorded().and_then(|recording| recording.broken().map(str::to_owned));
         let (notes, logged, began) = (Vec::new(), self.logged, self.began);
-        Ok(Measured { round, run, effective, connecting, lost, began, notes, logged, broken })
+        Ok(Measured { round, run, effective, of_scripts, connecting, lost, began, notes, logged, broken })
     }
 }
 

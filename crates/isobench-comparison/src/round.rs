@@ -68,6 +68,7 @@ fn scripts(job: &Job, run: &RunOutcome) -> Vec<ScriptRound> {
         transactions: record.ledger.transactions,
         conflicts: record.ledger.conflicts,
         latency_ms: Latency::figures(&record.latency),
+        levels_named: std::collections::BTreeMap::new(),
     };
     scripts.iter().zip(&run.scripts).map(counts).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use isobench_isolation::Level;
+use isobench_isolation::{Allocation, Level};
 use isobench_limits::LIMITS;
 use isobench_peers::{ClockOffset, PeersError};
 use isobench_plan::Background;
@@ -50,8 +50,8 @@ pub struct Entered {
 }
 
 impl Entered {
-    /// Prepares the clients of a job as rank 0's are: at a level, with so many readers, and
-    /// recorded.
+    /// Prepares the clients of a job as rank 0's are: at a level or one for each script, with so many
+    /// readers, and recorded.
     ///
     /// # Errors
     /// Its statements can't be recorded here as they are there.
@@ -60,7 +60,7 @@ impl Entered {
         job: Job,
         site: Site,
         sources: &Sources,
-        (level, readers): (Option<Level>, usize),
+        (level, mixed, readers): (Option<Level>, Option<&Allocation>, usize),
         recorded: &Recorded,
         control: &Control,
     ) -> Outcome<Entered> {
@@ -74,6 +74,7 @@ impl Entered {
             site: &site,
             sources,
             level,
+            mixed,
             strict: false,
             warmup: (Duration::ZERO, Duration::ZERO),
             stop: StopCondition::Time(Duration::ZERO),

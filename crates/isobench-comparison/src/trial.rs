@@ -77,7 +77,10 @@ impl CellMeasurer<'_> {
             grace: Duration::ZERO,
             ..self.design.spec(cell)
         };
-        let tried = work.tried(self.design.seed(), &site.database)?;
+        let mut tried = work.tried(self.design.seed(), &site.database)?;
+        for workload in &mut tried {
+            self.design.ask_for_levels(cell, &mut workload.mix)?;
+        }
         let problem = match self.try_workloads(cell, &prepared, &spec, &tried) {
             Ok(problem) => problem,
             Err(failure) => return self.unless_gone(cell, failure),

@@ -1,7 +1,11 @@
 //! Which transactions run at which level: one level for all scripts, or one for each.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::history::Mode;
 use crate::level::{Level, UnknownLevel};
@@ -16,6 +20,33 @@ pub struct Allocation {
     pub rest: Mode,
     /// Scripts with modes of their own, in the order given.
     pub scripts: Vec<(String, Mode)>,
+}
+
+impl Serialize for Allocation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.spec())
+    }
+}
+
+impl<'de> Deserialize<'de> for Allocation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Allocation, D::Error> {
+        Cow::<str>::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Allocation {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Allocation".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string" })
+    }
 }
 
 /// The text isn't an allocation.
@@ -49,8 +80,15 @@ impl Allocation {
     /// The modes of a script's transactions. A script is named as it was given, or by the name of its
     /// file, with or without the ending.
     pub fn of(&self, script: &str) -> Mode {
-        let own = self.scripts.iter().find(|(name, _)| is_called(script, name));
+        let own = self.scripts.iter().find(|(name, _)| Allocation::is_called(script, name));
         own.map_or(self.rest, |(_, mode)| *mode)
+    }
+
+    /// True if a script may be called so: `sql/pay.sql` is also `pay.sql` and `pay`.
+    pub fn is_called(script: &str, name: &str) -> bool {
+        let file = script.rsplit('/').next().unwrap_or(script);
+        let stem = file.strip_suffix(".sql").unwrap_or(file);
+        [script, file, stem].contains(&name)
     }
 
     /// The level, if it is the same for all.
@@ -58,18 +96,36 @@ impl Allocation {
         (self.scripts.is_empty() && self.rest == Mode::of(self.rest.level)).then_some(self.rest.level)
     }
 
+    /// The allocation as [`Allocation::from_str`] reads it: `pay.sql=ser,report=rr ro,*=rc`.
+    pub fn spec(&self) -> String {
+        let scripts = self.scripts.iter().map(|(name, mode)| format!("{name}={},", short(*mode)));
+        format!("{}{REST}={}", scripts.collect::<String>(), short(self.rest))
+    }
+
+    /// True if every script has at least the level that it has in the other one.
+    pub fn is_at_least(&self, other: &Allocation) -> bool {
+        let mut names = self.scripts.iter().chain(&other.scripts).map(|(name, _)| name);
+        self.rest.level >= other.rest.level && names.all(|name| self.of(name).level >= other.of(name).level)
+    }
+
+    /// The weakest and the strongest level of any script.
+    pub fn range(&self) -> (Level, Level) {
+        let levels = || self.scripts.iter().map(|(_, mode)| mode.level).chain([self.rest.level]);
+        (levels().min().unwrap_or(self.rest.level), levels().max().unwrap_or(self.rest.level))
+    }
+
     /// The names of scripts that none of these has.
     pub fn unknown<'a>(&'a self, scripts: &[&str]) -> Vec<&'a str> {
-        let is_unknown = |name: &str| !scripts.iter().any(|script| is_called(script, name));
+        let is_unknown = |name: &str| !scripts.iter().any(|script| Allocation::is_called(script, name));
         self.scripts.iter().map(|(name, _)| name.as_str()).filter(|name| is_unknown(name)).collect()
     }
 }
 
-/// True if a script may be called so: `sql/pay.sql` is also `pay.sql` and `pay`.
-fn is_called(script: &str, name: &str) -> bool {
-    let file = script.rsplit('/').next().unwrap_or(script);
-    let stem = file.strip_suffix(".sql").unwrap_or(file);
-    [script, file, stem].contains(&name)
+/// The modes as [`mode`] reads them.
+fn short(mode: Mode) -> String {
+    let read_only = if mode.read_only { " ro" } else { "" };
+    let deferrable = if mode.deferrable { " deferrable" } else { "" };
+    format!("{}{read_only}{deferrable}", mode.level.short())
 }
 
 /// The modes of `ser`, `rr ro` or `ser ro deferrable`.
@@ -183,6 +239,27 @@ mod tests {
         assert_eq!(read("repeatable read").unwrap().to_string(), "repeatable read");
         assert_eq!(read("rr ro").unwrap().level(), None);
         assert!(read("a=ser ro deferrable,*=rc").is_ok());
+    }
+
+    #[test]
+    fn an_allocation_is_written_as_it_is_read() {
+        let text = "pay.sql=ser,report=rr ro,close=ser ro deferrable,*=rc";
+        let mixed = read(text).unwrap();
+        assert_eq!(mixed.spec(), text);
+        assert_eq!(serde_json::to_value(&mixed).unwrap(), text);
+        assert_eq!(serde_json::from_value::<Allocation>(text.into()).unwrap(), mixed);
+        assert!(serde_json::from_value::<Allocation>("pay=ser".into()).is_err());
+    }
+
+    #[test]
+    fn allocations_are_ordered_script_by_script() {
+        let [rc, rr, ser] = ["rc", "rr", "ser"].map(|text| read(text).unwrap());
+        let mixed = read("pay=ser,*=rc").unwrap();
+        assert!(mixed.is_at_least(&rc) && ser.is_at_least(&mixed));
+        assert!(!mixed.is_at_least(&rr) && !rr.is_at_least(&mixed));
+        assert_eq!(mixed.range(), (Level::ReadCommitted, Level::Serializable));
+        let other = read("pay=ser,report=rr,*=rc").unwrap();
+        assert!(other.is_at_least(&mixed) && !mixed.is_at_least(&other));
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub struct PublishedFigure {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Selector {
-    /// The isolation level, by its full name.
+    /// The isolation level, by its full name; "mixed" for all cells with a level for each script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     /// The strategy.
@@ -83,15 +83,21 @@ pub struct Selector {
     pub varied: BTreeMap<String, String>,
 }
 
+/// What a selector calls the cells with a level for each script. Their scripts' levels select among
+/// them: `mixed+pay=serializable`.
+pub const MIXED: &str = "mixed";
+
 /// A level, and what else the cells have: `serializable+for-update+clients=64`.
 impl FromStr for Selector {
     type Err = WrongValue;
 
     fn from_str(text: &str) -> Result<Selector, WrongValue> {
         let mut parts = text.split('+').map(str::trim);
-        let level = parts.next().unwrap_or_default().parse::<Level>();
-        let level = level.map_err(|error| WrongValue(error.to_string()))?;
-        let mut selector = Selector { level: Some(level.name().to_owned()), ..Selector::default() };
+        let level = match parts.next().unwrap_or_default() {
+            MIXED => MIXED,
+            level => level.parse::<Level>().map_err(|error| WrongValue(error.to_string()))?.name(),
+        };
+        let mut selector = Selector { level: Some(level.to_owned()), ..Selector::default() };
         for part in parts {
             match part.split_once('=') {
                 _ if part.is_empty() => return Err(WrongValue(format!("\"{text}\" names nothing after +"))),

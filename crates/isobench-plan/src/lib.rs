@@ -40,7 +40,7 @@ mod values;
 
 pub use background::Background;
 pub use event_loop::EventLoop;
-pub use experiment::{Experiment, PublishedFigure, PublishedRow, Selector, Shape};
+pub use experiment::{Experiment, MIXED, PublishedFigure, PublishedRow, Selector, Shape};
 pub use fault::{Fault, FaultFactor, FaultKind, StandbyMode};
 pub use file::{PlanError, Size, keys, read, write};
 pub use observe::Observe;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use isobench_isolation::Level;
+use isobench_isolation::{Allocation, Level};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Background, EventLoop, Experiment, FaultFactor, Observe, Requirement, RetriedState, Setting, Share,
-    StandbyMode, Vary, time,
+    Background, EventLoop, Experiment, FaultFactor, MIXED, Observe, Requirement, RetriedState, Setting,
+    Share, StandbyMode, Vary, time,
 };
 
 /// The strategy of a plan that names none: the client repeats the transaction.
@@ -44,6 +44,14 @@ pub struct Plan {
         help_heading = heading::FACTORS
     )]
     pub levels: Option<Vec<Level>>,
+    /// A level for each script, such as 'pay.sql=ser,report.sql=rr ro,*=rc' (repeatable)
+    ///
+    /// Measured along with --levels; every transaction of the comparison then asks for its level. A
+    /// script has the name of its file, with or without the ending; * are the others. After a level:
+    /// ro for READ ONLY, and deferrable.
+    #[arg(long, value_name = "SCRIPT=LEVEL,…", help_heading = heading::FACTORS)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<Vec<Allocation>>,
     /// Checked workload, built-in script or script file (repeatable) [default: orders]
     ///
     /// Checked workloads are registers, write-skew+for-update and others (see isobench workloads),
@@ -492,7 +500,7 @@ impl Plan {
         let (workload, file, builtin) =
             if worked { (None, None, None) } else { (other.workload, other.file, other.builtin) };
         first_given!(self, other:
-            levels, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
+            levels, allocation, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
             tries, settle, time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time,
             backoff, max_tries, retry_sqlstate, continue_on_error, background, fault, fault_command, standbys, standby,
             readers, read_script, reconnect, protocol, jobs, event_loop, seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
@@ -504,6 +512,11 @@ impl Plan {
     /// The isolation levels; none in the result of a run at the server's own level.
     pub fn levels(&self) -> &[Level] {
         list(&self.levels)
+    }
+
+    /// The levels of each script, measured along with the levels for all.
+    pub fn allocations(&self) -> &[Allocation] {
+        list(&self.allocation)
     }
 
     /// True if the plan names the scripts of a mix.
@@ -566,7 +579,10 @@ impl Plan {
     pub fn unmatched_requirement(&self) -> Option<String> {
         let selectors =
             self.required().iter().filter_map(|required| Some((required, required.of.selector.as_ref()?)));
-        let compares = |name: &String| self.levels().iter().any(|level| level.name() == name);
+        let compares = |name: &String| {
+            self.levels().iter().any(|level| level.name() == name)
+                || name == MIXED && !self.allocations().is_empty()
+        };
         let uses = |name: &String| match self.strategies() {
             [] => name == DEFAULT_STRATEGY,
             strategies => strategies.contains(name),
@@ -575,7 +591,8 @@ impl Plan {
             if let Some(level) =
                 selector.level.as_ref().filter(|name| !self.levels().is_empty() && !compares(name))
             {
-                let levels: Vec<&str> = self.levels().iter().map(|level| level.name()).collect();
+                let mixed = (!self.allocations().is_empty()).then_some(MIXED);
+                let levels: Vec<&str> = self.levels().iter().map(|level| level.name()).chain(mixed).collect();
                 return Some(format!(
                     "--require \"{required}\": the level {level} isn't measured; the levels are {}",
                     levels.join(", ")

@@ -29,7 +29,7 @@ use serde_json::Value;
 use crate::factor::SERVER_VERSION;
 
 pub use answer::{CombinationAnswer, GivenAnswer, LevelAnswer, LevelSafety};
-pub use cell::{Cell, CellLevel};
+pub use cell::{Cell, CellLevel, ScriptLevel};
 pub use environment::{Client, RelationSize, Server};
 pub use fault::{BackgroundWork, Durability, FaultEvent, FaultRound, Settlement, StandbyLag};
 pub use flag::{Flag, FlagKind};

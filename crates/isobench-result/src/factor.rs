@@ -9,10 +9,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_plan::Selector;
+use isobench_isolation::Allocation;
+use isobench_plan::{MIXED, Selector};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::document::{Cell, Document};
+use crate::document::{Cell, Document, ScriptLevel};
 use crate::numbers::{count, counted, optional, short};
 use crate::view::Heading;
 use crate::words::distinct;
@@ -353,12 +354,23 @@ pub fn selects(cell: &Cell, selector: &Selector) -> bool {
     let Selector { level, strategy, clients, varied } = selector;
     let has = |(name, wanted): (&String, &String)| match cell.varied.get(name) {
         Some(value) => value == wanted,
+        None if of_script(cell, name, wanted) => true,
         None => Kind::members().any(|kind| kind.name == name && kind.value(cell).to_string() == *wanted),
     };
-    level.as_ref().is_none_or(|level| *level == cell.level.name())
+    let is_level = |level: &String| match &cell.level.allocation {
+        Some(_) => level == MIXED,
+        None => *level == cell.level.name(),
+    };
+    level.as_ref().is_none_or(is_level)
         && strategy.as_ref().is_none_or(|strategy| strategy == cell.strategy())
         && clients.is_none_or(|clients| clients == cell.clients)
         && varied.iter().all(has)
+}
+
+/// True if a script, called as in an allocation, has this level in a cell.
+fn of_script(cell: &Cell, name: &str, wanted: &str) -> bool {
+    let called = cell.level.scripts.iter().filter(|script| Allocation::is_called(&script.script, name));
+    called.map(ScriptLevel::mode).any(|mode| mode.to_string() == wanted || mode.level.short() == wanted)
 }
 
 impl FactorValue {

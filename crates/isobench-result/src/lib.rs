@@ -89,10 +89,10 @@ pub use document::{
     MixedVerdict, NotTried, Observation, ObservedRows, ObservedStatement, OrderOutcome, PercentileInterval,
     Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst,
     RecordedHistory, RelationSize, RequiredCell, RequirementResult, Resolution, Round, RoundError, RoundsFor,
-    ScriptRound, Selector, Series, Server, ServerProcesses, ServerSide, Settlement, Shape, StandbyLag,
-    StartingState, Summary, SweepResult, SweepStep, TableUse, Tried, TriedStep, Turns, UsedEventLoop,
-    Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow, WitnessTransaction,
-    Workload, WrongOutcome,
+    ScriptLevel, ScriptRound, Selector, Series, Server, ServerProcesses, ServerSide, Settlement, Shape,
+    StandbyLag, StartingState, Summary, SweepResult, SweepStep, TableUse, Tried, TriedStep, Turns,
+    UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
+    WitnessTransaction, Workload, WrongOutcome,
 };
 pub use figure::{FIGURES, Figure, Wanted};
 pub use metric_trend::{

@@ -141,7 +141,7 @@ fn first_strategy_of(document: &Document, cell: &Cell) -> Option<usize> {
         planned.or(document.cells.first().map(Cell::strategy)).filter(|_| strategies_vary(document))?;
     document.cells.iter().position(|other| {
         other.strategy() == first
-            && other.level.requested == cell.level.requested
+            && other.level.is_as_asked(&cell.level)
             && !other.calibration
             && same_but_strategy(other, cell)
     })
@@ -166,7 +166,7 @@ fn first_setting_of(document: &Document, cell: &Cell) -> Option<usize> {
     document.cells.iter().find(|other| server_side(other) != first)?;
     document.cells.iter().position(|other| {
         server_side(other) == first
-            && other.level.requested == cell.level.requested
+            && other.level.is_as_asked(&cell.level)
             && !other.calibration
             && same_but_settings(other, cell)
     })

@@ -125,9 +125,6 @@ pub struct RunOutcome {
     pub event_loop: Option<ChosenLoop>,
     /// The load of each worker.
     pub load: Vec<WorkerLoad>,
-    /// The levels that transactions reported when asked ([`Job::asking_level`]), with the number of
-    /// answers.
-    pub levels: BTreeMap<String, u64>,
     /// Sessions that were lost during the run and given up for others ([`crate::OnLost::Reconnect`]).
     pub lost_sessions: u64,
     /// Clients that had lost their session and no other one at the end of the run.
@@ -466,7 +463,6 @@ impl RunOutcome {
             scripts: sum.scripts,
             conflicts: sum.conflicts,
             further_errors: sum.further_errors,
-            levels: sum.levels,
             lost_sessions: sum.lost_sessions,
             away: outcomes.iter().map(|outcome| outcome.away).sum(),
             ended: since(sum.ended, began),
@@ -478,6 +474,16 @@ impl RunOutcome {
             event_loop: None,
             load: outcomes.into_iter().map(|outcome| outcome.load).collect(),
         }
+    }
+
+    /// The levels that transactions of all scripts reported when asked ([`Job::asking_level`]), with
+    /// the number of answers.
+    pub fn levels(&self) -> BTreeMap<String, u64> {
+        let mut sum = BTreeMap::new();
+        for (level, count) in self.scripts.iter().flat_map(|script| &script.levels) {
+            *sum.entry(level.clone()).or_default() += count;
+        }
+        sum
     }
 
     /// The outcome of a job that hasn't run.
@@ -501,7 +507,6 @@ impl RunOutcome {
             series: None,
             event_loop: None,
             load: Vec::new(),
-            levels: BTreeMap::new(),
             lost_sessions: 0,
             away: 0,
             ended: Vec::new(),
@@ -541,26 +546,17 @@ impl RunOutcome {
             conflicts: std::mem::take(&mut self.conflicts),
             further_errors: std::mem::take(&mut self.further_errors),
             series: None,
-            levels: std::mem::take(&mut self.levels),
             lost_sessions: self.lost_sessions,
             ended: std::mem::take(&mut self.ended),
         };
-        let RunOutcome { scripts, conflicts, further_errors, levels, lost_sessions, ended, .. } = next;
+        let RunOutcome { scripts, conflicts, further_errors, lost_sessions, ended, .. } = next;
         for (before, after) in sum.scripts.iter_mut().zip(&scripts) {
             let branches = before.branches.iter_mut().zip(&after.branches);
             branches.for_each(|(before, after)| before.precede(after));
         }
-        sum.merge(&Recorder {
-            scripts,
-            conflicts,
-            further_errors,
-            series: None,
-            levels,
-            lost_sessions,
-            ended,
-        });
+        sum.merge(&Recorder { scripts, conflicts, further_errors, series: None, lost_sessions, ended });
         (self.scripts, self.conflicts) = (sum.scripts, sum.conflicts);
-        (self.further_errors, self.levels) = (sum.further_errors, sum.levels);
+        self.further_errors = sum.further_errors;
         (self.lost_sessions, self.away) = (sum.lost_sessions, next.away);
         self.ended = sum.ended;
         if let (Some(series), Some(more)) = (&mut self.series, &next.series) {

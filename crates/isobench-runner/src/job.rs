@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use isobench_isolation::history::Mode;
 use isobench_isolation::observed::ObservedDescription;
 use isobench_pgwire::{Connection, frame};
 use isobench_script::{CommandKind, Slot, Store};
@@ -32,6 +33,8 @@ pub struct Job {
     pub(crate) transaction: Option<Slot>,
     /// A client may block its worker, by running a program.
     pub(crate) blocks: bool,
+    /// The modes of each script's transactions; empty if they aren't of interest.
+    modes: Vec<Mode>,
     /// The clients that run only some of the scripts.
     pub(crate) readers: Option<Readers>,
 }
@@ -81,6 +84,7 @@ impl Job {
             attempt,
             transaction,
             blocks,
+            modes: Vec::new(),
             readers: None,
         }
     }
@@ -122,6 +126,19 @@ impl Job {
     pub fn asking_level(mut self, question: &str) -> Job {
         self.level_question = Some(question.to_owned());
         self
+    }
+
+    /// Records with each transaction that its script ran in these modes, one for each script. The
+    /// scripts' text asks for them ([`isobench_script::Script::in_modes`]).
+    #[must_use]
+    pub fn in_modes(mut self, modes: Vec<Mode>) -> Job {
+        self.modes = modes;
+        self
+    }
+
+    /// The modes of a script's transactions, if they are known.
+    pub(crate) fn mode(&self, script: usize) -> Option<Mode> {
+        self.modes.get(script).copied()
     }
 
     /// The recording so far, if the job is recorded.

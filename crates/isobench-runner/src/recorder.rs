@@ -46,6 +46,9 @@ pub struct ScriptRecord {
     pub assertions: Vec<AssertionRecord>,
     /// One record for each `\if` and `\elif` of the script.
     pub branches: Vec<BranchRecord>,
+    /// The isolation levels that its transactions reported just before their COMMIT, with the number
+    /// of answers; empty unless the job asks ([`crate::Job::asking_level`]).
+    pub levels: BTreeMap<String, u64>,
 }
 
 /// The outcomes of a condition of a script, in all attempts.
@@ -178,8 +181,6 @@ pub(crate) struct Recorder {
     pub(crate) further_errors: Vec<ConflictCount>,
     /// Counts over time, if asked for.
     pub(crate) series: Option<SeriesCounter>,
-    /// The levels that transactions reported when asked, with the number of answers.
-    pub(crate) levels: BTreeMap<String, u64>,
     /// Sessions that were lost and replaced ([`crate::OnLost::Reconnect`]).
     pub(crate) lost_sessions: u64,
     /// The attempts, with the clock's instants of their ends; empty unless they are kept.
@@ -211,6 +212,9 @@ impl ScriptRecord {
         for (mine, theirs) in self.assertions.iter_mut().zip(&other.assertions) {
             mine.checked += theirs.checked;
             mine.broken += theirs.broken;
+        }
+        for (level, count) in &other.levels {
+            *self.levels.entry(level.clone()).or_default() += count;
         }
         for (mine, theirs) in self.branches.iter_mut().zip(&other.branches) {
             mine.merge(theirs);
@@ -279,9 +283,6 @@ impl Recorder {
         }
         for error in &other.further_errors {
             self.add_further_error(error.clone());
-        }
-        for (level, count) in &other.levels {
-            *self.levels.entry(level.clone()).or_default() += count;
         }
         self.lost_sessions += other.lost_sessions;
         self.ended.extend_from_slice(&other.ended);

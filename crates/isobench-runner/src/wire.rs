@@ -46,7 +46,6 @@ struct Outcome {
     series: Option<(u64, Vec<[u64; 4]>)>,
     event_loop: Option<(bool, Option<String>)>,
     load: Vec<Load>,
-    levels: BTreeMap<String, u64>,
     lost_sessions: u64,
     away: usize,
     ended: Vec<(u64, u64, u8)>,
@@ -66,6 +65,7 @@ struct Script {
     commands: Vec<(Moments, u64, u64)>,
     assertions: Vec<(String, u64, u64)>,
     branches: Vec<(usize, [u64; 4])>,
+    levels: BTreeMap<String, u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -120,7 +120,6 @@ impl RunOutcome {
                 .as_ref()
                 .map(|chosen| (chosen.event_loop == EventLoop::IoUring, chosen.reason.clone())),
             load: self.load.iter().map(Load::from).collect(),
-            levels: self.levels.clone(),
             lost_sessions: self.lost_sessions,
             away: self.away,
             ended: self.ended.iter().map(|attempt| (attempt.id, attempt.at, code(attempt.end))).collect(),
@@ -161,7 +160,6 @@ impl RunOutcome {
             series,
             event_loop,
             load: outcome.load.iter().map(WorkerLoad::try_from).collect::<Result<_, _>>()?,
-            levels: outcome.levels,
             lost_sessions: outcome.lost_sessions,
             away: outcome.away,
             ended: outcome
@@ -214,6 +212,7 @@ impl From<&ScriptRecord> for Script {
             commands: record.commands.iter().map(command).collect(),
             assertions: record.assertions.iter().map(assertion).collect(),
             branches: record.branches.iter().map(branch).collect(),
+            levels: record.levels.clone(),
         }
     }
 }
@@ -260,6 +259,7 @@ impl TryFrom<&Script> for ScriptRecord {
             commands: script.commands.iter().map(command).collect(),
             assertions: script.assertions.iter().map(assertion).collect(),
             branches: script.branches.iter().map(branch).collect(),
+            levels: script.levels.clone(),
         })
     }
 }

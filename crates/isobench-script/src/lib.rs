@@ -36,6 +36,7 @@ mod error;
 mod expr;
 mod leaving;
 mod mix;
+mod modes;
 mod number;
 mod observed;
 mod parse;
@@ -55,6 +56,7 @@ pub use error::{EvalError, ParseError, ParseProblem};
 pub use expr::{EvalContext, Expr, debug_line};
 pub use leaving::CannotLeave;
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
+pub use modes::{CannotSetModes, NoModes};
 pub use observed::{
     ObservedRows, ObservedSearch, ObservedStatement, RowField, RowRole, SearchOperand, SearchValue,
     SearchWhen, TextPart,

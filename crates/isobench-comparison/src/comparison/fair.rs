@@ -34,8 +34,8 @@ pub fn alike(design: &Design) -> Vec<Vec<usize>> {
     let cells = design.cells();
     let same = |one: &CellPlan, other: &CellPlan| {
         let (work, its) = (&design.works[one.work], &design.works[other.work]);
-        let CellPlan { level, calibration, work: strategy, server, session, .. } = *one;
-        let chosen = CellPlan { level, calibration, work: strategy, server, session, ..*other };
+        let CellPlan { level, allocation, calibration, work: strategy, server, session, .. } = *one;
+        let chosen = CellPlan { level, allocation, calibration, work: strategy, server, session, ..*other };
         *one == chosen && work.workload == its.workload && work.varied == its.varied
     };
     let mut groups: Vec<Vec<usize>> = Vec::new();

@@ -5,7 +5,7 @@
 //! Not here: what can be checked before (`resolve.rs`).
 
 use isobench_database::Database;
-use isobench_isolation::Level;
+use isobench_isolation::{Allocation, Level};
 use isobench_plan::Setting;
 use isobench_result::factor::{SERVER_BIN, SERVER_VERSION, SETTING};
 
@@ -171,6 +171,10 @@ impl Resolved {
             ));
         }
         let mut notes = Vec::new();
+        let serializable = |allocation: &Allocation| allocation.range().1 == Level::Serializable;
+        if design.plan.allocations().iter().any(serializable) {
+            return Err(wrong("allocation", no_serializable(Level::Serializable)));
+        }
         if design.plan.levels().contains(&Level::Serializable) {
             let why = no_serializable(Level::Serializable);
             if self.typed.levels.is_some() || design.plan.levels() == [Level::Serializable] {

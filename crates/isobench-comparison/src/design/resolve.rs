@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use isobench_database::InitOptions;
-use isobench_isolation::Level;
+use isobench_isolation::{Allocation, Level};
 use isobench_plan::{Background, Plan, Vary};
 use isobench_result::figure;
-use isobench_runner::{Backoff, StopCondition};
+use isobench_runner::{Backoff, Protocol, StopCondition};
 
 use super::kept::{Kept, as_made};
 use super::settle::Settling;
@@ -21,6 +21,7 @@ use super::work::{Work, WorkBase};
 use super::{Design, faults};
 use crate::conditions::Condition;
 use crate::failure::{Failure, Outcome};
+use crate::modes;
 use crate::setup::Setup;
 use crate::tables::Tables;
 use crate::workload::Sources;
@@ -98,6 +99,7 @@ impl Resolved {
             work.sources.check(protocol)?;
             work.sources.leave_level_alone()?;
         }
+        check_allocations(&plan, &works, protocol)?;
         at_least_one("jobs", plan.jobs())?;
         at_least_one("rounds", plan.rounds())?;
         let settling = Settling::of(&plan)?;
@@ -178,6 +180,37 @@ fn reading(mut plan: Plan, works: &[Work], asked: bool, left_out: &mut Vec<Strin
         return Err(wrong("readers", "they keep their sessions; leave out --connect"));
     }
     Ok(plan)
+}
+
+/// Checks that the levels of scripts are those of scripts that there are, and that all scripts can ask
+/// for theirs.
+fn check_allocations(plan: &Plan, works: &[Work], protocol: Protocol) -> Outcome {
+    let wrong = |why: String| Err(wrong("allocation", why));
+    distinct("allocation", &plan.allocations().iter().map(Allocation::spec).collect::<Vec<_>>())?;
+    if plan.allocations().is_empty() {
+        return Ok(());
+    }
+    let hindered = [("--sweep", plan.sweeps()), ("--readers", plan.readers() > 0)];
+    if let Some((option, _)) = hindered.into_iter().find(|(_, given)| *given) {
+        return wrong(format!("excludes {option}; give one of them"));
+    }
+    for work in works {
+        let mix = work.sources.mix();
+        let scripts: Vec<&str> = mix.scripts().iter().map(|one| one.script.name.as_str()).collect();
+        for allocation in plan.allocations() {
+            if let Some(name) = allocation.unknown(&scripts).first() {
+                let (known, workload) = (scripts.join(", "), work.sources.name());
+                return wrong(format!(
+                    "workload {workload} has no script \"{name}\"; its scripts are {known}"
+                ));
+            }
+            if let Some(level) = allocation.level() {
+                return wrong(format!("{} is one level for all scripts; name it in --levels", level.short()));
+            }
+            modes::ask(&mut mix.clone(), allocation, protocol)?;
+        }
+    }
+    Ok(())
 }
 
 /// The workloads that a plan names: each a value of the factor, or a mix as the only one.
@@ -290,7 +323,8 @@ fn trying(plan: &Plan) -> Outcome<Option<Duration>> {
         (Some(0.0), _) | (_, Some(_)) => Ok(None),
         (None, None) if plan.experiment.is_some() || plan.transactions.is_some() => Ok(None),
         (None, None) => {
-            let cells = plan.levels().len().max(1) * plan.clients().len().max(1);
+            let levels = plan.levels().len() + plan.allocations().len();
+            let cells = levels.max(1) * plan.clients().len().max(1);
             let measured = plan.time.unwrap_or_default() * f64::from(plan.rounds()) * cells as f64;
             seconds("try", measured.min(TRYING), 0.0).map(Some)
         }

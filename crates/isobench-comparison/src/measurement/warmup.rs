@@ -98,7 +98,7 @@ impl Warmed {
         self.figures.ambiguous += ledger.transactions.ambiguous;
         self.complete &= run.is_complete();
         self.errors.extend(run.conflicts.iter().chain(&run.further_errors).cloned());
-        evidence::add(&mut self.levels, &run.levels);
+        evidence::add(&mut self.levels, &run.levels());
     }
 }
 

@@ -53,7 +53,7 @@ pub fn choose<'b, 'a>(evidence: &'b Evidence<'a>) -> Option<Choice<'b, 'a>> {
     let strategy = strategies.into_iter().find(|strategy| as_cheap.contains(strategy))?;
     let own: Vec<_> = eligible.into_iter().filter(|it| it.cell.strategy() == strategy).collect();
     let weakest = evidence.candidates.iter().filter(|candidate| candidate.cell.strategy() == strategy);
-    let weakest = weakest.min_by_key(|candidate| candidate.cell.level.requested)?;
+    let weakest = weakest.min_by_key(|candidate| candidate.cell.level.range())?;
     if own.iter().any(|candidate| std::ptr::eq(candidate.cell, weakest.cell))
         && let Some(choice) = enough(evidence, weakest, &own)
     {
@@ -115,5 +115,5 @@ fn cheapest<'b, 'a>(evidence: &Evidence<'a>, own: &[&'b Candidate<'a>]) -> Optio
 
 /// The candidate at the strongest level.
 fn strongest<'b, 'a>(of: &[&'b Candidate<'a>]) -> Option<&'b Candidate<'a>> {
-    of.iter().copied().max_by_key(|candidate| candidate.cell.level.requested)
+    of.iter().copied().max_by_key(|candidate| candidate.cell.level.range())
 }

@@ -89,7 +89,7 @@ impl<'a> Evidence<'a> {
     pub fn worse(&self, than: &Candidate<'_>) -> Option<&Candidate<'a>> {
         self.with(|safety| *safety == Safety::Unsafe).find(|candidate| {
             candidate.cell.strategy() == than.cell.strategy()
-                && candidate.cell.level.requested > than.cell.level.requested
+                && candidate.cell.level.is_stronger_than(&than.cell.level)
         })
     }
 

@@ -435,8 +435,7 @@ fn stronger<'b, 'a>(
     than: &'b Candidate<'a>,
 ) -> impl Iterator<Item = &'b Candidate<'a>> {
     evidence.candidates.iter().filter(|other| {
-        other.cell.strategy() == than.cell.strategy()
-            && other.cell.level.requested > than.cell.level.requested
+        other.cell.strategy() == than.cell.strategy() && other.cell.level.is_stronger_than(&than.cell.level)
     })
 }
 
@@ -465,8 +464,7 @@ fn against_usual(evidence: &Evidence<'_>, best: &Candidate<'_>) -> Option<String
 /// The first of the weaker levels with the same strategy.
 fn weaker<'b, 'a>(evidence: &'b Evidence<'a>, best: &Candidate<'_>) -> Option<&'b Candidate<'a>> {
     evidence.candidates.iter().find(|other| {
-        other.cell.strategy() == best.cell.strategy()
-            && other.cell.level.requested < best.cell.level.requested
+        other.cell.strategy() == best.cell.strategy() && best.cell.level.is_stronger_than(&other.cell.level)
     })
 }
 

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use isobench_isolation::{EffectiveLevel, Level};
+use isobench_isolation::history::Mode;
+use isobench_isolation::{Allocation, EffectiveLevel, Level};
 use isobench_plan::DEFAULT_STRATEGY;
 use serde::{Deserialize, Serialize};
 
@@ -15,27 +16,106 @@ use super::{Round, Summary, Tried, Verdict, WrongOutcome};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellLevel {
-    /// The level asked for; null if the server's default was left in place.
+    /// The level asked for; null if the server's default was left in place, or each script has a
+    /// level of its own.
     pub requested: Option<Level>,
     /// The level that the server names inside a transaction of every session, read before
-    /// measuring; "unknown" if it doesn't say. This is the server's word, not a proof.
+    /// measuring; "unknown" if it doesn't say. This is the server's word, not a proof. With a level
+    /// for each script, their name, or "other levels" if the server ran others.
     pub effective: EffectiveLevel,
+    /// The levels of each script, as `--allocation` gives them; null if all have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<Allocation>,
+    /// The level of each script, if they have their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptLevel>,
+}
+
+/// The modes of one script's transactions: asked for, and what the server says it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ScriptLevel {
+    /// The script's name, as in `workload.scripts`.
+    pub script: String,
+    /// The level that each of its transactions asks for.
+    pub requested: Level,
+    /// True if they ask for READ ONLY.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
+    /// True if they ask for DEFERRABLE.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deferrable: bool,
+    /// The level that the server names in a transaction that asks in the same way, read before
+    /// measuring.
+    pub effective: EffectiveLevel,
+}
+
+impl ScriptLevel {
+    /// The modes of a script, and what the server answers.
+    pub fn new(script: String, mode: Mode, effective: EffectiveLevel) -> ScriptLevel {
+        let Mode { level, read_only, deferrable } = mode;
+        ScriptLevel { script, requested: level, read_only, deferrable, effective }
+    }
+
+    /// The modes asked for.
+    pub fn mode(&self) -> Mode {
+        Mode { level: self.requested, read_only: self.read_only, deferrable: self.deferrable }
+    }
 }
 
 impl CellLevel {
     /// A level asked for, and what the server answers.
     pub fn new(requested: Option<Level>, effective: EffectiveLevel) -> Self {
-        CellLevel { requested, effective }
+        CellLevel { requested, effective, allocation: None, scripts: Vec::new() }
+    }
+
+    /// A level for each script, and what the server answers. All scripts of the workload are given.
+    pub fn mixed(allocation: Allocation, scripts: Vec<ScriptLevel>) -> Self {
+        let effective = EffectiveLevel::Other(allocation.to_string());
+        CellLevel { requested: None, effective, allocation: Some(allocation), scripts }
+    }
+
+    /// What was asked for: a level for all scripts, or one for each; `None` if nothing was.
+    pub fn asked(&self) -> Option<Allocation> {
+        self.allocation.clone().or(self.requested.map(Allocation::uniform))
+    }
+
+    /// True if both asked for the same.
+    pub fn is_as_asked(&self, other: &CellLevel) -> bool {
+        self.requested == other.requested && self.allocation == other.allocation
+    }
+
+    /// True if every script has at least the level that it has in the other cell, and one a stronger
+    /// one.
+    pub fn is_stronger_than(&self, other: &CellLevel) -> bool {
+        let (Some(own), Some(its)) = (self.asked(), other.asked()) else { return false };
+        own.is_at_least(&its) && !its.is_at_least(&own)
+    }
+
+    /// The weakest and the strongest level of any script, by which cells are put in order; `None` if
+    /// no level was asked for.
+    pub fn range(&self) -> Option<(Level, Level)> {
+        let levels = || self.scripts.iter().map(|script| script.requested);
+        levels().min().zip(levels().max()).or_else(|| self.asked().map(|asked| asked.range()))
     }
 
     /// True if the server runs another level than the one asked for, or doesn't say which.
     pub fn differs(&self) -> bool {
+        let name = self.allocation.as_ref().map(Allocation::to_string);
+        let other = name.is_some_and(|name| self.effective.to_string() != name);
+        let of_script = |script: &ScriptLevel| script.effective.differs_from(script.requested);
         self.requested.is_some_and(|level| self.effective.differs_from(level))
+            || other
+            || self.scripts.iter().any(of_script)
     }
 
-    /// The name to call the cell by: the level asked for, else the one in effect.
+    /// The name to call the cell by: what was asked for, else the level in effect.
     pub fn name(&self) -> String {
-        self.requested.map_or_else(|| self.effective.to_string(), |level| level.name().to_owned())
+        match (&self.allocation, self.requested) {
+            (Some(allocation), _) => allocation.to_string(),
+            (None, Some(level)) => level.name().to_owned(),
+            (None, None) => self.effective.to_string(),
+        }
     }
 }
 

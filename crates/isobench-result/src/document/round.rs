@@ -136,6 +136,10 @@ pub struct ScriptRound {
     pub conflicts: u64,
     /// The latency of those that committed, without the distribution.
     pub latency_ms: Latency,
+    /// The levels that its transactions named just before their COMMIT, with the number of answers;
+    /// kept where each script has a level of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub levels_named: BTreeMap<String, u64>,
 }
 
 /// The outcomes of a condition of a script (`\if`, `\elif`), in all attempts.

@@ -489,7 +489,8 @@ impl Client {
         // time.
         let end = if outcome == TransactionOutcome::Unknown { u64::MAX } else { ctx.now.0 };
         let client = u32::try_from(self.id).unwrap_or(u32::MAX);
-        let transaction = Transaction { id, client, begin: self.attempt_began.0, end, outcome, mode: None };
+        let mode = ctx.job.mode(self.script);
+        let transaction = Transaction { id, client, begin: self.attempt_began.0, end, outcome, mode };
         if let Some(problem) = ctx.chunk.write(recording, &transaction, operations.draft()) {
             (ctx.report)(ClientEvent::Unrecorded(problem));
         }
@@ -512,7 +513,8 @@ impl Client {
         if !rows.draft().is_empty() && !misread {
             let end = if unknown { u64::MAX } else { now.0 };
             let client = u32::try_from(self.id).unwrap_or(u32::MAX);
-            let transaction = Transaction { id, client, begin: self.rows_began.0, end, outcome, mode: None };
+            let mode = ctx.job.mode(self.script);
+            let transaction = Transaction { id, client, begin: self.rows_began.0, end, outcome, mode };
             if let Some(problem) = ctx.chunk.write_observed(recording, &transaction, rows.draft()) {
                 (ctx.report)(ClientEvent::Unrecorded(problem));
             }

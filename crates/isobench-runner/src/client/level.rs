@@ -46,12 +46,12 @@ impl Client {
     }
 
     /// Counts an answer.
-    pub(super) fn note_level(ctx: &mut Context<'_>, frame: Frame<'_>) -> Result<(), String> {
+    pub(super) fn note_level(&self, ctx: &mut Context<'_>, frame: Frame<'_>) -> Result<(), String> {
         let Message::DataRow(row) = backend::parse(frame).map_err(|error| error.to_string())? else {
             return Ok(());
         };
         let answer = row.columns().next().flatten().map(String::from_utf8_lossy).unwrap_or_default();
-        let levels = &mut ctx.recorder.levels;
+        let levels = &mut self.record(ctx).levels;
         if answer.len() <= LONGEST && (levels.len() < MOST || levels.contains_key(&*answer)) {
             *levels.entry(answer.into_owned()).or_default() += 1;
         }

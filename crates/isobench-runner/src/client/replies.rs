@@ -73,7 +73,7 @@ impl Client {
             | tag::NOTIFICATION_RESPONSE
             | tag::COPY_DATA
             | tag::COPY_DONE => {}
-            tag::DATA_ROW if self.state == ClientState::AskingLevel => Client::note_level(ctx, frame)?,
+            tag::DATA_ROW if self.state == ClientState::AskingLevel => self.note_level(ctx, frame)?,
             tag::ROW_DESCRIPTION | tag::COMMAND_COMPLETE if self.state == ClientState::AskingLevel => {}
             tag::DATA_ROW | tag::ROW_DESCRIPTION => {
                 if self.stored.is_some() || self.operations.is_some() || self.inside.is_some() {

@@ -11,8 +11,8 @@ fn one_in_128_transactions_is_asked_and_nothing_else_changes() {
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         let case = || Case::new(TRANSFER).clients(2).protocol(protocol).transactions(257);
         let (plain, asked) = (case().run(), case().asks("read committed").run());
-        assert_eq!(plain.outcome.levels.len(), 0);
-        assert_eq!(asked.outcome.levels["read committed"], 6, "1, 129 and 257 of each client");
+        assert_eq!(plain.outcome.levels().len(), 0);
+        assert_eq!(asked.outcome.levels()["read committed"], 6, "1, 129 and 257 of each client");
         assert_eq!(asked.ledger.attempts.committed, 514);
         let count = |ran: &crate::harness::RunResult| -> Vec<u64> {
             ran.outcome.scripts[0].commands.iter().map(|command| command.latency.count()).collect()
@@ -29,7 +29,7 @@ fn every_run_of_a_fleet_asks_again() {
     let mut stage = Case::new(TRANSFER).asks("serializable").transactions(3).stage();
     let first = stage.run(StopCondition::Transactions(3));
     let second = stage.run(StopCondition::Transactions(3));
-    assert_eq!((first.outcome.levels["serializable"], second.outcome.levels["serializable"]), (1, 1));
+    assert_eq!((first.outcome.levels()["serializable"], second.outcome.levels()["serializable"]), (1, 1));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn statements_outside_a_block_and_pipelines_are_not_asked() {
     let pipeline = "\\startpipeline\nBEGIN;\nUPDATE t SET v = 1;\nEND;\n\\endpipeline\n";
     for (script, protocol) in [(INSERT, Protocol::Simple), (pipeline, Protocol::Prepared)] {
         let ran = Case::new(script).protocol(protocol).asks("read committed").transactions(2).run();
-        assert_eq!((ran.outcome.levels.len(), ran.ledger.attempts.committed), (0, 2), "{script}");
+        assert_eq!((ran.outcome.levels().len(), ran.ledger.attempts.committed), (0, 2), "{script}");
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) fn classify(text: &str) -> Option<Statement> {
     let kind = match first.to_ascii_lowercase().as_str() {
         "begin" => Statement::Begin,
         "start" if is(second(), &["transaction"]) => Statement::Begin,
+        "set" if is(second(), &["transaction"]) => Statement::Modes,
         "end" => Statement::Commit,
         "commit" if !is(second(), &["prepared"]) => Statement::Commit,
         "prepare" if is(second(), &["transaction"]) => Statement::Commit,
@@ -20,6 +21,25 @@ pub(crate) fn classify(text: &str) -> Option<Statement> {
         _ => Statement::Other,
     };
     Some(kind)
+}
+
+/// True if a statement runs code that may commit by itself: `CALL`, `DO`.
+pub(crate) fn may_commit_inside(text: &str) -> bool {
+    let is_first =
+        |word: &str| Words { rest: text }.next().is_some_and(|first| first.eq_ignore_ascii_case(word));
+    keyword(text, &["call"]).is_some() || is_first("do")
+}
+
+/// The place in the text of a `BEGIN` or `START TRANSACTION` at which its modes stand.
+pub(crate) fn modes_place(text: &str) -> usize {
+    let mut words = Words { rest: text };
+    words.next();
+    let mut place = text.len() - words.rest.len();
+    if words.next().is_some_and(|word| ["work", "transaction"].contains(&word.to_ascii_lowercase().as_str()))
+    {
+        place = text.len() - words.rest.len();
+    }
+    place
 }
 
 /// True if a statement sets the isolation level of its transaction or session, or resets the level
@@ -224,6 +244,8 @@ mod tests {
             ("select 1", Statement::Other),
             ("'begin'", Statement::Other),
             ("é", Statement::Other),
+            ("SET TRANSACTION READ ONLY", Statement::Modes),
+            ("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", Statement::Other),
         ] {
             assert_eq!(classify(text), Some(kind), "{text}");
         }

@@ -15,6 +15,8 @@ pub enum Statement {
     Release,
     /// `COPY`: may switch the connection to copy mode, which pgbench refuses.
     Copy,
+    /// `SET TRANSACTION`: sets the modes of the transaction that it is in.
+    Modes,
     /// Anything else.
     Other,
 }

@@ -116,7 +116,15 @@ fn take_part(options: &RunOptions, settings: &RunSettings, machines: &Machines) 
         let as_written = Some(AsWritten::of_another(&open.as_written));
         let recorded = how_recorded(options, settings, &target, &mut workload, as_written)?;
         let job = job(spec, workload, &options.retry_sqlstate, &target.database, &target.connector());
-        Entered::new(open, job, target.site(), &settings.sources, (settings.level, 0), &recorded, &control)
+        Entered::new(
+            open,
+            job,
+            target.site(),
+            &settings.sources,
+            (settings.level, None, 0),
+            &recorded,
+            &control,
+        )
     };
     say(&format!("rank {} of {} works for {}", machines.rank(), machines.number(), machines.name(0)));
     serve(machines, &control, &say, &mut enter).map(|_| ())
@@ -177,6 +185,7 @@ fn measure(
     let judged = !matches!(recorded, Recorded::Nothing);
     let site = target.site();
     let measurement = Measurement {
+        mixed: None,
         site: &site,
         sources: &settings.sources,
         level: settings.level,
