@@ -332,7 +332,6 @@ impl<'a> CellMeasurer<'a> {
         } else {
             None
         };
-        design.ask_for_levels(cell, &mut workload.mix)?;
         let recorded = if attested.is_some() {
             // A server that has crashed may use the number of a transaction twice, by which rows
             // tell who wrote them.
@@ -340,6 +339,7 @@ impl<'a> CellMeasurer<'a> {
         } else {
             self.recorded(cell, &prepared, &spec, &mut workload)
         };
+        design.ask_for_levels(cell, &mut workload.mix)?;
         let Prepared { site, ready, .. } = prepared;
         let judging = self.judging.filter(|_| !matches!(recorded, Recorded::Nothing));
         let history = judging.map(|judging| judging.file(&cell.file_name(design, number)));
@@ -451,7 +451,6 @@ impl<'a> CellMeasurer<'a> {
         if design.has_faults() {
             leave_rows(&mut workload, &spec.retry, &site.database)?;
         }
-        design.ask_for_levels(&cell, &mut workload.mix)?;
         let recorded = match open.recorded {
             RecordedAs::Nothing => Recorded::Nothing,
             RecordedAs::Annotations => recorded(&mut workload, &spec, Observe::Annotations, None),
@@ -460,6 +459,7 @@ impl<'a> CellMeasurer<'a> {
                 recorded_at(&site, &mut workload, &spec, design.plan.observe(), Some(known))?
             }
         };
+        design.ask_for_levels(&cell, &mut workload.mix)?;
         let job = self.job(&site, spec, workload);
         let readers = design.plan.readers() as usize;
         let levels = (Some(cell.level), design.mixed(&cell), readers);

@@ -96,6 +96,37 @@ impl Allocation {
         (self.scripts.is_empty() && self.rest == Mode::of(self.rest.level)).then_some(self.rest.level)
     }
 
+    /// The allocation within a sentence: "serializable for pay and close and read committed for the
+    /// others".
+    pub fn said(&self) -> String {
+        let plain = |mode: Mode| mode.to_string().replace(',', "");
+        let groups = self.groups().into_iter().map(|(mode, names)| {
+            let names = match names.split_last() {
+                Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+                _ => names.concat(),
+            };
+            format!("{} for {names}", plain(mode))
+        });
+        let groups = groups.collect::<Vec<_>>().join(", ");
+        if groups.is_empty() {
+            return plain(self.rest);
+        }
+        format!("{groups} and {} for the others", plain(self.rest))
+    }
+
+    /// The names of the scripts with the same modes.
+    fn groups(&self) -> Vec<(Mode, Vec<&str>)> {
+        let mut groups: Vec<(Mode, Vec<&str>)> = Vec::new();
+        for (name, mode) in &self.scripts {
+            let name = name.strip_suffix(".sql").unwrap_or(name);
+            match groups.iter_mut().find(|(other, _)| other == mode) {
+                Some((_, names)) => names.push(name),
+                None => groups.push((*mode, vec![name])),
+            }
+        }
+        groups
+    }
+
     /// The allocation as [`Allocation::from_str`] reads it: `pay.sql=ser,report=rr ro,*=rc`.
     pub fn spec(&self) -> String {
         let scripts = self.scripts.iter().map(|(name, mode)| format!("{name}={},", short(*mode)));
@@ -170,18 +201,8 @@ impl FromStr for Allocation {
 impl fmt::Display for Allocation {
     /// Writes "pay, close: serializable; else read committed".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut modes: Vec<Mode> = Vec::new();
-        for (_, mode) in &self.scripts {
-            if !modes.contains(mode) {
-                modes.push(*mode);
-            }
-        }
-        let groups = modes.iter().map(|mode| {
-            let named = self.scripts.iter().filter(|(_, other)| other == mode);
-            let names: Vec<&str> = named.map(|(name, _)| name.strip_suffix(".sql").unwrap_or(name)).collect();
-            format!("{}: {mode}; ", names.join(", "))
-        });
-        let groups: String = groups.collect();
+        let groups = self.groups().into_iter();
+        let groups: String = groups.map(|(mode, names)| format!("{}: {mode}; ", names.join(", "))).collect();
         let otherwise = if groups.is_empty() { "" } else { "else " };
         f.pad(&format!("{groups}{otherwise}{}", self.rest))
     }
@@ -230,6 +251,14 @@ mod tests {
         assert_eq!(
             mixed.to_string(),
             "pay: serializable; report: repeatable read, read only; else read committed"
+        );
+        assert_eq!(
+            mixed.said(),
+            "serializable for pay, repeatable read read only for report and read committed for the others"
+        );
+        assert_eq!(
+            read("pay=ser,close.sql=ser,*=rc").unwrap().said(),
+            "serializable for pay and close and read committed for the others"
         );
     }
 

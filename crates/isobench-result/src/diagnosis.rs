@@ -155,7 +155,7 @@ fn place(document: &Document, cell: &Cell) -> String {
     let varying = varying(document);
     let others = varying.iter().filter(|factor| factor.id() != FactorId::Strategy);
     let others = others.map(|factor| factor.said(cell));
-    [cell.level.name()].into_iter().chain(strategy).chain(others).collect::<Vec<_>>().join(", ")
+    [cell.level.said()].into_iter().chain(strategy).chain(others).collect::<Vec<_>>().join(", ")
 }
 
 /// The conflict ratio of the row that differs only in its level, repeatable read: it has the

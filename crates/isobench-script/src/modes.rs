@@ -147,6 +147,7 @@ impl Blocks {
                 }
                 let mut sql = inserted(sql, 0, &format!("SET TRANSACTION {modes}; "));
                 sql.statements.insert(0, Statement::Modes);
+                sql.observed.iter_mut().for_each(|observed| observed.statement += 1);
                 Ok(sql)
             }
             Some(_) => Ok(sql.clone()),

@@ -221,6 +221,6 @@ fn is_violated(cell: &Cell) -> bool {
 
 /// The level of a cell, and its strategy where the document has several.
 pub fn name(document: &Document, cell: &Cell) -> String {
-    let level = cell.level.name();
+    let level = cell.level.said();
     if strategies_vary(document) { format!("{level} with {}", cell.strategy()) } else { level }
 }

@@ -109,7 +109,7 @@ fn strategies(evidence: &Evidence<'_>) -> Vec<String> {
     let said = |level: &Vec<&Candidate<'_>>| {
         let best = evidence.fastest(level)?.cell;
         let ratio = best.summary.strategy_ratio.as_ref()?;
-        let level = capital(&best.level.name());
+        let level = capital(&best.level.said());
         if ratio.to == best.strategy() {
             return Some(format!("{level}: no strategy commits more than {}.", ratio.to));
         }
@@ -205,7 +205,7 @@ fn main_wait(cell: &Cell, best: Option<&Cell>) -> Option<String> {
         .filter(|wait| real(&wait.kind) && wait.share >= 0.1 && more(wait) >= MARKED)
         .max_by(|one, other| more(one).total_cmp(&more(other)))?;
     let beside = match (best, of_best(wait)) {
-        (Some(best), Some(share)) => format!(" ({}: {})", best.level.name(), percent(share)),
+        (Some(best), Some(share)) => format!(" ({}: {})", best.level.said(), percent(share)),
         _ => String::new(),
     };
     Some(format!(

@@ -145,12 +145,22 @@ pub fn damage_in_numbers(candidate: &Candidate<'_>) -> Option<String> {
         kinds.map(|kind| format!("{}{}", kind_counted(kind), place(candidate, kind))).collect();
     let tables = tables(candidate).map_or_else(String::new, |tables| format!("; afterwards {tables}"));
     Some(format!(
-        "{}: {} of {} transactions had an anomaly: {}{tables}.",
+        "{}: {} of {} transactions had an anomaly: {}{tables}.{}",
         capital(&candidate.name),
         count(verdict.anomalies),
         count(verdict.committed),
-        enumerated(&listed)
+        enumerated(&listed),
+        permitted(candidate)
     ))
+}
+
+/// That no promise covers the anomalies of a cell with a level for each script: " Nothing promises to
+/// prevent this among these levels.". Empty if a promise was broken, or all have one level.
+fn permitted(candidate: &Candidate<'_>) -> &'static str {
+    let verdicts = candidate.cell.rounds.iter().filter_map(|round| round.verdict.as_ref()?.mixed.as_ref());
+    let mut mixed = verdicts.filter(|mixed| mixed.serializable == Some(false)).peekable();
+    let is_permitted = mixed.peek().is_some() && mixed.all(|mixed| mixed.broken.is_empty());
+    if is_permitted { " Nothing promises to prevent this among these levels." } else { "" }
 }
 
 /// The condition that was found violated, with an example.

@@ -109,6 +109,11 @@ impl CellLevel {
             || self.scripts.iter().any(of_script)
     }
 
+    /// The name in a sentence.
+    pub fn said(&self) -> String {
+        self.allocation.as_ref().map_or_else(|| self.name(), Allocation::said)
+    }
+
     /// The name to call the cell by: what was asked for, else the level in effect.
     pub fn name(&self) -> String {
         match (&self.allocation, self.requested) {

@@ -22,7 +22,7 @@ pub type AtLevel<'a> = (String, &'a Tried);
 /// What was found at the level of each cell whose scripts were tried.
 pub fn tried(document: &Document) -> Vec<AtLevel<'_>> {
     let cells = document.cells.iter();
-    cells.filter_map(|cell| Some((cell.level.name(), cell.tried.as_ref()?))).collect()
+    cells.filter_map(|cell| Some((cell.level.said(), cell.tried.as_ref()?))).collect()
 }
 
 /// What a level was shown to be, in a few words.

@@ -2,8 +2,12 @@
 //! measurable difference, a level that couldn't be measured, strategies with histories, a search
 //! for the highest rate.
 
-use isobench_isolation::Level;
-use isobench_result::{Cell, Document, Round, SweepResult, SweepStep, Verdict};
+use isobench_isolation::history::Mode;
+use isobench_isolation::{Allocation, EffectiveLevel, Level};
+use isobench_result::{
+    Cell, CellLevel, Document, LevelTransactions, MixedVerdict, Round, ScriptLevel, SweepResult, SweepStep,
+    Verdict,
+};
 
 use super::{Story, base, cell, checked, factors, held, rounds, verdict};
 
@@ -91,6 +95,43 @@ pub fn checked_strategies() -> Document {
             round.verdict = Some(Verdict { promised: Some(promised.to_owned()), ..shown.clone() });
         }
     }
+    document
+}
+
+/// A level for each script next to levels for all: readers at repeatable read among serializable
+/// writers see what nothing promises to prevent.
+pub fn mixed() -> Document {
+    let mut document = checked();
+    let script = |name: &str, level| {
+        ScriptLevel::new(name.to_owned(), Mode::of(level), EffectiveLevel::Standard(level))
+    };
+    let allocation: Allocation = "report.sql=rr,*=ser".parse().expect("an allocation");
+    let scripts = vec![script("report.sql", Level::RepeatableRead), script("sale.sql", Level::Serializable)];
+    let cell = &mut document.cells[1];
+    cell.level = CellLevel::mixed(allocation.clone(), scripts);
+    let transactions = |level, transactions| LevelTransactions { level: Some(level), transactions };
+    for round in &mut cell.rounds {
+        let anomalies = [("G2", "read-only anomaly", 210, false)];
+        round.verdict = Some(Verdict {
+            promised: None,
+            kept: Some(true),
+            mixed: Some(MixedVerdict {
+                levels: vec![
+                    transactions(Level::RepeatableRead, 1500),
+                    transactions(Level::Serializable, 1700),
+                ],
+                serializable: Some(false),
+                broken: Vec::new(),
+                permitted: vec![
+                    transactions(Level::RepeatableRead, 90),
+                    transactions(Level::Serializable, 120),
+                ],
+            }),
+            ..verdict("serializable", &["strong snapshot isolation"], &anomalies)
+        });
+    }
+    document.plan.levels = Some(vec![Level::ReadCommitted, Level::Serializable]);
+    document.plan.allocation = Some(vec![allocation]);
     document
 }
 

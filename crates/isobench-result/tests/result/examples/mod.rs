@@ -532,6 +532,7 @@ fn build() -> Vec<(&'static str, Document)> {
         ("incomplete", kinds::incomplete()),
         ("contradicted", kinds::contradicted()),
         ("checked-strategies", kinds::checked_strategies()),
+        ("mixed", kinds::mixed()),
         ("unsafe", kinds::unsafe_everywhere()),
         ("sweep", kinds::sweep()),
         ("seen", seen::seen()),
