@@ -112,3 +112,59 @@ pub fn weigh(
         "other levels".to_owned()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use isobench_database::products::POSTGRESQL;
+    use isobench_isolation::Level;
+    use isobench_result::Conflict;
+    use isobench_stats::{LatencyHistogram, Ledger};
+
+    use super::*;
+
+    fn weighed(answers: &[&str], reason: &str) -> (EffectiveLevel, Vec<String>) {
+        let allocation: Allocation = "report=rr,*=rc".parse().unwrap();
+        let level = |script: &str, level| {
+            ScriptLevel::new(script.to_owned(), Mode::of(level), EffectiveLevel::Standard(level))
+        };
+        let opened = [level("report", Level::RepeatableRead), level("sale", Level::ReadCommitted)];
+        let record = |answer: &&str| ScriptRecord {
+            levels: [((*answer).to_owned(), 3)].into(),
+            ..ScriptRecord::default()
+        };
+        let run: Vec<ScriptRecord> = answers.iter().map(record).collect();
+        let conflict = Conflict {
+            sqlstate: "40001".to_owned(),
+            command: "END;".to_owned(),
+            script: None,
+            line: None,
+            reason: reason.to_owned(),
+            object: None,
+            count: 5,
+        };
+        let (ledger, latency) = (Ledger::default(), LatencyHistogram::new());
+        let mut round = Round::from_ledger(1, &ledger, &latency, Duration::from_secs(1), vec![conflict]);
+        let effective = weigh(&allocation, &opened, &run, &POSTGRESQL, &mut round);
+        (effective, round.contradictions)
+    }
+
+    #[test]
+    fn a_script_that_ran_at_another_level_contradicts_the_row() {
+        let update = "concurrent update";
+        let (effective, found) = weighed(&["repeatable read", "read committed"], update);
+        assert_eq!((effective.to_string().as_str(), found.len()), ("report: rr; else rc", 0));
+        let (effective, found) = weighed(&["repeatable read", "serializable"], update);
+        assert_eq!(effective.to_string(), "other levels");
+        assert!(found[0].starts_with("transactions of sale said they ran at mixed ("), "{found:?}");
+    }
+
+    #[test]
+    fn a_conflict_that_no_level_of_the_row_can_have_contradicts_it() {
+        let reason = "read/write dependencies: identification as a pivot";
+        let (effective, found) = weighed(&["repeatable read", "read committed"], reason);
+        assert_eq!(effective.to_string(), "other levels");
+        assert!(found[0].contains("none of the levels can have"), "{found:?}");
+    }
+}

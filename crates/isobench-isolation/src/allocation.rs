@@ -199,12 +199,16 @@ impl FromStr for Allocation {
 }
 
 impl fmt::Display for Allocation {
-    /// Writes "pay, close: serializable; else read committed".
+    /// Writes "pay, close: ser; else rc", short enough for a column; one for all by its whole name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scripts.is_empty() {
+            return self.rest.fmt(f);
+        }
         let groups = self.groups().into_iter();
-        let groups: String = groups.map(|(mode, names)| format!("{}: {mode}; ", names.join(", "))).collect();
-        let otherwise = if groups.is_empty() { "" } else { "else " };
-        f.pad(&format!("{groups}{otherwise}{}", self.rest))
+        let mut groups: Vec<String> =
+            groups.map(|(mode, names)| format!("{}: {}", names.join(", "), short(mode))).collect();
+        groups.push(format!("else {}", short(self.rest)));
+        f.pad(&groups.join("; "))
     }
 }
 
@@ -248,10 +252,7 @@ mod tests {
         assert_eq!(levels, [ser, ser, report, rc]);
         assert_eq!(mixed.unknown(&["sql/pay.sql", "b.sql"]), ["report"]);
         assert_eq!(mixed.level(), None);
-        assert_eq!(
-            mixed.to_string(),
-            "pay: serializable; report: repeatable read, read only; else read committed"
-        );
+        assert_eq!(mixed.to_string(), "pay: ser; report: rr ro; else rc");
         assert_eq!(
             mixed.said(),
             "serializable for pay, repeatable read read only for report and read committed for the others"

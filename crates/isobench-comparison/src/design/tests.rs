@@ -4,6 +4,7 @@ use std::path::Path;
 use clap::{Args as _, Command, FromArgMatches as _};
 use isobench_database::InitOptions;
 use isobench_plan::{Size, read};
+use isobench_script::Weighted;
 
 use crate::failure::{Failure, Outcome};
 use crate::tables::Tables;
@@ -431,4 +432,27 @@ fn a_threshold_names_a_cell_of_the_plan() {
         let why = why(unknown).unwrap_or_else(|| panic!("{unknown} is measured"));
         assert!(why.contains(said) && why.contains("--require"), "{why}");
     }
+}
+
+#[test]
+fn levels_of_scripts_are_rows_after_the_levels() {
+    let design =
+        resolve("--levels rc,ser --allocation sale=ser,*=rc -w reporting -c 2,4 --calibrate").unwrap();
+    let cells = design.cells();
+    let names: Vec<String> =
+        cells.iter().take(4).map(|cell| design.assignment(cell).level().to_owned()).collect();
+    assert_eq!(names, ["read committed", "read committed", "serializable", "sale: ser; else rc"]);
+    assert_eq!(cells.len(), 8);
+    assert_eq!((cells[3].level, cells[3].allocation), (Level::ReadCommitted, Some(0)));
+    let mut mix = design.works[0].sources.mix().clone();
+    design.ask_for_levels(&cells[3], &mut mix).unwrap();
+    let begin_of = |one: &Weighted| Some(one.script.sql().next()?.as_written().replace('\n', ""));
+    let begins: Vec<String> = mix.scripts().iter().filter_map(begin_of).collect();
+    let begin = |level: &str| format!("BEGIN ISOLATION LEVEL {level};");
+    assert_eq!(begins, [begin("SERIALIZABLE"), begin("READ COMMITTED"), begin("READ COMMITTED")]);
+    // Where no script has a level of its own, nothing is changed.
+    let plain = resolve("--levels rc -w reporting").unwrap();
+    let mut same = plain.works[0].sources.mix().clone();
+    plain.ask_for_levels(&plain.cells()[0], &mut same).unwrap();
+    assert_eq!(same.scripts()[0].script.sql().next().unwrap().as_written(), "BEGIN;");
 }

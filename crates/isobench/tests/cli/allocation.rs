@@ -47,7 +47,7 @@ fn a_reader_among_serializable_writers_is_judged_by_its_own_level() {
          --require mixed+close=ser.anomalies>0 --require rc.tps>0"
     );
     let finished = s.run(&words(&line)).expect(0);
-    finished.prints(&["report: repeatable read; else serializable"]);
+    finished.prints(&["report: rr; else ser"]);
     let document = document::read(&s, "out.json");
     assert_eq!(
         document["plan"]["allocation"],
@@ -56,7 +56,7 @@ fn a_reader_among_serializable_writers_is_judged_by_its_own_level() {
     let [plain, mixed, three] = cells(&document) else { panic!("three cells") };
     assert_eq!(plain["level"]["requested"], "read committed");
     assert_eq!(mixed["level"]["requested"], Value::Null);
-    assert_eq!(mixed["level"]["effective"], "report: repeatable read; else serializable");
+    assert_eq!(mixed["level"]["effective"], "report: rr; else ser");
     let level = |cell: &Value, script: usize| {
         let level = &cell["level"]["scripts"][script];
         [level["script"].clone(), level["requested"].clone(), level["effective"].clone()]

@@ -48,7 +48,7 @@ pub fn width_of(text: &str) -> f64 {
 fn width_of_letter(letter: char) -> f64 {
     match letter {
         '0'..='9' | 'A'..='Z' | 'm' | 'w' | '%' | '…' | '→' => FIGURE,
-        ' ' | ',' | '.' | ':' | ';' | '(' | ')' | '/' | 'i' | 'j' | 'l' | 't' | 'f' | 'r' => NARROW,
+        ' ' | ',' | '.' | ':' | ';' | '(' | ')' | '/' | 'i' | 'j' | 'l' | 't' | 'f' => NARROW,
         _ => LETTER,
     }
 }
