@@ -51,13 +51,12 @@ pub fn read_back(
     for weighted in mix.scripts() {
         let script = weighted.script.name.clone();
         let mode = allocation.of(&script);
-        let effective = match known.iter().find(|(other, _)| *other == mode) {
-            Some((_, effective)) => effective.clone(),
-            None => {
-                let effective = asked(connection, product, mode)?;
-                known.push((mode, effective.clone()));
-                effective
-            }
+        let effective = if let Some((_, effective)) = known.iter().find(|(other, _)| *other == mode) {
+            effective.clone()
+        } else {
+            let effective = asked(connection, product, mode)?;
+            known.push((mode, effective.clone()));
+            effective
         };
         levels.push(ScriptLevel::new(script, mode, effective));
     }

@@ -189,7 +189,6 @@ fn render(case: &Case, version: Version) -> String {
         interrupted: false,
         reconnecting: Duration::from_millis(30),
         series: None,
-        levels: std::collections::BTreeMap::new(),
         lost_sessions: 0,
         away: 0,
         ended: Vec::new(),
