@@ -114,7 +114,7 @@ impl Searches {
         if let Some(id) = search.key {
             return resolution.row(Key { table: search.table, id }).into_iter().collect();
         }
-        let Some((column, operands)) = equality(predicate) else {
+        let Some((column, operands)) = equality(predicate, search.operands.len()) else {
             return self.rows.get(usize::from(search.table)).cloned().unwrap_or_default();
         };
         let rows = self.rows.get(usize::from(search.table)).map_or(&[][..], Vec::as_slice);
@@ -130,14 +130,17 @@ impl Searches {
     }
 }
 
-/// The column that must equal one of the operands, if there is one.
-fn equality(predicate: &Predicate) -> Option<(u16, Vec<u16>)> {
+/// The column that must equal one of the operands, of which there are so many, if there is one.
+fn equality(predicate: &Predicate, count: usize) -> Option<(u16, Vec<u16>)> {
     match predicate {
         Predicate::Compare { column, comparison: Comparison::Equal, operand } => {
             Some((*column, vec![*operand]))
         }
         Predicate::In { column, operands } => Some((*column, operands.clone())),
-        Predicate::And(parts) => parts.iter().find_map(equality),
+        Predicate::Among { column, first } => {
+            Some((*column, (*first..u16::try_from(count).unwrap_or(u16::MAX)).collect()))
+        }
+        Predicate::And(parts) => parts.iter().find_map(|part| equality(part, count)),
         _ => None,
     }
 }

@@ -360,7 +360,7 @@ impl Examiner<'_> {
             nullable: false,
             old: returning.old.filter(|_| replaces),
             transaction: routed,
-            search: None,
+            searches: Vec::new(),
         };
         self.offered.push(rows.clone());
         Some(rows)
@@ -423,7 +423,7 @@ impl Examiner<'_> {
             }
             None => {
                 if let Some(shown) = shown {
-                    shown.search = self.search(relation, &target.item, condition);
+                    shown.searches.extend(self.search(relation, &target.item, condition));
                 }
             }
         }

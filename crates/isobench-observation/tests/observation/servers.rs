@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{self, Seen};
 use isobench_isolation::observed::{NULL, ObservedTable, Predicate, ValueForm};
@@ -10,8 +11,8 @@ use isobench_observation::{Catalog, Inheritance};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host, Rows};
 use isobench_script::{
-    ObservedRows, ObservedSearch, ObservedStatement, Piece, RowRole, SearchValue, SearchWhen, Slot, Sql,
-    TextPart,
+    ObservedRows, ObservedSearch, ObservedStatement, Piece, RowRole, SearchOperand, SearchValue, SearchWhen,
+    Slot, Sql, TextPart,
 };
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
@@ -19,7 +20,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 /// A server of the installed PostgreSQL, or `None` after reporting why the test is skipped.
-fn installed(test: &str) -> Option<Server> {
+pub fn installed(test: &str) -> Option<Server> {
     let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
         skip(test, "no installed PostgreSQL (pg_config)");
         return None;
@@ -29,7 +30,7 @@ fn installed(test: &str) -> Option<Server> {
 }
 
 /// A fetched server, or `None` after reporting why the test is skipped.
-fn fetched(test: &str, major: &str) -> Option<Server> {
+pub fn fetched(test: &str, major: &str) -> Option<Server> {
     let version = Some(major.parse().unwrap());
     match Server::start(&ServerOptions { version, ..ServerOptions::default() }, &mut |_| {}) {
         Ok(server) => Some(server),
@@ -49,7 +50,7 @@ fn prepared(server: &Server) -> Connection {
     connection
 }
 
-fn load(connection: &mut Connection) -> Catalog {
+pub fn load(connection: &mut Connection) -> Catalog {
     Catalog::load(&mut |sql| connection.query(sql).map(|result| result.rows)).unwrap()
 }
 
@@ -99,7 +100,7 @@ fn conditions_find_what_the_server_finds() {
         let seen = support::see(&format!("SELECT id FROM t WHERE {condition}"), &catalog);
         let searches = seen.sql.observed.iter().map(|observed| observed.searches.len());
         searched.set(searched.get() + searches.sum::<usize>());
-        compare(&mut connection.borrow_mut(), &catalog, &seen)
+        compare(&mut connection.borrow_mut(), &catalog, &seen, "")
             .map_err(|why| TestCaseError::fail(format!("{condition}: {why}")))
     });
     checked.unwrap_or_else(|why| panic!("{why}"));
@@ -119,7 +120,7 @@ fn joins_find_what_the_server_finds() {
         let seen = support::see(&statement, &catalog);
         let searches = seen.sql.observed.iter().map(|observed| observed.searches.len());
         searched.set(searched.get() + searches.sum::<usize>());
-        compare(&mut connection.borrow_mut(), &catalog, &seen)
+        compare(&mut connection.borrow_mut(), &catalog, &seen, "")
             .map_err(|why| TestCaseError::fail(format!("{statement}: {why}")))
     });
     checked.unwrap_or_else(|why| panic!("{why}"));
@@ -227,7 +228,7 @@ fn compare_all(connection: &mut Connection) {
         let seen = support::see(&statement, &catalog);
         rewritten += usize::from(seen.sql.parameterized != seen.original.parameterized);
         searched += seen.sql.observed.iter().map(|observed| observed.searches.len()).sum::<usize>();
-        if let Err(why) = compare(connection, &catalog, &seen) {
+        if let Err(why) = compare(connection, &catalog, &seen, "") {
             failures.push(format!("{statement}\n  {}\n  {why}", seen.sql.parameterized));
         }
     }
@@ -249,6 +250,9 @@ fn simple(sql: &Sql) -> String {
     sql.pieces.iter().map(piece).collect()
 }
 
+/// How often a LIMIT was reached, and all rows before the last one were known.
+static LIMITED: AtomicUsize = AtomicUsize::new(0);
+
 type Row = Vec<Option<String>>;
 
 /// What a statement returns.
@@ -259,11 +263,11 @@ struct Outcome {
 }
 
 /// The result of a statement, or the error's first line, which has no text of the statement.
-fn outcome(connection: &mut Connection, sql: &str) -> Result<Outcome, String> {
+fn outcome(connection: &mut Connection, before: &str, sql: &str) -> Result<Outcome, String> {
     let mut found = (Ok(Rows::default()), Ok(Vec::new()));
-    connection.execute("BEGIN").unwrap();
+    connection.execute(&format!("BEGIN; {before}")).unwrap();
     found.0 = connection.query(sql).map_err(|error| message(&error.to_string()));
-    connection.execute("ROLLBACK; BEGIN").unwrap();
+    connection.execute(&format!("ROLLBACK; BEGIN; {before}")).unwrap();
     found.1 = connection.execute(sql).map_err(|error| message(&error.to_string()));
     connection.execute("ROLLBACK").unwrap();
     Ok(Outcome { rows: found.0?, tags: found.1?.into_iter().map(|done| done.tag).collect() })
@@ -275,9 +279,15 @@ fn message(text: &str) -> String {
     line.split(" at character ").next().unwrap_or_default().to_owned()
 }
 
-fn compare(connection: &mut Connection, catalog: &Catalog, seen: &Seen) -> Result<(), String> {
-    let original = outcome(connection, &simple(&seen.original));
-    let sent = outcome(connection, &simple(&seen.sql));
+/// Compares both forms of a statement, each after a command.
+pub fn compare(
+    connection: &mut Connection,
+    catalog: &Catalog,
+    seen: &Seen,
+    before: &str,
+) -> Result<(), String> {
+    let original = outcome(connection, before, &simple(&seen.original));
+    let sent = outcome(connection, before, &simple(&seen.sql));
     let count = seen.sql.statements.len();
     let last = seen.sql.observed.iter().find(|observed| observed.statement as usize + 1 == count);
     let appended = last.map_or(0, |observed| usize::from(observed.appended));
@@ -409,10 +419,20 @@ fn check_shown(
             )?;
         }
     }
-    for search in &observed.searches {
+    let count = |value: &Option<SearchValue>| match value {
+        Some(SearchValue::Constant(digits)) => digits.parse().ok(),
+        Some(SearchValue::Variable(_)) => Some(1),
+        _ => None,
+    };
+    let limit = observed.limit.as_ref();
+    let reached = limit.and_then(|limit| count(&limit.rows)).is_some_and(|most| result.rows.len() >= most);
+    let skips = limit.is_some_and(|limit| limit.offset.is_some());
+    for search in observed.searches.iter().filter(|_| !skips) {
         let known = match search.when {
             SearchWhen::Always => true,
-            SearchWhen::FewerRows(limit) => (result.rows.len() as u64) < limit,
+            SearchWhen::Empty => result.rows.is_empty(),
+            SearchWhen::Unlimited => !reached,
+            SearchWhen::Limited => reached,
             SearchWhen::Found(entry) => !found[entry].is_empty(),
             SearchWhen::Column(column, wanted) => result.rows.iter().any(|row| {
                 let text = row[usize::from(column)].as_deref();
@@ -422,10 +442,23 @@ fn check_shown(
         if !known {
             continue;
         }
-        let matching =
-            matching(seen, search, &tables[usize::from(search.table)], &before[usize::from(search.table)]);
-        let shown = search.rows.map(|rows| found[rows].iter().map(|row| row.key.clone()).collect());
-        same("rows found", &matching, &shown.unwrap_or_default())?;
+        let number = usize::from(search.table);
+        let matching = matching(seen, search, &found, &tables[number], &before[number]);
+        let shown: BTreeSet<Vec<String>> =
+            search.rows.iter().flat_map(|rows| &found[*rows]).map(|row| row.key.clone()).collect();
+        if search.when == SearchWhen::Limited {
+            // The last row, and those that are equal to it, don't come before it.
+            same("rows found before the last", &matching, &matching.intersection(&shown).cloned().collect())?;
+            if matching.len() + 1 == shown.len() {
+                LIMITED.fetch_add(1, Ordering::Relaxed);
+            }
+            continue;
+        }
+        let operands = search.operands.iter();
+        let among = operands.clone().any(|one| matches!(one.value, SearchValue::Shown { .. }));
+        let shown =
+            if among { shown.into_iter().filter(|key| matching.contains(key)).collect() } else { shown };
+        same("rows found", &matching, &shown)?;
     }
     Ok(())
 }
@@ -516,6 +549,7 @@ fn split(text: &str) -> Row {
 fn matching(
     seen: &Seen,
     search: &ObservedSearch,
+    found: &[Vec<Shown>],
     table: &ObservedTable,
     before: &Contents,
 ) -> BTreeSet<Vec<String>> {
@@ -528,28 +562,51 @@ fn matching(
     let part = |part: &TextPart| match part {
         TextPart::Text(text) => text.clone(),
         TextPart::Variable(slot) => variable(*slot),
+        TextPart::Parameter(number) => panic!("${number} has no value"),
     };
     let value_text = |value: &SearchValue| match value {
         SearchValue::Null => None,
         SearchValue::Constant(text) => Some(text.clone()),
         SearchValue::Variable(slot) => Some(variable(*slot)),
         SearchValue::Joined { parts, .. } => Some(parts.iter().map(part).collect()),
+        other => panic!("{other:?} has no text"),
     };
     let mut number = |form: ValueForm, text: Option<String>| match (text, form) {
         (None, _) => NULL,
         (Some(text), ValueForm::Integer) => text.parse().unwrap(),
         (Some(text), ValueForm::Boolean) => i64::from(text.starts_with('t')),
-        (Some(text), ValueForm::Text) => {
-            texts.push(text);
+        (Some(text), ValueForm::Date | ValueForm::Timestamp | ValueForm::Instant) => {
+            form.moment(&text).unwrap()
+        }
+        (Some(text), form) => {
+            texts.push(form.canonical(&text).unwrap().into_owned());
             let last = texts.last();
             i64::try_from(texts.iter().position(|known| Some(known) == last).unwrap()).unwrap()
         }
     };
     let form = |place: u16| table.columns[usize::from(place)].form;
+    let values = |operand: &SearchOperand| -> Row {
+        match &operand.value {
+            SearchValue::Last => {
+                let last = found[search.rows.unwrap()].last().unwrap();
+                vec![last.columns[usize::from(operand.column)].clone()]
+            }
+            SearchValue::Shown { entry, column } => {
+                let values = found[*entry].iter().map(|row| row.columns[usize::from(*column)].clone());
+                values.flatten().map(Some).collect()
+            }
+            SearchValue::Elements(array) => {
+                let text = value_text(array).unwrap();
+                split(text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap())
+            }
+            value => vec![value_text(value)],
+        }
+    };
     let operands: Vec<i64> = search
         .operands
         .iter()
-        .map(|operand| number(form(operand.column), value_text(&operand.value)))
+        .flat_map(|operand| values(operand).into_iter().map(|text| (form(operand.column), text)))
+        .map(|(form, text)| number(form, text))
         .collect();
     let rows: Vec<(&Vec<String>, Vec<i64>)> = before
         .iter()
