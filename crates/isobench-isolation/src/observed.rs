@@ -24,7 +24,7 @@ use crate::history::FormatError;
 
 pub use committed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
-pub use predicate::{Comparison, NULL, Place, Predicate};
+pub use predicate::{Case, Comparison, NULL, Place, Predicate};
 pub use usage::{Dependence, Flow, StatementUse};
 pub use value::ValueForm;
 

@@ -50,13 +50,14 @@ impl Tables {
 /// The columns that a condition mentions.
 pub(crate) fn mentioned(condition: &Condition, columns: &mut Vec<String>) {
     match condition {
-        Condition::True => {}
+        Condition::True | Condition::Absent => {}
         Condition::Compare(name, ..)
         | Condition::In(name, _)
         | Condition::Among(name, _)
         | Condition::OneOf(name, ..)
         | Condition::IsNull(name)
         | Condition::Decimal(name, ..)
+        | Condition::Folded { name, .. }
         | Condition::Like(name, ..) => columns.push(name.clone()),
         Condition::Before(order) => columns.extend(order.iter().map(|column| column.name.clone())),
         Condition::Not(inner) => mentioned(inner, columns),
@@ -229,6 +230,12 @@ impl Renderer<'_> {
         };
         match condition {
             Condition::True => Predicate::True,
+            Condition::Absent => Predicate::Absent,
+            Condition::Folded { name, case, value, both, pattern } => {
+                let column = self.tables.place(table, name);
+                let operand = operand(column, value);
+                Predicate::Folded { column, case: *case, operand, both: *both, pattern: *pattern }
+            }
             Condition::Compare(name, comparison, value) => {
                 let column = self.tables.place(table, name);
                 Predicate::Compare { column, comparison: *comparison, operand: operand(column, value) }

@@ -20,7 +20,7 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use isobench_isolation::observed::Comparison;
+use isobench_isolation::observed::{Case, Comparison};
 use isobench_script::{RowLimit, SearchValue, SearchWhen};
 use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -156,6 +156,16 @@ pub(crate) enum Condition {
     IsNull(String),
     Decimal(String, Comparison, SearchValue),
     Like(String, SearchValue, Option<char>),
+    /// A text in one case; the value too if `both`; a pattern, or equal.
+    Folded {
+        name: String,
+        case: Case,
+        value: SearchValue,
+        both: bool,
+        pattern: bool,
+    },
+    /// The row isn't there.
+    Absent,
     /// Before the last row that was found, in an order.
     Before(Vec<Ordered>),
     Not(Box<Condition>),
@@ -188,7 +198,7 @@ impl Finding {
     /// Shows nothing after all, for this reason: the statement is sent as written. That it found nothing
     /// is known all the same.
     pub(crate) fn withdraw(&mut self, reason: Dark) {
-        self.denials.retain(|(_, search)| !matches!(search.when, SearchWhen::Found(_)));
+        self.denials.retain(|(_, search)| matches!(search.when, SearchWhen::Column(..)));
         let alone = self.shown.len() == 1;
         for rows in std::mem::take(&mut self.shown) {
             if rows.role != Role::Read {

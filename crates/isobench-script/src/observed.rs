@@ -135,6 +135,8 @@ pub struct SearchOperand {
 pub enum SearchValue {
     /// The value that the variable has when the command is sent.
     Variable(Slot),
+    /// The same, of a `uuid` in a key.
+    Uuid(Slot),
     /// The text of a constant, without quotes.
     Constant(String),
     /// Texts and variables, one after the other: `'item' || :id`.

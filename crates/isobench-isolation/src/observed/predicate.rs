@@ -61,12 +61,47 @@ pub enum Predicate {
         /// The character that takes the meaning from the next one.
         escape: Option<char>,
     },
+    /// Texts without regard to case, or with a column's text in one case. NULL unless both are in ASCII,
+    /// whose letters have the same other case in (nearly) all locales.
+    Folded {
+        /// The column, a text.
+        column: u16,
+        /// The case in which the column's text is compared.
+        case: Case,
+        /// The operand.
+        operand: u16,
+        /// True if the operand is put into the same case.
+        both: bool,
+        /// True for `LIKE`, with a backslash to escape; false for `=`.
+        pattern: bool,
+    },
+    /// True of the version in which there is no row: what doesn't find that has found one.
+    Absent,
     /// `NOT …`
     Not(Box<Predicate>),
     /// All of them.
     And(Vec<Predicate>),
     /// At least one of them.
     Or(Vec<Predicate>),
+}
+
+/// Upper or lower case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    /// `lower(…)`
+    Lower,
+    /// `upper(…)`
+    Upper,
+}
+
+impl Case {
+    /// A text in ASCII in this case.
+    fn of(self, text: &str) -> Option<String> {
+        text.is_ascii().then(|| match self {
+            Self::Lower => text.to_ascii_lowercase(),
+            Self::Upper => text.to_ascii_uppercase(),
+        })
+    }
 }
 
 /// A column of an order, with its value in the row that is compared.
@@ -118,8 +153,9 @@ impl Predicate {
     /// Calls `found` with each column and an operand that is compared with it, of so many.
     pub(super) fn each_compared(&self, operands: u16, found: &mut impl FnMut(u16, u16)) {
         match self {
-            Predicate::True | Predicate::IsNull(_) => {}
+            Predicate::True | Predicate::Absent | Predicate::IsNull(_) => {}
             Predicate::Compare { column, operand, .. }
+            | Predicate::Folded { column, operand, .. }
             | Predicate::Decimal { column, operand, .. }
             | Predicate::Like { column, operand, .. } => found(*column, *operand),
             Predicate::Among { column, first } => {
@@ -158,6 +194,15 @@ impl Predicate {
         let operand = |number: u16| operands.get(usize::from(number)).copied().filter(|value| *value != NULL);
         match self {
             Predicate::True => Some(true),
+            // A version that has columns is one of a row.
+            Predicate::Absent => Some(false),
+            Predicate::Folded { column: left, case, operand: right, both, pattern } => {
+                let left = case.of(text(column(*left)?)?)?;
+                let right = text(operand(*right)?)?;
+                let right =
+                    if *both { case.of(right)? } else { right.is_ascii().then(|| right.to_owned())? };
+                if *pattern { like(&left, &right, Some('\\')) } else { Some(left == right) }
+            }
             Predicate::Compare { column: left, comparison, operand: right } => {
                 Some(comparison.holds(column(*left)?.cmp(&operand(*right)?)))
             }
@@ -357,6 +402,22 @@ mod tests {
         let both = Predicate::Before(vec![next(0), next(1)]);
         assert_eq!(holds(&both, &[1, 1], &[1, 2]), Some(true));
         assert_eq!(holds(&both, &[2, 1], &[1, 2]), Some(false));
+    }
+
+    #[test]
+    fn case_is_that_of_ascii() {
+        let texts = ["Open", "oPEN", "%pe%", "ÖPEN"];
+        let holds = |case: Case, both: bool, pattern: bool, column: i64, operand: i64| {
+            let text =
+                |number: i64| usize::try_from(number).ok().and_then(|number| texts.get(number)).copied();
+            let folded = Predicate::Folded { column: 0, case, operand: 0, both, pattern };
+            folded.holds(&[column], &[operand], &text)
+        };
+        assert_eq!(holds(Case::Upper, true, false, 0, 1), Some(true));
+        assert_eq!(holds(Case::Lower, false, false, 0, 1), Some(false));
+        assert_eq!(holds(Case::Lower, true, true, 1, 2), Some(true));
+        assert_eq!(holds(Case::Lower, true, false, 3, 1), None);
+        assert_eq!(holds(Case::Lower, false, false, 0, 3), None);
     }
 
     #[test]

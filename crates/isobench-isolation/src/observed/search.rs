@@ -12,6 +12,9 @@
 //! read before, or that was committed before the transaction began; and it is older than those whose
 //! COMMIT was sent after the transaction's end. If the versions between don't match in one run, the
 //! search follows the writer with which that run began, and precedes the one that ended it.
+//!
+//! A search for the row's absence ([`Predicate::Absent`]) that doesn't find it looked at a version in
+//! which the row exists.
 
 use std::ops::Range;
 
@@ -185,7 +188,9 @@ impl Matching<'_> {
         let groups: Vec<&[&Written]> = writes.chunk_by(|a, b| a.counter == b.counter).collect();
         groups.first()?;
         // Versions by place: 0 is the initial one, the others are those of the groups.
-        let initial_misses = row.inserted || !self.matches(row, row.initial);
+        let absent = *self.predicate == Predicate::Absent;
+        let initial_misses =
+            if absent { !row.inserted } else { row.inserted || !self.matches(row, row.initial) };
         let misses = |place: usize| match place.checked_sub(1) {
             None => initial_misses,
             // What its writer replaced itself was never to be found by others.
@@ -232,6 +237,9 @@ impl Matching<'_> {
     /// aren't of interest. (PostgreSQL at read committed: an UPDATE that waits for a transaction which
     /// deletes the row and inserts it again doesn't find it.)
     fn written(&self, row: &Row, write: &Written) -> bool {
+        if *self.predicate == Predicate::Absent {
+            return write.is_deletion();
+        }
         !write.is_deletion() && !write.partial && self.matches(row, write.columns)
     }
 

@@ -53,7 +53,9 @@ SELECT n.nspname, c.relname,
        EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid),
        rn.nspname, rc.relname,
        EXISTS (SELECT FROM calls WHERE calls.relid = c.oid),
-       c.relkind <> 'S' AND pg_catalog.has_table_privilege(c.oid, 'SELECT')
+       c.relkind <> 'S' AND pg_catalog.has_table_privilege(c.oid, 'SELECT'),
+       1 = (SELECT pg_catalog.count(*) FROM pg_catalog.pg_index i
+            WHERE i.indrelid = c.oid AND (i.indisunique OR i.indisexclusion))
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
@@ -71,7 +73,11 @@ SELECT n.nspname, c.relname, a.attname,
             WHEN a.atttypid = 1114 THEN 'timestamp' WHEN a.atttypid = 1184 THEN 'timestamptz'
             WHEN t.typtype = 'e' THEN 'enum'
             WHEN t.typtype IN ('c', 'd') THEN 'composite' ELSE 'scalar' END,
-       a.attgenerated <> '', a.attnotnull
+       a.attgenerated <> '', a.attnotnull,
+       a.attcollation IN (950, 951) OR a.attcollation = 100 AND NOT EXISTS (
+           SELECT FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
+           AND pg_catalog.concat(d.datctype, ' ', pg_catalog.to_jsonb(d) ->> 'daticulocale', ' ',
+                                 pg_catalog.to_jsonb(d) ->> 'datlocale') ~* '(^| )(tr|az|lt)')
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
@@ -167,7 +173,9 @@ impl Catalog {
             if let Some(id) = catalog.resolve(Some(&text(&row, 0)), &text(&row, 1)) {
                 let kind = column_type(&text(&row, 3), iso);
                 let (generated, not_null) = (truth(&row, 4), truth(&row, 5));
-                catalog.relations[id].columns.push(Column { name: text(&row, 2), kind, generated, not_null });
+                let name = text(&row, 2);
+                let plain_case = truth(&row, 6);
+                catalog.relations[id].columns.push(Column { name, kind, generated, not_null, plain_case });
             }
         }
         add_keys(&mut catalog, &query(KEYS)?);
@@ -232,6 +240,7 @@ fn relation(row: &[Option<String>]) -> Relation {
         rules: truth(row, 6),
         row_security: truth(row, 5),
         selectable: truth(row, 14),
+        only_key: truth(row, 15),
         calls_writing: truth(row, 13),
     }
 }

@@ -25,6 +25,8 @@ pub struct Relation {
     /// The columns (places in `columns`) of the primary key, or of another unique, immediate, complete
     /// and valid index of columns that are NOT NULL. Empty if there is none.
     pub key: Vec<usize>,
+    /// True if no other index than the key's keeps rows out.
+    pub only_key: bool,
     /// The events that fire triggers of users.
     pub triggers: Events,
     /// The events that fire triggers before the row is written, which may skip or change it.
@@ -92,6 +94,8 @@ pub struct Column {
     pub generated: bool,
     /// True if it is never NULL.
     pub not_null: bool,
+    /// True if letters in ASCII have their usual other case.
+    pub plain_case: bool,
 }
 
 /// The type of a column, as far as comparisons are understood.

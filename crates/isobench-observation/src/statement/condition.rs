@@ -1,11 +1,11 @@
 //! WHERE: the condition and the key that a statement searched for, as far as they can be evaluated
 //! exactly.
 
-use isobench_isolation::observed::Comparison;
+use isobench_isolation::observed::{Case, Comparison};
 use isobench_script::{SearchValue, SearchWhen, TextPart};
 use sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, DataType, ExactNumberInfo, Expr, Ident, Spanned, TimezoneInfo,
-    UnaryOperator, Value, ValueWithSpan,
+    ArrayElemTypeDef, BinaryOperator, DataType, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, Spanned, TimezoneInfo, UnaryOperator, Value, ValueWithSpan,
 };
 use sqlparser::tokenizer::Token;
 
@@ -108,7 +108,7 @@ pub(super) fn take_key(relation: &Relation, conditions: &mut Vec<Condition>) -> 
     let mut places = Vec::with_capacity(relation.key.len());
     for column in &relation.key {
         let column = &relation.columns[*column];
-        if !matches!(column.kind, ColumnType::Integer | ColumnType::Text) {
+        if !matches!(column.kind, ColumnType::Integer | ColumnType::Text | ColumnType::Uuid) {
             return None;
         }
         let found = conditions.iter().enumerate().find_map(|(place, condition)| match condition {
@@ -120,7 +120,10 @@ pub(super) fn take_key(relation: &Relation, conditions: &mut Vec<Condition>) -> 
             _ => None,
         })?;
         places.push(found.0);
-        values.push(found.1);
+        values.push(match found.1 {
+            SearchValue::Variable(slot) if column.kind == ColumnType::Uuid => SearchValue::Uuid(slot),
+            value => value,
+        });
     }
     places.sort_unstable();
     for place in places.into_iter().rev() {
@@ -182,6 +185,12 @@ impl Table<'_, '_> {
             Expr::Like { negated, any: false, expr, pattern, escape_char } => {
                 Some(negated_if(*negated, self.like(expr, pattern, escape_char.as_deref())?))
             }
+            Expr::ILike { negated, any: false, expr, pattern, escape_char: None } => {
+                let name = self.text_column(expr)?;
+                let value = self.value(pattern, ColumnType::Text)?;
+                let folded = Condition::Folded { name, case: Case::Lower, value, both: true, pattern: true };
+                Some(negated_if(*negated, folded))
+            }
             Expr::Value(ValueWithSpan { value: Value::Boolean(truth), .. }) => {
                 Some(if *truth { Condition::True } else { not(Condition::True) })
             }
@@ -202,6 +211,11 @@ impl Table<'_, '_> {
 
     /// A column compared with a value, on either side.
     fn comparison(&self, left: &Expr, op: Comparison, right: &Expr) -> Option<Condition> {
+        if let (Comparison::Equal | Comparison::NotEqual, Some(folded)) =
+            (op, self.folded(left, right, false).or_else(|| self.folded(right, left, false)))
+        {
+            return Some(negated_if(op == Comparison::NotEqual, folded));
+        }
         let (column, value, op) = match self.column(left) {
             Some(column) => (column, right, op),
             None => (self.column(right)?, left, turned(op)),
@@ -215,6 +229,25 @@ impl Table<'_, '_> {
             return None;
         }
         Some(Condition::Compare(name, op, self.value(value, kind)?))
+    }
+
+    /// `upper(column)` or `lower(column)` compared with a value, perhaps in the same case.
+    fn folded(&self, column: &Expr, value: &Expr, pattern: bool) -> Option<Condition> {
+        let (case, inner) = cased(column)?;
+        let name = self.text_column(inner)?;
+        let (value, both) = match cased(value) {
+            Some((other, value)) if other == case => (self.value(value, ColumnType::Text)?, true),
+            Some(_) => return None,
+            None => (self.value(value, ColumnType::Text)?, false),
+        };
+        Some(Condition::Folded { name, case, value, both, pattern })
+    }
+
+    /// A column of texts whose letters have their usual case.
+    fn text_column(&self, expr: &Expr) -> Option<String> {
+        let (name, ColumnType::Text) = self.column(expr)? else { return None };
+        let column = &self.relation.columns[self.relation.column(&name)?];
+        (column.plain_case && column.kind == ColumnType::Text).then_some(name)
     }
 
     /// A comparison of rows: `(a, b) = (1, 2)`, `(a, b) < (1, 2)`.
@@ -287,6 +320,11 @@ impl Table<'_, '_> {
 
     /// `column LIKE pattern`
     fn like(&self, expr: &Expr, pattern: &Expr, escape: Option<&Expr>) -> Option<Condition> {
+        if escape.is_none()
+            && let Some(folded) = self.folded(expr, pattern, true)
+        {
+            return Some(folded);
+        }
         let (name, ColumnType::Text) = self.column(expr)? else { return None };
         let escape = match escape {
             None => Some('\\'),
@@ -360,7 +398,7 @@ impl Table<'_, '_> {
     }
 
     /// A constant or a variable, as a value of a type.
-    fn value(&self, expr: &Expr, kind: ColumnType) -> Option<SearchValue> {
+    pub(super) fn value(&self, expr: &Expr, kind: ColumnType) -> Option<SearchValue> {
         match expr {
             Expr::Nested(inner) => self.value(inner, kind),
             Expr::Value(value) => self.literal(value, kind),
@@ -432,6 +470,21 @@ impl Table<'_, '_> {
             _ => None,
         }
     }
+}
+
+/// The case of `upper(…)` or `lower(…)`, and what is in it.
+fn cased(expr: &Expr) -> Option<(Case, &Expr)> {
+    let Expr::Function(function) = plain(expr) else { return None };
+    let [name] = function.name.0.as_slice() else { return None };
+    let case = match ident(name.as_ident()?).as_str() {
+        "lower" => Case::Lower,
+        "upper" => Case::Upper,
+        _ => return None,
+    };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))] = list.args.as_slice() else { return None };
+    let bare = function.over.is_none() && function.filter.is_none() && list.clauses.is_empty();
+    bare.then_some((case, inner))
 }
 
 /// An expression without the parentheses around it.

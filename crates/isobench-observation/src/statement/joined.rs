@@ -71,6 +71,7 @@ fn is_strict(condition: &Condition) -> bool {
         | Condition::In(..)
         | Condition::Among(..)
         | Condition::Decimal(..)
+        | Condition::Folded { .. }
         | Condition::Like(..) => true,
         Condition::Not(inner) => match &**inner {
             Condition::IsNull(_) => true,
@@ -79,7 +80,11 @@ fn is_strict(condition: &Condition) -> bool {
         },
         Condition::And(parts) => parts.iter().any(is_strict),
         Condition::Or(parts) => !parts.is_empty() && parts.iter().all(is_strict),
-        Condition::True | Condition::IsNull(_) | Condition::OneOf(..) | Condition::Before(_) => false,
+        Condition::True
+        | Condition::Absent
+        | Condition::IsNull(_)
+        | Condition::OneOf(..)
+        | Condition::Before(_) => false,
     }
 }
 

@@ -127,6 +127,69 @@ fn joins_find_what_the_server_finds() {
     assert!(searched.get() > 100, "only {} searches", searched.get());
 }
 
+/// Random orders and limits: what is known of the rows beyond the last one is so.
+#[test]
+fn limits_find_what_the_server_finds() {
+    let Some(server) = installed("limits_find_what_the_server_finds") else { return };
+    let mut connection = prepared(&server);
+    let catalog = load(&mut connection);
+    let connection = RefCell::new(connection);
+    let before = LIMITED.load(Ordering::Relaxed);
+    let mut runner = TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
+    let checked = runner.run(&limited(), |statement| {
+        let seen = support::see(&statement, &catalog);
+        compare(&mut connection.borrow_mut(), &catalog, &seen, "")
+            .map_err(|why| TestCaseError::fail(format!("{statement}: {why}")))
+    });
+    checked.unwrap_or_else(|why| panic!("{why}"));
+    let reached = LIMITED.load(Ordering::Relaxed) - before;
+    assert!(reached > 50, "a limit was reached {reached} times");
+}
+
+fn limited() -> impl Strategy<Value = String> {
+    let column = prop_oneof![
+        Just("id"),
+        Just("v"),
+        Just("t.v"),
+        Just("price"),
+        Just("at"),
+        Just("2"),
+        Just("other"),
+        Just("name"),
+        Just("v + 1")
+    ];
+    let direction =
+        prop_oneof![Just(""), Just(" ASC"), Just(" DESC"), Just(" NULLS FIRST"), Just(" DESC NULLS LAST")];
+    let order = prop::collection::vec((column, direction), 0..3).prop_map(|columns| {
+        let columns: Vec<String> =
+            columns.into_iter().map(|(column, way)| format!("{column}{way}")).collect();
+        if columns.is_empty() { String::new() } else { format!(" ORDER BY {}", columns.join(", ")) }
+    });
+    let condition =
+        prop_oneof![Just(""), Just(" WHERE v IS NOT NULL"), Just(" WHERE id > 1"), Just(" WHERE id = 2")];
+    let limit = prop_oneof![
+        Just(" LIMIT 1"),
+        Just(" LIMIT 2"),
+        Just(" LIMIT 5"),
+        Just(" LIMIT :v"),
+        Just(" LIMIT 1 OFFSET 0"),
+        Just(" LIMIT 1 OFFSET 1"),
+        Just(" OFFSET 1"),
+        Just(" FETCH FIRST ROW ONLY"),
+        Just(" OFFSET 0 ROWS FETCH FIRST 2 ROWS ONLY"),
+        Just(" LIMIT 1 FOR UPDATE"),
+        Just(" LIMIT NULL")
+    ];
+    let list = prop_oneof![
+        Just("id, v AS other"),
+        Just("v AS id, id AS other"),
+        Just("*, id + v AS other"),
+        Just("name AS x, price AS other")
+    ];
+    (list, condition, order, limit)
+        .prop_map(|(list, condition, order, limit)| format!("SELECT {list} FROM t{condition}{order}{limit}"))
+}
+
 fn join() -> impl Strategy<Value = String> {
     let kind = prop_oneof![Just("JOIN"), Just("LEFT JOIN"), Just("LEFT JOIN")];
     let on = prop_oneof![
@@ -153,9 +216,43 @@ fn join() -> impl Strategy<Value = String> {
         Just("t.id = 1 AND s.id IS NULL".to_owned())
     ];
     let list = prop_oneof![Just("t.v, s.amount"), Just("count(*), sum(s.amount)"), Just("*")];
-    (list, kind, on, third, places).prop_map(|(list, kind, on, third, condition)| {
+    let any = (list, kind, on, third, places).prop_map(|(list, kind, on, third, condition)| {
         format!("SELECT {list} FROM t {kind} s ON {on}{third} WHERE {condition} ORDER BY 1, 2")
-    })
+    });
+    prop_oneof![any, along_foreign_keys()]
+}
+
+/// Joins of a table, those that it refers to, and those that refer to it.
+fn along_foreign_keys() -> impl Strategy<Value = String> {
+    let kind = || prop_oneof![Just("JOIN"), Just("JOIN"), Just("LEFT JOIN")];
+    let from = (kind(), kind()).prop_flat_map(|(one, other)| {
+        prop_oneof![
+            Just(format!("owned c {one} owner p ON c.owner_id = p.id")),
+            Just(format!("owner p {one} owned c ON p.id = c.owner_id")),
+            Just(format!(
+                "part_of_owned x {one} owned c ON c.id = x.owned_id {other} owner p ON p.id = c.owner_id"
+            )),
+            Just(format!(
+                "owner p {one} owned c ON c.owner_id = p.id {other} part_of_owned x ON x.owned_id = c.id"
+            )),
+            Just(format!(
+                "owned c {one} owner p ON c.owner_id = p.id AND p.v = 1 {other} owned d ON d.owner_id = p.id"
+            )),
+        ]
+    });
+    let condition = prop_oneof![
+        Just(""),
+        Just(" WHERE c.v > 1"),
+        Just(" WHERE c.owner_id = 1"),
+        Just(" WHERE p.id = 2"),
+        Just(" WHERE p.v = 1"),
+        Just(" WHERE c.id = 1 AND p.v IS NOT NULL"),
+        Just(" WHERE p.id IS NULL"),
+        Just(" WHERE c.v = 1 OR c.v = 5")
+    ];
+    let list = prop_oneof![Just("p.v, c.v"), Just("count(*), max(c.v)"), Just("p.id, c.id")];
+    (list, from, condition)
+        .prop_map(|(list, from, condition)| format!("SELECT {list} FROM {from}{condition}"))
 }
 
 fn condition() -> impl Strategy<Value = String> {
@@ -192,6 +289,32 @@ fn condition() -> impl Strategy<Value = String> {
         Just("name IS NULL"),
         Just("v = id"),
         Just("active IS NOT UNKNOWN"),
+        Just("u = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'"),
+        Just("u IN ('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid, NULL)"),
+        Just("at > '2020-01-01T01:00:00+02:00'"),
+        Just("at = '2019-12-31 22:30:00-01:30'::timestamptz"),
+        Just("at BETWEEN '2019-01-01 00:00Z' AND 'infinity'"),
+        Just("at > '2020-01-01'"),
+        Just("price > 1.4"),
+        Just("price = 1.50"),
+        Just("price <= '2.0'"),
+        Just("price <> -1.5"),
+        Just("v = ANY ('{10,30,null}')"),
+        Just("v <> ALL (ARRAY[10, 30])"),
+        Just("id = ANY ('{}')"),
+        Just("(id, v) = (1, 10)"),
+        Just("(id, v) < (2, 15)"),
+        Just("(v, id) >= (20, 2)"),
+        Just("(id, v) IN ((1, 10), (2, NULL))"),
+        Just("name LIKE '%ing'"),
+        Just("name LIKE '_pen' ESCAPE ''"),
+        Just("name::text LIKE '%p%n%'"),
+        Just("name ILIKE 'OPEN%'"),
+        Just("upper(name) = upper('Open')"),
+        Just("lower(name) <> 'open'"),
+        Just("upper(name::text) LIKE upper('%IN%')"),
+        Just("1 = 1"),
+        Just("1 <> 1"),
     ];
     let leaf = prop_oneof![
         (column.clone(), op.clone(), number.clone()).prop_map(|(c, o, n)| format!("{c} {o} {n}")),
@@ -443,7 +566,13 @@ fn check_shown(
             continue;
         }
         let number = usize::from(search.table);
-        let matching = matching(seen, search, &found, &tables[number], &before[number]);
+        if seen.observed.predicates[usize::from(search.predicate)] == Predicate::Absent {
+            let there = matching(seen, search, &Predicate::True, &found, (&tables[number], &before[number]));
+            same("the row that prevents it", &there.len(), &1)?;
+            continue;
+        }
+        let predicate = &seen.observed.predicates[usize::from(search.predicate)];
+        let matching = matching(seen, search, predicate, &found, (&tables[number], &before[number]));
         let shown: BTreeSet<Vec<String>> =
             search.rows.iter().flat_map(|rows| &found[*rows]).map(|row| row.key.clone()).collect();
         if search.when == SearchWhen::Limited {
@@ -549,9 +678,9 @@ fn split(text: &str) -> Row {
 fn matching(
     seen: &Seen,
     search: &ObservedSearch,
+    predicate: &Predicate,
     found: &[Vec<Shown>],
-    table: &ObservedTable,
-    before: &Contents,
+    (table, before): (&ObservedTable, &Contents),
 ) -> BTreeSet<Vec<String>> {
     let mut texts: Vec<String> = Vec::new();
     let variable = |slot: Slot| match seen.symbols.name(slot) {
@@ -567,7 +696,7 @@ fn matching(
     let value_text = |value: &SearchValue| match value {
         SearchValue::Null => None,
         SearchValue::Constant(text) => Some(text.clone()),
-        SearchValue::Variable(slot) => Some(variable(*slot)),
+        SearchValue::Variable(slot) | SearchValue::Uuid(slot) => Some(variable(*slot)),
         SearchValue::Joined { parts, .. } => Some(parts.iter().map(part).collect()),
         other => panic!("{other:?} has no text"),
     };
@@ -615,7 +744,6 @@ fn matching(
             (key, values.map(|(column, value)| number(column.form, value.clone())).collect())
         })
         .collect();
-    let predicate: &Predicate = &seen.observed.predicates[usize::from(search.predicate)];
     let text =
         |place: i64| usize::try_from(place).ok().and_then(|place| texts.get(place)).map(String::as_str);
     let wanted: Option<Vec<String>> =

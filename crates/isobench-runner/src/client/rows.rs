@@ -196,6 +196,16 @@ impl ShownRows {
             } else if !write_value(value, variables, &mut self.part) {
                 return None;
             }
+            if matches!(value, SearchValue::Uuid(_)) {
+                if simple {
+                    unquote(&mut self.part)?;
+                }
+                let uuid =
+                    std::str::from_utf8(&self.part).ok().and_then(|text| ValueForm::Uuid.canonical(text))?;
+                let uuid = uuid.into_owned();
+                self.part.clear();
+                self.part.extend_from_slice(uuid.as_bytes());
+            }
             if form == KeyForm::Numbered && matches!(value, SearchValue::Variable(_)) {
                 if simple && integer(&self.part).is_none() {
                     unquote(&mut self.part)?;
@@ -569,7 +579,7 @@ fn write_value(value: &SearchValue, variables: &Variables, into: &mut Vec<u8>) -
             into.extend_from_slice(text.as_bytes());
             true
         }
-        SearchValue::Variable(slot) => variables.write_text(*slot, into),
+        SearchValue::Variable(slot) | SearchValue::Uuid(slot) => variables.write_text(*slot, into),
     }
 }
 

@@ -94,7 +94,7 @@ fn write_all(catalog: &Catalog) -> String {
         let columns: Vec<String> = relation.columns.iter().map(described_column).collect();
         writeln!(
             text,
-            "relation|{}|{}|{:?}|{}|{}|{}|{}|{}|{}|{}|{}|{:?}",
+            "relation|{}|{}|{:?}|{}|{}|{}|{}|{}|{}|{}|{}|{:?}|{}",
             relation.schema,
             relation.name,
             relation.kind,
@@ -106,7 +106,8 @@ fn write_all(catalog: &Catalog) -> String {
             events(relation.before_row),
             relation.rules,
             relation.row_security,
-            relation.calls_writing
+            relation.calls_writing,
+            relation.only_key
         )
         .unwrap();
     }
@@ -221,7 +222,13 @@ fn read_relation(fields: &[&str]) -> Relation {
             "Composite" => ColumnType::Composite,
             _ => ColumnType::Scalar,
         };
-        Column { name: name.to_owned(), kind, generated: false, not_null }
+        Column {
+            name: name.to_owned(),
+            kind,
+            generated: false,
+            not_null,
+            plain_case: kind == ColumnType::Text,
+        }
     };
     let bits = |text: &str| {
         let at = |place: usize| text.as_bytes()[place] == b'1';
@@ -251,6 +258,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         row_security: fields[11] == "true",
         selectable: true,
         calls_writing: fields[12] == "true",
+        only_key: fields.get(13) == Some(&"true"),
     }
 }
 
@@ -374,7 +382,7 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
 
 fn describe_value(value: &SearchValue) -> String {
     match value {
-        SearchValue::Variable(slot) => format!("variable {}", slot.index()),
+        SearchValue::Variable(slot) | SearchValue::Uuid(slot) => format!("variable {}", slot.index()),
         SearchValue::Constant(text) => format!("{text:?}"),
         SearchValue::Joined { parts, literal } => {
             let part = |part: &TextPart| match part {
