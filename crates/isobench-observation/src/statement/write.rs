@@ -156,7 +156,9 @@ impl Examiner<'_> {
         };
         let SetExpr::Values(values) = &*insert.source.as_deref()?.body else { return None };
         let [row] = values.rows.as_slice() else { return None };
-        if !plain || !by_key || row.len() != insert.columns.len() {
+        // Without a list of columns the values are those of the first ones.
+        let listed = !insert.columns.is_empty();
+        if !plain || !by_key || listed && row.len() != insert.columns.len() {
             return None;
         }
         let own = Table { examiner: self, relation: table, item: &target.item };
@@ -166,7 +168,8 @@ impl Examiner<'_> {
             let named = |name: &ObjectName| {
                 name.0.len() == 1 && name.0[0].as_ident().is_some_and(|name| ident(name) == column.name)
             };
-            let value = own.value(&row[insert.columns.iter().position(named)?], column.kind)?;
+            let place = if listed { insert.columns.iter().position(named)? } else { *place };
+            let value = own.value(row.get(place)?, column.kind)?;
             conditions.push(Condition::Compare(column.name.clone(), Comparison::Equal, value));
         }
         let key = Some(take_key(table, &mut conditions)?);
