@@ -17,14 +17,16 @@ mod predicate;
 mod resolve;
 mod search;
 mod usage;
+mod value;
 
 use crate::History;
 use crate::history::FormatError;
 
 pub use committed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
-pub use predicate::{Comparison, NULL, Predicate};
+pub use predicate::{Case, Comparison, NULL, Place, Predicate};
 pub use usage::{Dependence, Flow, StatementUse};
+pub use value::ValueForm;
 
 /// What a log's attempts refer to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -110,18 +112,6 @@ pub struct ObservedColumn {
     pub name: String,
     /// The form of its values.
     pub form: ValueForm,
-}
-
-/// The form of a column's values in a log. NULL is [`NULL`] in any form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValueForm {
-    /// An integer of up to 64 bits.
-    Integer,
-    /// A boolean: 0 or 1.
-    Boolean,
-    /// A text; the log numbers the texts. Only equality and prefixes are known, and only for
-    /// deterministic collations, in which equal texts are equal byte by byte.
-    Text,
 }
 
 #[cfg(test)]

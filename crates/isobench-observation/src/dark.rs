@@ -254,6 +254,8 @@ pub enum Clause {
     Having,
     /// `LIMIT`, `OFFSET` or `FETCH`
     Limit,
+    /// `OFFSET` with another number than 0.
+    Offset,
     /// `SKIP LOCKED`
     SkipLocked,
     /// A join
@@ -308,6 +310,7 @@ impl fmt::Display for Clause {
             Self::With => "WITH",
             Self::Having => "HAVING",
             Self::Limit => "LIMIT, OFFSET or FETCH",
+            Self::Offset => "OFFSET, unless it is 0",
             Self::SkipLocked => "SKIP LOCKED",
             Self::Join => "a join",
             Self::Sample => "TABLESAMPLE",

@@ -18,6 +18,8 @@ pub struct Forms {
     pub written: Vec<Piece>,
     /// With the columns that show its rows.
     pub sent: Vec<Piece>,
+    /// The number of parameters that the script's author wrote as `$1`, `$2`, …
+    pub parameters: u16,
 }
 
 impl Forms {
@@ -104,8 +106,14 @@ mod tests {
         let CommandKind::Sql(sql) = script.commands.remove(0).kind else { panic!("an SQL command") };
         let at = sql.parameterized.find("UPDATE").unwrap();
         let pieces = between(&sql, at, sql.parameterized.len() - 1);
-        let forms =
-            Forms { script: 0, command: 0, text: String::new(), written: pieces.clone(), sent: pieces };
+        let forms = Forms {
+            script: 0,
+            command: 0,
+            text: String::new(),
+            written: pieces.clone(),
+            sent: pieces,
+            parameters: 0,
+        };
         assert_eq!(forms.parameterized()[0], "UPDATE t SET v = $1 WHERE id = $2");
         let name = |slot: Slot| Some(format!("<{}>", symbols.name(slot)));
         let [written, sent] = forms.with_values(&name).unwrap();

@@ -49,9 +49,10 @@ pub use flow::{Carried, Flows, StatementPlace};
 pub use forms::Forms;
 use forms::between;
 pub use plan::{Plans, Query};
-use render::{Renderer, Tables, key_text, mentioned};
+use render::{Renderer, Tables, elsewhere, key_text, mentioned};
 use statement::{
-    Examiner, Finding, Role, Surroundings, changed_names, changes_names, prepares_transaction, sets_savepoint,
+    Change, Examiner, Finding, Role, Surroundings, changed_names, changes, prepares_transaction,
+    sets_savepoint,
 };
 use tokens::Text;
 
@@ -82,6 +83,8 @@ struct Statement {
     text: String,
     /// Its place in the command's parameterized text, in bytes.
     range: Range<usize>,
+    /// The number of its parameters that the script's author wrote as `$1`, `$2`, …
+    parameters: u16,
     finding: Finding,
 }
 
@@ -156,8 +159,11 @@ fn surroundings(scripts: &[&mut Script], catalog: &Catalog) -> (Surroundings, Op
         for range in text.statements() {
             found.changed.extend(changed_names(&text, &range));
             found.savepoints |= sets_savepoint(&text, &range);
-            if let Some(by) = changes_names(&text, &range) {
-                obstacle = Some(Dark::NamesChange { by });
+            found.removed.note(&text, &range, catalog);
+            match changes(&text, &range, catalog) {
+                Some(Change::Names(by)) => obstacle = Some(Dark::NamesChange { by }),
+                Some(Change::Printed) => found.printed = true,
+                None => {}
             }
             if prepares_transaction(&text, &range) {
                 obstacle = Some(Dark::Prepared);
@@ -196,6 +202,7 @@ fn examine(
         let statement = || Statement {
             text: sql.parameterized.trim().to_owned(),
             range: 0..0,
+            parameters: 0,
             finding: unknown(Dark::NotUnderstood),
         };
         return sql.statements.iter().map(|_| statement()).collect();
@@ -205,6 +212,7 @@ fn examine(
         .map(|range| Statement {
             text: text.named(&range),
             range: text.bytes(&range),
+            parameters: text.parameters(&range),
             finding: match obstacle {
                 Some(obstacle) => unknown(obstacle.clone()),
                 None => Examiner::new(catalog, surroundings, &text, range).examine(),
@@ -223,6 +231,11 @@ fn number_tables(examined: &[Examined]) -> Tables {
         for (_, table, search) in finding.searches() {
             let mut columns = Vec::new();
             mentioned(&search.condition, &mut columns);
+            if let Some((entry, other)) = elsewhere(&search.condition)
+                && let Some(shown) = finding.shown.get(entry)
+            {
+                tables.keep(shown.table, other);
+            }
             tables.number(table);
             for column in columns {
                 tables.keep(table, &column);
@@ -250,7 +263,7 @@ fn extend(sql: &mut Sql, command: &Examined, renderer: &mut Renderer<'_>) -> Vec
     let mut insertions = Vec::new();
     let mut rewritten = Vec::new();
     sql.observed.clear();
-    for (place, Statement { text, range, finding }) in command.findings.iter().enumerate() {
+    for (place, Statement { text, range, parameters, finding }) in command.findings.iter().enumerate() {
         let (own, observed) = renderer.render(finding, number(place));
         if !own.is_empty() {
             let mut sent = sql.clone();
@@ -262,6 +275,7 @@ fn extend(sql: &mut Sql, command: &Examined, renderer: &mut Renderer<'_>) -> Vec
                 text: text.clone(),
                 written: between(sql, range.start, range.end),
                 sent: between(&sent, range.start, range.end + longer),
+                parameters: *parameters,
             };
             rewritten.push((place, forms));
         }
@@ -289,7 +303,10 @@ fn seen_tables(finding: &Finding, catalog: &Catalog) -> Vec<SeenTable> {
             key: key_text(relation),
             access,
             order,
-            searched: shown.search.as_ref().is_some_and(|search| search.when == SearchWhen::Always),
+            searched: shown
+                .searches
+                .iter()
+                .any(|search| matches!(search.when, SearchWhen::Always | SearchWhen::Unlimited)),
         };
         if !seen.contains(&entry) {
             seen.push(entry);
@@ -304,11 +321,7 @@ fn described(tables: &Tables, catalog: &Catalog, unseen: &BTreeSet<usize>) -> Ve
         let kind = |name: &String| relation.column(name).map(|place| relation.columns[place].kind);
         let column = |name: &String| ObservedColumn {
             name: name.clone(),
-            form: match kind(name) {
-                Some(ColumnType::Integer) => ValueForm::Integer,
-                Some(ColumnType::Boolean) => ValueForm::Boolean,
-                _ => ValueForm::Text,
-            },
+            form: kind(name).and_then(ColumnType::form).unwrap_or(ValueForm::Text),
         };
         let single = match relation.key.as_slice() {
             [place] => relation.columns[*place].kind == ColumnType::Integer && !relation.has_children(),

@@ -84,9 +84,15 @@ impl<'p, 'q> Plans<'p, 'q> {
         let mut results = Vec::new();
         // A value that holds more than one statement would be executed.
         let single = |slot: Slot| value(slot).filter(|value| !value.contains(';'));
-        let literal = forms.with_values(&single).map(|forms| self.explained(&forms));
+        let own = forms.parameters > 0;
+        let literal = forms.with_values(&single).filter(|_| !own).map(|forms| self.explained(&forms));
         let known = matches!(literal, Some(Ok(_) | Err(Problem::Sent(_))));
         results.extend(literal);
+        if own {
+            // `EXPLAIN` knows no parameters; what they are is known to the server alone.
+            let nulls = vec!["NULL"; usize::from(forms.parameters)].join(", ");
+            results.push(self.prepared(forms, "force_generic_plan", &nulls));
+        }
         if !variables.is_empty() {
             let values: Option<Vec<String>> =
                 variables.iter().map(|slot| value(*slot).map(|value| quoted(&value))).collect();

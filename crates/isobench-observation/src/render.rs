@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_isolation::observed::Predicate;
+use isobench_isolation::observed::{Place, Predicate};
 use isobench_script::{
     ObservedRows, ObservedSearch, ObservedStatement, RowField, RowRole, SearchOperand, SearchValue,
 };
 
 use crate::catalog::{Catalog, Relation, RelationId};
-use crate::statement::{Condition, Finding, Packing, Role, Search, Shown};
+use crate::statement::{Condition, Finding, Ordered, Packing, Role, Search, Shown};
 
 /// The observed tables, by number, and the columns that are kept of each.
 #[derive(Debug, Default)]
@@ -50,19 +50,32 @@ impl Tables {
 /// The columns that a condition mentions.
 pub(crate) fn mentioned(condition: &Condition, columns: &mut Vec<String>) {
     match condition {
-        Condition::True => {}
+        Condition::True | Condition::Absent => {}
         Condition::Compare(name, ..)
         | Condition::In(name, _)
+        | Condition::Among(name, _)
+        | Condition::OneOf(name, ..)
         | Condition::IsNull(name)
-        | Condition::Prefix(name, _) => {
-            columns.push(name.clone());
-        }
+        | Condition::Decimal(name, ..)
+        | Condition::Folded { name, .. }
+        | Condition::Like(name, ..) => columns.push(name.clone()),
+        Condition::Before(order) => columns.extend(order.iter().map(|column| column.name.clone())),
         Condition::Not(inner) => mentioned(inner, columns),
         Condition::And(parts) | Condition::Or(parts) => {
             for part in parts {
                 mentioned(part, columns);
             }
         }
+    }
+}
+
+/// The entry of rows whose column a condition compares with, and the column.
+pub(crate) fn elsewhere(condition: &Condition) -> Option<(usize, &str)> {
+    match condition {
+        Condition::OneOf(_, entry, other) => Some((*entry, other)),
+        Condition::Not(inner) => elsewhere(inner),
+        Condition::And(parts) | Condition::Or(parts) => parts.iter().find_map(elsewhere),
+        _ => None,
     }
 }
 
@@ -105,13 +118,16 @@ impl Renderer<'_> {
         }
         insertions.extend(fresh);
         insertions.sort_by_key(|(at, _)| *at);
-        let searches =
-            finding.searches().map(|(place, table, search)| self.search(place, table, search)).collect();
+        let searches = finding
+            .searches()
+            .map(|(place, table, search)| self.search(finding, (place, table), search))
+            .collect();
         let numbers = |tables: &BTreeSet<RelationId>| {
             tables.iter().filter_map(|table| self.tables.numbers.get(table).copied()).collect()
         };
         let unseen = numbers(&finding.unseen);
-        (insertions, ObservedStatement { statement, appended, rows, searches, unseen })
+        let limit = finding.limit.clone();
+        (insertions, ObservedStatement { statement, appended, rows, searches, limit, unseen })
     }
 
     fn layout(&mut self, shown: &Shown) -> Layout {
@@ -164,9 +180,27 @@ impl Renderer<'_> {
         Layout { values, rows }
     }
 
-    fn search(&mut self, rows: Option<usize>, table: RelationId, search: &Search) -> ObservedSearch {
+    fn search(
+        &mut self,
+        finding: &Finding,
+        (rows, table): (Option<usize>, RelationId),
+        search: &Search,
+    ) -> ObservedSearch {
         let mut operands = Vec::new();
-        let predicate = self.predicate(table, &search.condition, &mut operands);
+        let mut list = None;
+        let mut predicate = self.predicate(table, &search.condition, &mut operands, &mut list);
+        if let Some(list) = list {
+            let (name, value) = match list {
+                Condition::Among(name, array) => (name, SearchValue::Elements(Box::new(array.clone()))),
+                Condition::OneOf(name, entry, other) => {
+                    let column = finding.shown.get(*entry).map(|shown| self.tables.place(shown.table, other));
+                    (name, SearchValue::Shown { entry: *entry, column: column.unwrap_or(u16::MAX) })
+                }
+                _ => unreachable!("a list"),
+            };
+            place_list(&mut predicate, field(operands.len()));
+            operands.push(SearchOperand { value, column: self.tables.place(table, name) });
+        }
         let number = self.predicates.iter().position(|known| *known == predicate).unwrap_or_else(|| {
             self.predicates.push(predicate);
             self.predicates.len() - 1
@@ -182,11 +216,13 @@ impl Renderer<'_> {
         }
     }
 
-    fn predicate(
+    /// The condition without the place of its list of operands, which come last.
+    fn predicate<'c>(
         &self,
         table: RelationId,
-        condition: &Condition,
+        condition: &'c Condition,
         operands: &mut Vec<SearchOperand>,
+        list: &mut Option<&'c Condition>,
     ) -> Predicate {
         let mut operand = |column: u16, value: &SearchValue| {
             operands.push(SearchOperand { value: value.clone(), column });
@@ -194,6 +230,12 @@ impl Renderer<'_> {
         };
         match condition {
             Condition::True => Predicate::True,
+            Condition::Absent => Predicate::Absent,
+            Condition::Folded { name, case, value, both, pattern } => {
+                let column = self.tables.place(table, name);
+                let operand = operand(column, value);
+                Predicate::Folded { column, case: *case, operand, both: *both, pattern: *pattern }
+            }
             Condition::Compare(name, comparison, value) => {
                 let column = self.tables.place(table, name);
                 Predicate::Compare { column, comparison: *comparison, operand: operand(column, value) }
@@ -204,19 +246,51 @@ impl Renderer<'_> {
                 Predicate::In { column, operands }
             }
             Condition::IsNull(name) => Predicate::IsNull(self.tables.place(table, name)),
-            Condition::Prefix(name, prefix) => {
-                let column = self.tables.place(table, name);
-                let operand = operand(column, &SearchValue::Constant(prefix.clone()));
-                Predicate::Prefix { column, operand }
+            Condition::Among(name, _) | Condition::OneOf(name, ..) => {
+                *list = Some(condition);
+                Predicate::Among { column: self.tables.place(table, name), first: 0 }
             }
-            Condition::Not(inner) => Predicate::Not(Box::new(self.predicate(table, inner, operands))),
+            Condition::Decimal(name, comparison, value) => {
+                let column = self.tables.place(table, name);
+                Predicate::Decimal { column, comparison: *comparison, operand: operand(column, value) }
+            }
+            Condition::Like(name, pattern, escape) => {
+                let column = self.tables.place(table, name);
+                Predicate::Like { column, operand: operand(column, pattern), escape: *escape }
+            }
+            Condition::Before(order) => {
+                let place = |ordered: &Ordered| {
+                    let column = self.tables.place(table, &ordered.name);
+                    let Ordered { descending, nulls_first, decimal, .. } = *ordered;
+                    let operand = operand(column, &SearchValue::Last);
+                    Place { column, operand, descending, nulls_first, decimal }
+                };
+                Predicate::Before(order.iter().map(place).collect())
+            }
+            Condition::Not(inner) => Predicate::Not(Box::new(self.predicate(table, inner, operands, list))),
             Condition::And(parts) => {
-                Predicate::And(parts.iter().map(|part| self.predicate(table, part, operands)).collect())
+                let parts = parts.iter().map(|part| self.predicate(table, part, operands, list));
+                Predicate::And(parts.collect())
             }
             Condition::Or(parts) => {
-                Predicate::Or(parts.iter().map(|part| self.predicate(table, part, operands)).collect())
+                let parts = parts.iter().map(|part| self.predicate(table, part, operands, list));
+                Predicate::Or(parts.collect())
             }
         }
+    }
+}
+
+/// Says where the list of operands starts.
+fn place_list(predicate: &mut Predicate, place: u16) {
+    match predicate {
+        Predicate::Among { first, .. } => *first = place,
+        Predicate::Not(inner) => place_list(inner, place),
+        Predicate::And(parts) | Predicate::Or(parts) => {
+            for part in parts {
+                place_list(part, place);
+            }
+        }
+        _ => {}
     }
 }
 

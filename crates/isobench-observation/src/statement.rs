@@ -8,8 +8,11 @@ mod from;
 mod functions;
 mod joined;
 mod known;
+mod order;
 mod query;
+mod removed;
 mod results;
+mod settings;
 mod walk;
 mod with;
 mod write;
@@ -17,8 +20,8 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use isobench_isolation::observed::Comparison;
-use isobench_script::{SearchValue, SearchWhen};
+use isobench_isolation::observed::{Case, Comparison};
+use isobench_script::{RowLimit, SearchValue, SearchWhen};
 use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
@@ -29,8 +32,10 @@ use crate::catalog::{Catalog, RelationId};
 use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
-pub(crate) use command::{changed_names, changes_names, prepares_transaction, sets_savepoint};
+pub(crate) use command::{changed_names, prepares_transaction, sets_savepoint};
+pub(crate) use removed::Removed;
 pub(crate) use results::{ColumnName, Passage};
+pub(crate) use settings::{Change, changes};
 
 /// What all scripts of a run do to names and transactions.
 #[derive(Debug, Default)]
@@ -39,6 +44,10 @@ pub(crate) struct Surroundings {
     pub changed: BTreeSet<String>,
     /// True if a script sets savepoints, so that rows may be written by subtransactions.
     pub savepoints: bool,
+    /// What scripts may delete, or change the keys of.
+    pub removed: Removed,
+    /// True if a script changes how times, intervals, amounts of money or the like are printed.
+    pub printed: bool,
 }
 
 /// What was found of a statement.
@@ -55,6 +64,8 @@ pub(crate) struct Finding {
     /// Searches whose rows aren't shown, with their tables: what they missed is known only if they
     /// found nothing.
     pub denials: Vec<(RelationId, Search)>,
+    /// What the result is limited to.
+    pub limit: Option<RowLimit>,
     /// The column of the result, from 0, that has the number of all rows found: `count(*)`.
     pub count: Option<u16>,
 }
@@ -75,8 +86,9 @@ pub(crate) struct Shown {
     pub old: Option<&'static str>,
     /// The writer's number where the row has no `xmin`.
     pub transaction: bool,
-    /// What the rows were searched by, if all others of the table didn't match.
-    pub search: Option<Search>,
+    /// What the rows were searched by, if others of the table didn't match; the first is what the
+    /// statement says, the others are parts of it.
+    pub searches: Vec<Search>,
 }
 
 /// How rows come into the statement's own list of output columns.
@@ -121,32 +133,72 @@ pub(crate) struct Search {
     pub when: SearchWhen,
 }
 
+/// A column of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ordered {
+    pub name: String,
+    pub descending: bool,
+    pub nulls_first: bool,
+    pub decimal: bool,
+}
+
 /// A condition on the columns of a table, by their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Condition {
     True,
     Compare(String, Comparison, SearchValue),
     In(String, Vec<SearchValue>),
+    /// Equal to one of the elements of an array. At most one in a condition.
+    Among(String, SearchValue),
+    /// Equal to the column of one of the rows that an entry of [`Finding::shown`] shows. In place of
+    /// `Among`.
+    OneOf(String, usize, String),
     IsNull(String),
-    Prefix(String, String),
+    Decimal(String, Comparison, SearchValue),
+    Like(String, SearchValue, Option<char>),
+    /// A text in one case; the value too if `both`; a pattern, or equal.
+    Folded {
+        name: String,
+        case: Case,
+        value: SearchValue,
+        both: bool,
+        pattern: bool,
+    },
+    /// The row isn't there.
+    Absent,
+    /// Before the last row that was found, in an order.
+    Before(Vec<Ordered>),
     Not(Box<Condition>),
     And(Vec<Condition>),
     Or(Vec<Condition>),
+}
+
+impl Condition {
+    /// The number of lists of values that are as long as they are: at most one can be evaluated.
+    pub(crate) fn lists(&self) -> usize {
+        match self {
+            Self::Among(..) | Self::OneOf(..) => 1,
+            Self::Not(inner) => inner.lists(),
+            Self::And(parts) | Self::Or(parts) => parts.iter().map(Self::lists).sum(),
+            _ => 0,
+        }
+    }
 }
 
 impl Finding {
     /// The searches with their tables, each with the entry of `shown` that has what was found, if any.
     pub(crate) fn searches(&self) -> impl Iterator<Item = (Option<usize>, RelationId, &Search)> {
         let of_shown = self.shown.iter().enumerate();
-        let of_shown =
-            of_shown.filter_map(|(place, shown)| Some((Some(place), shown.table, shown.search.as_ref()?)));
+        let of_shown = of_shown.flat_map(|(place, shown)| {
+            shown.searches.iter().map(move |search| (Some(place), shown.table, search))
+        });
         of_shown.chain(self.denials.iter().map(|(table, search)| (None, *table, search)))
     }
 
     /// Shows nothing after all, for this reason: the statement is sent as written. That it found nothing
     /// is known all the same.
     pub(crate) fn withdraw(&mut self, reason: Dark) {
-        self.denials.retain(|(_, search)| !matches!(search.when, SearchWhen::Found(_)));
+        self.denials.retain(|(_, search)| matches!(search.when, SearchWhen::Column(..)));
         let alone = self.shown.len() == 1;
         for rows in std::mem::take(&mut self.shown) {
             if rows.role != Role::Read {
@@ -154,12 +206,12 @@ impl Finding {
                 continue;
             }
             let nothing = match rows.packed {
-                Packing::Plain => Some(SearchWhen::FewerRows(1)),
+                Packing::Plain => Some(SearchWhen::Empty),
                 // A count of 0.
                 Packing::Aggregate => self.count.map(|column| SearchWhen::Column(column, false)),
                 Packing::Subquery => None,
             };
-            if let (Some(search), Some(when), true) = (rows.search, nothing, alone) {
+            if let (Some(search), Some(when), true) = (rows.searches.into_iter().next(), nothing, alone) {
                 self.denials.push((rows.table, Search { when, ..search }));
             }
         }
@@ -336,6 +388,12 @@ impl<'a> Examiner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The value of `$1`, `$2`, …: a variable, or a parameter of the script's author.
+    fn parameter(&self, placeholder: &str) -> Option<SearchValue> {
+        let variable = self.text.variable(placeholder).map(SearchValue::Variable);
+        variable.or_else(|| self.text.parameter(placeholder).map(SearchValue::Parameter))
     }
 
     /// The place of a token as the parser tells it.

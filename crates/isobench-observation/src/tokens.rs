@@ -123,8 +123,9 @@ impl<'a> Text<'a> {
         }
         let placeholders =
             self.tokens.iter().filter(|token| matches!(token.token.token, Token::Placeholder(_))).count();
-        // A `$1` of the script's author would be mistaken for a variable.
-        (placeholders == parameters && at == self.source.len()).then_some(())
+        // A `$1` of the script's author next to variables would be mistaken for one.
+        let plain = placeholders == parameters || self.params.is_empty();
+        (plain && at == self.source.len()).then_some(())
     }
 
     /// The token that starts at a place.
@@ -141,6 +142,21 @@ impl<'a> Text<'a> {
     pub(crate) fn variable(&self, placeholder: &str) -> Option<Slot> {
         let number: usize = placeholder.strip_prefix('$')?.parse().ok()?;
         self.params.get(number.checked_sub(1)?).copied()
+    }
+
+    /// The number of a parameter that the script's author wrote as `$1`, `$2`, …
+    pub(crate) fn parameter(&self, placeholder: &str) -> Option<u16> {
+        let number = placeholder.strip_prefix('$').filter(|_| self.params.is_empty())?;
+        number.parse().ok()
+    }
+
+    /// The highest number of such a parameter in a range of tokens; 0 if there is none.
+    pub(crate) fn parameters(&self, range: &Range<usize>) -> u16 {
+        let number = |token: &Placed| match &token.token.token {
+            Token::Placeholder(name) => self.parameter(name),
+            _ => None,
+        };
+        self.tokens[range.clone()].iter().filter_map(number).max().unwrap_or(0)
     }
 
     /// The variables in a token: the one that it is, or those that are substituted in a literal.

@@ -294,7 +294,7 @@ pub struct Plan {
     /// Delay before a retry: none, fixed:5ms, exponential, … [default: none]
     ///
     /// Or several to compare. A wrong one lists them all.
-    #[arg(long, value_name = "LIST", help_heading = heading::LOAD)]
+    #[arg(long, value_name = "LIST", help_heading = heading::LOAD, hide_short_help = true)]
     pub backoff: Option<Vec<String>>,
     /// Most attempts of one transaction; 0 is unlimited [default: 0]
     #[arg(long, value_name = "NUM", help_heading = heading::LOAD, hide_short_help = true)]

@@ -18,6 +18,8 @@ pub(crate) struct SeenStatement {
     pub(crate) noted: Vec<NotedValue>,
     /// For each entry of the statement's rows, true if keys are collected for a search.
     pub(crate) searched: Vec<bool>,
+    /// For each entry, true if the values of columns are collected for a search.
+    pub(crate) kept: Vec<bool>,
 }
 
 /// The forms of a table's values.
@@ -35,6 +37,8 @@ pub(crate) enum NotedValue {
     Operand(SearchValue, ValueForm),
     /// A key.
     Key(Vec<SearchValue>, KeyForm),
+    /// The elements of an array.
+    Elements(SearchValue, ValueForm),
 }
 
 impl SeenStatement {
@@ -49,6 +53,11 @@ impl SeenStatement {
         };
         let of_rows: Vec<Forms> = what.rows.iter().map(|rows| forms(rows.table)).collect();
         let mut noted = Vec::new();
+        let mut kept = vec![false; what.rows.len()];
+        if let Some(limit) = &what.limit {
+            let both = [&limit.rows, &limit.offset].into_iter().flatten();
+            noted.extend(both.map(|value| NotedValue::Operand(value.clone(), ValueForm::Integer)));
+        }
         let mut searched = vec![false; what.rows.len()];
         let mut collect = |entry: usize| {
             if let Some(searched) = searched.get_mut(entry) {
@@ -66,10 +75,25 @@ impl SeenStatement {
             }
             for operand in &search.operands {
                 let form = forms.columns.get(usize::from(operand.column)).copied();
-                noted.push(NotedValue::Operand(operand.value.clone(), form.unwrap_or(ValueForm::Text)));
+                let form = form.unwrap_or(ValueForm::Text);
+                let entry = match &operand.value {
+                    SearchValue::Last => search.rows,
+                    SearchValue::Shown { entry, .. } => Some(*entry),
+                    SearchValue::Elements(array) => {
+                        noted.push(NotedValue::Elements((**array).clone(), form));
+                        None
+                    }
+                    value => {
+                        noted.push(NotedValue::Operand(value.clone(), form));
+                        None
+                    }
+                };
+                if let Some(kept) = entry.and_then(|entry| kept.get_mut(entry)) {
+                    *kept = true;
+                }
             }
         }
-        SeenStatement { number, what: what.clone(), forms: of_rows, noted, searched }
+        SeenStatement { number, what: what.clone(), forms: of_rows, noted, searched, kept }
     }
 
     /// The statements of a command; `next` is the number of the first.

@@ -58,7 +58,7 @@ pub use leaving::CannotLeave;
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
 pub use modes::{CannotSetModes, NoModes};
 pub use observed::{
-    ObservedRows, ObservedSearch, ObservedStatement, RowField, RowRole, SearchOperand, SearchValue,
+    ObservedRows, ObservedSearch, ObservedStatement, RowField, RowLimit, RowRole, SearchOperand, SearchValue,
     SearchWhen, TextPart,
 };
 pub use parse::{Dialect, parse, parse_as};

@@ -20,6 +20,9 @@ pub struct ObservedStatement {
     pub rows: Vec<ObservedRows>,
     /// What the statement searched for.
     pub searches: Vec<ObservedSearch>,
+    /// What its result is limited to. If rows are skipped, or none is wanted, nothing is known of what
+    /// it searched for.
+    pub limit: Option<RowLimit>,
     /// The tables in which the statement may write rows that it doesn't show.
     pub unseen: Vec<u16>,
 }
@@ -89,13 +92,26 @@ pub struct ObservedSearch {
     pub operands: Vec<SearchOperand>,
 }
 
+/// LIMIT, OFFSET and FETCH.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RowLimit {
+    /// The most rows; `None` or NULL if there is no limit.
+    pub rows: Option<SearchValue>,
+    /// The number of rows that are skipped.
+    pub offset: Option<SearchValue>,
+}
+
 /// When the result of a statement tells that a search found all rows that match.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub enum SearchWhen {
     /// Always.
     Always,
-    /// If the result has fewer rows than this: a LIMIT wasn't reached.
-    FewerRows(u64),
+    /// If the result has no row.
+    Empty,
+    /// If the result has fewer rows than [`ObservedStatement::limit`].
+    Unlimited,
+    /// If the result has as many rows.
+    Limited,
     /// If this entry of [`ObservedStatement::rows`] shows a row: the other side of a join, or a row
     /// that is inserted only if nothing was found.
     Found(usize),
@@ -119,6 +135,8 @@ pub struct SearchOperand {
 pub enum SearchValue {
     /// The value that the variable has when the command is sent.
     Variable(Slot),
+    /// The same, of a `uuid` in a key.
+    Uuid(Slot),
     /// The text of a constant, without quotes.
     Constant(String),
     /// Texts and variables, one after the other: `'item' || :id`.
@@ -131,6 +149,20 @@ pub enum SearchValue {
     },
     /// `NULL`
     Null,
+    /// A parameter of the script's author, `$1`, whose value isn't known.
+    Parameter(u16),
+    /// The value of the column, which is kept, in the last row that the search found.
+    Last,
+    /// All values of a kept column in the rows that an entry of [`ObservedStatement::rows`] shows; the
+    /// last operand.
+    Shown {
+        /// The entry.
+        entry: usize,
+        /// The column, as numbered among those that its table keeps.
+        column: u16,
+    },
+    /// The elements of an array; the last operand.
+    Elements(Box<SearchValue>),
 }
 
 /// A part of a text.
@@ -140,6 +172,8 @@ pub enum TextPart {
     Text(String),
     /// The value that the variable has when the command is sent.
     Variable(Slot),
+    /// A parameter of the script's author, whose value isn't known.
+    Parameter(u16),
 }
 
 impl Sql {

@@ -254,7 +254,7 @@ impl Renumbered<'_> {
     fn value(&self, table: u16, column: usize, value: i64) -> Result<i64, Problem> {
         let columns = self.description.tables.get(usize::from(table)).map(|table| &table.columns);
         let form = columns.and_then(|columns| columns.get(column)).map(|column| column.form);
-        if form == Some(ValueForm::Text) && value != NULL { self.text(value) } else { Ok(value) }
+        if form.is_some_and(ValueForm::is_numbered) && value != NULL { self.text(value) } else { Ok(value) }
     }
 
     fn row(&self, key: Key, columns: &[i64]) -> Result<(Key, Vec<i64>), Problem> {
@@ -271,7 +271,8 @@ impl Renumbered<'_> {
             return Ok(found);
         };
         let mut outcome = Ok(());
-        condition.each_compared(&mut |column, operand| {
+        let count = u16::try_from(values.len()).unwrap_or(u16::MAX);
+        condition.each_compared(count, &mut |column, operand| {
             let operand = usize::from(operand);
             if let Some(value) = values.get(operand) {
                 match self.value(table, usize::from(column), *value) {

@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use super::value::decimal_order;
+
 /// The number that represents NULL among values.
 pub const NULL: i64 = i64::MIN;
 
@@ -32,19 +34,89 @@ pub enum Predicate {
     },
     /// `column IS NULL`
     IsNull(u16),
-    /// `column LIKE 'prefix%'`
-    Prefix {
-        /// The column, a text.
+    /// Decimals compared by their order; the texts are canonical ([`super::ValueForm::Decimal`]).
+    Decimal {
+        /// The column.
         column: u16,
-        /// The operand, a text without the final `%`.
+        /// How they compare.
+        comparison: Comparison,
+        /// The operand.
         operand: u16,
     },
+    /// `column = ANY (…)`: the operands from this one to the last of all.
+    Among {
+        /// The column.
+        column: u16,
+        /// The first operand.
+        first: u16,
+    },
+    /// The row comes before another one in an order. Never NULL.
+    Before(Vec<Place>),
+    /// `column LIKE pattern`
+    Like {
+        /// The column, a text.
+        column: u16,
+        /// The pattern.
+        operand: u16,
+        /// The character that takes the meaning from the next one.
+        escape: Option<char>,
+    },
+    /// Texts without regard to case, or with a column's text in one case. NULL unless both are in ASCII,
+    /// whose letters have the same other case in (nearly) all locales.
+    Folded {
+        /// The column, a text.
+        column: u16,
+        /// The case in which the column's text is compared.
+        case: Case,
+        /// The operand.
+        operand: u16,
+        /// True if the operand is put into the same case.
+        both: bool,
+        /// True for `LIKE`, with a backslash to escape; false for `=`.
+        pattern: bool,
+    },
+    /// True of the version in which there is no row: what doesn't find that has found one.
+    Absent,
     /// `NOT …`
     Not(Box<Predicate>),
     /// All of them.
     And(Vec<Predicate>),
     /// At least one of them.
     Or(Vec<Predicate>),
+}
+
+/// Upper or lower case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    /// `lower(…)`
+    Lower,
+    /// `upper(…)`
+    Upper,
+}
+
+impl Case {
+    /// A text in ASCII in this case.
+    fn of(self, text: &str) -> Option<String> {
+        text.is_ascii().then(|| match self {
+            Self::Lower => text.to_ascii_lowercase(),
+            Self::Upper => text.to_ascii_uppercase(),
+        })
+    }
+}
+
+/// A column of an order, with its value in the row that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The column.
+    pub column: u16,
+    /// The operand.
+    pub operand: u16,
+    /// True for `DESC`.
+    pub descending: bool,
+    /// True for `NULLS FIRST`.
+    pub nulls_first: bool,
+    /// True if the values are texts of decimals.
+    pub decimal: bool,
 }
 
 /// A comparison of a column with an operand.
@@ -78,22 +150,33 @@ impl Comparison {
 }
 
 impl Predicate {
-    /// Calls `found` with each column and an operand that is compared with it.
-    pub(super) fn each_compared(&self, found: &mut impl FnMut(u16, u16)) {
+    /// Calls `found` with each column and an operand that is compared with it, of so many.
+    pub(super) fn each_compared(&self, operands: u16, found: &mut impl FnMut(u16, u16)) {
         match self {
-            Predicate::True | Predicate::IsNull(_) => {}
-            Predicate::Compare { column, operand, .. } | Predicate::Prefix { column, operand } => {
-                found(*column, *operand);
+            Predicate::True | Predicate::Absent | Predicate::IsNull(_) => {}
+            Predicate::Compare { column, operand, .. }
+            | Predicate::Folded { column, operand, .. }
+            | Predicate::Decimal { column, operand, .. }
+            | Predicate::Like { column, operand, .. } => found(*column, *operand),
+            Predicate::Among { column, first } => {
+                for operand in *first..operands {
+                    found(*column, operand);
+                }
+            }
+            Predicate::Before(places) => {
+                for place in places {
+                    found(place.column, place.operand);
+                }
             }
             Predicate::In { column, operands } => {
                 for operand in operands {
                     found(*column, *operand);
                 }
             }
-            Predicate::Not(inner) => inner.each_compared(found),
+            Predicate::Not(inner) => inner.each_compared(operands, found),
             Predicate::And(parts) | Predicate::Or(parts) => {
                 for part in parts {
-                    part.each_compared(found);
+                    part.each_compared(operands, found);
                 }
             }
         }
@@ -111,6 +194,15 @@ impl Predicate {
         let operand = |number: u16| operands.get(usize::from(number)).copied().filter(|value| *value != NULL);
         match self {
             Predicate::True => Some(true),
+            // A version that has columns is one of a row.
+            Predicate::Absent => Some(false),
+            Predicate::Folded { column: left, case, operand: right, both, pattern } => {
+                let left = case.of(text(column(*left)?)?)?;
+                let right = text(operand(*right)?)?;
+                let right =
+                    if *both { case.of(right)? } else { right.is_ascii().then(|| right.to_owned())? };
+                if *pattern { like(&left, &right, Some('\\')) } else { Some(left == right) }
+            }
             Predicate::Compare { column: left, comparison, operand: right } => {
                 Some(comparison.holds(column(*left)?.cmp(&operand(*right)?)))
             }
@@ -119,8 +211,26 @@ impl Predicate {
                 any(list.iter().map(|number| operand(*number).map(|operand| operand == value)))
             }
             Predicate::IsNull(number) => Some(column(*number).is_none()),
-            Predicate::Prefix { column: left, operand: right } => {
-                Some(text(column(*left)?)?.starts_with(text(operand(*right)?)?))
+            Predicate::Decimal { column: left, comparison, operand: right } => {
+                let (left, right) = (text(column(*left)?)?, text(operand(*right)?)?);
+                Some(comparison.holds(decimal_order(left, right)?))
+            }
+            Predicate::Among { column: left, first } => {
+                let value = column(*left)?;
+                let list = operands.get(usize::from(*first)..).unwrap_or_default();
+                any(list.iter().map(|operand| (*operand != NULL).then_some(*operand == value)))
+            }
+            Predicate::Before(places) => {
+                for place in places {
+                    match place.order(column(place.column), operand(place.operand), text) {
+                        Some(Ordering::Equal) => {}
+                        order => return Some(order == Some(Ordering::Less)),
+                    }
+                }
+                Some(false)
+            }
+            Predicate::Like { column: left, operand: right, escape } => {
+                like(text(column(*left)?)?, text(operand(*right)?)?, *escape)
             }
             Predicate::Not(inner) => inner.holds(columns, operands, text).map(|truth| !truth),
             Predicate::And(parts) => {
@@ -130,6 +240,64 @@ impl Predicate {
             Predicate::Or(parts) => any(parts.iter().map(|part| part.holds(columns, operands, text))),
         }
     }
+}
+
+impl Place {
+    /// The order of a value before or after another one; `None` if it isn't known.
+    fn order<'t>(
+        self,
+        value: Option<i64>,
+        other: Option<i64>,
+        text: &impl Fn(i64) -> Option<&'t str>,
+    ) -> Option<Ordering> {
+        let first = |value: Option<i64>| value.is_none() == self.nulls_first;
+        let order = match (value, other) {
+            (None, None) => return Some(Ordering::Equal),
+            (Some(value), Some(other)) if self.decimal => decimal_order(text(value)?, text(other)?)?,
+            (Some(value), Some(other)) => value.cmp(&other),
+            // NULL is first or last, whatever the direction.
+            _ => return Some(if first(value) { Ordering::Less } else { Ordering::Greater }),
+        };
+        Some(if self.descending { order.reverse() } else { order })
+    }
+}
+
+/// `text LIKE pattern` in a deterministic collation. `None` if the pattern is an error.
+fn like(text: &str, pattern: &str, escape: Option<char>) -> Option<bool> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut chars = pattern.chars();
+    while let Some(char) = chars.next() {
+        parts.push(match char {
+            char if Some(char) == escape => Part::Char(chars.next()?),
+            '%' => Part::Any,
+            '_' => Part::One,
+            char => Part::Char(char),
+        });
+    }
+    let text: Vec<char> = text.chars().collect();
+    // The places in the text that the pattern so far can end at.
+    let mut ends = vec![false; text.len() + 1];
+    ends[0] = true;
+    for part in parts {
+        let mut next = vec![false; text.len() + 1];
+        for place in 0..=text.len() {
+            next[place] = match part {
+                Part::Any => ends[place] || place > 0 && next[place - 1],
+                Part::One => place > 0 && ends[place - 1],
+                Part::Char(char) => place > 0 && ends[place - 1] && text[place - 1] == char,
+            };
+        }
+        ends = next;
+    }
+    ends.last().copied()
+}
+
+/// A part of a pattern of LIKE.
+#[derive(Clone, Copy)]
+enum Part {
+    Any,
+    One,
+    Char(char),
 }
 
 /// SQL's OR: true if one is true, otherwise unknown if one is unknown.
@@ -184,9 +352,79 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_are_compared_as_texts() {
-        let prefix = Predicate::Prefix { column: 0, operand: 0 };
-        assert_eq!(holds(&prefix, &[1], &[0]), Some(true));
-        assert_eq!(holds(&prefix, &[2], &[0]), Some(false));
+    fn patterns_are_those_of_like() {
+        // By PostgreSQL 15.
+        for (text, pattern, expected) in [
+            ("opening", "open%", Some(true)),
+            ("closed", "open%", Some(false)),
+            ("opening", "%nin_", Some(true)),
+            ("open", "open", Some(true)),
+            ("open", "o%p%n%", Some(true)),
+            ("", "%", Some(true)),
+            ("", "_", Some(false)),
+            ("ä", "_", Some(true)),
+            ("50%", "50\\%", Some(true)),
+            ("500", "50\\%", Some(false)),
+            ("a", "a\\", None),
+        ] {
+            assert_eq!(like(text, pattern, Some('\\')), expected, "{text} {pattern}");
+        }
+        assert_eq!(like("a\\b", "a\\b", None), Some(true));
+    }
+
+    #[test]
+    fn the_order_has_null_where_it_is_put() {
+        let before = |descending: bool, nulls_first: bool, value: i64, last: i64| {
+            let place = Place { column: 0, operand: 0, descending, nulls_first, decimal: false };
+            holds(&Predicate::Before(vec![place]), &[value], &[last])
+        };
+        for (descending, nulls_first, value, last, expected) in [
+            (false, false, 1, 2, true),
+            (false, false, 2, 2, false),
+            (true, true, 1, 2, false),
+            (true, true, 3, 2, true),
+            (true, true, NULL, 2, true),
+            (true, true, 2, NULL, false),
+            (false, false, NULL, 2, false),
+            (false, false, 2, NULL, true),
+            (false, false, NULL, NULL, false),
+        ] {
+            let found = before(descending, nulls_first, value, last);
+            assert_eq!(found, Some(expected), "{descending} {nulls_first} {value} {last}");
+        }
+        let next = |column: u16| Place {
+            column,
+            operand: column,
+            descending: false,
+            nulls_first: false,
+            decimal: false,
+        };
+        let both = Predicate::Before(vec![next(0), next(1)]);
+        assert_eq!(holds(&both, &[1, 1], &[1, 2]), Some(true));
+        assert_eq!(holds(&both, &[2, 1], &[1, 2]), Some(false));
+    }
+
+    #[test]
+    fn case_is_that_of_ascii() {
+        let texts = ["Open", "oPEN", "%pe%", "ÖPEN"];
+        let holds = |case: Case, both: bool, pattern: bool, column: i64, operand: i64| {
+            let text =
+                |number: i64| usize::try_from(number).ok().and_then(|number| texts.get(number)).copied();
+            let folded = Predicate::Folded { column: 0, case, operand: 0, both, pattern };
+            folded.holds(&[column], &[operand], &text)
+        };
+        assert_eq!(holds(Case::Upper, true, false, 0, 1), Some(true));
+        assert_eq!(holds(Case::Lower, false, false, 0, 1), Some(false));
+        assert_eq!(holds(Case::Lower, true, true, 1, 2), Some(true));
+        assert_eq!(holds(Case::Lower, true, false, 3, 1), None);
+        assert_eq!(holds(Case::Lower, false, false, 0, 3), None);
+    }
+
+    #[test]
+    fn the_rest_of_the_operands_is_a_list() {
+        let among = Predicate::Among { column: 0, first: 1 };
+        assert_eq!(holds(&among, &[5], &[5]), Some(false));
+        assert_eq!(holds(&among, &[5], &[1, 4, 5]), Some(true));
+        assert_eq!(holds(&among, &[5], &[5, 4, NULL]), None);
     }
 }

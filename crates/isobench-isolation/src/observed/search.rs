@@ -12,6 +12,9 @@
 //! read before, or that was committed before the transaction began; and it is older than those whose
 //! COMMIT was sent after the transaction's end. If the versions between don't match in one run, the
 //! search follows the writer with which that run began, and precedes the one that ended it.
+//!
+//! A search for the row's absence ([`Predicate::Absent`]) that doesn't find it looked at a version in
+//! which the row exists.
 
 use std::ops::Range;
 
@@ -114,7 +117,7 @@ impl Searches {
         if let Some(id) = search.key {
             return resolution.row(Key { table: search.table, id }).into_iter().collect();
         }
-        let Some((column, operands)) = equality(predicate) else {
+        let Some((column, operands)) = equality(predicate, search.operands.len()) else {
             return self.rows.get(usize::from(search.table)).cloned().unwrap_or_default();
         };
         let rows = self.rows.get(usize::from(search.table)).map_or(&[][..], Vec::as_slice);
@@ -130,14 +133,17 @@ impl Searches {
     }
 }
 
-/// The column that must equal one of the operands, if there is one.
-fn equality(predicate: &Predicate) -> Option<(u16, Vec<u16>)> {
+/// The column that must equal one of the operands, of which there are so many, if there is one.
+fn equality(predicate: &Predicate, count: usize) -> Option<(u16, Vec<u16>)> {
     match predicate {
         Predicate::Compare { column, comparison: Comparison::Equal, operand } => {
             Some((*column, vec![*operand]))
         }
         Predicate::In { column, operands } => Some((*column, operands.clone())),
-        Predicate::And(parts) => parts.iter().find_map(equality),
+        Predicate::Among { column, first } => {
+            Some((*column, (*first..u16::try_from(count).unwrap_or(u16::MAX)).collect()))
+        }
+        Predicate::And(parts) => parts.iter().find_map(|part| equality(part, count)),
         _ => None,
     }
 }
@@ -182,7 +188,9 @@ impl Matching<'_> {
         let groups: Vec<&[&Written]> = writes.chunk_by(|a, b| a.counter == b.counter).collect();
         groups.first()?;
         // Versions by place: 0 is the initial one, the others are those of the groups.
-        let initial_misses = row.inserted || !self.matches(row, row.initial);
+        let absent = *self.predicate == Predicate::Absent;
+        let initial_misses =
+            if absent { !row.inserted } else { row.inserted || !self.matches(row, row.initial) };
         let misses = |place: usize| match place.checked_sub(1) {
             None => initial_misses,
             // What its writer replaced itself was never to be found by others.
@@ -229,6 +237,9 @@ impl Matching<'_> {
     /// aren't of interest. (PostgreSQL at read committed: an UPDATE that waits for a transaction which
     /// deletes the row and inserts it again doesn't find it.)
     fn written(&self, row: &Row, write: &Written) -> bool {
+        if *self.predicate == Predicate::Absent {
+            return write.is_deletion();
+        }
         !write.is_deletion() && !write.partial && self.matches(row, write.columns)
     }
 

@@ -560,7 +560,7 @@ fn with_texts() -> ObservedDescription {
     let columns = vec![column("name", ValueForm::Text), column("size", ValueForm::Integer)];
     let table = ObservedTable { name: "t".to_owned(), key: KeyForm::Numbered, columns, closed: true };
     let predicates = vec![Predicate::And(vec![
-        Predicate::Not(Box::new(Predicate::Prefix { column: 0, operand: 1 })),
+        Predicate::Not(Box::new(Predicate::Like { column: 0, operand: 1, escape: None })),
         Predicate::In { column: 1, operands: vec![0] },
         Predicate::IsNull(0),
     ])];

@@ -13,7 +13,8 @@ type Rows = Vec<Vec<Option<String>>>;
 /// Version, handling of backslashes, and one row for each schema of the search path.
 const SETTINGS: &str = "
 SELECT pg_catalog.current_setting('server_version_num'),
-       pg_catalog.current_setting('standard_conforming_strings'), s.name
+       pg_catalog.current_setting('standard_conforming_strings'), s.name,
+       pg_catalog.current_setting('DateStyle') LIKE 'ISO%'
 FROM pg_catalog.unnest(pg_catalog.current_schemas(true)) WITH ORDINALITY AS s(name, place)
 ORDER BY s.place";
 
@@ -52,7 +53,9 @@ SELECT n.nspname, c.relname,
        EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid),
        rn.nspname, rc.relname,
        EXISTS (SELECT FROM calls WHERE calls.relid = c.oid),
-       c.relkind <> 'S' AND pg_catalog.has_table_privilege(c.oid, 'SELECT')
+       c.relkind <> 'S' AND pg_catalog.has_table_privilege(c.oid, 'SELECT'),
+       1 = (SELECT pg_catalog.count(*) FROM pg_catalog.pg_index i
+            WHERE i.indrelid = c.oid AND (i.indisunique OR i.indisexclusion))
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
@@ -65,9 +68,16 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname <> 'pg_toast'";
 const COLUMNS: &str = "
 SELECT n.nspname, c.relname, a.attname,
        CASE WHEN a.atttypid IN (20, 21, 23) THEN 'integer' WHEN a.atttypid = 16 THEN 'boolean'
-            WHEN a.atttypid IN (25, 1043) AND l.collisdeterministic THEN 'text'
+            WHEN a.atttypid IN (25, 1043) AND l.collisdeterministic THEN 'text' WHEN a.atttypid = 2950 THEN 'uuid'
+            WHEN a.atttypid = 1700 THEN 'numeric' WHEN a.atttypid = 1082 THEN 'date'
+            WHEN a.atttypid = 1114 THEN 'timestamp' WHEN a.atttypid = 1184 THEN 'timestamptz'
+            WHEN t.typtype = 'e' THEN 'enum'
             WHEN t.typtype IN ('c', 'd') THEN 'composite' ELSE 'scalar' END,
-       a.attgenerated <> ''
+       a.attgenerated <> '', a.attnotnull,
+       a.attcollation IN (950, 951) OR a.attcollation = 100 AND NOT EXISTS (
+           SELECT FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
+           AND pg_catalog.concat(d.datctype, ' ', pg_catalog.to_jsonb(d) ->> 'daticulocale', ' ',
+                                 pg_catalog.to_jsonb(d) ->> 'datlocale') ~* '(^| )(tr|az|lt)')
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
@@ -93,9 +103,12 @@ WHERE i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AN
                   WHERE NOT b.attnotnull OR b.attgenerated <> '')
 ORDER BY c.oid, i.indisprimary DESC, i.indnkeyatts, i.indexrelid, g.place";
 
-/// The foreign keys that change rows, a row for each column.
+/// The foreign keys, a row for each column.
 const FOREIGN_KEYS: &str = "
-SELECT f.oid, fn.nspname, fc.relname, fa.attname, rn.nspname, rc.relname, ra.attname, f.confdeltype, f.confupdtype
+SELECT f.oid, fn.nspname, fc.relname, fa.attname, rn.nspname, rc.relname, ra.attname,
+       f.confdeltype, f.confupdtype, f.condeferrable,
+       f.convalidated AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t
+                                      WHERE t.tgconstraint = f.oid AND t.tgenabled NOT IN ('O', 'A'))
 FROM pg_catalog.pg_constraint f
 JOIN pg_catalog.pg_class fc ON fc.oid = f.conrelid
 JOIN pg_catalog.pg_namespace fn ON fn.oid = fc.relnamespace
@@ -104,7 +117,7 @@ JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace
 CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(f.conkey), pg_catalog.unnest(f.confkey)) AS k(own, other)
 JOIN pg_catalog.pg_attribute fa ON fa.attrelid = f.conrelid AND fa.attnum = k.own
 JOIN pg_catalog.pg_attribute ra ON ra.attrelid = f.confrelid AND ra.attnum = k.other
-WHERE f.contype = 'f' AND (f.confdeltype IN ('c', 'n', 'd') OR f.confupdtype IN ('c', 'n', 'd'))
+WHERE f.contype = 'f'
 ORDER BY f.oid, k.own";
 
 /// The functions by name: aggregate, set, writes, reads, plain. Functions of the extensions listed here
@@ -144,10 +157,12 @@ impl Catalog {
     /// The function's.
     pub fn load<E>(query: &mut dyn FnMut(&str) -> Result<Rows, E>) -> Result<Catalog, E> {
         let mut catalog = Catalog::default();
+        let mut iso = false;
         for row in query(SETTINGS)? {
             catalog.version = text(&row, 0).parse().unwrap_or(0);
             catalog.standard_strings = text(&row, 1) == "on";
             catalog.search_path.push(text(&row, 2));
+            iso = truth(&row, 3);
         }
         catalog.relations = query(RELATIONS)?.iter().map(|row| relation(row)).collect();
         catalog.relations.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
@@ -156,9 +171,11 @@ impl Catalog {
         }
         for row in query(COLUMNS)? {
             if let Some(id) = catalog.resolve(Some(&text(&row, 0)), &text(&row, 1)) {
-                let kind = column_type(&text(&row, 3));
-                let generated = truth(&row, 4);
-                catalog.relations[id].columns.push(Column { name: text(&row, 2), kind, generated });
+                let kind = column_type(&text(&row, 3), iso);
+                let (generated, not_null) = (truth(&row, 4), truth(&row, 5));
+                let name = text(&row, 2);
+                let plain_case = truth(&row, 6);
+                catalog.relations[id].columns.push(Column { name, kind, generated, not_null, plain_case });
             }
         }
         add_keys(&mut catalog, &query(KEYS)?);
@@ -223,6 +240,7 @@ fn relation(row: &[Option<String>]) -> Relation {
         rules: truth(row, 6),
         row_security: truth(row, 5),
         selectable: truth(row, 14),
+        only_key: truth(row, 15),
         calls_writing: truth(row, 13),
     }
 }
@@ -231,11 +249,18 @@ fn events(bits: i64) -> Events {
     Events { insert: bits & 4 != 0, update: bits & 16 != 0, delete: bits & 8 != 0 }
 }
 
-fn column_type(name: &str) -> ColumnType {
+/// `iso`: dates and times are printed in ISO 8601.
+fn column_type(name: &str, iso: bool) -> ColumnType {
     match name {
         "integer" => ColumnType::Integer,
         "boolean" => ColumnType::Boolean,
         "text" => ColumnType::Text,
+        "enum" => ColumnType::Enum,
+        "uuid" => ColumnType::Uuid,
+        "numeric" => ColumnType::Decimal,
+        "date" if iso => ColumnType::Date,
+        "timestamp" if iso => ColumnType::Timestamp,
+        "timestamptz" if iso => ColumnType::Instant,
         "composite" => ColumnType::Composite,
         _ => ColumnType::Scalar,
     }
@@ -266,6 +291,8 @@ fn foreign_keys(rows: &Rows) -> Vec<ForeignKey> {
                 referenced_columns: Vec::new(),
                 on_delete: on_change(&text(row, 7)),
                 on_update: on_change(&text(row, 8)),
+                deferrable: truth(row, 9),
+                valid: truth(row, 10),
             };
             keys.push((number, key));
         }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use isobench_isolation::observed::ValueForm;
+
 /// A table, view or other relation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, as the catalog has them")]
@@ -23,6 +25,8 @@ pub struct Relation {
     /// The columns (places in `columns`) of the primary key, or of another unique, immediate, complete
     /// and valid index of columns that are NOT NULL. Empty if there is none.
     pub key: Vec<usize>,
+    /// True if no other index than the key's keeps rows out.
+    pub only_key: bool,
     /// The events that fire triggers of users.
     pub triggers: Events,
     /// The events that fire triggers before the row is written, which may skip or change it.
@@ -88,6 +92,10 @@ pub struct Column {
     pub kind: ColumnType,
     /// True if it is computed from other columns of the row.
     pub generated: bool,
+    /// True if it is never NULL.
+    pub not_null: bool,
+    /// True if letters in ASCII have their usual other case.
+    pub plain_case: bool,
 }
 
 /// The type of a column, as far as comparisons are understood.
@@ -99,6 +107,18 @@ pub enum ColumnType {
     Boolean,
     /// `text` or `varchar` with a deterministic collation.
     Text,
+    /// An enumeration.
+    Enum,
+    /// `uuid`
+    Uuid,
+    /// `numeric`
+    Decimal,
+    /// `date`
+    Date,
+    /// `timestamp without time zone`
+    Timestamp,
+    /// `timestamp with time zone`
+    Instant,
     /// Another type of which a value is NULL or not.
     Scalar,
     /// A composite type, which `IS NULL` looks into.
@@ -131,6 +151,10 @@ pub struct ForeignKey {
     pub on_delete: OnChange,
     /// What becomes of the row if the referenced columns are updated.
     pub on_update: OnChange,
+    /// True if all rows are known to fulfil it.
+    pub valid: bool,
+    /// True if it may be checked as late as at COMMIT.
+    pub deferrable: bool,
 }
 
 /// What a foreign key does to its row when the referenced row changes.
@@ -169,6 +193,8 @@ pub enum Unobservable {
     RowSecurity,
     /// Rules rewrite statements.
     Rules,
+    /// A script changes how values of its key are printed.
+    Printed,
     /// The user may not read it.
     NoRight,
 }
@@ -193,12 +219,45 @@ impl fmt::Display for Unobservable {
             Self::SeveralParents => f.write_str("it inherits from several tables"),
             Self::RowSecurity => f.write_str("it has row-level security"),
             Self::Rules => f.write_str("it has rules"),
+            Self::Printed => f.write_str("a script changes how its keys are printed"),
             Self::NoRight => f.write_str("showing its rows needs the SELECT right on it"),
         }
     }
 }
 
+impl ColumnType {
+    /// The form in which values are compared; `None` if they aren't.
+    pub(crate) fn form(self) -> Option<ValueForm> {
+        Some(match self {
+            Self::Integer => ValueForm::Integer,
+            Self::Boolean => ValueForm::Boolean,
+            Self::Text | Self::Enum => ValueForm::Text,
+            Self::Uuid => ValueForm::Uuid,
+            Self::Decimal => ValueForm::Decimal,
+            Self::Date => ValueForm::Date,
+            Self::Timestamp => ValueForm::Timestamp,
+            Self::Instant => ValueForm::Instant,
+            Self::Scalar | Self::Composite => return None,
+        })
+    }
+
+    /// True if the order of values is that of the numbers that stand for them.
+    pub(crate) fn is_ordered(self) -> bool {
+        matches!(self, Self::Integer | Self::Date | Self::Timestamp | Self::Instant)
+    }
+
+    /// True if the session decides how values are printed.
+    fn is_printed_by_session(self) -> bool {
+        matches!(self, Self::Date | Self::Timestamp | Self::Instant | Self::Scalar | Self::Composite)
+    }
+}
+
 impl Relation {
+    /// True if the session decides how keys are printed.
+    pub(crate) fn key_depends_on_session(&self) -> bool {
+        self.key.iter().any(|place| self.columns[*place].kind.is_printed_by_session())
+    }
+
     /// The name, with its schema unless that is `public` or the name alone finds it.
     pub(crate) fn qualified(&self) -> String {
         if self.visible || self.schema == "public" {

@@ -96,42 +96,8 @@ impl Examiner<'_> {
     }
 }
 
-fn word(tokens: &[Placed], place: usize) -> String {
+pub(super) fn word(tokens: &[Placed], place: usize) -> String {
     tokens.get(place).and_then(Placed::word).unwrap_or_default().to_ascii_lowercase()
-}
-
-/// The leading words of a statement that changes what names mean, how keys are printed, or which
-/// triggers fire.
-pub(crate) fn changes_names(text: &Text<'_>, range: &std::ops::Range<usize>) -> Option<String> {
-    const SETTINGS: [&str; 14] = [
-        "authorization",
-        "bytea_output",
-        "datestyle",
-        "extra_float_digits",
-        "intervalstyle",
-        "lc_monetary",
-        "role",
-        "row_security",
-        "schema",
-        "search_path",
-        "session_replication_role",
-        "standard_conforming_strings",
-        "time",
-        "timezone",
-    ];
-    let tokens = &text.tokens[range.clone()];
-    let first = word(tokens, 0);
-    let sets = match first.as_str() {
-        "set" | "reset" => tokens.iter().take(5).any(|token| {
-            token.word().is_some_and(|word| SETTINGS.iter().any(|name| word.eq_ignore_ascii_case(name)))
-                || first == "reset" && token.is("all")
-        }),
-        "discard" => true,
-        _ => false,
-    };
-    let calls = tokens.iter().any(|token| token.is("set_config"));
-    let words: Vec<&str> = tokens.iter().take(3).map_while(Placed::word).collect();
-    (sets || calls).then(|| if calls { "set_config()".to_owned() } else { words.join(" ") })
 }
 
 /// The names in a statement that creates, alters or drops relations.

@@ -1,9 +1,12 @@
 //! WHERE: the condition and the key that a statement searched for, as far as they can be evaluated
 //! exactly.
 
-use isobench_isolation::observed::Comparison;
+use isobench_isolation::observed::{Case, Comparison};
 use isobench_script::{SearchValue, SearchWhen, TextPart};
-use sqlparser::ast::{BinaryOperator, DataType, Expr, Ident, Spanned, UnaryOperator, Value, ValueWithSpan};
+use sqlparser::ast::{
+    ArrayElemTypeDef, BinaryOperator, DataType, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, Spanned, TimezoneInfo, UnaryOperator, Value, ValueWithSpan,
+};
 use sqlparser::tokenizer::Token;
 
 use super::from::Item;
@@ -50,6 +53,9 @@ impl Examiner<'_> {
             if condition != Condition::True {
                 conditions.push(condition);
             }
+        }
+        if conditions.iter().map(Condition::lists).sum::<usize>() > 1 {
+            return None;
         }
         let key = if root.has_children() { None } else { take_key(root, &mut conditions) };
         let rest = match conditions.len() {
@@ -102,7 +108,7 @@ pub(super) fn take_key(relation: &Relation, conditions: &mut Vec<Condition>) -> 
     let mut places = Vec::with_capacity(relation.key.len());
     for column in &relation.key {
         let column = &relation.columns[*column];
-        if !matches!(column.kind, ColumnType::Integer | ColumnType::Text) {
+        if !matches!(column.kind, ColumnType::Integer | ColumnType::Text | ColumnType::Uuid) {
             return None;
         }
         let found = conditions.iter().enumerate().find_map(|(place, condition)| match condition {
@@ -114,7 +120,10 @@ pub(super) fn take_key(relation: &Relation, conditions: &mut Vec<Condition>) -> 
             _ => None,
         })?;
         places.push(found.0);
-        values.push(found.1);
+        values.push(match found.1 {
+            SearchValue::Variable(slot) if column.kind == ColumnType::Uuid => SearchValue::Uuid(slot),
+            value => value,
+        });
     }
     places.sort_unstable();
     for place in places.into_iter().rev() {
@@ -142,19 +151,45 @@ impl Table<'_, '_> {
             Expr::BinaryOp { left, op: BinaryOperator::Or, right } => {
                 Some(Condition::Or(vec![self.condition(left)?, self.condition(right)?]))
             }
-            Expr::BinaryOp { left, op, right } => self.comparison(left, comparison(op)?, right),
+            Expr::BinaryOp { left, op, right } => {
+                let op = comparison(op)?;
+                if let (Expr::Tuple(left), Expr::Tuple(right)) = (plain(left), plain(right)) {
+                    return self.rows(left, op, right);
+                }
+                match (number(left), number(right)) {
+                    (Some(left), Some(right)) => Some(negated_if(!holds(op, left, right), Condition::True)),
+                    _ => self.comparison(left, op, right),
+                }
+            }
+            Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => self.among(left, right),
+            Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => {
+                Some(not(self.among(left, right)?))
+            }
             Expr::Between { expr, negated, low, high } => {
                 let low = self.comparison(expr, Comparison::GreaterOrEqual, low)?;
                 let high = self.comparison(expr, Comparison::LessOrEqual, high)?;
                 Some(negated_if(*negated, Condition::And(vec![low, high])))
             }
             Expr::InList { expr, list, negated } => {
+                if let Expr::Tuple(left) = plain(expr) {
+                    let rows = list.iter().map(|row| match plain(row) {
+                        Expr::Tuple(right) => self.rows(left, Comparison::Equal, right),
+                        _ => None,
+                    });
+                    return Some(negated_if(*negated, Condition::Or(rows.collect::<Option<_>>()?)));
+                }
                 let (name, kind) = self.column(expr)?;
                 let values = list.iter().map(|value| self.value(value, kind)).collect::<Option<_>>()?;
                 Some(negated_if(*negated, Condition::In(name, values)))
             }
-            Expr::Like { negated, any: false, expr, pattern, escape_char: None } => {
-                Some(negated_if(*negated, self.like(expr, pattern)?))
+            Expr::Like { negated, any: false, expr, pattern, escape_char } => {
+                Some(negated_if(*negated, self.like(expr, pattern, escape_char.as_deref())?))
+            }
+            Expr::ILike { negated, any: false, expr, pattern, escape_char: None } => {
+                let name = self.text_column(expr)?;
+                let value = self.value(pattern, ColumnType::Text)?;
+                let folded = Condition::Folded { name, case: Case::Lower, value, both: true, pattern: true };
+                Some(negated_if(*negated, folded))
             }
             Expr::Value(ValueWithSpan { value: Value::Boolean(truth), .. }) => {
                 Some(if *truth { Condition::True } else { not(Condition::True) })
@@ -176,33 +211,137 @@ impl Table<'_, '_> {
 
     /// A column compared with a value, on either side.
     fn comparison(&self, left: &Expr, op: Comparison, right: &Expr) -> Option<Condition> {
+        if let (Comparison::Equal | Comparison::NotEqual, Some(folded)) =
+            (op, self.folded(left, right, false).or_else(|| self.folded(right, left, false)))
+        {
+            return Some(negated_if(op == Comparison::NotEqual, folded));
+        }
         let (column, value, op) = match self.column(left) {
             Some(column) => (column, right, op),
             None => (self.column(right)?, left, turned(op)),
         };
         let (name, kind) = column;
         let ordered = !matches!(op, Comparison::Equal | Comparison::NotEqual);
-        if ordered && kind != ColumnType::Integer {
+        if ordered && kind == ColumnType::Decimal {
+            return Some(Condition::Decimal(name, op, self.value(value, kind)?));
+        }
+        if ordered && !kind.is_ordered() {
             return None;
         }
         Some(Condition::Compare(name, op, self.value(value, kind)?))
     }
 
-    /// `column LIKE 'prefix%'`, or a pattern without special characters.
-    fn like(&self, expr: &Expr, pattern: &Expr) -> Option<Condition> {
-        let (name, ColumnType::Text) = self.column(expr)? else { return None };
-        let SearchValue::Constant(pattern) = self.value(pattern, ColumnType::Text)? else { return None };
-        let (prefix, open) = match pattern.strip_suffix('%') {
-            Some(prefix) => (prefix, true),
-            None => (pattern.as_str(), false),
+    /// `upper(column)` or `lower(column)` compared with a value, perhaps in the same case.
+    fn folded(&self, column: &Expr, value: &Expr, pattern: bool) -> Option<Condition> {
+        let (case, inner) = cased(column)?;
+        let name = self.text_column(inner)?;
+        let (value, both) = match cased(value) {
+            Some((other, value)) if other == case => (self.value(value, ColumnType::Text)?, true),
+            Some(_) => return None,
+            None => (self.value(value, ColumnType::Text)?, false),
         };
-        if prefix.contains(['%', '_', '\\']) {
+        Some(Condition::Folded { name, case, value, both, pattern })
+    }
+
+    /// A column of texts whose letters have their usual case.
+    fn text_column(&self, expr: &Expr) -> Option<String> {
+        let (name, ColumnType::Text) = self.column(expr)? else { return None };
+        let column = &self.relation.columns[self.relation.column(&name)?];
+        (column.plain_case && column.kind == ColumnType::Text).then_some(name)
+    }
+
+    /// A comparison of rows: `(a, b) = (1, 2)`, `(a, b) < (1, 2)`.
+    fn rows(&self, left: &[Expr], op: Comparison, right: &[Expr]) -> Option<Condition> {
+        if left.len() != right.len() || left.is_empty() {
             return None;
         }
-        Some(if open {
-            Condition::Prefix(name, prefix.to_owned())
+        let equal = |count: usize| -> Option<Vec<Condition>> {
+            let pairs = left.iter().zip(right).take(count);
+            pairs.map(|(left, right)| self.comparison(left, Comparison::Equal, right)).collect()
+        };
+        let strict = match op {
+            Comparison::Equal => return Some(Condition::And(equal(left.len())?)),
+            Comparison::NotEqual => return Some(not(Condition::And(equal(left.len())?))),
+            Comparison::Less | Comparison::LessOrEqual => Comparison::Less,
+            Comparison::Greater | Comparison::GreaterOrEqual => Comparison::Greater,
+        };
+        // The first pair that isn't equal decides.
+        let mut ways = Vec::with_capacity(left.len());
+        for place in 0..left.len() {
+            let own = if place + 1 == left.len() { op } else { strict };
+            let mut way = equal(place)?;
+            way.push(self.comparison(&left[place], own, &right[place])?);
+            ways.push(Condition::And(way));
+        }
+        Some(Condition::Or(ways))
+    }
+
+    /// `column = ANY (array)`
+    fn among(&self, column: &Expr, array: &Expr) -> Option<Condition> {
+        let (name, kind) = self.column(column)?;
+        match array {
+            Expr::Nested(inner) => self.among(column, inner),
+            Expr::Cast { expr, data_type: DataType::Array(of), format: None, .. } => {
+                let (ArrayElemTypeDef::SquareBracket(of, None) | ArrayElemTypeDef::Qualified(of, None)) = of
+                else {
+                    return None;
+                };
+                let same = cast_type(of) == Some(kind) || kind == ColumnType::Enum;
+                if same { self.among(column, expr) } else { None }
+            }
+            Expr::Array(array) => {
+                let values = array.elem.iter().map(|value| self.value(value, kind)).collect::<Option<_>>()?;
+                Some(Condition::In(name, values))
+            }
+            Expr::Value(value) => match &value.value {
+                Value::SingleQuotedString(text)
+                    if !self.examiner.text.is_partly_variable(value.span.start) =>
+                {
+                    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+                    if inner
+                        .contains(|char: char| char.is_whitespace() || matches!(char, '"' | '\\' | '{' | '}'))
+                    {
+                        return None;
+                    }
+                    let elements = inner.split(',').filter(|_| !inner.is_empty());
+                    let element = |text: &str| match text {
+                        text if text.eq_ignore_ascii_case("null") => Some(SearchValue::Null),
+                        "" => None,
+                        text => constant(text, kind),
+                    };
+                    Some(Condition::In(name, elements.map(element).collect::<Option<_>>()?))
+                }
+                Value::Placeholder(_) => Some(Condition::Among(name, self.literal(value, kind)?)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// `column LIKE pattern`
+    fn like(&self, expr: &Expr, pattern: &Expr, escape: Option<&Expr>) -> Option<Condition> {
+        if escape.is_none()
+            && let Some(folded) = self.folded(expr, pattern, true)
+        {
+            return Some(folded);
+        }
+        let (name, ColumnType::Text) = self.column(expr)? else { return None };
+        let escape = match escape {
+            None => Some('\\'),
+            Some(Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. })) => {
+                let mut chars = text.chars();
+                let escape = chars.next();
+                chars.next().is_none().then_some(escape)?
+            }
+            Some(_) => return None,
+        };
+        let pattern = self.value(pattern, ColumnType::Text)?;
+        let special = |char: char| matches!(char, '%' | '_') || Some(char) == escape;
+        let plain = matches!(&pattern, SearchValue::Constant(text) if !text.contains(special));
+        Some(if plain {
+            Condition::Compare(name, Comparison::Equal, pattern)
         } else {
-            Condition::Compare(name, Comparison::Equal, SearchValue::Constant(pattern))
+            Condition::Like(name, pattern, escape)
         })
     }
 
@@ -219,13 +358,20 @@ impl Table<'_, '_> {
     }
 
     /// A column whose values can be compared.
-    fn column(&self, expr: &Expr) -> Option<(String, ColumnType)> {
+    pub(super) fn column(&self, expr: &Expr) -> Option<(String, ColumnType)> {
         self.any_column(expr).filter(|(_, kind)| !matches!(kind, ColumnType::Scalar | ColumnType::Composite))
     }
 
     fn any_column(&self, expr: &Expr) -> Option<(String, ColumnType)> {
         let name = match expr {
             Expr::Nested(inner) => return self.any_column(inner),
+            Expr::Cast { expr, data_type, format: None, .. }
+                if cast_type(data_type) == Some(ColumnType::Text) =>
+            {
+                let (name, kind) = self.any_column(expr)?;
+                return matches!(kind, ColumnType::Text | ColumnType::Enum)
+                    .then_some((name, ColumnType::Text));
+            }
             Expr::Identifier(name) => {
                 let word = name.quote_style.is_none() && NOT_COLUMNS.contains(&ident(name).as_str());
                 (!word).then_some(name)?
@@ -252,21 +398,22 @@ impl Table<'_, '_> {
     }
 
     /// A constant or a variable, as a value of a type.
-    fn value(&self, expr: &Expr, kind: ColumnType) -> Option<SearchValue> {
+    pub(super) fn value(&self, expr: &Expr, kind: ColumnType) -> Option<SearchValue> {
         match expr {
             Expr::Nested(inner) => self.value(inner, kind),
             Expr::Value(value) => self.literal(value, kind),
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } if kind == ColumnType::Decimal => {
+                let SearchValue::Constant(digits) = self.value(expr, kind)? else { return None };
+                if digits.starts_with('-') { None } else { constant(&format!("-{digits}"), kind) }
+            }
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } if kind == ColumnType::Integer => {
                 let SearchValue::Constant(digits) = self.value(expr, kind)? else { return None };
                 let number: i64 = digits.parse().ok()?;
                 Some(SearchValue::Constant(number.checked_neg()?.to_string()))
             }
             Expr::Cast { expr, data_type, format: None, .. } => {
-                if cast_type(data_type)? == kind {
-                    self.value(expr, kind)
-                } else {
-                    None
-                }
+                let value = self.value(expr, kind)?;
+                keeps(data_type, kind, &value).then_some(value)
             }
             Expr::BinaryOp { op: BinaryOperator::StringConcat, .. } if kind == ColumnType::Text => {
                 let mut parts = Vec::new();
@@ -295,6 +442,7 @@ impl Table<'_, '_> {
                 parts.push(match (&value.value, self.literal(value, ColumnType::Text)?) {
                     (Value::SingleQuotedString(_), SearchValue::Constant(text)) => TextPart::Text(text),
                     (Value::Placeholder(_), SearchValue::Variable(slot)) => TextPart::Variable(slot),
+                    (Value::Placeholder(_), SearchValue::Parameter(number)) => TextPart::Parameter(number),
                     _ => return None,
                 });
                 Some(())
@@ -304,11 +452,12 @@ impl Table<'_, '_> {
     }
 
     fn literal(&self, value: &ValueWithSpan, kind: ColumnType) -> Option<SearchValue> {
-        let constant = |text: String| Some(SearchValue::Constant(text));
         match (&value.value, kind) {
             (Value::Null, _) => Some(SearchValue::Null),
-            (Value::Placeholder(name), _) => self.examiner.text.variable(name).map(SearchValue::Variable),
-            (Value::Number(digits, false), ColumnType::Integer) => constant(integer(digits)?),
+            (Value::Placeholder(name), _) => self.examiner.parameter(name),
+            (Value::Number(digits, false), ColumnType::Integer | ColumnType::Decimal) => {
+                constant(digits, kind)
+            }
             (Value::Boolean(truth), ColumnType::Boolean) => Some(boolean(*truth)),
             (Value::SingleQuotedString(text), _) => {
                 if self.examiner.text.is_partly_variable(value.span.start) {
@@ -316,14 +465,90 @@ impl Table<'_, '_> {
                     return (kind == ColumnType::Text)
                         .then_some(SearchValue::Joined { parts, literal: true });
                 }
-                match kind {
-                    ColumnType::Integer => constant(integer(text)?),
-                    ColumnType::Text => constant(text.clone()),
-                    _ => None,
-                }
+                constant(text, kind)
             }
             _ => None,
         }
+    }
+}
+
+/// The case of `upper(…)` or `lower(…)`, and what is in it.
+fn cased(expr: &Expr) -> Option<(Case, &Expr)> {
+    let Expr::Function(function) = plain(expr) else { return None };
+    let [name] = function.name.0.as_slice() else { return None };
+    let case = match ident(name.as_ident()?).as_str() {
+        "lower" => Case::Lower,
+        "upper" => Case::Upper,
+        _ => return None,
+    };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))] = list.args.as_slice() else { return None };
+    let bare = function.over.is_none() && function.filter.is_none() && list.clauses.is_empty();
+    bare.then_some((case, inner))
+}
+
+/// An expression without the parentheses around it.
+fn plain(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Nested(inner) => plain(inner),
+        other => other,
+    }
+}
+
+/// An integer that stands in a statement.
+fn number(expr: &Expr) -> Option<i64> {
+    match plain(expr) {
+        Expr::Value(ValueWithSpan { value: Value::Number(digits, false), .. }) => {
+            integer(digits)?.parse().ok()
+        }
+        _ => None,
+    }
+}
+
+fn holds(op: Comparison, left: i64, right: i64) -> bool {
+    match op {
+        Comparison::Equal => left == right,
+        Comparison::NotEqual => left != right,
+        Comparison::Less => left < right,
+        Comparison::LessOrEqual => left <= right,
+        Comparison::Greater => left > right,
+        Comparison::GreaterOrEqual => left >= right,
+    }
+}
+
+/// A literal as a value of a type; `None` if the server may read it in another way.
+fn constant(text: &str, kind: ColumnType) -> Option<SearchValue> {
+    let text = match kind {
+        ColumnType::Integer => integer(text)?,
+        ColumnType::Boolean => match text {
+            "t" | "true" => "true".to_owned(),
+            "f" | "false" => "false".to_owned(),
+            _ => return None,
+        },
+        ColumnType::Date | ColumnType::Timestamp | ColumnType::Instant => {
+            kind.form()?.moment(text)?;
+            text.to_owned()
+        }
+        _ => kind.form()?.canonical(text)?.into_owned(),
+    };
+    Some(SearchValue::Constant(text))
+}
+
+/// True if a cast to a type leaves a value as it is.
+fn keeps(data_type: &DataType, kind: ColumnType, value: &SearchValue) -> bool {
+    match (data_type, value) {
+        (
+            DataType::Numeric(ExactNumberInfo::PrecisionAndScale(_, scale))
+            | DataType::Decimal(ExactNumberInfo::PrecisionAndScale(_, scale)),
+            SearchValue::Constant(text),
+        ) => {
+            let digits = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+            kind == ColumnType::Decimal && i64::try_from(digits).is_ok_and(|digits| digits <= *scale)
+        }
+        // By way of a text, or at once.
+        (DataType::Custom(..), _) => kind == ColumnType::Enum,
+        (DataType::Text | DataType::Varchar(None), _) if kind == ColumnType::Enum => true,
+        _ => cast_type(data_type) == Some(kind),
     }
 }
 
@@ -369,7 +594,7 @@ fn turned(op: Comparison) -> Comparison {
 }
 
 /// The type of values that a cast makes, if it doesn't change them otherwise.
-fn cast_type(data_type: &DataType) -> Option<ColumnType> {
+pub(super) fn cast_type(data_type: &DataType) -> Option<ColumnType> {
     match data_type {
         DataType::Int(None)
         | DataType::Integer(None)
@@ -379,6 +604,17 @@ fn cast_type(data_type: &DataType) -> Option<ColumnType> {
         | DataType::SmallInt(None)
         | DataType::BigInt(None) => Some(ColumnType::Integer),
         DataType::Text | DataType::Varchar(None) => Some(ColumnType::Text),
+        DataType::Uuid => Some(ColumnType::Uuid),
+        DataType::Numeric(ExactNumberInfo::None) | DataType::Decimal(ExactNumberInfo::None) => {
+            Some(ColumnType::Decimal)
+        }
+        DataType::Date => Some(ColumnType::Date),
+        DataType::Timestamp(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            Some(ColumnType::Timestamp)
+        }
+        DataType::Timestamp(None | Some(6), TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => {
+            Some(ColumnType::Instant)
+        }
         DataType::Boolean | DataType::Bool => Some(ColumnType::Boolean),
         _ => None,
     }

@@ -227,7 +227,7 @@ impl Examiner<'_> {
                         nullable: item.nullable,
                         old: None,
                         transaction: false,
-                        search: None,
+                        searches: Vec::new(),
                     };
                     self.offered.push(rows.clone());
                     found.push(rows);
@@ -238,7 +238,7 @@ impl Examiner<'_> {
                         rows.levels.push(Level { at, before, qualifier: item.qualifier.clone() });
                         rows.nullable |= item.nullable;
                         // Whether this query passes on all rows is for it to say.
-                        rows.search = None;
+                        rows.searches.clear();
                         found.push(rows);
                     }
                 }

@@ -9,7 +9,7 @@ use sqlparser::tokenizer::Token;
 
 use super::walk::{Node, walk};
 use super::{Examiner, ident};
-use crate::catalog::{RelationId, RelationKind};
+use crate::catalog::{RelationId, RelationKind, Unobservable};
 use crate::dark::Dark;
 
 impl Examiner<'_> {
@@ -90,7 +90,10 @@ impl Examiner<'_> {
             if self.surroundings.changed.contains(&last) || self.surroundings.changed.contains(&root.name) {
                 Some(Dark::Changed { table })
             } else {
-                self.catalog.unobservable(relation).map(|reason| Dark::Table { table, reason })
+                let printed = self.surroundings.printed && root.key_depends_on_session();
+                let reason = self.catalog.unobservable(relation);
+                let reason = reason.or_else(|| printed.then_some(Unobservable::Printed));
+                reason.map(|reason| Dark::Table { table, reason })
             };
         match dark {
             None => Some(relation),

@@ -1,9 +1,12 @@
-//! What a join missed, where each of its tables is searched by constants alone.
+//! What a join missed.
+//!
+//! A join that only adds to each row of one table the rows of others has found all rows of that table
+//! which match: a left join does, and an inner join along a foreign key. The rows that a left join adds
+//! are all those that match the rows shown.
 //!
 //! If every condition that joins two tables requires columns to be equal that must both equal one
 //! constant, the join is the product of what is found in each table. An inner join that has a row has
-//! found all rows of each; a left join finds the rows of its first table whatever it finds in the
-//! others, and theirs if it has found one there.
+//! found all rows of each.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -16,7 +19,7 @@ use super::condition::{Table, conjuncts, take_key};
 use super::from::{Item, Items, Source};
 use super::walk::{Node, walk};
 use super::{Condition, Examiner, Search, ident};
-use crate::catalog::{ColumnType, Relation, RelationId};
+use crate::catalog::{ColumnType, Inheritance, Relation, RelationId, RelationKind};
 
 /// A column: the table's place in FROM, and its name.
 type Column = (usize, String);
@@ -26,33 +29,96 @@ type Column = (usize, String);
 enum Belongs {
     /// To the table at this place in FROM.
     Table(usize),
-    /// To two tables, of which it requires columns to be equal.
-    Join,
+    /// To the tables at these places, of which it requires columns to be equal.
+    Join(usize, usize),
 }
 
 /// The conditions of a join, by where they belong.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Conditions {
     /// For each table, those on its own columns.
     own: Vec<Vec<Condition>>,
     /// Pairs of columns that must be equal.
     equal: Vec<(Column, Column)>,
+    /// For each table, true if a row of the result has one of it.
+    inner: Vec<bool>,
+}
+
+impl Conditions {
+    /// Notes that a row of the result has one of this table, and so of those that it is joined to before.
+    fn require(&mut self, item: usize) {
+        self.inner[item] = true;
+        let earlier: Vec<usize> = self
+            .equal
+            .iter()
+            .filter_map(|(one, other)| match (one.0 == item, other.0 == item) {
+                (true, false) => Some(other.0),
+                (false, true) => Some(one.0),
+                _ => None,
+            })
+            .filter(|other| *other < item && !self.inner[*other])
+            .collect();
+        for other in earlier {
+            self.require(other);
+        }
+    }
+}
+
+/// True if a condition is never true of a row of NULLs.
+fn is_strict(condition: &Condition) -> bool {
+    match condition {
+        Condition::Compare(..)
+        | Condition::In(..)
+        | Condition::Among(..)
+        | Condition::Decimal(..)
+        | Condition::Folded { .. }
+        | Condition::Like(..) => true,
+        Condition::Not(inner) => match &**inner {
+            Condition::IsNull(_) => true,
+            Condition::Not(_) | Condition::And(_) | Condition::Or(_) | Condition::True => false,
+            other => is_strict(other),
+        },
+        Condition::And(parts) => parts.iter().any(is_strict),
+        Condition::Or(parts) => !parts.is_empty() && parts.iter().all(is_strict),
+        Condition::True
+        | Condition::Absent
+        | Condition::IsNull(_)
+        | Condition::OneOf(..)
+        | Condition::Before(_) => false,
+    }
 }
 
 impl Examiner<'_> {
-    /// The searches of a join, one for each item. `None` if what it missed doesn't follow.
+    /// The searches of a join, for each item. `None` if what it missed doesn't follow. `locks`: its rows
+    /// may be others by the time they are locked.
     pub(super) fn join_searches(
         &self,
         from: &[TableWithJoins],
         condition: Option<&Expr>,
         items: &Items,
-    ) -> Option<Vec<Search>> {
+        locks: bool,
+    ) -> Option<Vec<Vec<Search>>> {
+        let conditions = self.conditions(from, condition, items)?;
+        let tree = if locks { None } else { self.tree(items, conditions.clone()) };
+        tree.or_else(|| {
+            let searches = self.searches_of(items, conditions)?;
+            Some(searches.into_iter().map(|search| vec![search]).collect())
+        })
+    }
+
+    /// Sorts the conditions of a join.
+    fn conditions(
+        &self,
+        from: &[TableWithJoins],
+        condition: Option<&Expr>,
+        items: &Items,
+    ) -> Option<Conditions> {
         let [table] = from else { return None };
         if items.natural || table.joins.len() + 1 != items.list.len() {
             return None;
         }
         let mut conditions = Conditions { own: vec![Vec::new(); items.list.len()], ..Conditions::default() };
-        let mut inner = vec![true];
+        conditions.inner.push(true);
         let mut using = BTreeSet::new();
         for (place, join) in (1..).zip(&table.joins) {
             let (constraint, is_inner) = match &join.join_operator {
@@ -60,17 +126,25 @@ impl Examiner<'_> {
                 JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => (on, false),
                 _ => return None,
             };
-            inner.push(is_inner);
+            conditions.inner.push(is_inner);
             match constraint {
                 JoinConstraint::On(on) => {
                     let mut parts = Vec::new();
                     conjuncts(on, &mut parts);
                     for part in parts {
-                        let belongs = self.sort_part(part, items, &using, &mut conditions)?;
                         // A condition of ON that doesn't concern a left join's own table only leaves
                         // that one away.
-                        if !is_inner && matches!(belongs, Belongs::Table(item) if item != place) {
-                            return None;
+                        match self.sort_part(part, items, &using, &mut conditions)? {
+                            Belongs::Table(item) if is_inner && conditions.inner.get(item) == Some(&true) => {
+                            }
+                            Belongs::Table(item) if item == place => {}
+                            Belongs::Join(one, other)
+                                if is_inner
+                                    && [one, other]
+                                        .iter()
+                                        .all(|item| conditions.inner.get(*item) == Some(&true)) => {}
+                            Belongs::Join(one, other) if one.max(other) == place => {}
+                            _ => return None,
                         }
                     }
                 }
@@ -95,18 +169,186 @@ impl Examiner<'_> {
         }
         for part in parts {
             // A condition of WHERE on the missing side of a join takes its rows away.
-            let belongs = self.sort_part(part, items, &using, &mut conditions)?;
-            match belongs {
-                Belongs::Table(item) if inner[item] => {}
-                Belongs::Join if inner.iter().all(|inner| *inner) => {}
+            match self.sort_part(part, items, &using, &mut conditions)? {
+                Belongs::Table(item) if conditions.inner[item] => {}
+                // What isn't true of NULL asks for a row.
+                Belongs::Table(item) if conditions.own[item].last().is_some_and(is_strict) => {
+                    conditions.require(item);
+                }
+                Belongs::Join(one, other) if conditions.inner[one] && conditions.inner[other] => {}
                 _ => return None,
             }
         }
-        self.searches_of(items, conditions, &inner)
+        // An inner join needs a row of the tables that it is joined to.
+        for place in 0..items.list.len() {
+            if conditions.inner[place] {
+                conditions.require(place);
+            }
+        }
+        Some(conditions)
     }
 
-    fn searches_of(&self, items: &Items, mut conditions: Conditions, inner: &[bool]) -> Option<Vec<Search>> {
-        // A constant passes from one column to those that must be equal to it.
+    /// The searches of a join that adds rows to each row of one table. `None` if it isn't such a join.
+    fn tree(&self, items: &Items, mut conditions: Conditions) -> Option<Vec<Vec<Search>>> {
+        // By their own conditions alone it is known which rows of the tables joined are looked up.
+        let written = conditions.own.clone();
+        self.pass_constants(items, &mut conditions)?;
+        let root = (0..items.list.len())
+            .filter(|root| conditions.inner[*root])
+            .find_map(|root| self.lossless(items, &conditions, &written, root).map(|needed| (root, needed)));
+        let (root, needed) = root?;
+        let mut searches = vec![Vec::new(); items.list.len()];
+        let mut own = conditions.own[root].clone();
+        own.extend(needed.into_iter().map(|column| Condition::Not(Box::new(Condition::IsNull(column)))));
+        searches[root].push(Self::search_by(self.relation_of(&items.list[root])?, own)?);
+        for place in (0..items.list.len()).filter(|place| !conditions.inner[*place]) {
+            let mut own = written[place].clone();
+            let mut added = None;
+            for (one, other) in &conditions.equal {
+                let (mine, theirs) = match (one.0 == place, other.0 == place) {
+                    (true, false) => (one, other),
+                    (false, true) => (other, one),
+                    _ => continue,
+                };
+                // It is a condition of a later join.
+                if theirs.0 > place {
+                    continue;
+                }
+                if !self.same_kind(items, mine, theirs) {
+                    return None;
+                }
+                let fixed =
+                    constant(&conditions.own[theirs.0], &theirs.1).filter(|_| conditions.inner[theirs.0]);
+                match (fixed, &added) {
+                    (_, None) => added = Some(Condition::OneOf(mine.1.clone(), theirs.0, theirs.1.clone())),
+                    (Some(value), _) => {
+                        own.push(Condition::Compare(mine.1.clone(), Comparison::Equal, value));
+                    }
+                    // Two columns of one row belong together.
+                    (None, Some(_)) => return None,
+                }
+            }
+            own.push(added?);
+            searches[place].push(Self::search_by(self.relation_of(&items.list[place])?, own)?);
+        }
+        Some(searches)
+    }
+
+    /// Checks that an inner join finds one row of each other table for each row of the root: each is
+    /// looked up along a foreign key. Returns the columns of the root that mustn't be NULL.
+    fn lossless(
+        &self,
+        items: &Items,
+        conditions: &Conditions,
+        written: &[Vec<Condition>],
+        root: usize,
+    ) -> Option<Vec<String>> {
+        let mut joined = vec![root];
+        let mut needed = Vec::new();
+        let mut used = vec![false; conditions.equal.len()];
+        let inner: Vec<usize> = (0..items.list.len()).filter(|place| conditions.inner[*place]).collect();
+        while joined.len() < inner.len() {
+            let mut ways = joined.iter().flat_map(|from| {
+                let open = inner.iter().filter(|place| !joined.contains(place));
+                open.filter_map(|to| Some((*to, self.reference(items, conditions, written, (*from, *to))?)))
+            });
+            let (to, (columns, pairs)) = ways.next()?;
+            for (from, column) in columns {
+                let relation = self.relation_of(&items.list[from])?;
+                let nullable = !relation.columns[relation.column(&column)?].not_null;
+                if nullable && from != root {
+                    return None;
+                }
+                needed.extend(Some(column).filter(|_| nullable));
+            }
+            for pair in pairs {
+                used[pair] = true;
+            }
+            joined.push(to);
+        }
+        // Any other condition that joins two of them may take rows away.
+        for (place, pair) in conditions.equal.iter().enumerate() {
+            let both = conditions.inner[pair.0.0] && conditions.inner[pair.1.0];
+            let again = || {
+                let same =
+                    |other: &(Column, Column)| other == pair || (&other.1, &other.0) == (&pair.0, &pair.1);
+                conditions.equal.iter().zip(&used).any(|(other, used)| *used && same(other))
+            };
+            if both && !used[place] && !again() {
+                return None;
+            }
+        }
+        needed.dedup();
+        Some(needed)
+    }
+
+    /// The foreign key by which every row of one item has one row of another, that fulfils all of its
+    /// conditions: its columns, and the places of the conditions that it stands for.
+    fn reference(
+        &self,
+        items: &Items,
+        conditions: &Conditions,
+        written: &[Vec<Condition>],
+        (from, to): (usize, usize),
+    ) -> Option<(Vec<Column>, Vec<usize>)> {
+        let (own, other) = (self.relation_of(&items.list[from])?, self.relation_of(&items.list[to])?);
+        let plain = |relation: &Relation| {
+            relation.kind == RelationKind::Table && relation.inheritance == Inheritance::None
+        };
+        if !plain(own) || !plain(other) {
+            return None;
+        }
+        let of = |relation: &Relation, name: &(String, String)| {
+            (&relation.schema, &relation.name) == (&name.0, &name.1)
+        };
+        let keys = self.catalog.foreign_keys.iter();
+        keys.filter(|key| key.valid && of(own, &key.table) && of(other, &key.referenced)).find_map(|key| {
+            let table = self.catalog.resolve(Some(&other.schema), &other.name)?;
+            let late = key.deferrable
+                && self.surroundings.removed.concerns(table, &key.referenced_columns, self.catalog);
+            if late {
+                return None;
+            }
+            let mut pairs = Vec::new();
+            for (column, referenced) in key.columns.iter().zip(&key.referenced_columns) {
+                let (column, referenced) = ((from, column.clone()), (to, referenced.clone()));
+                let is_pair = |(one, two): &(Column, Column)| {
+                    (one, two) == (&column, &referenced) || (one, two) == (&referenced, &column)
+                };
+                pairs.push(conditions.equal.iter().position(is_pair)?);
+            }
+            // What is asked of the row must follow from what is asked of the row that refers to it.
+            let follows = |condition: &Condition| match condition {
+                Condition::Compare(name, Comparison::Equal, value) => {
+                    let column = key.referenced_columns.iter().position(|column| column == name);
+                    let column = column.map(|place| &key.columns[place]);
+                    column
+                        .is_some_and(|column| constant(&conditions.own[from], column).as_ref() == Some(value))
+                }
+                _ => false,
+            };
+            let columns = key.columns.iter().map(|column| (from, column.clone())).collect();
+            written[to].iter().all(follows).then_some((columns, pairs))
+        })
+    }
+
+    /// A search of a table by conditions.
+    fn search_by(relation: &Relation, mut own: Vec<Condition>) -> Option<Search> {
+        if own.iter().map(Condition::lists).sum::<usize>() > 1 {
+            return None;
+        }
+        let key = if relation.has_children() { None } else { take_key(relation, &mut own) };
+        let condition = match own.len() {
+            0 => Condition::True,
+            1 => own.remove(0),
+            _ => Condition::And(own),
+        };
+        Some(Search { key, condition, when: SearchWhen::Always })
+    }
+
+    /// Passes constants from columns to those that must be equal to them. Returns which pairs are equal
+    /// to one; `None` if two constants differ.
+    fn pass_constants(&self, items: &Items, conditions: &mut Conditions) -> Option<Vec<bool>> {
         let mut settled = vec![false; conditions.equal.len()];
         loop {
             let mut more = false;
@@ -116,17 +358,15 @@ impl Examiner<'_> {
                 }
                 for (from, to) in [(one, other), (other, one)] {
                     // From a side that may be missing nothing passes.
-                    let passes = inner[from.0];
+                    let passes = conditions.inner[from.0];
                     if let Some(value) = constant(&conditions.own[from.0], &from.1).filter(|_| passes)
                         && self.same_kind(items, from, to)
                     {
-                        if constant(&conditions.own[to.0], &to.1).is_none() {
-                            conditions.own[to.0].push(Condition::Compare(
-                                to.1.clone(),
-                                Comparison::Equal,
-                                value,
-                            ));
-                        } else if constant(&conditions.own[to.0], &to.1) != Some(value) {
+                        let there = constant(&conditions.own[to.0], &to.1);
+                        if there.is_none() {
+                            let equal = Condition::Compare(to.1.clone(), Comparison::Equal, value);
+                            conditions.own[to.0].push(equal);
+                        } else if there != Some(value) {
                             return None;
                         }
                         (settled[place], more) = (true, true);
@@ -135,24 +375,22 @@ impl Examiner<'_> {
                 }
             }
             if !more {
-                break;
+                return Some(settled);
             }
         }
-        if settled.contains(&false) {
+    }
+
+    /// The searches of a join by constants alone.
+    fn searches_of(&self, items: &Items, mut conditions: Conditions) -> Option<Vec<Search>> {
+        if self.pass_constants(items, &mut conditions)?.contains(&false) {
             return None;
         }
+        let inner = &conditions.inner;
         let all_left = inner.iter().skip(1).all(|inner| !inner);
         let mut searches = Vec::new();
-        for (place, (item, mut own)) in items.list.iter().zip(conditions.own).enumerate() {
-            let relation = self.relation_of(item)?;
-            let key = if relation.has_children() { None } else { take_key(relation, &mut own) };
-            let condition = match own.len() {
-                0 => Condition::True,
-                1 => own.remove(0),
-                _ => Condition::And(own),
-            };
+        for (place, (item, own)) in items.list.iter().zip(conditions.own).enumerate() {
             let when = if place == 0 && all_left { SearchWhen::Always } else { SearchWhen::Found(0) };
-            searches.push(Search { key, condition, when });
+            searches.push(Search { when, ..Self::search_by(self.relation_of(item)?, own)? });
         }
         Some(searches)
     }
@@ -169,8 +407,9 @@ impl Examiner<'_> {
             && let (Some(one), Some(other)) = (self.column_of(left, items), self.column_of(right, items))
             && one.0 != other.0
         {
+            let places = Belongs::Join(one.0, other.0);
             conditions.equal.push((one, other));
-            return Some(Belongs::Join);
+            return Some(places);
         }
         for (place, item) in items.list.iter().enumerate() {
             let relation = self.relation_of(item)?;
@@ -237,7 +476,9 @@ impl Examiner<'_> {
             Some(relation.columns[relation.column(&column.1)?].kind)
         };
         match (kind(one), kind(other)) {
-            (Some(one), Some(other)) => one == other && matches!(one, ColumnType::Integer | ColumnType::Text),
+            (Some(one), Some(other)) => {
+                one == other && !matches!(one, ColumnType::Boolean | ColumnType::Enum) && one.form().is_some()
+            }
             _ => false,
         }
     }

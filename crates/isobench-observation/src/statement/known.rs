@@ -1,14 +1,15 @@
 //! What a result tells of searches beyond the rows that it shows: a LIMIT that wasn't reached, the
 //! answer of EXISTS, a row that is inserted only if there is none.
 
-use isobench_script::SearchWhen;
+use isobench_script::{RowLimit, SearchValue, SearchWhen};
 use sqlparser::ast::{
     Expr, GroupByExpr, LimitClause, Query, Select, SelectItem, SetExpr, UnaryOperator, Value,
 };
 
+use super::condition::cast_type;
 use super::from::Source;
-use super::{Examiner, Scope, Search};
-use crate::catalog::RelationId;
+use super::{Examiner, NotUnderstood, Scope, Search, Understood};
+use crate::catalog::{ColumnType, RelationId};
 
 impl Examiner<'_> {
     /// Adds what the answers of EXISTS among the output columns of a SELECT without FROM tell.
@@ -51,12 +52,65 @@ impl Examiner<'_> {
         }
     }
 
+    /// True if a LIMIT, if there is one, lets a row through.
+    fn lets_a_row_through(&self, query: &Query) -> bool {
+        self.limit(query).is_ok_and(|limit| {
+            limit
+                .is_none_or(|limit| limit.offset.is_none() && is_number(limit.rows.as_ref(), |rows| rows > 0))
+        })
+    }
+
+    /// What a query is limited to; `None` if nothing.
+    pub(super) fn limit(&self, query: &Query) -> Understood<Option<RowLimit>> {
+        let (mut rows, mut offset) = match &query.limit_clause {
+            None => (None, None),
+            Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
+                let rows = limit.as_ref().map(|rows| self.count(rows)).transpose()?;
+                let offset = offset.as_ref().map(|offset| self.count(&offset.value)).transpose()?;
+                (rows, offset)
+            }
+            Some(_) => return Err(NotUnderstood),
+        };
+        if let Some(fetch) = &query.fetch {
+            if fetch.with_ties || fetch.percent || rows.is_some() {
+                return Err(NotUnderstood);
+            }
+            let one = || Ok(SearchValue::Constant("1".to_owned()));
+            rows = Some(fetch.quantity.as_ref().map_or_else(one, |rows| self.count(rows))?);
+        }
+        rows = rows.filter(|rows| *rows != SearchValue::Null);
+        offset = offset.filter(|rows| *rows != SearchValue::Null && !is_number(Some(rows), |rows| rows == 0));
+        let any = rows.is_some() || offset.is_some();
+        Ok(any.then_some(RowLimit { rows, offset }))
+    }
+
+    /// A number of rows.
+    fn count(&self, expr: &Expr) -> Understood<SearchValue> {
+        match expr {
+            Expr::Nested(inner) => self.count(inner),
+            Expr::Cast { expr, data_type, format: None, .. }
+                if cast_type(data_type) == Some(ColumnType::Integer) =>
+            {
+                self.count(expr)
+            }
+            Expr::Value(value) => match &value.value {
+                Value::Number(digits, _) if digits.parse::<u32>().is_ok() => {
+                    Ok(SearchValue::Constant(digits.clone()))
+                }
+                Value::Null => Ok(SearchValue::Null),
+                Value::Placeholder(name) => self.parameter(name).ok_or(NotUnderstood),
+                _ => Err(NotUnderstood),
+            },
+            _ => Err(NotUnderstood),
+        }
+    }
+
     /// What a query of one table searches, if it finds a row wherever one matches.
     fn plain_search(&mut self, query: &Query, scope: &Scope) -> Option<(RelationId, Search)> {
         let SetExpr::Select(select) = &*query.body else { return None };
         let plain = query.with.is_none()
             && query.locks.is_empty()
-            && is_unlimited(query)
+            && self.lets_a_row_through(query)
             && !is_grouped(select)
             && select.into.is_none();
         if !plain || select.from.len() != 1 {
@@ -103,39 +157,9 @@ fn is_grouped(select: &Select) -> bool {
     grouped || select.having.is_some() || select.distinct.is_some() || !listed
 }
 
-/// True if a LIMIT, if there is one, lets a row through.
-fn is_unlimited(query: &Query) -> bool {
-    query.fetch.is_none()
-        && match &query.limit_clause {
-            None => true,
-            Some(_) => limit(query).is_some_and(|rows| rows > 0),
-        }
-}
-
-/// The number of a LIMIT without OFFSET.
-pub(super) fn limit(query: &Query) -> Option<u64> {
-    match &query.limit_clause {
-        Some(LimitClause::LimitOffset { limit: Some(Expr::Value(value)), offset: None, limit_by })
-            if limit_by.is_empty() && query.fetch.is_none() =>
-        {
-            match &value.value {
-                Value::Number(digits, _) => digits.parse().ok(),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
-
-/// True if a query asks whether there is a row, and nothing of it: `SELECT 1 FROM t … LIMIT 1`.
-pub(super) fn asks_for_existence(query: &Query, select: &Select) -> bool {
-    let constant = |item: &SelectItem| {
-        matches!(
-            item,
-            SelectItem::UnnamedExpr(Expr::Value(_)) | SelectItem::ExprWithAlias { expr: Expr::Value(_), .. }
-        )
-    };
-    limit(query) == Some(1) && query.order_by.is_none() && select.projection.iter().all(constant)
+/// The constant number of a LIMIT, OFFSET or FETCH.
+fn is_number(value: Option<&SearchValue>, test: impl Fn(u64) -> bool) -> bool {
+    matches!(value, Some(SearchValue::Constant(digits)) if digits.parse().is_ok_and(test))
 }
 
 /// The output column, from 0, that is `count(*)` as it stands.

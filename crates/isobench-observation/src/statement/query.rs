@@ -8,8 +8,9 @@ use sqlparser::tokenizer::Token;
 
 use super::aggregates::Calls;
 use super::from::{Item, Items, Source};
-use super::known::{asks_for_existence, count_of_all, limit};
-use super::{Examiner, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood};
+use super::known::count_of_all;
+use super::order::Order;
+use super::{Condition, Examiner, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood};
 use crate::catalog::RelationId;
 use crate::dark::{Clause, Dark, Unshown};
 
@@ -25,6 +26,7 @@ pub(super) struct Shape {
     pub set: bool,
     pub grouping_sets: bool,
     pub limited: bool,
+    pub windows: bool,
     pub skips: bool,
 }
 
@@ -128,8 +130,8 @@ impl Examiner<'_> {
         }
         let searches = self.searches_of_select((query, select), scope, &items, &shape, main);
         if searches.len() == shown.len() {
-            for (rows, search) in shown.iter_mut().zip(searches) {
-                rows.search = Some(search);
+            for (rows, searches) in shown.iter_mut().zip(searches) {
+                rows.searches = searches;
             }
         }
         if main {
@@ -178,6 +180,7 @@ impl Examiner<'_> {
             set,
             grouping_sets,
             limited: is_limited(query),
+            windows: self.text.tokens[self.range.clone()].iter().any(|token| token.is("over")),
             skips,
         })
     }
@@ -263,14 +266,15 @@ impl Examiner<'_> {
         items: &Items,
         shape: &Shape,
         main: bool,
-    ) -> Vec<Search> {
+    ) -> Vec<Vec<Search>> {
         let part = items.list.iter().any(|item| matches!(item.source, Source::Table { part: true, .. }));
-        let limit = if main && shape.limited { limit(query).filter(|rows| *rows > 0) } else { None };
+        let limit = self.limit(query);
+        let unlimited = matches!(limit, Ok(None));
         let obstacle = [
             // The statement would search among what it writes itself.
             (scope.ctes.values().any(|cte| cte.writes), Clause::With),
             (part, Clause::Part),
-            (shape.limited && limit.is_none(), Clause::Limit),
+            (limit.is_err() || !main && !unlimited, Clause::Limit),
             (shape.skips, Clause::SkipLocked),
             (select.having.is_some(), Clause::Having),
             (shape.set, Clause::Set),
@@ -278,27 +282,72 @@ impl Examiner<'_> {
             (matches!(select.distinct, Some(Distinct::On(_))), Clause::Distinct),
         ];
         let found = obstacle.iter().find(|(present, _)| *present).map(|(_, clause)| *clause);
-        let joined = items.list.len() != 1;
-        if let Some(clause) = found.or((joined && limit.is_some()).then_some(Clause::Limit)) {
+        if let Some(clause) = found {
             self.unsearched(items, clause);
             return Vec::new();
         }
-        if joined {
-            let searches = main.then(|| self.join_searches(&select.from, select.selection.as_ref(), items));
-            let searches = searches.flatten().unwrap_or_default();
+        let limit = limit.ok().flatten();
+        if main {
+            self.found.limit.clone_from(&limit);
+        }
+        if limit.as_ref().is_some_and(|limit| limit.offset.is_some()) {
+            self.unsearched(items, Clause::Offset);
+        }
+        let cut = limit.is_some_and(|limit| limit.rows.is_some());
+        if items.list.len() != 1 {
+            let (condition, locks) = (select.selection.as_ref(), !query.locks.is_empty());
+            let searches = main.then(|| self.join_searches(&select.from, condition, items, locks));
+            let mut searches = searches.flatten().unwrap_or_default();
             // Of an inner join without a row it isn't known which table lacks one.
-            if searches.first().is_none_or(|first| first.when != SearchWhen::Always) {
+            let always = |search: &Search| search.when == SearchWhen::Always;
+            let known = searches.iter().flatten().any(always);
+            if cut {
+                for searches in &mut searches {
+                    searches.retain(always);
+                    for search in searches {
+                        search.when = SearchWhen::Unlimited;
+                    }
+                }
+            }
+            if !known {
                 self.unsearched(items, Clause::Join);
+            } else if cut && (query.order_by.is_some() || shape.aggregated || shape.windows) {
+                self.unsearched(items, Clause::Limit);
             }
             return searches;
         }
         let Some(search) = self.search_of_one(select, items) else { return Vec::new() };
-        // Without GROUP BY an aggregate has one row, whatever the limit.
-        let Some(rows) = limit.filter(|_| shape.grouped || !shape.aggregated) else { return vec![search] };
-        if !asks_for_existence(query, select) {
+        // Without GROUP BY an aggregate has one row, whatever the limit; and so has a key.
+        if !cut || shape.aggregated && !shape.grouped || search.key.is_some() && !shape.grouped {
+            return vec![vec![search]];
+        }
+        let whole = Search { when: SearchWhen::Unlimited, ..search };
+        if shape.grouped || shape.windows {
+            self.unsearched(items, Clause::Limit);
+            return vec![vec![whole]];
+        }
+        // Without an order any of the rows are as good as others: nothing follows from what is left out.
+        if query.order_by.is_none() {
+            return vec![vec![whole]];
+        }
+        let order = match items.list.first() {
+            Some(item @ Item { source: Source::Table { relation, .. }, .. }) => {
+                self.order(query, select, (&self.catalog.relations[self.catalog.root(*relation)], item))
+            }
+            _ => None,
+        };
+        if order.as_ref().is_none_or(|order| !order.decides) {
             self.unsearched(items, Clause::Limit);
         }
-        vec![Search { when: SearchWhen::FewerRows(rows), ..search }]
+        let mut searches = vec![whole.clone()];
+        if let Some(before) = order.and_then(Order::before) {
+            let condition = match whole.condition.clone() {
+                Condition::True => before,
+                condition => Condition::And(vec![condition, before]),
+            };
+            searches.push(Search { when: SearchWhen::Limited, condition, ..whole });
+        }
+        vec![searches]
     }
 
     /// What a SELECT of one table, or of one subquery that searched, searched for.
@@ -307,7 +356,9 @@ impl Examiner<'_> {
         match &item.source {
             Source::Table { relation, .. } => self.search(*relation, item, select.selection.as_ref()),
             Source::Passed { shown, .. } => match shown.as_slice() {
-                [Shown { search: Some(search), .. }] if select.selection.is_none() => Some(search.clone()),
+                [Shown { searches, .. }] if !searches.is_empty() && select.selection.is_none() => {
+                    searches.first().cloned()
+                }
                 _ => {
                     self.unsearched(items, Clause::Derived);
                     None

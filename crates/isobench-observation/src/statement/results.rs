@@ -255,7 +255,7 @@ fn column(expr: &Expr, names: &Names, examiner: &Examiner<'_>) -> Option<ColumnN
 
 /// The name that the server gives to an output column without one (PostgreSQL manual, "Column
 /// Labels"; the rest of its rules by trying).
-fn output_name(expr: &Expr) -> Option<String> {
+pub(super) fn output_name(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Nested(inner) => output_name(inner),
         Expr::Identifier(name) => Some(ident(name)),

@@ -106,7 +106,7 @@ impl Examiner<'_> {
                 let qualifier = self.cte_name(query, name);
                 rows.levels.push(Level { at: shape.at, before: shape.before, qualifier });
                 rows.packed = Packing::Subquery;
-                rows.search = None;
+                rows.searches.clear();
                 shown.push(rows);
             }
         }

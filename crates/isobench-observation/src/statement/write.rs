@@ -2,15 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use isobench_isolation::observed::Comparison;
+use isobench_script::SearchWhen;
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Insert, Merge, MergeAction,
+    Assignment, AssignmentTarget, ConflictTarget, Delete, Expr, FromTable, Ident, Insert, Merge, MergeAction,
     MergeInsertKind, MergeUpdateKind, ObjectName, OnConflictAction, OnInsert, OutputClause, Query, SetExpr,
     Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind,
 };
 
+use super::condition::{Table, take_key};
 use super::from::{Item, Items, Named, Source};
-use super::{Examiner, Level, NotUnderstood, Packing, Role, Scope, Shown, Understood, ident};
-use crate::catalog::{Events, RelationId, RelationKind};
+use super::{
+    Condition, Examiner, Level, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood, ident,
+};
+use crate::catalog::{Events, Inheritance, RelationId, RelationKind};
 use crate::dark::{Clause, Dark, Unshown};
 
 /// The table that a statement writes.
@@ -118,8 +123,11 @@ impl Examiner<'_> {
         let events = Events { insert: true, update: role == Role::Upserted, delete: false };
         self.effects(&target, events, &set);
         if let (true, Some(relation)) = (skips, target.relation) {
-            let table = self.catalog.relations[self.catalog.root(relation)].qualified();
-            self.note(Dark::Conflict { table });
+            let root = self.catalog.root(relation);
+            match self.prevented(insert, &target, relation).filter(|_| scope.ctes.is_empty()) {
+                Some(search) => self.found.denials.push((root, search)),
+                None => self.note(Dark::Conflict { table: self.catalog.relations[root].qualified() }),
+            }
         }
         let returning = self.returning(end, insert.returning.is_some(), &[&target], &Items::default())?;
         let shown = self.target_rows(&target, role, &set, &returning);
@@ -128,6 +136,44 @@ impl Examiner<'_> {
             self.inserted_if_none(source, scope, 0);
         }
         Ok(shown.into_iter().collect())
+    }
+
+    /// What `INSERT … VALUES (…) ON CONFLICT DO NOTHING` of one row tells if it inserts nothing: that
+    /// there is a row with its key.
+    fn prevented(&self, insert: &Insert, target: &Target, relation: RelationId) -> Option<Search> {
+        let Some(OnInsert::OnConflict(conflict)) = &insert.on else { return None };
+        let table = &self.catalog.relations[relation];
+        let plain = table.kind == RelationKind::Table
+            && table.inheritance == Inheritance::None
+            && !table.before_row.insert
+            && matches!(conflict.action, OnConflictAction::DoNothing);
+        let by_key = match &conflict.conflict_target {
+            Some(ConflictTarget::Columns(names)) => {
+                let names: BTreeSet<String> = names.iter().map(ident).collect();
+                names.iter().map(String::as_str).eq(table.key_names().into_iter().collect::<BTreeSet<_>>())
+            }
+            None | Some(ConflictTarget::OnConstraint(_)) => table.only_key,
+        };
+        let SetExpr::Values(values) = &*insert.source.as_deref()?.body else { return None };
+        let [row] = values.rows.as_slice() else { return None };
+        // Without a list of columns the values are those of the first ones.
+        let listed = !insert.columns.is_empty();
+        if !plain || !by_key || listed && row.len() != insert.columns.len() {
+            return None;
+        }
+        let own = Table { examiner: self, relation: table, item: &target.item };
+        let mut conditions = Vec::with_capacity(table.key.len());
+        for place in &table.key {
+            let column = &table.columns[*place];
+            let named = |name: &ObjectName| {
+                name.0.len() == 1 && name.0[0].as_ident().is_some_and(|name| ident(name) == column.name)
+            };
+            let place = if listed { insert.columns.iter().position(named)? } else { *place };
+            let value = own.value(row.get(place)?, column.kind)?;
+            conditions.push(Condition::Compare(column.name.clone(), Comparison::Equal, value));
+        }
+        let key = Some(take_key(table, &mut conditions)?);
+        Some(Search { key, condition: Condition::Absent, when: SearchWhen::Empty })
     }
 
     /// Notes the tables that the query of an INSERT reads.
@@ -360,7 +406,7 @@ impl Examiner<'_> {
             nullable: false,
             old: returning.old.filter(|_| replaces),
             transaction: routed,
-            search: None,
+            searches: Vec::new(),
         };
         self.offered.push(rows.clone());
         Some(rows)
@@ -423,7 +469,7 @@ impl Examiner<'_> {
             }
             None => {
                 if let Some(shown) = shown {
-                    shown.search = self.search(relation, &target.item, condition);
+                    shown.searches.extend(self.search(relation, &target.item, condition));
                 }
             }
         }

@@ -389,3 +389,18 @@ SELECT a.v, b.v, c.amount FROM t a LEFT JOIN old b ON b.id = a.id LEFT JOIN s c 
 SELECT t.v FROM t JOIN s ON s.t_id = t.id WHERE t.v = 10;
 SELECT t.v FROM t JOIN s ON s.t_id = t.id WHERE t.id = 1 AND amount + 1 = 6;
 SELECT t.v FROM t, s WHERE s.t_id = t.id AND t.id = 1;
+INSERT INTO pair VALUES (9, 'x', 1) ON CONFLICT DO NOTHING;
+INSERT INTO pair (a, b, v) VALUES (1, :name, 9) ON CONFLICT (b, a) DO NOTHING RETURNING v;
+INSERT INTO app.account VALUES ('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', 1) ON CONFLICT DO NOTHING;
+INSERT INTO uniq (k, v, w) VALUES (1, 1, 1) ON CONFLICT DO NOTHING;
+INSERT INTO pair VALUES (9, 'x', 1), (9, 'z', 1) ON CONFLICT DO NOTHING;
+SELECT id, price FROM t WHERE price IS NOT NULL ORDER BY price DESC, id LIMIT 1;
+SELECT id FROM t ORDER BY at DESC LIMIT 2;
+SELECT id FROM t ORDER BY name LIMIT 1;
+SELECT id, count(*) OVER () FROM t LIMIT 1;
+SELECT id FROM t WHERE v = $1 LIMIT $2 OFFSET $3;
+SELECT id FROM t WHERE id = ANY ($1) AND name = 'x' || $2;
+SELECT p.v, c.v FROM owned c JOIN owner p ON p.id = c.owner_id WHERE c.v < 5;
+SELECT p.v, c.v FROM owned c JOIN owner p ON p.id = c.owner_id WHERE p.v = 1;
+SELECT p.v, c.v FROM owner p LEFT JOIN owned c ON c.owner_id = p.id AND c.v > 1 WHERE p.v = 1 LIMIT 5;
+SELECT x.id, p.v FROM part_of_owned x JOIN owned c ON c.id = x.owned_id JOIN owner p ON p.id = c.owner_id;

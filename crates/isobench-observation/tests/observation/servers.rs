@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{self, Seen};
 use isobench_isolation::observed::{NULL, ObservedTable, Predicate, ValueForm};
@@ -10,8 +11,8 @@ use isobench_observation::{Catalog, Inheritance};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host, Rows};
 use isobench_script::{
-    ObservedRows, ObservedSearch, ObservedStatement, Piece, RowRole, SearchValue, SearchWhen, Slot, Sql,
-    TextPart,
+    ObservedRows, ObservedSearch, ObservedStatement, Piece, RowRole, SearchOperand, SearchValue, SearchWhen,
+    Slot, Sql, TextPart,
 };
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
@@ -19,7 +20,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 /// A server of the installed PostgreSQL, or `None` after reporting why the test is skipped.
-fn installed(test: &str) -> Option<Server> {
+pub fn installed(test: &str) -> Option<Server> {
     let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
         skip(test, "no installed PostgreSQL (pg_config)");
         return None;
@@ -29,7 +30,7 @@ fn installed(test: &str) -> Option<Server> {
 }
 
 /// A fetched server, or `None` after reporting why the test is skipped.
-fn fetched(test: &str, major: &str) -> Option<Server> {
+pub fn fetched(test: &str, major: &str) -> Option<Server> {
     let version = Some(major.parse().unwrap());
     match Server::start(&ServerOptions { version, ..ServerOptions::default() }, &mut |_| {}) {
         Ok(server) => Some(server),
@@ -49,7 +50,7 @@ fn prepared(server: &Server) -> Connection {
     connection
 }
 
-fn load(connection: &mut Connection) -> Catalog {
+pub fn load(connection: &mut Connection) -> Catalog {
     Catalog::load(&mut |sql| connection.query(sql).map(|result| result.rows)).unwrap()
 }
 
@@ -99,7 +100,7 @@ fn conditions_find_what_the_server_finds() {
         let seen = support::see(&format!("SELECT id FROM t WHERE {condition}"), &catalog);
         let searches = seen.sql.observed.iter().map(|observed| observed.searches.len());
         searched.set(searched.get() + searches.sum::<usize>());
-        compare(&mut connection.borrow_mut(), &catalog, &seen)
+        compare(&mut connection.borrow_mut(), &catalog, &seen, "")
             .map_err(|why| TestCaseError::fail(format!("{condition}: {why}")))
     });
     checked.unwrap_or_else(|why| panic!("{why}"));
@@ -119,11 +120,74 @@ fn joins_find_what_the_server_finds() {
         let seen = support::see(&statement, &catalog);
         let searches = seen.sql.observed.iter().map(|observed| observed.searches.len());
         searched.set(searched.get() + searches.sum::<usize>());
-        compare(&mut connection.borrow_mut(), &catalog, &seen)
+        compare(&mut connection.borrow_mut(), &catalog, &seen, "")
             .map_err(|why| TestCaseError::fail(format!("{statement}: {why}")))
     });
     checked.unwrap_or_else(|why| panic!("{why}"));
     assert!(searched.get() > 100, "only {} searches", searched.get());
+}
+
+/// Random orders and limits: what is known of the rows beyond the last one is so.
+#[test]
+fn limits_find_what_the_server_finds() {
+    let Some(server) = installed("limits_find_what_the_server_finds") else { return };
+    let mut connection = prepared(&server);
+    let catalog = load(&mut connection);
+    let connection = RefCell::new(connection);
+    let before = LIMITED.load(Ordering::Relaxed);
+    let mut runner = TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
+    let checked = runner.run(&limited(), |statement| {
+        let seen = support::see(&statement, &catalog);
+        compare(&mut connection.borrow_mut(), &catalog, &seen, "")
+            .map_err(|why| TestCaseError::fail(format!("{statement}: {why}")))
+    });
+    checked.unwrap_or_else(|why| panic!("{why}"));
+    let reached = LIMITED.load(Ordering::Relaxed) - before;
+    assert!(reached > 50, "a limit was reached {reached} times");
+}
+
+fn limited() -> impl Strategy<Value = String> {
+    let column = prop_oneof![
+        Just("id"),
+        Just("v"),
+        Just("t.v"),
+        Just("price"),
+        Just("at"),
+        Just("2"),
+        Just("other"),
+        Just("name"),
+        Just("v + 1")
+    ];
+    let direction =
+        prop_oneof![Just(""), Just(" ASC"), Just(" DESC"), Just(" NULLS FIRST"), Just(" DESC NULLS LAST")];
+    let order = prop::collection::vec((column, direction), 0..3).prop_map(|columns| {
+        let columns: Vec<String> =
+            columns.into_iter().map(|(column, way)| format!("{column}{way}")).collect();
+        if columns.is_empty() { String::new() } else { format!(" ORDER BY {}", columns.join(", ")) }
+    });
+    let condition =
+        prop_oneof![Just(""), Just(" WHERE v IS NOT NULL"), Just(" WHERE id > 1"), Just(" WHERE id = 2")];
+    let limit = prop_oneof![
+        Just(" LIMIT 1"),
+        Just(" LIMIT 2"),
+        Just(" LIMIT 5"),
+        Just(" LIMIT :v"),
+        Just(" LIMIT 1 OFFSET 0"),
+        Just(" LIMIT 1 OFFSET 1"),
+        Just(" OFFSET 1"),
+        Just(" FETCH FIRST ROW ONLY"),
+        Just(" OFFSET 0 ROWS FETCH FIRST 2 ROWS ONLY"),
+        Just(" LIMIT 1 FOR UPDATE"),
+        Just(" LIMIT NULL")
+    ];
+    let list = prop_oneof![
+        Just("id, v AS other"),
+        Just("v AS id, id AS other"),
+        Just("*, id + v AS other"),
+        Just("name AS x, price AS other")
+    ];
+    (list, condition, order, limit)
+        .prop_map(|(list, condition, order, limit)| format!("SELECT {list} FROM t{condition}{order}{limit}"))
 }
 
 fn join() -> impl Strategy<Value = String> {
@@ -152,9 +216,43 @@ fn join() -> impl Strategy<Value = String> {
         Just("t.id = 1 AND s.id IS NULL".to_owned())
     ];
     let list = prop_oneof![Just("t.v, s.amount"), Just("count(*), sum(s.amount)"), Just("*")];
-    (list, kind, on, third, places).prop_map(|(list, kind, on, third, condition)| {
+    let any = (list, kind, on, third, places).prop_map(|(list, kind, on, third, condition)| {
         format!("SELECT {list} FROM t {kind} s ON {on}{third} WHERE {condition} ORDER BY 1, 2")
-    })
+    });
+    prop_oneof![any, along_foreign_keys()]
+}
+
+/// Joins of a table, those that it refers to, and those that refer to it.
+fn along_foreign_keys() -> impl Strategy<Value = String> {
+    let kind = || prop_oneof![Just("JOIN"), Just("JOIN"), Just("LEFT JOIN")];
+    let from = (kind(), kind()).prop_flat_map(|(one, other)| {
+        prop_oneof![
+            Just(format!("owned c {one} owner p ON c.owner_id = p.id")),
+            Just(format!("owner p {one} owned c ON p.id = c.owner_id")),
+            Just(format!(
+                "part_of_owned x {one} owned c ON c.id = x.owned_id {other} owner p ON p.id = c.owner_id"
+            )),
+            Just(format!(
+                "owner p {one} owned c ON c.owner_id = p.id {other} part_of_owned x ON x.owned_id = c.id"
+            )),
+            Just(format!(
+                "owned c {one} owner p ON c.owner_id = p.id AND p.v = 1 {other} owned d ON d.owner_id = p.id"
+            )),
+        ]
+    });
+    let condition = prop_oneof![
+        Just(""),
+        Just(" WHERE c.v > 1"),
+        Just(" WHERE c.owner_id = 1"),
+        Just(" WHERE p.id = 2"),
+        Just(" WHERE p.v = 1"),
+        Just(" WHERE c.id = 1 AND p.v IS NOT NULL"),
+        Just(" WHERE p.id IS NULL"),
+        Just(" WHERE c.v = 1 OR c.v = 5")
+    ];
+    let list = prop_oneof![Just("p.v, c.v"), Just("count(*), max(c.v)"), Just("p.id, c.id")];
+    (list, from, condition)
+        .prop_map(|(list, from, condition)| format!("SELECT {list} FROM {from}{condition}"))
 }
 
 fn condition() -> impl Strategy<Value = String> {
@@ -191,6 +289,32 @@ fn condition() -> impl Strategy<Value = String> {
         Just("name IS NULL"),
         Just("v = id"),
         Just("active IS NOT UNKNOWN"),
+        Just("u = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'"),
+        Just("u IN ('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid, NULL)"),
+        Just("at > '2020-01-01T01:00:00+02:00'"),
+        Just("at = '2019-12-31 22:30:00-01:30'::timestamptz"),
+        Just("at BETWEEN '2019-01-01 00:00Z' AND 'infinity'"),
+        Just("at > '2020-01-01'"),
+        Just("price > 1.4"),
+        Just("price = 1.50"),
+        Just("price <= '2.0'"),
+        Just("price <> -1.5"),
+        Just("v = ANY ('{10,30,null}')"),
+        Just("v <> ALL (ARRAY[10, 30])"),
+        Just("id = ANY ('{}')"),
+        Just("(id, v) = (1, 10)"),
+        Just("(id, v) < (2, 15)"),
+        Just("(v, id) >= (20, 2)"),
+        Just("(id, v) IN ((1, 10), (2, NULL))"),
+        Just("name LIKE '%ing'"),
+        Just("name LIKE '_pen' ESCAPE ''"),
+        Just("name::text LIKE '%p%n%'"),
+        Just("name ILIKE 'OPEN%'"),
+        Just("upper(name) = upper('Open')"),
+        Just("lower(name) <> 'open'"),
+        Just("upper(name::text) LIKE upper('%IN%')"),
+        Just("1 = 1"),
+        Just("1 <> 1"),
     ];
     let leaf = prop_oneof![
         (column.clone(), op.clone(), number.clone()).prop_map(|(c, o, n)| format!("{c} {o} {n}")),
@@ -227,7 +351,7 @@ fn compare_all(connection: &mut Connection) {
         let seen = support::see(&statement, &catalog);
         rewritten += usize::from(seen.sql.parameterized != seen.original.parameterized);
         searched += seen.sql.observed.iter().map(|observed| observed.searches.len()).sum::<usize>();
-        if let Err(why) = compare(connection, &catalog, &seen) {
+        if let Err(why) = compare(connection, &catalog, &seen, "") {
             failures.push(format!("{statement}\n  {}\n  {why}", seen.sql.parameterized));
         }
     }
@@ -249,6 +373,9 @@ fn simple(sql: &Sql) -> String {
     sql.pieces.iter().map(piece).collect()
 }
 
+/// How often a LIMIT was reached, and all rows before the last one were known.
+static LIMITED: AtomicUsize = AtomicUsize::new(0);
+
 type Row = Vec<Option<String>>;
 
 /// What a statement returns.
@@ -259,11 +386,11 @@ struct Outcome {
 }
 
 /// The result of a statement, or the error's first line, which has no text of the statement.
-fn outcome(connection: &mut Connection, sql: &str) -> Result<Outcome, String> {
+fn outcome(connection: &mut Connection, before: &str, sql: &str) -> Result<Outcome, String> {
     let mut found = (Ok(Rows::default()), Ok(Vec::new()));
-    connection.execute("BEGIN").unwrap();
+    connection.execute(&format!("BEGIN; {before}")).unwrap();
     found.0 = connection.query(sql).map_err(|error| message(&error.to_string()));
-    connection.execute("ROLLBACK; BEGIN").unwrap();
+    connection.execute(&format!("ROLLBACK; BEGIN; {before}")).unwrap();
     found.1 = connection.execute(sql).map_err(|error| message(&error.to_string()));
     connection.execute("ROLLBACK").unwrap();
     Ok(Outcome { rows: found.0?, tags: found.1?.into_iter().map(|done| done.tag).collect() })
@@ -275,9 +402,15 @@ fn message(text: &str) -> String {
     line.split(" at character ").next().unwrap_or_default().to_owned()
 }
 
-fn compare(connection: &mut Connection, catalog: &Catalog, seen: &Seen) -> Result<(), String> {
-    let original = outcome(connection, &simple(&seen.original));
-    let sent = outcome(connection, &simple(&seen.sql));
+/// Compares both forms of a statement, each after a command.
+pub fn compare(
+    connection: &mut Connection,
+    catalog: &Catalog,
+    seen: &Seen,
+    before: &str,
+) -> Result<(), String> {
+    let original = outcome(connection, before, &simple(&seen.original));
+    let sent = outcome(connection, before, &simple(&seen.sql));
     let count = seen.sql.statements.len();
     let last = seen.sql.observed.iter().find(|observed| observed.statement as usize + 1 == count);
     let appended = last.map_or(0, |observed| usize::from(observed.appended));
@@ -409,10 +542,20 @@ fn check_shown(
             )?;
         }
     }
-    for search in &observed.searches {
+    let count = |value: &Option<SearchValue>| match value {
+        Some(SearchValue::Constant(digits)) => digits.parse().ok(),
+        Some(SearchValue::Variable(_)) => Some(1),
+        _ => None,
+    };
+    let limit = observed.limit.as_ref();
+    let reached = limit.and_then(|limit| count(&limit.rows)).is_some_and(|most| result.rows.len() >= most);
+    let skips = limit.is_some_and(|limit| limit.offset.is_some());
+    for search in observed.searches.iter().filter(|_| !skips) {
         let known = match search.when {
             SearchWhen::Always => true,
-            SearchWhen::FewerRows(limit) => (result.rows.len() as u64) < limit,
+            SearchWhen::Empty => result.rows.is_empty(),
+            SearchWhen::Unlimited => !reached,
+            SearchWhen::Limited => reached,
             SearchWhen::Found(entry) => !found[entry].is_empty(),
             SearchWhen::Column(column, wanted) => result.rows.iter().any(|row| {
                 let text = row[usize::from(column)].as_deref();
@@ -422,10 +565,29 @@ fn check_shown(
         if !known {
             continue;
         }
-        let matching =
-            matching(seen, search, &tables[usize::from(search.table)], &before[usize::from(search.table)]);
-        let shown = search.rows.map(|rows| found[rows].iter().map(|row| row.key.clone()).collect());
-        same("rows found", &matching, &shown.unwrap_or_default())?;
+        let number = usize::from(search.table);
+        if seen.observed.predicates[usize::from(search.predicate)] == Predicate::Absent {
+            let there = matching(seen, search, &Predicate::True, &found, (&tables[number], &before[number]));
+            same("the row that prevents it", &there.len(), &1)?;
+            continue;
+        }
+        let predicate = &seen.observed.predicates[usize::from(search.predicate)];
+        let matching = matching(seen, search, predicate, &found, (&tables[number], &before[number]));
+        let shown: BTreeSet<Vec<String>> =
+            search.rows.iter().flat_map(|rows| &found[*rows]).map(|row| row.key.clone()).collect();
+        if search.when == SearchWhen::Limited {
+            // The last row, and those that are equal to it, don't come before it.
+            same("rows found before the last", &matching, &matching.intersection(&shown).cloned().collect())?;
+            if matching.len() + 1 == shown.len() {
+                LIMITED.fetch_add(1, Ordering::Relaxed);
+            }
+            continue;
+        }
+        let operands = search.operands.iter();
+        let among = operands.clone().any(|one| matches!(one.value, SearchValue::Shown { .. }));
+        let shown =
+            if among { shown.into_iter().filter(|key| matching.contains(key)).collect() } else { shown };
+        same("rows found", &matching, &shown)?;
     }
     Ok(())
 }
@@ -516,8 +678,9 @@ fn split(text: &str) -> Row {
 fn matching(
     seen: &Seen,
     search: &ObservedSearch,
-    table: &ObservedTable,
-    before: &Contents,
+    predicate: &Predicate,
+    found: &[Vec<Shown>],
+    (table, before): (&ObservedTable, &Contents),
 ) -> BTreeSet<Vec<String>> {
     let mut texts: Vec<String> = Vec::new();
     let variable = |slot: Slot| match seen.symbols.name(slot) {
@@ -528,28 +691,51 @@ fn matching(
     let part = |part: &TextPart| match part {
         TextPart::Text(text) => text.clone(),
         TextPart::Variable(slot) => variable(*slot),
+        TextPart::Parameter(number) => panic!("${number} has no value"),
     };
     let value_text = |value: &SearchValue| match value {
         SearchValue::Null => None,
         SearchValue::Constant(text) => Some(text.clone()),
-        SearchValue::Variable(slot) => Some(variable(*slot)),
+        SearchValue::Variable(slot) | SearchValue::Uuid(slot) => Some(variable(*slot)),
         SearchValue::Joined { parts, .. } => Some(parts.iter().map(part).collect()),
+        other => panic!("{other:?} has no text"),
     };
     let mut number = |form: ValueForm, text: Option<String>| match (text, form) {
         (None, _) => NULL,
         (Some(text), ValueForm::Integer) => text.parse().unwrap(),
         (Some(text), ValueForm::Boolean) => i64::from(text.starts_with('t')),
-        (Some(text), ValueForm::Text) => {
-            texts.push(text);
+        (Some(text), ValueForm::Date | ValueForm::Timestamp | ValueForm::Instant) => {
+            form.moment(&text).unwrap()
+        }
+        (Some(text), form) => {
+            texts.push(form.canonical(&text).unwrap().into_owned());
             let last = texts.last();
             i64::try_from(texts.iter().position(|known| Some(known) == last).unwrap()).unwrap()
         }
     };
     let form = |place: u16| table.columns[usize::from(place)].form;
+    let values = |operand: &SearchOperand| -> Row {
+        match &operand.value {
+            SearchValue::Last => {
+                let last = found[search.rows.unwrap()].last().unwrap();
+                vec![last.columns[usize::from(operand.column)].clone()]
+            }
+            SearchValue::Shown { entry, column } => {
+                let values = found[*entry].iter().map(|row| row.columns[usize::from(*column)].clone());
+                values.flatten().map(Some).collect()
+            }
+            SearchValue::Elements(array) => {
+                let text = value_text(array).unwrap();
+                split(text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap())
+            }
+            value => vec![value_text(value)],
+        }
+    };
     let operands: Vec<i64> = search
         .operands
         .iter()
-        .map(|operand| number(form(operand.column), value_text(&operand.value)))
+        .flat_map(|operand| values(operand).into_iter().map(|text| (form(operand.column), text)))
+        .map(|(form, text)| number(form, text))
         .collect();
     let rows: Vec<(&Vec<String>, Vec<i64>)> = before
         .iter()
@@ -558,7 +744,6 @@ fn matching(
             (key, values.map(|(column, value)| number(column.form, value.clone())).collect())
         })
         .collect();
-    let predicate: &Predicate = &seen.observed.predicates[usize::from(search.predicate)];
     let text =
         |place: i64| usize::try_from(place).ok().and_then(|place| texts.get(place)).map(String::as_str);
     let wanted: Option<Vec<String>> =

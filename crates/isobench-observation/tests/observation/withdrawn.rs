@@ -21,7 +21,7 @@ fn tells(text: &str) -> Vec<SearchWhen> {
 
 #[test]
 fn an_empty_result_tells_without_columns() {
-    assert_eq!(tells("SELECT v FROM t WHERE v = 1;"), [SearchWhen::FewerRows(1)]);
+    assert_eq!(tells("SELECT v FROM t WHERE v = 1;"), [SearchWhen::Empty]);
     assert_eq!(tells("SELECT count(*) FROM t WHERE v = 1;"), [SearchWhen::Column(0, false)]);
     assert_eq!(tells("SELECT max(id), COUNT(*) AS n FROM t WHERE v = 1;"), [SearchWhen::Column(1, false)]);
     assert_eq!(tells("SELECT count(name) FROM t WHERE v = 1;"), []);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::layout::wrap;
 use isobench_result::document::{Observation, ObservedRows, ObservedStatement};
-use isobench_result::numbers::{count, counted};
+use isobench_result::numbers::{count, counted, percent};
 use isobench_result::seen::{place, plain};
 
 /// The width of the labels before what is said of a statement, with the blanks around them.
@@ -39,15 +39,20 @@ pub fn statements(observation: &Observation, sent: Option<&[String]>, width: usi
     text
 }
 
-/// The share of the statements that get further columns, and of those that can't be tracked wholly.
+/// The share of the statements that get further columns, and of those on rows that are tracked wholly.
 fn share(observation: &Observation) -> String {
-    let dark = observation.statements.iter().filter(|statement| !statement.dark.is_empty()).count();
-    let dark = match dark {
-        0 => "all can be tracked".to_owned(),
-        dark => format!("{} can't be tracked, or only in part", count(dark as u64)),
+    let (wholly, of) = observation.tracked_wholly();
+    let tracked = match of {
+        0 => "none touches rows".to_owned(),
+        of => format!(
+            "{} of the {} on rows ({}) can be tracked wholly",
+            count(wholly as u64),
+            count(of as u64),
+            percent(wholly as f64 / of as f64)
+        ),
     };
     format!(
-        "{}: adds columns to {} of {} to see which rows they touch; {dark}.",
+        "{}: adds columns to {} of {} to see which rows they touch; {tracked}.",
         observation.workload,
         count(observation.sent_differently() as u64),
         counted(observation.statements.len() as u64, "statement")
@@ -148,8 +153,8 @@ mod tests {
                    SET n = n - 1 RETURNING xmin\n\
              \n\
              a.sql: adds columns to 1 of 2 statements to see\n\
-             which rows they touch; 1 can't be tracked, or only\n\
-             in part.\n"
+             which rows they touch; 0 of the 1 on rows (0.0 %)\n\
+             can be tracked wholly.\n"
         );
         assert!(!statements(&observation, None, 80).contains("sent\n"));
     }

@@ -79,4 +79,11 @@ impl Observation {
     pub fn sent_differently(&self) -> usize {
         self.statements.iter().filter(|statement| statement.sent_differently).count()
     }
+
+    /// The number of statements of which all is seen, and of those that touch rows or may do so.
+    pub fn tracked_wholly(&self) -> (usize, usize) {
+        let of = |statement: &&ObservedStatement| !statement.tables.is_empty() || !statement.dark.is_empty();
+        let on_rows = self.statements.iter().filter(of);
+        (on_rows.clone().filter(|statement| statement.dark.is_empty()).count(), on_rows.count())
+    }
 }

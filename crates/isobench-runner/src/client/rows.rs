@@ -11,7 +11,9 @@ use std::collections::VecDeque;
 use isobench_isolation::history::Key;
 use isobench_isolation::observed::{KeyForm, NULL, ObservedDraft, ObservedOperation, Replaced, ValueForm};
 use isobench_pgwire::backend::DataRow;
-use isobench_script::{ObservedRows, RowRole, SearchValue, SearchWhen, TextPart, Variables};
+use isobench_script::{
+    ObservedRows, RowLimit, RowRole, SearchOperand, SearchValue, SearchWhen, TextPart, Variables,
+};
 use smallvec::SmallVec;
 
 use super::operations::integer;
@@ -33,10 +35,14 @@ pub(super) struct ShownRows {
     /// Values of searches whose statements are unanswered, in the order of the requests. `None`: a
     /// value that can't be compared.
     noted: VecDeque<Option<i64>>,
+    /// The same of arrays.
+    lists: VecDeque<Option<Vec<i64>>>,
     /// Statements that were sent and aren't answered yet.
     pending: u32,
     /// For each entry of the statement that is being answered, the keys found.
     found: Vec<Vec<i64>>,
+    /// For each entry, the values of the columns of its rows, one row after the other.
+    kept: Vec<Vec<i64>>,
     /// The number of rows in the result of the statement that is being answered.
     rows: u64,
     /// For each search of that statement, true if a column of its result says that it found nothing.
@@ -76,8 +82,9 @@ impl ShownRows {
     pub(super) fn start(&mut self) {
         self.reset();
         self.noted.clear();
+        self.lists.clear();
         self.pending = 0;
-        self.found.iter_mut().for_each(Vec::clear);
+        self.found.iter_mut().chain(&mut self.kept).for_each(Vec::clear);
         self.rows = 0;
         self.denied.clear();
     }
@@ -97,6 +104,11 @@ impl ShownRows {
                         self.operand(value, *form, simple, variables, numbers)
                     }
                     NotedValue::Key(values, form) => self.key_of(values, *form, simple, variables, numbers),
+                    NotedValue::Elements(array, form) => {
+                        let list = self.elements(array, *form, simple, variables, numbers);
+                        self.lists.push_back(list);
+                        continue;
+                    }
                 };
                 self.noted.push_back(value);
             }
@@ -117,13 +129,55 @@ impl ShownRows {
             join(parts, *literal, simple, variables, &mut self.text)?;
             return value_of(&self.text, form, numbers);
         }
+        if matches!(value, SearchValue::Parameter(_)) {
+            return None;
+        }
         if !write_value(value, variables, &mut self.text) {
             return Some(NULL);
         }
-        if simple && form == ValueForm::Text && matches!(value, SearchValue::Variable(_)) {
+        // Numbers may stand without quotes.
+        let bare = match form {
+            ValueForm::Integer | ValueForm::Boolean => true,
+            ValueForm::Decimal => !self.text.starts_with(b"'"),
+            _ => false,
+        };
+        if simple && !bare && matches!(value, SearchValue::Variable(_)) {
             unquote(&mut self.text)?;
         }
         value_of(&self.text, form, numbers)
+    }
+
+    /// The elements of an array. `None` if they aren't plain.
+    fn elements(
+        &mut self,
+        array: &SearchValue,
+        form: ValueForm,
+        simple: bool,
+        variables: &Variables,
+        numbers: &mut TextNumbers<'_>,
+    ) -> Option<Vec<i64>> {
+        self.text.clear();
+        let written =
+            !matches!(array, SearchValue::Parameter(_)) && write_value(array, variables, &mut self.text);
+        written.then_some(())?;
+        if simple && matches!(array, SearchValue::Variable(_)) {
+            unquote(&mut self.text)?;
+        }
+        let text = std::str::from_utf8(&self.text).ok()?;
+        let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+        if inner.is_empty() {
+            return Some(Vec::new());
+        }
+        let odd = |char: char| char.is_whitespace() || matches!(char, '"' | '\\' | '{' | '}');
+        if inner.contains(odd) {
+            return None;
+        }
+        let element = |text: &str| match text {
+            "" => None,
+            text if text.eq_ignore_ascii_case("null") => Some(NULL),
+            text => value_of(text.as_bytes(), form, numbers),
+        };
+        inner.split(',').map(element).collect()
     }
 
     fn key_of(
@@ -141,6 +195,16 @@ impl ShownRows {
                 join(parts, *literal, simple, variables, &mut self.part)?;
             } else if !write_value(value, variables, &mut self.part) {
                 return None;
+            }
+            if matches!(value, SearchValue::Uuid(_)) {
+                if simple {
+                    unquote(&mut self.part)?;
+                }
+                let uuid =
+                    std::str::from_utf8(&self.part).ok().and_then(|text| ValueForm::Uuid.canonical(text))?;
+                let uuid = uuid.into_owned();
+                self.part.clear();
+                self.part.extend_from_slice(uuid.as_bytes());
             }
             if form == KeyForm::Numbered && matches!(value, SearchValue::Variable(_)) {
                 if simple && integer(&self.part).is_none() {
@@ -203,13 +267,30 @@ impl ShownRows {
     }
 
     /// True if the result shows that a search of the statement found all rows that match.
-    fn is_known(&self, place: usize, when: SearchWhen) -> bool {
+    /// `reached`: its LIMIT was.
+    fn is_known(&self, place: usize, when: SearchWhen, reached: bool) -> bool {
         match when {
             SearchWhen::Always => true,
-            SearchWhen::FewerRows(limit) => self.rows < limit,
+            SearchWhen::Empty => self.rows == 0,
+            SearchWhen::Unlimited => !reached,
+            SearchWhen::Limited => reached,
             SearchWhen::Found(entry) => self.found.get(entry).is_some_and(|keys| !keys.is_empty()),
             SearchWhen::Column(..) => self.denied.get(place).copied().unwrap_or(false),
         }
+    }
+
+    /// True if a result has as many rows as its LIMIT lets through; `None` if it skips rows, is to have
+    /// none, or isn't known.
+    fn reached(&mut self, limit: &RowLimit) -> Option<bool> {
+        let rows = limit.rows.as_ref().map(|_| self.noted.pop_front().flatten());
+        let offset = limit.offset.as_ref().map(|_| self.noted.pop_front().flatten());
+        let whole = matches!(offset, None | Some(Some(0 | NULL)));
+        let reached = match rows {
+            None | Some(Some(NULL)) => Some(false),
+            Some(Some(most)) if most > 0 => Some(self.rows >= most.unsigned_abs()),
+            Some(_) => None,
+        };
+        reached.filter(|_| whole)
     }
 
     /// Adds one row that is shown.
@@ -270,6 +351,12 @@ impl ShownRows {
             }
             self.found[entry].push(id);
         }
+        if statement.kept[entry] {
+            if self.kept.len() <= entry {
+                self.kept.resize(entry + 1, Vec::new());
+            }
+            self.kept[entry].extend_from_slice(&self.columns);
+        }
     }
 
     /// The key; `None` if a part of it is NULL.
@@ -298,18 +385,20 @@ impl ShownRows {
     pub(super) fn answered(&mut self, statement: &SeenStatement) {
         self.pending = self.pending.saturating_sub(1);
         self.draft.append(&mut self.writes);
+        let reached = match &statement.what.limit {
+            None => Some(false),
+            Some(limit) => self.reached(limit),
+        };
         for (place, search) in statement.what.searches.iter().enumerate() {
             let key = search.key.as_ref().map(|_| self.noted.pop_front().flatten());
             self.columns.clear();
             let mut comparable = key != Some(None);
-            for _ in &search.operands {
-                match self.noted.pop_front().flatten() {
-                    Some(value) => self.columns.push(value),
-                    None => comparable = false,
-                }
+            for operand in &search.operands {
+                comparable &= self.add_operand(statement, search.rows, operand);
             }
             let found = search.rows.and_then(|rows| self.found.get(rows)).map_or(&[][..], Vec::as_slice);
-            if comparable && self.is_known(place, search.when) {
+            let known = reached.is_some_and(|reached| self.is_known(place, search.when, reached));
+            if comparable && known {
                 let operation = ObservedOperation::Search {
                     table: search.table,
                     predicate: search.predicate,
@@ -320,11 +409,62 @@ impl ShownRows {
                 self.draft.push(operation, statement.number);
             }
         }
-        self.found.iter_mut().for_each(Vec::clear);
+        self.found.iter_mut().chain(&mut self.kept).for_each(Vec::clear);
         self.denied.clear();
         self.rows = 0;
         for table in &statement.what.unseen {
             self.draft.push(ObservedOperation::Unseen { table: *table }, statement.number);
+        }
+    }
+
+    /// Adds an operand of a search for the rows of an entry to `columns`. Returns false if it can't be
+    /// compared.
+    fn add_operand(
+        &mut self,
+        statement: &SeenStatement,
+        rows: Option<usize>,
+        operand: &SearchOperand,
+    ) -> bool {
+        let kept = |entry: usize| {
+            let count = statement.forms.get(entry).map_or(0, |forms| forms.columns.len());
+            (self.kept.get(entry).map_or(&[][..], Vec::as_slice), count.max(1))
+        };
+        match &operand.value {
+            SearchValue::Last => {
+                let (values, count) = kept(rows.unwrap_or(usize::MAX));
+                let last = values.chunks_exact(count).last();
+                let value = last.and_then(|last| last.get(usize::from(operand.column))).copied();
+                self.columns.extend(value);
+                value.is_some()
+            }
+            SearchValue::Shown { entry, column } => {
+                let (values, count) = kept(*entry);
+                let of_column = values.iter().skip(usize::from(*column)).step_by(count);
+                let before = self.columns.len();
+                self.columns.extend(of_column.filter(|value| **value != NULL));
+                self.columns[before..].sort_unstable();
+                let mut last = None;
+                let mut place = 0;
+                self.columns.retain(|value| {
+                    place += 1;
+                    place <= before || last.replace(*value) != Some(*value)
+                });
+                true
+            }
+            SearchValue::Elements(_) => match self.lists.pop_front().flatten() {
+                Some(values) => {
+                    self.columns.extend(values);
+                    true
+                }
+                None => false,
+            },
+            _ => match self.noted.pop_front().flatten() {
+                Some(value) => {
+                    self.columns.push(value);
+                    true
+                }
+                None => false,
+            },
         }
     }
 
@@ -399,6 +539,7 @@ fn join(
     for one in parts {
         match one {
             TextPart::Text(text) => into.extend_from_slice(text.as_bytes()),
+            TextPart::Parameter(_) => return None,
             TextPart::Variable(slot) => {
                 part.clear();
                 variables.write_text(*slot, &mut part).then_some(())?;
@@ -427,13 +568,18 @@ fn truth(text: &[u8]) -> Option<bool> {
 /// Writes a value's text. Returns false if it is NULL.
 fn write_value(value: &SearchValue, variables: &Variables, into: &mut Vec<u8>) -> bool {
     match value {
-        // Joined texts are written by `join`.
-        SearchValue::Null | SearchValue::Joined { .. } => false,
+        // Joined texts are written by `join`, and what the result shows isn't known yet.
+        SearchValue::Null
+        | SearchValue::Joined { .. }
+        | SearchValue::Parameter(_)
+        | SearchValue::Last
+        | SearchValue::Shown { .. }
+        | SearchValue::Elements(_) => false,
         SearchValue::Constant(text) => {
             into.extend_from_slice(text.as_bytes());
             true
         }
-        SearchValue::Variable(slot) => variables.write_text(*slot, into),
+        SearchValue::Variable(slot) | SearchValue::Uuid(slot) => variables.write_text(*slot, into),
     }
 }
 
@@ -466,6 +612,13 @@ fn value_of(text: &[u8], form: ValueForm, numbers: &mut TextNumbers<'_>) -> Opti
             _ => None,
         },
         ValueForm::Text => Some(numbers.number(text)),
+        ValueForm::Uuid | ValueForm::Decimal => {
+            let text = std::str::from_utf8(text).ok()?;
+            form.canonical(text).map(|text| numbers.number(text.as_bytes()))
+        }
+        ValueForm::Date | ValueForm::Timestamp | ValueForm::Instant => {
+            form.moment(std::str::from_utf8(text).ok()?)
+        }
     }
 }
 

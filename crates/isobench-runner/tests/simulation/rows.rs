@@ -8,12 +8,13 @@
 use isobench_isolation::History;
 use isobench_isolation::history::{TransactionOutcome, text};
 use isobench_isolation::observed::{
-    Comparison, KeyForm, ObservedColumn, ObservedDescription, ObservedTable, Predicate, ValueForm,
+    Comparison, KeyForm, ObservedColumn, ObservedDescription, ObservedTable, Place, Predicate, ValueForm,
 };
 use isobench_pgwire::SqlState;
 use isobench_runner::{AbortCause, Protocol};
 use isobench_script::{
-    ObservedRows, ObservedSearch, ObservedStatement, RowRole, SearchOperand, SearchValue, SearchWhen, Symbols,
+    ObservedRows, ObservedSearch, ObservedStatement, RowLimit, RowRole, SearchOperand, SearchValue,
+    SearchWhen, Symbols,
 };
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
 
@@ -45,6 +46,7 @@ fn shows(role: RowRole) -> ObservedStatement {
         appended: 3,
         rows: vec![rows],
         searches: Vec::new(),
+        limit: None,
         unseen: Vec::new(),
     }
 }
@@ -377,9 +379,8 @@ fn searched_when(value: &str, when: SearchWhen, rows: &[[&'static str; 3]]) -> H
 fn results_tell_whether_a_search_found_all() {
     let row = ["9", "650", "1"];
     for (when, rows, known) in [
-        (SearchWhen::FewerRows(1), &[][..], true),
-        (SearchWhen::FewerRows(1), &[row][..], false),
-        (SearchWhen::FewerRows(2), &[row][..], true),
+        (SearchWhen::Empty, &[][..], true),
+        (SearchWhen::Empty, &[row][..], false),
         (SearchWhen::Found(0), &[][..], false),
         (SearchWhen::Found(0), &[row][..], true),
         (SearchWhen::Column(2, true), &[row][..], true),
@@ -392,6 +393,91 @@ fn results_tell_whether_a_search_found_all() {
         let searches = history.provenance().expect("it was observed").searches;
         assert_eq!(searches, u64::from(known), "{when:?} {rows:?}");
     }
+}
+
+/// The number of searches known of `SELECT … LIMIT rows OFFSET offset`, of all rows or of those before
+/// the last, and whether they missed a row with the value 2 that was inserted before.
+fn limited(rows: &str, offset: &str, answer: &[[&'static str; 3]]) -> (u64, bool) {
+    let script = "INSERT INTO t RETURNING id, xmin, c;\nSELECT id, xmin, c FROM t ORDER BY c;\n";
+    let value = |text: &str| Some(SearchValue::Constant(text.to_owned()));
+    let search = |when: SearchWhen, predicate: u16, operands: Vec<SearchOperand>| ObservedSearch {
+        table: 0,
+        rows: Some(0),
+        when,
+        predicate,
+        key: None,
+        operands,
+    };
+    let last = SearchOperand { value: SearchValue::Last, column: 0 };
+    let mut statement = shows(RowRole::Read);
+    statement.limit = Some(RowLimit { rows: value(rows), offset: value(offset) });
+    statement.searches =
+        vec![search(SearchWhen::Unlimited, 0, Vec::new()), search(SearchWhen::Limited, 1, vec![last])];
+    let mut case = case(script, vec![(0, shows(RowRole::Inserted)), (1, statement)]);
+    let (description, _) = case.shown.as_mut().expect("statements");
+    let place = Place { column: 0, operand: 0, descending: false, nulls_first: false, decimal: false };
+    description.predicates.extend([Predicate::True, Predicate::Before(vec![place])]);
+    let mut case = case.answered("INSERT", &["3", "800", "2"]);
+    let rows = answer.iter().map(|row| row.map(Some).to_vec()).collect();
+    case.settings.answers.push(("FROM t", Answer { columns: vec!["id", "xmin", "c"], rows }));
+    let (_, history, why) = case.run_shown();
+    assert_eq!((why, history.dropped()), (None, 0));
+    let searches = history.provenance().expect("it was observed").searches;
+    (searches, lines(&history).iter().any(|line| line.contains("m t 3 before v1")))
+}
+
+#[test]
+fn a_limit_decides_what_was_found() {
+    let (low, high) = (["9", "650", "1"], ["9", "650", "5"]);
+    // It wasn't reached: all rows were found.
+    assert_eq!(limited("2", "0", &[low]), (1, true));
+    assert_eq!(limited("2", "0", &[]), (1, true));
+    // It was: those before the last one, whose value is 5 here and 1 there.
+    assert_eq!(limited("1", "0", &[high]), (1, true));
+    assert_eq!(limited("1", "0", &[low]), (1, false));
+    // Rows are skipped, or none is wanted, or it isn't a number.
+    for (rows, offset) in [("2", "1"), ("0", "0"), ("-1", "0"), ("1", "x")] {
+        assert_eq!(limited(rows, offset, &[]), (0, false), "{rows} {offset}");
+    }
+}
+
+/// The same of a statement that compares with a list of values, and of a row with the value 1.
+fn listed(value: SearchValue) -> (u64, bool) {
+    let script = "INSERT INTO t RETURNING id, xmin, c;\nSELECT id, xmin, c FROM t;\n";
+    let list = SearchOperand { value, column: 0 };
+    let search = ObservedSearch {
+        table: 0,
+        rows: None,
+        when: SearchWhen::Always,
+        predicate: 0,
+        key: None,
+        operands: vec![list],
+    };
+    let mut statement = shows(RowRole::Read);
+    statement.searches.push(search);
+    let mut case = case(script, vec![(0, shows(RowRole::Inserted)), (1, statement)]);
+    let (description, _) = case.shown.as_mut().expect("statements");
+    description.predicates.push(Predicate::Among { column: 0, first: 0 });
+    let mut case = case.answered("INSERT", &["3", "800", "1"]);
+    let rows = [["8", "650", "4"], ["9", "650", "1"]].map(|row| row.map(Some).to_vec()).to_vec();
+    case.settings.answers.push(("FROM t", Answer { columns: vec!["id", "xmin", "c"], rows }));
+    let (_, history, why) = case.run_shown();
+    assert_eq!((why, history.dropped()), (None, 0));
+    let searches = history.provenance().expect("it was observed").searches;
+    (searches, lines(&history).iter().any(|line| line.contains("m t 3 before v1")))
+}
+
+#[test]
+fn lists_are_as_long_as_the_rows_shown_or_the_array() {
+    let array = |text: &str| SearchValue::Elements(Box::new(SearchValue::Constant(text.to_owned())));
+    assert_eq!(listed(SearchValue::Shown { entry: 0, column: 0 }), (1, true));
+    assert_eq!(listed(array("{7,1}")), (1, true));
+    assert_eq!(listed(array("{7,NULL}")), (1, false));
+    assert_eq!(listed(array("{}")), (1, false));
+    for text in ["{1,x}", "{\"1\"}", "1", "{{1}}"] {
+        assert_eq!(listed(array(text)), (0, false), "{text}");
+    }
+    assert_eq!(listed(SearchValue::Parameter(1)), (0, false));
 }
 
 #[test]

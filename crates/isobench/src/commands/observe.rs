@@ -148,6 +148,10 @@ struct Document<'a> {
 struct Previewed<'a> {
     workload: &'a str,
     recorded: &'static str,
+    /// The number of statements that touch rows.
+    on_rows: usize,
+    /// The number of them that are tracked wholly.
+    tracked_wholly: usize,
     statements: Vec<Statement<'a>>,
 }
 
@@ -161,9 +165,12 @@ struct Statement<'a> {
 impl Previewed<'_> {
     fn of(preview: &Preview) -> Previewed<'_> {
         let statements = preview.observation.statements.iter().zip(&preview.sent);
+        let (tracked_wholly, on_rows) = preview.observation.tracked_wholly();
         Previewed {
             workload: &preview.observation.workload,
             recorded: preview.recorded,
+            on_rows,
+            tracked_wholly,
             statements: statements.map(|(seen, sent)| Statement { seen, sent }).collect(),
         }
     }

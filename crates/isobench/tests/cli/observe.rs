@@ -43,6 +43,7 @@ fn scripts_and_tables_of_ones_own_are_described_as_they_are_sent() {
             "\n    SELECT n, stock.\"item\" AS ",
             "\n      WHERE item = :i FOR UPDATE;\n",
             "  untracked rows of stock that it reads, hidden by DISTINCT\n",
+            " on rows (",
         ]);
         assert_eq!(finished.stdout.matches("\n  sent      as written\n").count(), 3, "{}", finished.stdout);
     }

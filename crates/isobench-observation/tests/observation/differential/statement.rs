@@ -76,6 +76,12 @@ impl Random {
                 format!("{} IN ({}, {}, {})", self.column(alias), self.below(5), self.number(), self.number())
             }
             6 => format!("{alias}.d LIKE 'd{}%' AND {}", self.below(3), self.condition(alias)),
+            7 if self.chance(2) => match self.below(4) {
+                0 => format!("{} = ANY ('{{{},{}}}')", self.column(alias), self.below(5), self.number()),
+                1 => format!("({alias}.a, {alias}.c) > ({}, {})", self.number(), self.below(5)),
+                2 => format!("upper({alias}.d) = upper('D{}')", self.below(3)),
+                _ => format!("{alias}.d ILIKE '%{}' AND 1 = 1", self.below(3)),
+            },
             7 => format!("EXISTS (SELECT FROM v AS e WHERE e.c = {})", self.column(alias)),
             _ => format!("({} OR {})", self.condition(alias), self.condition(alias)),
         }
@@ -107,6 +113,12 @@ impl Random {
             let on = self.one(&["a", "b", "c"]);
             from = format!("{from} {kind} {joined} ON {name}.{on} = {alias}.{on}");
             other = name;
+        }
+        // Along the one foreign key.
+        if self.chance(12) {
+            let (owner, kind) = (self.name(), self.one(&["JOIN", "LEFT JOIN"]));
+            from = format!("f AS {alias} {kind} t AS {owner} ON {owner}.a = {alias}.a");
+            other = owner;
         }
         let filter = self.filter(&alias);
         match self.below(10) {
@@ -171,7 +183,12 @@ impl Random {
                 let (left, right) = (self.value(&alias), self.value(&other));
                 let order =
                     if self.chance(2) { format!(" ORDER BY {}", self.column(&alias)) } else { String::new() };
-                let limit = if self.chance(3) { format!(" LIMIT {}", self.number()) } else { String::new() };
+                let limit = match self.below(9) {
+                    0 => format!(" LIMIT {}", self.number()),
+                    1 => format!(" LIMIT {} OFFSET {}", self.number(), self.below(3)),
+                    2 => format!(" FETCH FIRST {} ROWS ONLY", 1 + self.below(5)),
+                    _ => String::new(),
+                };
                 let star = if self.chance(8) { format!(", {alias}.*") } else { String::new() };
                 format!("SELECT {left}, {right}{star} FROM {from}{filter}{order}{limit}")
             }

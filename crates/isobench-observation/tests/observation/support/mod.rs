@@ -8,7 +8,8 @@ use isobench_observation::{
     Relation, RelationKind, observe_except,
 };
 use isobench_script::{
-    CommandKind, ObservedRows, ObservedStatement, SearchValue, SearchWhen, Sql, Symbols, TextPart, parse,
+    CommandKind, ObservedRows, ObservedStatement, RowLimit, SearchValue, SearchWhen, Sql, Symbols, TextPart,
+    parse,
 };
 
 /// The folder of the corpus.
@@ -90,11 +91,10 @@ fn write_all(catalog: &Catalog) -> String {
         if relation.kind == RelationKind::System && relation.name != "pg_class" && relation.name != "pg_am" {
             continue;
         }
-        let columns: Vec<String> =
-            relation.columns.iter().map(|column| format!("{}:{:?}", column.name, column.kind)).collect();
+        let columns: Vec<String> = relation.columns.iter().map(described_column).collect();
         writeln!(
             text,
-            "relation|{}|{}|{:?}|{}|{}|{}|{}|{}|{}|{}|{}|{:?}",
+            "relation|{}|{}|{:?}|{}|{}|{}|{}|{}|{}|{}|{}|{:?}|{}",
             relation.schema,
             relation.name,
             relation.kind,
@@ -106,14 +106,15 @@ fn write_all(catalog: &Catalog) -> String {
             events(relation.before_row),
             relation.rules,
             relation.row_security,
-            relation.calls_writing
+            relation.calls_writing,
+            relation.only_key
         )
         .unwrap();
     }
     for key in &catalog.foreign_keys {
         writeln!(
             text,
-            "reference|{}|{}|{}|{}|{}|{}|{:?}|{:?}",
+            "reference|{}|{}|{}|{}|{}|{}|{:?}|{:?}|{}|{}",
             key.table.0,
             key.table.1,
             key.columns.join(","),
@@ -121,7 +122,9 @@ fn write_all(catalog: &Catalog) -> String {
             key.referenced.1,
             key.referenced_columns.join(","),
             key.on_delete,
-            key.on_update
+            key.on_update,
+            key.valid,
+            key.deferrable
         )
         .unwrap();
     }
@@ -133,6 +136,11 @@ fn write_all(catalog: &Catalog) -> String {
         writeln!(text, "function|{name}|{aggregate}|{set}|{writes}|{reads}|{plain}").unwrap();
     }
     text
+}
+
+fn described_column(column: &Column) -> String {
+    let not_null = if column.not_null { "!" } else { "" };
+    format!("{}:{:?}{not_null}", column.name, column.kind)
 }
 
 /// The functions that the corpus uses.
@@ -175,6 +183,8 @@ fn read(text: &str) -> Catalog {
                 referenced_columns: list(fields[6]),
                 on_delete: on_change(fields[7]),
                 on_update: on_change(fields[8]),
+                valid: fields[9] == "true",
+                deferrable: fields[10] == "true",
             }),
             "operator" => {
                 catalog.writing_operators.insert(fields[1].to_owned());
@@ -198,14 +208,27 @@ fn read(text: &str) -> Catalog {
 fn read_relation(fields: &[&str]) -> Relation {
     let column = |text: &str| {
         let (name, kind) = text.rsplit_once(':').unwrap();
-        let kind = match kind {
+        let not_null = kind.ends_with('!');
+        let kind = match kind.trim_end_matches('!') {
             "Integer" => ColumnType::Integer,
             "Boolean" => ColumnType::Boolean,
             "Text" => ColumnType::Text,
+            "Enum" => ColumnType::Enum,
+            "Uuid" => ColumnType::Uuid,
+            "Decimal" => ColumnType::Decimal,
+            "Date" => ColumnType::Date,
+            "Timestamp" => ColumnType::Timestamp,
+            "Instant" => ColumnType::Instant,
             "Composite" => ColumnType::Composite,
             _ => ColumnType::Scalar,
         };
-        Column { name: name.to_owned(), kind, generated: false }
+        Column {
+            name: name.to_owned(),
+            kind,
+            generated: false,
+            not_null,
+            plain_case: kind == ColumnType::Text,
+        }
     };
     let bits = |text: &str| {
         let at = |place: usize| text.as_bytes()[place] == b'1';
@@ -235,6 +258,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         row_security: fields[11] == "true",
         selectable: true,
         calls_writing: fields[12] == "true",
+        only_key: fields.get(13) == Some(&"true"),
     }
 }
 
@@ -318,26 +342,20 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         )
         .unwrap();
     }
+    if let Some(RowLimit { rows, offset }) = &statement.limit {
+        let number = |value: &Option<SearchValue>| value.as_ref().map_or("-".to_owned(), describe_value);
+        writeln!(text, "    limit {} offset {}", number(rows), number(offset)).unwrap();
+    }
     for search in &statement.searches {
-        let value = |value: &SearchValue| match value {
-            SearchValue::Variable(slot) => format!("variable {}", slot.index()),
-            SearchValue::Constant(text) => format!("{text:?}"),
-            SearchValue::Joined { parts, literal } => {
-                let part = |part: &TextPart| match part {
-                    TextPart::Text(text) => format!("{text:?}"),
-                    TextPart::Variable(slot) => format!("variable {}", slot.index()),
-                };
-                let parts = parts.iter().map(part).collect::<Vec<_>>().join(" || ");
-                if *literal { format!("literal {parts}") } else { parts }
-            }
-            SearchValue::Null => "NULL".to_owned(),
-        };
+        let value = describe_value;
         let of = search
             .rows
             .map_or_else(|| format!("for {}", table(search.table)), |rows| format!("of rows {rows}"));
         let when = match search.when {
             SearchWhen::Always => String::new(),
-            SearchWhen::FewerRows(limit) => format!(", if there are fewer than {limit}"),
+            SearchWhen::Empty => ", if there is none".to_owned(),
+            SearchWhen::Unlimited => ", if there are fewer than the limit".to_owned(),
+            SearchWhen::Limited => ", if there are as many as the limit".to_owned(),
             SearchWhen::Found(entry) => format!(", if rows {entry} show one"),
             SearchWhen::Column(column, truth) => format!(", if column {column} is {truth}"),
         };
@@ -359,5 +377,26 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
     if !statement.unseen.is_empty() {
         let unseen: Vec<&str> = statement.unseen.iter().map(|number| table(*number)).collect();
         writeln!(text, "    unseen: {}", unseen.join(", ")).unwrap();
+    }
+}
+
+fn describe_value(value: &SearchValue) -> String {
+    match value {
+        SearchValue::Variable(slot) | SearchValue::Uuid(slot) => format!("variable {}", slot.index()),
+        SearchValue::Constant(text) => format!("{text:?}"),
+        SearchValue::Joined { parts, literal } => {
+            let part = |part: &TextPart| match part {
+                TextPart::Text(text) => format!("{text:?}"),
+                TextPart::Variable(slot) => format!("variable {}", slot.index()),
+                TextPart::Parameter(number) => format!("${number}"),
+            };
+            let parts = parts.iter().map(part).collect::<Vec<_>>().join(" || ");
+            if *literal { format!("literal {parts}") } else { parts }
+        }
+        SearchValue::Null => "NULL".to_owned(),
+        SearchValue::Parameter(number) => format!("${number}"),
+        SearchValue::Last => "that of the last row".to_owned(),
+        SearchValue::Shown { entry, column } => format!("column {column} of rows {entry}"),
+        SearchValue::Elements(array) => format!("elements of {}", describe_value(array)),
     }
 }

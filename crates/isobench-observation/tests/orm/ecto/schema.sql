@@ -1,0 +1,12 @@
+CREATE TABLE users (id bigserial PRIMARY KEY, email varchar(255) NOT NULL, name varchar(255), coins integer NOT NULL DEFAULT 0, lock_version integer NOT NULL DEFAULT 1, inserted_at timestamp(0) NOT NULL, updated_at timestamp(0) NOT NULL);
+CREATE UNIQUE INDEX users_email_index ON users (email);
+CREATE TABLE posts (id bigserial PRIMARY KEY, title varchar(255) NOT NULL, votes integer NOT NULL DEFAULT 0, user_id bigint NOT NULL CONSTRAINT posts_user_id_fkey REFERENCES users (id), inserted_at timestamp(0) NOT NULL, updated_at timestamp(0) NOT NULL);
+CREATE TABLE comments (id bigserial PRIMARY KEY, body text, post_id bigint NOT NULL REFERENCES posts (id) ON DELETE CASCADE, inserted_at timestamp(0) NOT NULL);
+CREATE TABLE wallets (id uuid PRIMARY KEY, user_id bigint NOT NULL REFERENCES users (id), amount numeric NOT NULL);
+CREATE TABLE oban_jobs (id bigserial PRIMARY KEY, state varchar(255) NOT NULL, queue text NOT NULL, attempt integer NOT NULL DEFAULT 0, priority integer NOT NULL DEFAULT 0, scheduled_at timestamp NOT NULL, attempted_at timestamp);
+INSERT INTO users VALUES (1, 'ann@example.com', 'Ann', 10, 1, '2024-01-01', '2024-01-01'), (2, 'bob@example.com', NULL, 0, 2, '2024-01-02', '2024-01-02');
+INSERT INTO posts VALUES (1, 'One', 3, 1, '2024-02-01', '2024-02-01'), (2, 'Two', 0, 1, '2024-02-02', '2024-02-02'), (3, 'Three', 8, 2, '2024-02-03', '2024-02-03');
+INSERT INTO comments VALUES (1, 'a', 1, '2024-02-02'), (2, 'b', 1, '2024-02-03'), (3, 'c', 3, '2024-02-04');
+INSERT INTO wallets VALUES ('eeeeeeee-0000-4000-8000-000000000001', 1, 10.5), ('eeeeeeee-0000-4000-8000-000000000002', 2, 0);
+INSERT INTO oban_jobs VALUES (1, 'available', 'default', 0, 0, '2024-01-01'), (2, 'available', 'default', 1, 1, '2024-01-02'), (3, 'completed', 'default', 1, 0, '2024-01-01');
+SELECT setval('users_id_seq', 100), setval('posts_id_seq', 100), setval('comments_id_seq', 100), setval('oban_jobs_id_seq', 100);

@@ -1,0 +1,13 @@
+CREATE TABLE "users" ("id" bigserial, "created_at" timestamptz, "updated_at" timestamptz, "deleted_at" timestamptz, "name" text, "email" text, "age" bigint, "balance" bigint NOT NULL DEFAULT 0, PRIMARY KEY ("id"));
+CREATE INDEX "idx_users_deleted_at" ON "users" ("deleted_at");
+CREATE UNIQUE INDEX "idx_users_email" ON "users" ("email");
+CREATE TABLE "companies" ("id" bigserial, "name" text NOT NULL, PRIMARY KEY ("id"));
+CREATE TABLE "orders" ("id" bigserial, "created_at" timestamptz, "deleted_at" timestamptz, "user_id" bigint NOT NULL, "company_id" bigint, "state" text NOT NULL, "amount" decimal(20,4) NOT NULL, PRIMARY KEY ("id"), CONSTRAINT "fk_users_orders" FOREIGN KEY ("user_id") REFERENCES "users" ("id"), CONSTRAINT "fk_orders_company" FOREIGN KEY ("company_id") REFERENCES "companies" ("id"));
+CREATE TABLE "languages" ("id" bigserial, "code" text, PRIMARY KEY ("id"));
+CREATE TABLE "user_languages" ("user_id" bigint, "language_id" bigint, PRIMARY KEY ("user_id", "language_id"), CONSTRAINT "fk_user_languages_user" FOREIGN KEY ("user_id") REFERENCES "users" ("id"), CONSTRAINT "fk_user_languages_language" FOREIGN KEY ("language_id") REFERENCES "languages" ("id"));
+INSERT INTO users VALUES (1, '2024-01-01Z', '2024-01-01Z', NULL, 'ann', 'ann@example.com', 30, 100), (2, '2024-01-02Z', '2024-01-02Z', NULL, 'bob', 'bob@example.com', 20, 0), (3, '2024-01-03Z', '2024-01-03Z', '2024-02-01Z', 'cy', 'cy@example.com', NULL, 5);
+INSERT INTO companies VALUES (1, 'Acme');
+INSERT INTO orders VALUES (1, '2024-03-01Z', NULL, 1, 1, 'open', 10.5), (2, '2024-03-02Z', NULL, 1, NULL, 'paid', 3), (3, '2024-03-03Z', '2024-03-04Z', 2, NULL, 'open', 7);
+INSERT INTO languages VALUES (1, 'en'), (2, 'de');
+INSERT INTO user_languages VALUES (1, 1), (1, 2), (2, 1);
+SELECT setval('users_id_seq', 100), setval('orders_id_seq', 100);

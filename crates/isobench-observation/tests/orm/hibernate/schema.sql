@@ -1,0 +1,11 @@
+CREATE SEQUENCE booking_seq INCREMENT 50;
+CREATE TABLE hotel (id bigint PRIMARY KEY, name varchar(255) NOT NULL, city varchar(255), stars integer NOT NULL);
+CREATE TABLE room (id bigint PRIMARY KEY, number integer NOT NULL, price numeric(38, 2) NOT NULL, version integer NOT NULL, hotel_id bigint NOT NULL REFERENCES hotel);
+CREATE TABLE guest (id uuid PRIMARY KEY, email varchar(255) NOT NULL UNIQUE, points bigint NOT NULL, registered timestamp(6) with time zone);
+CREATE TABLE booking (id bigint PRIMARY KEY, status varchar(255) NOT NULL CHECK (status IN ('OPEN', 'PAID', 'CANCELLED')), day date NOT NULL, version bigint NOT NULL, guest_id uuid NOT NULL REFERENCES guest, room_id bigint NOT NULL REFERENCES room);
+CREATE TABLE booking_extras (booking_id bigint NOT NULL REFERENCES booking, extra varchar(255) NOT NULL, PRIMARY KEY (booking_id, extra));
+INSERT INTO hotel VALUES (1, 'Grand', 'Rome', 5), (2, 'Small', 'Oslo', 3);
+INSERT INTO room VALUES (1, 101, 90.00, 0, 1), (2, 102, 120.50, 4, 1), (3, 1, 60.00, 0, 2);
+INSERT INTO guest VALUES ('cccccccc-0000-4000-8000-000000000001', 'ann@example.com', 100, '2024-01-01Z'), ('cccccccc-0000-4000-8000-000000000002', 'bob@example.com', 0, NULL);
+INSERT INTO booking VALUES (1, 'OPEN', '2024-07-01', 0, 'cccccccc-0000-4000-8000-000000000001', 1), (2, 'PAID', '2024-07-02', 1, 'cccccccc-0000-4000-8000-000000000001', 2), (3, 'CANCELLED', '2024-07-01', 1, 'cccccccc-0000-4000-8000-000000000002', 3);
+INSERT INTO booking_extras VALUES (1, 'breakfast'), (2, 'parking');

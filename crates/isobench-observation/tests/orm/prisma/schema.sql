@@ -1,0 +1,17 @@
+CREATE TYPE "Role" AS ENUM ('USER', 'ADMIN');
+CREATE TABLE "User" ("id" SERIAL NOT NULL, "email" TEXT NOT NULL, "name" TEXT, "role" "Role" NOT NULL DEFAULT 'USER', "balance" INTEGER NOT NULL DEFAULT 0, "createdAt" TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP, CONSTRAINT "User_pkey" PRIMARY KEY ("id"));
+CREATE UNIQUE INDEX "User_email_key" ON "User"("email");
+CREATE TABLE "Profile" ("id" SERIAL NOT NULL, "bio" TEXT, "userId" INTEGER NOT NULL, CONSTRAINT "Profile_pkey" PRIMARY KEY ("id"));
+CREATE UNIQUE INDEX "Profile_userId_key" ON "Profile"("userId");
+ALTER TABLE "Profile" ADD CONSTRAINT "Profile_userId_fkey" FOREIGN KEY ("userId") REFERENCES "User"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
+CREATE TABLE "Seat" ("id" TEXT NOT NULL, "movieId" INTEGER NOT NULL, "userId" INTEGER, "version" INTEGER NOT NULL DEFAULT 0, CONSTRAINT "Seat_pkey" PRIMARY KEY ("id"));
+ALTER TABLE "Seat" ADD CONSTRAINT "Seat_userId_fkey" FOREIGN KEY ("userId") REFERENCES "User"("id") ON DELETE SET NULL ON UPDATE CASCADE;
+CREATE TABLE "Post" ("id" UUID NOT NULL, "title" TEXT NOT NULL, "views" INTEGER NOT NULL DEFAULT 0, "published" BOOLEAN NOT NULL DEFAULT false, "authorId" INTEGER NOT NULL, "price" DECIMAL(65,30) NOT NULL DEFAULT 0, CONSTRAINT "Post_pkey" PRIMARY KEY ("id"));
+ALTER TABLE "Post" ADD CONSTRAINT "Post_authorId_fkey" FOREIGN KEY ("authorId") REFERENCES "User"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
+CREATE TABLE "_Likes" ("A" UUID NOT NULL, "B" INTEGER NOT NULL, CONSTRAINT "_Likes_AB_pkey" PRIMARY KEY ("A","B"));
+INSERT INTO "User" VALUES (1, 'ann@example.com', 'Ann', 'ADMIN', 100, '2024-01-01'), (2, 'bob@example.com', 'Bob', 'USER', 20, '2024-01-02'), (3, 'cy@example.com', NULL, 'USER', 0, '2024-01-03');
+INSERT INTO "Profile" VALUES (1, 'Hi', 1);
+INSERT INTO "Seat" VALUES ('A1', 1, NULL, 0), ('A2', 1, 2, 1), ('B1', 2, NULL, 0);
+INSERT INTO "Post" VALUES ('dddddddd-0000-4000-8000-000000000001', 'One', 5, true, 1), ('dddddddd-0000-4000-8000-000000000002', 'Two', 0, false, 1), ('dddddddd-0000-4000-8000-000000000003', 'Three', 9, true, 2);
+INSERT INTO "_Likes" VALUES ('dddddddd-0000-4000-8000-000000000001', 2);
+SELECT setval('"User_id_seq"', 100), setval('"Profile_id_seq"', 100);

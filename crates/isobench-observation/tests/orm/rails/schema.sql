@@ -1,0 +1,17 @@
+CREATE TABLE users (id bigserial PRIMARY KEY, email varchar NOT NULL, name varchar, credits integer DEFAULT 0 NOT NULL, admin boolean DEFAULT false NOT NULL, lock_version integer DEFAULT 0 NOT NULL, posts_count integer DEFAULT 0 NOT NULL, deleted_at timestamp(6), created_at timestamp(6) NOT NULL, updated_at timestamp(6) NOT NULL);
+CREATE UNIQUE INDEX index_users_on_email ON users (email);
+CREATE TABLE posts (id bigserial PRIMARY KEY, user_id bigint NOT NULL REFERENCES users (id), title varchar NOT NULL, published boolean DEFAULT false NOT NULL, likes integer DEFAULT 0 NOT NULL, created_at timestamp(6) NOT NULL, updated_at timestamp(6) NOT NULL);
+CREATE INDEX index_posts_on_user_id ON posts (user_id);
+CREATE TABLE comments (id bigserial PRIMARY KEY, post_id bigint NOT NULL REFERENCES posts (id), user_id bigint REFERENCES users (id), body text NOT NULL, created_at timestamp(6) NOT NULL);
+CREATE TABLE tags (id bigserial PRIMARY KEY, name varchar NOT NULL);
+CREATE TABLE taggings (id bigserial PRIMARY KEY, tag_id bigint NOT NULL REFERENCES tags (id), taggable_type varchar NOT NULL, taggable_id bigint NOT NULL);
+CREATE TABLE posts_users (post_id bigint NOT NULL, user_id bigint NOT NULL);
+CREATE TABLE good_jobs (id uuid PRIMARY KEY, queue_name text NOT NULL, priority integer NOT NULL, finished_at timestamp(6), created_at timestamp(6) NOT NULL);
+INSERT INTO users VALUES (1, 'ann@example.com', 'Ann', 10, false, 0, 2, NULL, '2024-01-01', '2024-01-01'), (2, 'bob@example.com', 'Bob', 0, true, 3, 1, NULL, '2024-01-02', '2024-01-02'), (3, 'cy@example.com', NULL, 5, false, 0, 0, '2024-02-01', '2024-01-03', '2024-01-03');
+INSERT INTO posts VALUES (1, 1, 'First', true, 3, '2024-02-01 10:00', '2024-02-01 10:00'), (2, 1, 'Second', false, 0, '2024-02-02', '2024-02-02'), (3, 2, 'Third', true, 7, '2024-02-03', '2024-02-03');
+INSERT INTO comments VALUES (1, 1, 2, 'Nice', '2024-02-02'), (2, 1, NULL, 'Hm', '2024-02-03'), (3, 3, 1, 'Yes', '2024-02-04');
+INSERT INTO tags VALUES (1, 'sql'), (2, 'ruby');
+INSERT INTO taggings VALUES (1, 1, 'Post', 1), (2, 2, 'Post', 1), (3, 1, 'User', 1);
+INSERT INTO posts_users VALUES (1, 2);
+INSERT INTO good_jobs VALUES ('bbbbbbbb-0000-4000-8000-000000000001', 'default', 0, NULL, '2024-01-01');
+SELECT setval('users_id_seq', 100), setval('posts_id_seq', 100), setval('comments_id_seq', 100), setval('taggings_id_seq', 100);

@@ -1,0 +1,14 @@
+CREATE TYPE jobstatus AS ENUM ('queued', 'running', 'done');
+CREATE TABLE users (id serial PRIMARY KEY, email varchar NOT NULL UNIQUE, name varchar, balance integer NOT NULL, version_id integer NOT NULL, created_at timestamp NOT NULL);
+CREATE TABLE addresses (id serial PRIMARY KEY, user_id integer NOT NULL REFERENCES users (id), city varchar NOT NULL, main boolean NOT NULL);
+CREATE TABLE accounts (id uuid PRIMARY KEY, owner_id integer NOT NULL REFERENCES users (id), amount numeric(12, 2) NOT NULL);
+CREATE TABLE entries (id bigserial PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts (id), amount numeric(12, 2) NOT NULL, booked date NOT NULL);
+CREATE TABLE jobs (id serial PRIMARY KEY, queue varchar NOT NULL, status jobstatus NOT NULL, attempts integer NOT NULL, run_at timestamp NOT NULL);
+CREATE TABLE memberships (user_id integer NOT NULL REFERENCES users (id), team_id integer NOT NULL, role varchar NOT NULL, PRIMARY KEY (user_id, team_id));
+INSERT INTO users VALUES (1, 'ann@example.com', 'Ann', 100, 1, '2024-01-01'), (2, 'bob@example.com', 'Bob', 50, 3, '2024-01-02 10:00'), (3, 'cy@example.com', NULL, 0, 1, '2024-01-03');
+INSERT INTO addresses VALUES (1, 1, 'Rome', true), (2, 1, 'Oslo', false), (3, 2, 'Rome', true);
+INSERT INTO accounts VALUES ('aaaaaaaa-0000-4000-8000-000000000001', 1, 100.00), ('aaaaaaaa-0000-4000-8000-000000000002', 2, 20.50);
+INSERT INTO entries VALUES (1, 'aaaaaaaa-0000-4000-8000-000000000001', 100.00, '2024-02-01'), (2, 'aaaaaaaa-0000-4000-8000-000000000002', 20.50, '2024-02-03');
+INSERT INTO jobs VALUES (1, 'mail', 'queued', 0, '2024-01-01'), (2, 'mail', 'queued', 1, '2024-01-02'), (3, 'mail', 'done', 1, '2024-01-01');
+INSERT INTO memberships VALUES (1, 1, 'owner'), (2, 1, 'member'), (2, 2, 'owner');
+SELECT setval('users_id_seq', 100), setval('addresses_id_seq', 100), setval('entries_id_seq', 100), setval('jobs_id_seq', 100);

@@ -1,0 +1,12 @@
+CREATE TYPE "ticket_status_enum" AS ENUM ('free', 'held', 'sold');
+CREATE TABLE "event" ("id" SERIAL NOT NULL, "name" character varying NOT NULL, "startsAt" TIMESTAMP WITH TIME ZONE NOT NULL, "capacity" integer NOT NULL, CONSTRAINT "PK_event" PRIMARY KEY ("id"));
+CREATE TABLE "user" ("id" uuid NOT NULL DEFAULT 'ffffffff-0000-4000-8000-000000000009', "email" character varying NOT NULL, "isActive" boolean NOT NULL DEFAULT true, "credit" integer NOT NULL DEFAULT 0, "version" integer NOT NULL, CONSTRAINT "UQ_email" UNIQUE ("email"), CONSTRAINT "PK_user" PRIMARY KEY ("id"));
+CREATE TABLE "ticket" ("id" SERIAL NOT NULL, "seat" character varying NOT NULL, "status" "ticket_status_enum" NOT NULL DEFAULT 'free', "price" numeric(10,2) NOT NULL, "createdAt" TIMESTAMP NOT NULL DEFAULT '2024-06-01', "deletedAt" TIMESTAMP, "eventId" integer NOT NULL, "ownerId" uuid, CONSTRAINT "PK_ticket" PRIMARY KEY ("id"));
+ALTER TABLE "ticket" ADD CONSTRAINT "FK_event" FOREIGN KEY ("eventId") REFERENCES "event"("id") ON DELETE NO ACTION ON UPDATE NO ACTION;
+ALTER TABLE "ticket" ADD CONSTRAINT "FK_owner" FOREIGN KEY ("ownerId") REFERENCES "user"("id") ON DELETE NO ACTION ON UPDATE NO ACTION;
+CREATE TABLE "user_events_event" ("userId" uuid NOT NULL, "eventId" integer NOT NULL, CONSTRAINT "PK_user_events" PRIMARY KEY ("userId", "eventId"));
+INSERT INTO event VALUES (1, 'Concert', '2024-09-01Z', 3), (2, 'Play', '2024-09-02Z', 1);
+INSERT INTO "user" VALUES ('ffffffff-0000-4000-8000-000000000001', 'ann@example.com', true, 10, 1), ('ffffffff-0000-4000-8000-000000000002', 'bob@example.com', false, 0, 1);
+INSERT INTO ticket VALUES (1, 'A1', 'free', 20, '2024-01-01', NULL, 1, NULL), (2, 'A2', 'sold', 20, '2024-01-01', NULL, 1, 'ffffffff-0000-4000-8000-000000000001'), (3, 'B1', 'free', 35.5, '2024-01-02', '2024-02-01', 2, NULL);
+INSERT INTO user_events_event VALUES ('ffffffff-0000-4000-8000-000000000001', 1);
+SELECT setval('event_id_seq', 100), setval('ticket_id_seq', 100);
