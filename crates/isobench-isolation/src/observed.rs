@@ -24,7 +24,7 @@ use crate::history::FormatError;
 pub use committed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
 pub use predicate::{Comparison, NULL, Predicate};
-pub use usage::{Dependence, Flow, StatementUse};
+pub use usage::{Dependence, Flow, StatementUse, Unchanged};
 
 /// What a log's attempts refer to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

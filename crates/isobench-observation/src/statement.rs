@@ -29,8 +29,9 @@ use crate::catalog::{Catalog, RelationId};
 use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
+pub(crate) use columns::Counted;
 pub(crate) use command::{changed_names, changes_names, prepares_transaction, sets_savepoint};
-pub(crate) use results::{ColumnName, Passage};
+pub(crate) use results::{ColumnName, Operand, Passage};
 
 /// What all scripts of a run do to names and transactions.
 #[derive(Debug, Default)]

@@ -5,4 +5,5 @@ mod golden;
 mod interleaving;
 mod limits;
 mod matrix;
+mod mixed_levels;
 mod support;
