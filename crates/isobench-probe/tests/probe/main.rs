@@ -6,4 +6,5 @@ mod interleaving;
 mod limits;
 mod matrix;
 mod mixed_levels;
+mod split_schedules;
 mod support;

@@ -4,7 +4,7 @@
 //! The rules of mixed histories are PostgreSQL's as isobench understands them (decision 0066). Here the
 //! server has the word.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -22,18 +22,18 @@ use crate::support::{TestServer, fetched, installed};
 const LEVELS: [Level; 3] = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
 
 /// The sessions of a schedule, the schedules of the same transactions, and the different transactions.
-const SESSIONS: usize = 3;
+pub const SESSIONS: usize = 3;
 const SCHEDULES: usize = 12;
 
 /// The seeds for a random test.
-fn seeds(usual: u64) -> Range<u64> {
+pub fn seeds(usual: u64) -> Range<u64> {
     let times = std::env::var("ISOBENCH_SEEDS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     0..usual * times
 }
 
 /// What a statement does.
 #[derive(Debug, Clone, Copy)]
-enum Act {
+pub enum Act {
     Read(i64),
     Lock(i64, &'static str),
     Write(i64),
@@ -92,9 +92,9 @@ impl Act {
 
 /// A transaction of a session.
 #[derive(Debug)]
-struct Plan {
-    level: Level,
-    acts: Vec<Act>,
+pub struct Plan {
+    pub level: Level,
+    pub acts: Vec<Act>,
 }
 
 impl Plan {
@@ -102,10 +102,23 @@ impl Plan {
         let acts = (0..random.usize(2..=4)).map(|_| Act::random(random)).collect();
         Plan { level: LEVELS[random.usize(0..3)], acts }
     }
+
+    /// A transaction that reads each row and group once at most, and not after it has written it.
+    pub fn without_repetition(random: &mut Rng) -> Plan {
+        let mut plan = Plan::random(random);
+        let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
+        plan.acts.retain(|act| match act {
+            Act::Read(row) | Act::Lock(row, _) => !written.contains(row) && read.insert(*row),
+            Act::Write(row) => written.insert(*row),
+            Act::Search => !written.contains(&-1) && read.insert(-1),
+            Act::Insert => written.insert(-1),
+        });
+        plan
+    }
 }
 
-/// The specification of some schedules of transactions.
-fn spec(plans: &[Plan], random: &mut Rng) -> String {
+/// The specification of some schedules of transactions. Step `n` takes a snapshot and reads nothing.
+pub fn spec(plans: &[Plan], schedules: &[Vec<String>]) -> Spec {
     let mut text = "setup { UPDATE mixed SET version = 0, writer = NULL; DELETE FROM grouped; }\n".to_owned();
     for (session, plan) in plans.iter().enumerate() {
         writeln!(
@@ -117,17 +130,57 @@ fn spec(plans: &[Plan], random: &mut Rng) -> String {
         for (place, act) in plan.acts.iter().enumerate() {
             writeln!(text, "step a{session}_{place} {{ {}; }}", act.sql(session + 1)).unwrap();
         }
-        writeln!(text, "step c{session} {{ COMMIT; }}").unwrap();
+        writeln!(text, "step n{session} {{ SELECT 1; }}\nstep c{session} {{ COMMIT; }}").unwrap();
     }
-    for _ in 0..SCHEDULES {
-        writeln!(text, "permutation {}", Schedule::random(plans, random).join(" ")).unwrap();
+    for schedule in schedules {
+        writeln!(text, "permutation {}", schedule.join(" ")).unwrap();
     }
-    text
+    Spec::parse("mixed.spec", &text).expect("a specification")
+}
+
+/// The results of each schedule.
+pub fn execute(server: &TestServer, spec: &Spec) -> Vec<Record> {
+    let mut records: Vec<Record> = Vec::new();
+    let tester = Tester {
+        open: server.opener(),
+        product: server.database.product,
+        level: None,
+        options: Options::default(),
+        wait_detection: WaitDetection::View,
+        stopped: &|| false,
+    };
+    let done = tester.run(spec, &mut |event| {
+        if let Event::Permutation(_) = event {
+            records.push(Record::default());
+        }
+        if let Some(record) = records.last_mut() {
+            record.take(&event);
+        }
+    });
+    done.unwrap_or_else(|error| panic!("{error}"));
+    records
+}
+
+/// Makes the tables. Rows are found by their keys, so that predicate locks are of rows.
+pub fn make_tables(server: &TestServer) {
+    let mut connection = server.open().expect("a session");
+    for sql in [
+        "CREATE TABLE mixed (id bigint PRIMARY KEY, version bigint NOT NULL, writer bigint)",
+        "INSERT INTO mixed SELECT id, 0, NULL FROM generate_series(0, 1) AS ids(id)",
+        "CREATE TABLE grouped (id bigserial PRIMARY KEY, kind bigint NOT NULL)",
+        "CREATE INDEX ON grouped (kind)",
+        "ALTER SYSTEM SET enable_seqscan = off",
+        // What has to read a whole table all the same seems to be worth compiling.
+        "ALTER SYSTEM SET jit = off",
+        "SELECT pg_reload_conf()",
+    ] {
+        connection.query(sql).expect(sql);
+    }
 }
 
 /// A random schedule in which a session's next step is launched only if its last one doesn't wait any
 /// more, as far as row locks make it wait.
-struct Schedule<'p> {
+pub struct Schedule<'p> {
     plans: &'p [Plan],
     steps: Vec<String>,
     /// For each session the number of its steps so far, and `None` after its end.
@@ -144,7 +197,7 @@ const STRENGTHS: [(&str, &[usize]); 4] =
     [("KEY SHARE", &[3]), ("SHARE", &[2, 3]), ("NO KEY UPDATE", &[1, 2, 3]), ("UPDATE", &[0, 1, 2, 3])];
 
 impl Schedule<'_> {
-    fn random(plans: &[Plan], random: &mut Rng) -> Vec<String> {
+    pub fn random(plans: &[Plan], random: &mut Rng) -> Vec<String> {
         let (next, held) = (vec![Some(0); plans.len()], Vec::new());
         let mut schedule = Schedule { plans, steps: Vec::new(), next, held, awaited: None };
         while schedule.next.iter().any(Option::is_some) {
@@ -215,7 +268,7 @@ impl Schedule<'_> {
 }
 
 /// The history of a schedule.
-fn history(plans: &[Plan], record: &Record) -> History {
+pub fn history(plans: &[Plan], record: &Record) -> History {
     let mut history = History::new(vec!["mixed".to_owned(), "grouped".to_owned()]);
     for (session, plan) in plans.iter().enumerate() {
         let mut draft = Draft::new();
@@ -237,44 +290,19 @@ fn history(plans: &[Plan], record: &Record) -> History {
 
 /// Executes random schedules, and judges each.
 fn judge(server: &TestServer, sets: u64) {
-    server
-        .open()
-        .expect("a session")
-        .execute(
-            "CREATE TABLE mixed (id bigint PRIMARY KEY, version bigint NOT NULL, writer bigint); \
-             INSERT INTO mixed SELECT id, 0, NULL FROM generate_series(0, 1) AS ids(id); \
-             CREATE TABLE grouped (id bigserial PRIMARY KEY, kind bigint NOT NULL); \
-             CREATE INDEX ON grouped (kind)",
-        )
-        .expect("tables");
-    let product = server.database.product;
-    let options =
-        CheckOptions { levels: Some(product.promises), order: Order::Data, ..CheckOptions::default() };
+    make_tables(server);
+    let options = CheckOptions {
+        levels: Some(server.database.product.promises),
+        order: Order::Data,
+        ..CheckOptions::default()
+    };
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in seeds(sets) {
         let mut random = Rng::with_seed(seed);
         let plans: Vec<Plan> = (0..SESSIONS).map(|_| Plan::random(&mut random)).collect();
-        let spec = Spec::parse("mixed.spec", &spec(&plans, &mut random)).expect("a specification");
-        let mut records: Vec<Record> = Vec::new();
-        let tester = Tester {
-            open: server.opener(),
-            product,
-            level: None,
-            options: Options::default(),
-            wait_detection: WaitDetection::View,
-            stopped: &|| false,
-        };
-        tester
-            .run(&spec, &mut |event| {
-                if let Event::Permutation(_) = event {
-                    records.push(Record::default());
-                }
-                if let Some(record) = records.last_mut() {
-                    record.take(&event);
-                }
-            })
-            .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        for record in &records {
+        let schedules: Vec<Vec<String>> =
+            (0..SCHEDULES).map(|_| Schedule::random(&plans, &mut random)).collect();
+        for record in &execute(server, &spec(&plans, &schedules)) {
             let history = history(&plans, record);
             let report = check(&history, &options);
             assert_ne!(
