@@ -162,11 +162,14 @@ const PLAIN: Size = Size { transactions: 2, operations: 4, rows: 2, columns: 2, 
 
 #[test]
 fn two_transactions() {
+    let mut not_upward = 0;
     for (locks, groups) in [(false, false), (true, false), (false, true), (true, true)] {
         let found = compare(Size { locks, groups, ..PLAIN }, 200);
-        assert!(found.unsafe_ones > 100 && found.cases > 2 * found.unsafe_ones, "{found:?}");
-        assert_eq!(found.not_upward > 0, locks, "only locks make higher levels worse: {found:?}");
+        assert!(found.unsafe_ones > 50 && found.cases > 2 * found.unsafe_ones, "{found:?}");
+        assert!(locks || found.not_upward == 0, "only locks make higher levels worse: {found:?}");
+        not_upward += found.not_upward;
     }
+    assert!(not_upward > 0);
 }
 
 #[test]
@@ -181,7 +184,7 @@ fn three_transactions() {
 /// Of all that run within a transaction only the first and the last one depend on it.
 #[test]
 fn four_transactions() {
-    let size = Size { transactions: 4, operations: 2, rows: 3, columns: 1, ..PLAIN };
-    let found = compare(size, 2);
-    assert!(found.cases > 0, "{found:?}");
+    let size = Size { transactions: 4, operations: 2, columns: 1, ..PLAIN };
+    let found = compare(size, 4);
+    assert!(found.unsafe_ones > 0, "{found:?}");
 }
