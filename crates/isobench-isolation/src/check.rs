@@ -60,7 +60,7 @@ pub use recording::{CheckedRecording, GrowingRecording, check_recording};
 pub use render::{render, summary};
 pub use report::{
     Blind, Broken, Count, Dependency, Examined, Finding, LevelCount, LostBetween, MixedReport, Report,
-    Verdict, Witness, WitnessStep,
+    Verdict, Witness, WitnessStep, WritingBack, WrittenBack,
 };
 pub use used::by_use;
 
@@ -299,6 +299,7 @@ impl Outcome<'_> {
                 anomalous,
                 harmless: 0,
                 lost_between: None,
+                written_back: None,
                 mixed,
                 verdict,
                 blind,

@@ -25,7 +25,7 @@ use crate::history::FormatError;
 pub use committed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
 pub use predicate::{Case, Comparison, NULL, Place, Predicate};
-pub use usage::{Dependence, Flow, StatementUse};
+pub use usage::{Dependence, Flow, StatementUse, Unchanged};
 pub use value::ValueForm;
 
 /// What a log's attempts refer to.

@@ -6,17 +6,20 @@
 //! assigned; a value assigned before it may still be there. Values that a variable keeps from an
 //! earlier execution of the script aren't followed.
 
+mod columns;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use isobench_isolation::observed::{Dependence, Flow, StatementUse};
+use isobench_isolation::observed::{Dependence, Flow, StatementUse, Unchanged};
 use isobench_script::Statement as Kind;
 use isobench_script::{CommandKind, Script, Slot, Sql, Store, Symbols};
 
 use crate::catalog::{Catalog, RelationId};
 use crate::dark::{Dark, Hides};
-use crate::statement::{ColumnName, Examiner, Finding, Passage, Role, Surroundings};
+use crate::statement::{ColumnName, Counted, Examiner, Finding, Operand, Passage, Role, Surroundings};
 use crate::tokens::Text;
+use columns::{KeyValue, Row, Taken, Values, taken};
 
 /// The flow of values through the scripts of a run.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +28,7 @@ pub struct Flows {
     nodes: Vec<Node>,
     /// The flows from one statement into another one that writes.
     edges: Vec<Edge>,
+    values: Values,
 }
 
 /// The place of a statement.
@@ -62,9 +66,17 @@ struct Node {
     /// It has a refusal for an answer: the rows are found by their key and something else.
     conditional: bool,
     /// See [`Passage::uses`].
-    uses: Option<BTreeSet<String>>,
+    uses: Option<Counted>,
     /// See [`Passage::sets`].
     sets: Option<BTreeSet<String>>,
+    /// See [`Passage::kept_up`].
+    kept_up: Counted,
+    /// The keys of the tables whose rows it shows.
+    keys: BTreeSet<String>,
+    taken: Vec<Taken>,
+    /// The number of output columns that are a column as it is.
+    shown: Counted,
+    row: Option<Row>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,8 +94,10 @@ struct Edge {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Source {
     node: usize,
-    /// The column that it is the value of, as it is.
+    /// The column that it is the value of, or computed from.
     column: Option<ColumnName>,
+    /// True if it was computed.
+    computed: bool,
 }
 
 type Taint = BTreeSet<Source>;
@@ -108,6 +122,7 @@ impl Flows {
                 symbols,
                 assigned: assigned.collect(),
                 values: BTreeMap::new(),
+                times: BTreeMap::new(),
                 control: Vec::new(),
                 transaction,
                 in_block: false,
@@ -116,6 +131,7 @@ impl Flows {
         }
         flows.edges.sort();
         flows.edges.dedup();
+        flows.forget_versions();
         flows
     }
 
@@ -146,7 +162,8 @@ impl Flows {
 
     /// The numbers of the columns that any statement mentions or changes, by name.
     fn columns(&self) -> BTreeMap<&str, u16> {
-        let names = self.nodes.iter().flat_map(|node| node.uses.iter().chain(&node.sets)).flatten();
+        let used = self.nodes.iter().filter_map(|node| node.uses.as_ref()).flat_map(Counted::keys);
+        let names = used.chain(self.nodes.iter().filter_map(|node| node.sets.as_ref()).flatten());
         let names: BTreeSet<&str> = names.map(String::as_str).collect();
         names.into_iter().zip(0..=u16::MAX).collect()
     }
@@ -161,10 +178,11 @@ impl Flows {
         let edges = || self.edges.iter().filter(move |edge| edge.from == node);
         let flow = |edge: &Edge| Some(Flow { statement: *numbers.get(&edge.to)?, how: edge.how });
         let within = |edge: &&Edge| self.within(edge);
-        let numbered = |names: &Option<BTreeSet<String>>| {
-            let names = names.as_ref()?;
-            names.iter().map(|name| columns.get(name.as_str()).copied()).collect::<Option<Vec<u16>>>()
-        };
+        let number = |name: &String| columns.get(name.as_str()).copied();
+        let unchanged = self
+            .unchanged(node)
+            .into_iter()
+            .filter_map(|name| Some(Unchanged { column: *columns.get(name)?, name: name.to_owned() }));
         StatementUse {
             writes: own.writes,
             guarded: own.conditional,
@@ -172,8 +190,9 @@ impl Flows {
             flows_unseen: edges().filter(within).any(|edge| !numbers.contains_key(&edge.to)),
             into: edges().filter(within).filter_map(flow).collect(),
             carried: edges().filter(|edge| self.carries(edge)).filter_map(flow).collect(),
-            uses: numbered(&own.uses),
-            changes: numbered(&own.sets),
+            uses: own.uses.as_ref().and_then(|uses| uses.keys().map(number).collect()),
+            changes: own.sets.as_ref().and_then(|sets| sets.iter().map(number).collect()),
+            unchanged: unchanged.collect(),
         }
     }
 
@@ -262,7 +281,9 @@ impl Flows {
 impl Node {
     /// True if another statement changes none of the columns that this one uses.
     fn is_untouched_by(&self, other: &Node) -> bool {
-        self.uses.as_ref().zip(other.sets.as_ref()).is_some_and(|(uses, sets)| uses.is_disjoint(sets))
+        let apart =
+            |(uses, sets): (&Counted, &BTreeSet<String>)| !sets.iter().any(|set| uses.contains_key(set));
+        self.uses.as_ref().zip(other.sets.as_ref()).is_some_and(apart)
     }
 }
 
@@ -284,6 +305,8 @@ struct Walk<'a> {
     /// The variables that meta-commands assign.
     assigned: BTreeSet<Slot>,
     values: BTreeMap<Slot, Taint>,
+    /// The number of times that each variable was assigned.
+    times: BTreeMap<Slot, usize>,
     /// For each open `\if`, what its conditions depend on.
     control: Vec<Taint>,
     transaction: usize,
@@ -295,11 +318,11 @@ impl Walk<'_> {
         for (place, command) in script.commands.iter().enumerate() {
             match &command.kind {
                 CommandKind::Set { slot, expr } => {
-                    let taint = self.taint(&expr.variables());
+                    let taint = computed(self.taint(&expr.variables()));
                     self.assign(*slot, taint);
                 }
                 CommandKind::SetShell { slot, args } => {
-                    let taint = self.taint(&shell_variables(args));
+                    let taint = computed(self.taint(&shell_variables(args)));
                     self.assign(*slot, taint);
                 }
                 CommandKind::If(branch) => {
@@ -322,8 +345,27 @@ impl Walk<'_> {
         }
     }
 
+    /// What variables depend on that are used.
+    fn taint(&mut self, slots: &[Slot]) -> Taint {
+        for slot in slots {
+            self.note_use(*slot);
+        }
+        self.sources(slots)
+    }
+
+    /// Notes a use of a variable.
+    fn note_use(&mut self, slot: Slot) {
+        let values = &mut self.flows.values;
+        values.read.insert(slot);
+        for Source { node, column, .. } in self.values.get(&slot).into_iter().flatten() {
+            if let Some(column) = column {
+                *values.used.entry((*node, column.name.clone())).or_default() += 1;
+            }
+        }
+    }
+
     /// What variables depend on.
-    fn taint(&self, slots: &[Slot]) -> Taint {
+    fn sources(&self, slots: &[Slot]) -> Taint {
         slots.iter().filter_map(|slot| self.values.get(slot)).flatten().cloned().collect()
     }
 
@@ -333,6 +375,7 @@ impl Walk<'_> {
     }
 
     fn assign(&mut self, slot: Slot, mut taint: Taint) {
+        *self.times.entry(slot).or_default() += 1;
         if self.control.is_empty() {
             self.values.insert(slot, taint);
         } else {
@@ -361,6 +404,8 @@ impl Walk<'_> {
                 Kind::Commit | Kind::Rollback => self.in_block = false,
                 _ => {}
             }
+            let alone = sql.statements.len() == 1;
+            let shown = passage.gives.iter().flatten().filter_map(|given| given.column.as_ref());
             let node = Node {
                 script,
                 command,
@@ -375,7 +420,19 @@ impl Walk<'_> {
                 uses: passage.uses.clone(),
                 // Cascades and triggers change what the statement doesn't name.
                 sets: passage.sets.clone().filter(|_| !finding.writes_anything && finding.unseen.is_empty()),
+                kept_up: passage.kept_up.clone(),
+                keys: keys(&finding, self.catalog),
+                taken: if alone { taken(sql, &passage, self.symbols) } else { Vec::new() },
+                shown: shown.fold(Counted::new(), |mut shown, column| {
+                    *shown.entry(column.name.clone()).or_default() += 1;
+                    shown
+                }),
+                row: self.row(&passage),
             };
+            for (slot, _) in &passage.takes {
+                self.note_use(*slot);
+            }
+            self.note_returned(&node, &passage);
             self.flow_into(node, &passage);
             let last = place + 1 == sql.statements.len();
             match &sql.store {
@@ -391,6 +448,45 @@ impl Walk<'_> {
         let examiner = || Examiner::new(self.catalog, &surroundings, text, range.clone());
         let passage = examiner().passage();
         (examiner().examine(), passage)
+    }
+
+    /// The row that a statement finds by its key.
+    fn row(&self, passage: &Passage) -> Option<Row> {
+        let (table, key) = passage.row.as_ref()?;
+        let value = |(place, (name, operand)): (usize, &(String, Operand))| match operand {
+            Operand::Literal(text) => KeyValue::Literal(text.clone()),
+            Operand::Variable(slot) => {
+                self.key_read(*slot, &ColumnName { table: *table, name: name.clone() }, place).unwrap_or_else(
+                    || KeyValue::Variable(*slot, self.times.get(slot).copied().unwrap_or_default()),
+                )
+            }
+        };
+        Some((*table, key.iter().enumerate().map(value).collect()))
+    }
+
+    /// The value of a variable that has the key of a row as a statement found it, by just that key.
+    fn key_read(&self, slot: Slot, column: &ColumnName, place: usize) -> Option<KeyValue> {
+        let sources = self.values.get(&slot).filter(|sources| sources.len() == 1)?;
+        let source =
+            sources.first().filter(|source| !source.computed && source.column.as_ref() == Some(column))?;
+        let (table, key) = self.flows.nodes[source.node].row.as_ref()?;
+        key.get(place).filter(|_| *table == column.table).cloned()
+    }
+
+    /// Notes the values that a statement writes back where its transaction read them.
+    fn note_returned(&mut self, node: &Node, passage: &Passage) {
+        let to = self.flows.nodes.len();
+        for (column, slot) in &passage.assigns {
+            let Some(sources) = self.values.get(slot).filter(|sources| sources.len() == 1) else { continue };
+            let Some(Source { node: from, column: Some(read), computed: false }) = sources.first() else {
+                continue;
+            };
+            let origin = &self.flows.nodes[*from];
+            let here = node.row.is_some() && node.row == origin.row;
+            if here && origin.transaction == node.transaction && read.name == *column {
+                self.flows.values.returned.entry((*from, column.clone())).or_default().push(to);
+            }
+        }
     }
 
     /// Adds a statement, and the flows into it if it writes.
@@ -438,7 +534,7 @@ impl Walk<'_> {
     fn give(&mut self, passage: &Passage, prefix: &str, always: bool) {
         let Some(node) = self.flows.nodes.len().checked_sub(1) else { return };
         let taken: Vec<Slot> = passage.takes.iter().map(|(slot, _)| *slot).collect();
-        let through = self.taint(&taken);
+        let through = self.sources(&taken);
         let given: Vec<(Slot, Option<ColumnName>)> = match &passage.gives {
             Some(given) => given
                 .iter()
@@ -459,7 +555,7 @@ impl Walk<'_> {
         };
         for (slot, column) in given {
             let mut taint = through.clone();
-            taint.insert(Source { node, column });
+            taint.insert(Source { node, column, computed: false });
             if always {
                 self.assign(slot, taint);
             } else {
@@ -469,6 +565,11 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// What a value depends on that is computed from others.
+fn computed(taint: Taint) -> Taint {
+    taint.into_iter().map(|source| Source { computed: true, ..source }).collect()
 }
 
 fn shell_variables(args: &[isobench_script::Argument]) -> Vec<Slot> {
@@ -490,6 +591,12 @@ fn writes(finding: &Finding) -> bool {
     finding.writes_anything
         || !finding.unseen.is_empty()
         || finding.shown.iter().any(|shown| shown.role != Role::Read)
+}
+
+/// The names of the keys of the tables whose rows a statement shows.
+fn keys(finding: &Finding, catalog: &Catalog) -> BTreeSet<String> {
+    let tables = finding.shown.iter().map(|shown| &catalog.relations[shown.table]);
+    tables.flat_map(|relation| relation.key_names().into_iter().map(str::to_owned)).collect()
 }
 
 /// The tables that a statement reads; `None` if it may read any.

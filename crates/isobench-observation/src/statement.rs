@@ -32,9 +32,10 @@ use crate::catalog::{Catalog, RelationId};
 use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
+pub(crate) use columns::Counted;
 pub(crate) use command::{changed_names, prepares_transaction, sets_savepoint};
 pub(crate) use removed::Removed;
-pub(crate) use results::{ColumnName, Passage};
+pub(crate) use results::{ColumnName, Operand, Passage};
 pub(crate) use settings::{Change, changes};
 
 /// What all scripts of a run do to names and transactions.

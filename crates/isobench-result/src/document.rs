@@ -52,7 +52,7 @@ pub use summary::{
 pub use tried::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 pub use verdict::{
     AnomalyCount, AnomalyFound, BrokenPromise, ExaminedHistory, LevelTransactions, MixedVerdict, Verdict,
-    VerdictSummary, Withheld, WitnessArrow, WitnessTransaction,
+    VerdictSummary, Withheld, WitnessArrow, WitnessTransaction, WritingBack, WrittenBack,
 };
 pub use workload::{PlannedScript, PlannedStrategy, Workload};
 

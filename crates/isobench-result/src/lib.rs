@@ -92,7 +92,7 @@ pub use document::{
     ScriptLevel, ScriptRound, Selector, Series, Server, ServerProcesses, ServerSide, Settlement, Shape,
     StandbyLag, StartingState, Summary, SweepResult, SweepStep, TableUse, Tried, TriedStep, Turns,
     UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow,
-    WitnessTransaction, Workload, WrongOutcome,
+    WitnessTransaction, Workload, WritingBack, WrittenBack, WrongOutcome,
 };
 pub use figure::{FIGURES, Figure, Wanted};
 pub use metric_trend::{

@@ -7,7 +7,9 @@
 use std::fmt::{self, Write as _};
 
 use super::grouped::grouped;
-use super::report::{Blind, Broken, Count, Finding, LevelCount, LostBetween, MixedReport, Report, Witness};
+use super::report::{
+    Blind, Broken, Count, Finding, LevelCount, LostBetween, MixedReport, Report, Witness, WrittenBack,
+};
 use crate::model::{Guarantee, Model, Order};
 
 /// The report as plain text of several paragraphs, ending with a line break.
@@ -41,6 +43,12 @@ pub fn render(report: &Report) -> String {
     if let Some(lost) = &report.lost_between {
         let _ = writeln!(text, "\n{}", between(lost));
         text += &proof(&lost.example);
+    }
+    if let Some(written) = &report.written_back {
+        let _ = writeln!(text, "\n{}", back(written));
+        for one in &written.statements {
+            let _ = writeln!(text, "- {}: {}", one.columns.join(", "), cut(&one.statement));
+        }
     }
     text.push('\n');
     text += &examined(report);
@@ -119,6 +127,22 @@ fn between(lost: &LostBetween) -> String {
          earlier transaction read it. No level protects that. Taken together, as one transaction:",
         grouped(lost.count),
         if lost.count == 1 { "" } else { "s" }
+    )
+}
+
+/// A sentence about columns that are written back as they were read.
+fn back(written: &WrittenBack) -> String {
+    let names: Vec<&str> = written.anomalies.iter().map(|anomaly| anomaly.facts().known_as).collect();
+    let names = if names.is_empty() {
+        String::new()
+    } else {
+        format!(", and there would be no {}", names.join(", "))
+    };
+    format!(
+        "WRITTEN BACK: if statements set only the columns that they change, {} fewer transaction{} would show \
+         an anomaly{names}. These also set columns to what their transactions read in them:",
+        grouped(written.transactions),
+        if written.transactions == 1 { "" } else { "s" }
     )
 }
 

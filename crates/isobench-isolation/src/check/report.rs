@@ -218,6 +218,29 @@ pub struct LostBetween {
     pub example: Finding,
 }
 
+/// Statements that write back columns as their transactions read them, as object-relational mappers do
+/// that save whole rows, and what the history would show without that: transactions that change
+/// different columns of a row would then not depend on each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenBack {
+    /// The statements that write them; never empty.
+    pub statements: Vec<WritingBack>,
+    /// The number of transactions that show an anomaly only because of this; see
+    /// [`Report::anomalous`].
+    pub transactions: u64,
+    /// The anomalies that the history shows only because of this, in the order of [`Anomaly::ALL`].
+    pub anomalies: Vec<Anomaly>,
+}
+
+/// A statement that writes back columns as its transaction read them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WritingBack {
+    /// The statement, with file and line.
+    pub statement: String,
+    /// The names of the columns; never empty.
+    pub columns: Vec<String>,
+}
+
 /// A history of transactions at several levels: what each is promised, and whether it got it.
 ///
 /// Whether the history is serializable as a whole is a question of [`Report::findings`].
@@ -278,6 +301,9 @@ pub struct Report {
     pub harmless: u64,
     /// What was lost because values were carried from one transaction to another.
     pub lost_between: Option<LostBetween>,
+    /// The anomalies that show only because columns are written back as they were read, where that is
+    /// known ([`super::by_use`]).
+    pub written_back: Option<WrittenBack>,
     /// What the history's levels promise, if they promise different things.
     pub mixed: Option<MixedReport>,
     /// The conclusion.

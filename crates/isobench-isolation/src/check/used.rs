@@ -5,8 +5,9 @@
 //! is, row by row: it is answered before, and stays. What was wrong for the application is a question
 //! of what was used: its findings replace those of the whole history.
 
-use super::report::{Finding, LostBetween, Report};
+use super::report::{Finding, LostBetween, Report, WritingBack, WrittenBack};
 use super::{Options, check};
+use crate::anomaly::Anomaly;
 use crate::history::History;
 use crate::model::Order;
 
@@ -32,6 +33,7 @@ pub fn by_use(history: History, mut report: Report, options: &Options) -> (Histo
         mixed.permitted = of_use.permitted;
     }
     report.findings = of_use.findings;
+    report.written_back = written_back(&used, &report, &by_data);
     if report.verdict.withheld.is_empty() {
         report.verdict.not_contradicted = of_use.verdict.not_contradicted;
     }
@@ -43,4 +45,23 @@ fn lost_between(together: Report, within: u64) -> Option<LostBetween> {
     let count = together.anomalous.saturating_sub(within);
     let first: Option<Finding> = together.findings.into_iter().next();
     first.filter(|_| count > 0).map(|example| LostBetween { count, example })
+}
+
+/// What shows only because columns are written back as they were read.
+fn written_back(used: &History, report: &Report, by_data: &Options) -> Option<WrittenBack> {
+    let found = |report: &Report| -> Vec<Anomaly> {
+        let by_data = report.findings.iter().filter(|finding| finding.order == Order::Data);
+        by_data.map(|finding| finding.anomaly).collect()
+    };
+    let with = found(report);
+    if with.is_empty() {
+        return None;
+    }
+    let without = check(&used.without_unchanged()?, by_data);
+    let left = found(&without);
+    let anomalies: Vec<Anomaly> = with.into_iter().filter(|anomaly| !left.contains(anomaly)).collect();
+    let transactions = report.anomalous.saturating_sub(without.anomalous);
+    let statements: Vec<WritingBack> = used.writing_back().collect();
+    let shows = transactions > 0 || !anomalies.is_empty();
+    shows.then_some(WrittenBack { statements, transactions, anomalies })
 }

@@ -13,7 +13,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::history::{Draft, History, Operation, Transaction, TransactionOutcome};
+use super::super::history::{Draft, History, Operation, Provenance, Transaction, TransactionOutcome};
+use crate::check::WritingBack;
 
 /// What a script does with what one of its statements reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,6 +38,18 @@ pub struct StatementUse {
     /// The numbers of the columns of a row that it changes; `None` if it may change any. Columns of
     /// different tables may have the same number.
     pub changes: Option<Vec<u16>>,
+    /// The columns among these that it writes back as they were read, and those whose values are only
+    /// written back.
+    pub unchanged: Vec<Unchanged>,
+}
+
+/// A column that a statement could be without, because its value stays the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unchanged {
+    /// Its number.
+    pub column: u16,
+    /// Its name.
+    pub name: String,
 }
 
 /// A flow from what a statement reads into what another one writes.
@@ -123,6 +136,34 @@ impl History {
         }))
     }
 
+    /// The same history, with its statements as they would be without the columns that they write back
+    /// as they were read. `None` if there are none.
+    pub(crate) fn without_unchanged(&self) -> Option<History> {
+        let mut usage = self.usage()?.to_vec();
+        usage.iter().any(|one| !one.unchanged.is_empty()).then_some(())?;
+        for one in &mut usage {
+            let StatementUse { uses, changes, unchanged, .. } = one;
+            let stays = |column: &u16| !unchanged.iter().any(|one| one.column == *column);
+            for columns in [uses, changes].into_iter().flatten() {
+                columns.retain(stays);
+            }
+        }
+        let mut without = self.clone();
+        without.set_provenance(Provenance { usage, ..self.provenance()?.clone() });
+        Some(without)
+    }
+
+    /// The statements that write back columns as they were read.
+    pub(crate) fn writing_back(&self) -> impl Iterator<Item = WritingBack> {
+        let usage = self.usage().unwrap_or_default().iter();
+        let statements = self.provenance().map_or(&[][..], |provenance| &provenance.statements);
+        let writing = usage.zip(statements).filter(|(one, _)| one.writes && !one.unchanged.is_empty());
+        writing.map(|(one, statement)| WritingBack {
+            statement: statement.clone(),
+            columns: one.unchanged.iter().map(|column| column.name.clone()).collect(),
+        })
+    }
+
     fn usage(&self) -> Option<&[StatementUse]> {
         self.provenance().map(|provenance| provenance.usage.as_slice()).filter(|usage| !usage.is_empty())
     }
@@ -132,7 +173,7 @@ impl History {
         let mut rebuilt = self.blank();
         rebuilt.set_dropped(self.dropped());
         if let Some(provenance) = self.provenance() {
-            rebuilt.set_provenance(crate::history::Provenance { by_use: true, ..provenance.clone() });
+            rebuilt.set_provenance(Provenance { by_use: true, ..provenance.clone() });
         }
         let mut draft = Draft::new();
         for index in 0..self.transactions().len() {
@@ -226,7 +267,7 @@ impl<'u> Attempt<'u> {
 mod tests {
     use super::*;
     use crate::check::{Options, check};
-    use crate::history::{Key, Provenance, Version};
+    use crate::history::{Key, Version};
     use crate::{Anomaly, History, Order};
 
     const ROW: Key = Key { table: 0, id: 1 };
@@ -316,6 +357,53 @@ mod tests {
             [(0, reads), (1, &[(write(1), 1)]), (2, &[(write(2), 2)])];
         assert_eq!(found(&history(flow.clone(), &skewed)), [Anomaly::GSingle], "by the letter");
         assert_eq!(of(&skewed), []);
+    }
+
+    /// Two transactions save a row of which each changes another column.
+    #[test]
+    fn whole_rows_that_are_saved_make_anomalies() {
+        let unchanged = |column: u16| vec![Unchanged { column, name: format!("c{column}") }];
+        let of = |read: u16, changed: [u16; 2]| {
+            let (write, other) = (read + 1, changed[1]);
+            let reads = StatementUse {
+                into: vec![Flow { statement: write, how: Dependence::Value }],
+                uses: Some(vec![7, 8]),
+                unchanged: unchanged(other),
+                ..StatementUse::default()
+            };
+            let writes = StatementUse {
+                writes: true,
+                changes: Some(vec![7, 8]),
+                unchanged: unchanged(other),
+                ..StatementUse::default()
+            };
+            [reads, writes]
+        };
+        let report = |second: [u16; 2]| {
+            let usage = [of(0, [7, 8]), of(2, second)].concat();
+            let first: &[(Operation<'_>, u16)] = &[(read(0), 0), (write(1), 1)];
+            let attempts = [(0, first), (1, &[(read(0), 2), (write(2), 3)])];
+            let mut history = history(usage, &attempts);
+            let provenance = history.provenance().expect("usage").clone();
+            let statements = (0..4).map(|number| format!("save.sql:{number}: UPDATE")).collect();
+            history.set_provenance(Provenance { statements, ..provenance });
+            let report = check(&history, &Options::default());
+            crate::check::by_use(history, report, &Options::default()).1
+        };
+        let saved = report([8, 7]);
+        assert_eq!(saved.findings[0].anomaly, Anomaly::LostUpdate);
+        let back = saved.written_back.as_ref().expect("whole rows");
+        assert_eq!(
+            (back.transactions, back.anomalies.as_slice()),
+            (saved.anomalous, &[Anomaly::LostUpdate][..])
+        );
+        let names: Vec<String> = back.statements.iter().map(|one| one.columns.join(", ")).collect();
+        assert_eq!(names, ["c8", "c7"]);
+        let shown = crate::check::render(&saved);
+        assert!(shown.contains("WRITTEN BACK: if statements set only"), "{shown}");
+        assert!(shown.contains("- c8: save.sql:1: UPDATE"), "{shown}");
+        // Both change the same one.
+        assert_eq!(report([7, 8]).written_back, None);
     }
 
     /// Of two rows: a transaction of read committed reads a column, and another one changes it and a

@@ -2,20 +2,23 @@
 //!
 //! A row that another transaction changes in other columns is the same to who reads it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, ObjectName, SelectItem, SetExpr, Statement, Update};
+use sqlparser::ast::{AssignmentTarget, Expr, ObjectName, SelectItem, SetExpr, Statement, Update, Visit};
 
 use super::walk::{Node, walk};
 use super::write::assigned;
 use super::{Examiner, ident};
 use crate::catalog::{Inheritance, Relation, RelationId, RelationKind};
 
+/// Names of columns, each with the number of times that it is mentioned.
+pub(crate) type Counted = BTreeMap<String, usize>;
+
 impl Examiner<'_> {
     /// The names of all columns that a statement mentions; `None` if it may use any: of `*`, of a whole
     /// row, of a view's query, a policy or a user's function.
-    pub(super) fn uses(&self, statement: &Statement) -> Option<BTreeSet<String>> {
+    pub(super) fn uses(&self, statement: &Statement) -> Option<Counted> {
         let joined = |word: &str| self.text.tokens[self.range.clone()].iter().any(|token| token.is(word));
         if joined("natural") || joined("using") {
             return None;
@@ -45,10 +48,10 @@ impl Examiner<'_> {
         }
         let is_column = |name: &String| relations.iter().any(|relation| relation.column(name).is_some());
         let unknown = |name: &&String| !is_column(name) && !mentions.aliases.contains(*name);
-        if mentions.names.iter().any(|name| unknown(&name)) {
+        if mentions.names.keys().any(|name| unknown(&name)) {
             return None;
         }
-        Some(mentions.names.into_iter().filter(is_column).collect())
+        Some(mentions.names.into_iter().filter(|(name, _)| is_column(name)).collect())
     }
 
     /// The columns that an UPDATE of a table changes: those that it assigns, and those that are generated.
@@ -68,10 +71,44 @@ impl Examiner<'_> {
     }
 }
 
+/// The names that each output column of a statement mentions.
+pub(super) fn outputs(statement: &Statement) -> Vec<Counted> {
+    let items = match statement {
+        Statement::Query(query) => match &*query.body {
+            SetExpr::Select(select) => select.projection.as_slice(),
+            SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => returning(inner),
+            _ => &[],
+        },
+        _ => returning(statement),
+    };
+    items.iter().map(mentioned).collect()
+}
+
+/// The mentions of columns in what they are set to themselves, as in `SET n = n + 1`, if nothing else is
+/// mentioned there.
+pub(super) fn kept_up(update: &Update) -> Counted {
+    let own = update.assignments.iter().filter_map(|assignment| {
+        let AssignmentTarget::ColumnName(name) = &assignment.target else { return None };
+        let column = ident(name.0.last()?.as_ident()?);
+        let mentioned = mentioned(&assignment.value);
+        let alone = mentioned.keys().all(|other| *other == column);
+        alone.then(|| mentioned.into_iter().next()).flatten()
+    });
+    own.collect()
+}
+
+/// The names that a part of a statement mentions.
+fn mentioned(part: &impl Visit) -> Counted {
+    let mut mentions = Mentions::default();
+    // Where the walk breaks off, the whole statement's has done so before.
+    let _ = walk(part, &mut |node| mentions.note(node));
+    mentions.names
+}
+
 /// What a statement's text mentions. The walk breaks off where it isn't only names.
 #[derive(Default)]
 struct Mentions {
-    names: BTreeSet<String>,
+    names: Counted,
     aliases: BTreeSet<String>,
     relations: Vec<ObjectName>,
     functions: BTreeSet<String>,
@@ -83,9 +120,13 @@ impl Mentions {
             Node::Query(query) => return self.projections(&query.body),
             Node::Relation(relation) => self.relations.push(relation.clone()),
             Node::Expr(Expr::Identifier(name)) => {
-                self.names.insert(ident(name));
+                *self.names.entry(ident(name)).or_default() += 1;
             }
-            Node::Expr(Expr::CompoundIdentifier(parts)) => self.names.extend(parts.last().map(ident)),
+            Node::Expr(Expr::CompoundIdentifier(parts)) => {
+                if let Some(last) = parts.last() {
+                    *self.names.entry(ident(last)).or_default() += 1;
+                }
+            }
             Node::Expr(Expr::Function(function)) => {
                 self.functions.extend(function.name.0.last().and_then(|part| part.as_ident()).map(ident));
             }

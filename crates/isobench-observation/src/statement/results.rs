@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_script::Slot;
 use sqlparser::ast::{
-    BinaryOperator, Expr, FromTable, Query, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
-    Update, UpdateTableFromKind, Value,
+    AssignmentTarget, BinaryOperator, Expr, FromTable, Query, SelectItem, SetExpr, Statement, TableFactor,
+    TableWithJoins, Update, UpdateTableFromKind, Value,
 };
 use sqlparser::tokenizer::Token;
 
+use super::columns::{Counted, kept_up, outputs};
 use super::condition::conjuncts;
 use super::{Examiner, ident};
 use crate::catalog::RelationId;
@@ -32,9 +33,25 @@ pub(crate) struct Passage {
     /// The table whose rows it updates or deletes.
     pub target: Option<RelationId>,
     /// The names of all columns that it mentions; `None` if it may use any.
-    pub uses: Option<BTreeSet<String>>,
+    pub uses: Option<Counted>,
+    /// Those that each column of its result mentions.
+    pub outputs: Vec<Counted>,
+    /// Those that it mentions to set them to what follows from themselves.
+    pub kept_up: Counted,
+    /// The columns that it sets to a variable's value as it is.
+    pub assigns: Vec<(String, Slot)>,
+    /// The only row that it can find: the table, and what the columns of its key must be equal to.
+    pub row: Option<(RelationId, Vec<(String, Operand)>)>,
     /// The columns of the rows found that it changes; `None` if it may change any, or write other rows.
     pub sets: Option<BTreeSet<String>>,
+}
+
+/// What a condition compares a column with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Operand {
+    Variable(Slot),
+    /// A literal, as written.
+    Literal(String),
 }
 
 /// A column of a table.
@@ -66,11 +83,14 @@ impl Examiner<'_> {
         passage.writes = self.may_write();
         let Ok(statement) = self.parse() else { return passage };
         passage.uses = self.uses(&statement);
+        passage.outputs = outputs(&statement);
         match &statement {
             Statement::Query(query) => self.of_query(query, &mut passage),
             Statement::Update(update) => {
                 self.of_update(update, &mut passage);
                 passage.sets = passage.target.and_then(|target| self.sets(update, target));
+                passage.kept_up = kept_up(update);
+                passage.assigns = self.assigns(update);
             }
             Statement::Insert(insert) => {
                 let names = Names::new();
@@ -93,6 +113,7 @@ impl Examiner<'_> {
             SetExpr::Select(select) => {
                 let names = self.names(&select.from);
                 passage.gives = self.given(&select.projection, &names);
+                passage.row = self.row(select.selection.as_ref(), &names);
             }
             SetExpr::Query(inner) => self.of_query(inner, passage),
             SetExpr::Update(Statement::Update(update)) => {
@@ -119,6 +140,7 @@ impl Examiner<'_> {
             names.extend(self.names(from));
         }
         self.condition_of(update.selection.as_ref(), &names, passage);
+        passage.row = self.row(update.selection.as_ref(), &names);
         passage.gives = update.returning.as_ref().and_then(|items| self.given(items, &names));
     }
 
@@ -215,6 +237,44 @@ impl Examiner<'_> {
             }
         }
         passage.conditional = others && of_key >= key.len();
+    }
+
+    /// The only row of the only table that a condition can find, by its key.
+    fn row(&self, condition: Option<&Expr>, names: &Names) -> Option<(RelationId, Vec<(String, Operand)>)> {
+        let [table] = names.values().copied().collect::<Vec<_>>()[..] else { return None };
+        let mut parts = Vec::new();
+        conjuncts(condition?, &mut parts);
+        let equal = |name: &str| {
+            parts.iter().find_map(|part| {
+                let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = part else { return None };
+                [(left, right), (right, left)].into_iter().find_map(|(one, other)| {
+                    let found = column(one, names, self).filter(|column| column.name == name)?;
+                    Some((found.name, self.operand(other)?))
+                })
+            })
+        };
+        let key = self.catalog.relations[table].key_names();
+        let row: Option<Vec<(String, Operand)>> = key.into_iter().map(equal).collect();
+        row.filter(|row| !row.is_empty()).map(|row| (table, row))
+    }
+
+    fn operand(&self, expr: &Expr) -> Option<Operand> {
+        match expr {
+            Expr::Value(value) if !matches!(value.value, Value::Placeholder(_)) => {
+                Some(Operand::Literal(value.to_string()))
+            }
+            _ => self.variable(expr).map(Operand::Variable),
+        }
+    }
+
+    /// The columns that an UPDATE sets to a variable's value as it is.
+    fn assigns(&self, update: &Update) -> Vec<(String, Slot)> {
+        let plain = update.assignments.iter().filter_map(|assignment| {
+            let AssignmentTarget::ColumnName(name) = &assignment.target else { return None };
+            let [part] = name.0.as_slice() else { return None };
+            Some((ident(part.as_ident()?), self.variable(&assignment.value)?))
+        });
+        plain.collect()
     }
 
     /// The variable that an expression consists of, casts aside.

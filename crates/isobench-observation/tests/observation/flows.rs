@@ -249,3 +249,74 @@ fn what_is_not_seen_may_matter() {
     assert_eq!(other.matters(0, std::slice::from_ref(&plan)), None, "only another column is");
     assert_eq!(report.matters(1, &[plan]), some("is an UPDATE that isn't seen wholly"));
 }
+
+/// For each observed statement: the numbers of the columns that it uses, and of those that it changes.
+fn columns(texts: &[&str]) -> Vec<[Option<Vec<u16>>; 2]> {
+    traced(texts).usage.into_iter().map(|one| [one.uses, one.changes]).collect()
+}
+
+#[test]
+fn columns_for_isobench_alone_count_for_nothing() {
+    let read = "--@ read t key=$1 version=$2 value=$3\nSELECT id, v, u, name FROM t WHERE id = 1;";
+    let write = "--@ write t key=$1 version=$2 value=$3\n\
+        UPDATE t SET price = price + 1, v = v + 1, u = :attempt_id WHERE id = 1 RETURNING id, v, u \\gset";
+    let plain = |text: &str| text.replace(", v, u", "").replace(", v = v + 1, u = :attempt_id", "");
+    let bare = [plain(read), plain(write)];
+    let bare = bare.map(|text| text.lines().nth(1).unwrap().to_owned());
+    assert_eq!(columns(&[read, write]), columns(&[&bare[0], &bare[1]]));
+    let counts = |texts: &[&str]| {
+        let found = columns(texts);
+        let [Some(used), _] = &found[0] else { panic!("{found:?}") };
+        found.iter().skip(1).any(|[_, changed]| {
+            changed.as_ref().is_none_or(|changed| changed.iter().any(|column| used.contains(column)))
+        })
+    };
+    assert!(!counts(&[read, write]));
+    for data in [
+        // The version is tested, passed on, or computed with.
+        "UPDATE t SET v = v + 1 WHERE id = 1 AND v = 7;",
+        "SELECT id, v AS x FROM t WHERE id = 1 \\gset\nUPDATE s SET amount = :x WHERE id = 1;",
+        "UPDATE t SET price = v WHERE id = 1;",
+        // Any column may be used.
+        "SELECT * FROM t WHERE id = 1;",
+        "\\set x :v + 1\nUPDATE s SET amount = :x WHERE id = 1;",
+        // It is all that there is.
+        "UPDATE t SET v = v + 1, u = :attempt_id WHERE id = 1;",
+        "--@ read t key=$1 version=$2\nSELECT id, v FROM t WHERE id = 1;",
+    ] {
+        assert!(counts(&[read, write, data]), "{data}");
+    }
+}
+
+/// For each observed statement: the columns that it could be without.
+fn unchanged(text: &str) -> Vec<String> {
+    let names = |one: &StatementUse| {
+        let names: Vec<&str> = one.unchanged.iter().map(|column| column.name.as_str()).collect();
+        names.join(" ")
+    };
+    traced(&[text]).usage.iter().map(names).collect()
+}
+
+#[test]
+fn columns_that_are_written_back_are_known() {
+    let save = "UPDATE t SET name = :name, price = :price WHERE id = :id;\nEND;";
+    let of = |read: &str, between: &str, save: &str| unchanged(&format!("BEGIN;\n{read}\n{between}\n{save}"));
+    let read = "SELECT id, name, price FROM t WHERE id = :id \\gset";
+    assert_eq!(of(read, "\\set price :price + 1", save), ["name", "name"]);
+    assert_eq!(of(read, "", save), ["name price", "name price"]);
+    // The condition needs it, or a decision does.
+    let tested = "SELECT id, name, price FROM t WHERE id = :id AND name <> '' \\gset";
+    assert_eq!(of(tested, "\\set price :price + 1", save), ["", "name"]);
+    assert_eq!(of(read, "\\set price :price + :name", save), ["", "name"]);
+    // Another row, another transaction, another column, or another value.
+    for (between, save) in [
+        ("\\set id :id + 1", save),
+        ("\\set name 1", save),
+        ("END;\nBEGIN;", save),
+        ("", "UPDATE t SET name = :name, price = :price WHERE id = :other;\nEND;"),
+        ("", "UPDATE t SET note = :name, price = :price + 1 WHERE id = :id;\nEND;"),
+    ] {
+        let found = of(read, between, save);
+        assert!(!found[1].contains("name"), "{between} {save}: {found:?}");
+    }
+}

@@ -5,4 +5,6 @@ mod golden;
 mod interleaving;
 mod limits;
 mod matrix;
+mod mixed_levels;
+mod split_schedules;
 mod support;

@@ -9,7 +9,7 @@ use isobench_isolation::Model;
 
 use super::evidence::{Candidate, Evidence, Safety, name};
 use super::{factors, words};
-use crate::document::{Cell, Conflict, Document, WaitShare};
+use crate::document::{Cell, Conflict, Document, WaitShare, WritingBack, WrittenBack};
 use crate::numbers::{counted, percent, short};
 use crate::seen::unproved;
 use crate::summarise::{counted_ledger, counted_rounds, kept_share};
@@ -30,9 +30,16 @@ pub fn of(evidence: &Evidence<'_>, recommended: &[&Cell]) -> Vec<Line> {
     let missed = evidence.candidates.iter().filter_map(missed);
     let harmless = evidence.candidates.iter().filter_map(harmless);
     let blind = evidence.candidates.iter().filter_map(blind);
+    let back = evidence.candidates.iter().filter_map(written_back);
     let overlooked = evidence.candidates.iter().filter_map(|candidate| overlooked(evidence, candidate));
-    let reasons =
-        withheld.chain(damaged).chain(missed).chain(blind).chain(overlooked).chain(harmless).chain(spent);
+    let reasons = withheld
+        .chain(damaged)
+        .chain(missed)
+        .chain(blind)
+        .chain(overlooked)
+        .chain(harmless)
+        .chain(back)
+        .chain(spent);
     let mut reasons: Vec<Line> = reasons.map(Line::plain).collect();
     reasons.extend(strategies(evidence).into_iter().map(Line::plain));
     reasons.extend(lost(document, &cells));
@@ -91,6 +98,24 @@ fn harmless(candidate: &Candidate<'_>) -> Option<String> {
         counted(harmless, "transaction"),
         candidate.name
     ))
+}
+
+/// That anomalies are due to columns that are written back as they were read.
+fn written_back(candidate: &Candidate<'_>) -> Option<String> {
+    let verdicts = candidate.cell.rounds.iter().filter_map(|round| round.verdict.as_ref());
+    let found: Vec<&WrittenBack> = verdicts.filter_map(|verdict| verdict.written_back.as_ref()).collect();
+    let transactions = found.iter().map(|found| found.transactions).fold(0, u64::saturating_add);
+    let statements = found.iter().flat_map(|found| &found.statements).map(WritingBack::place);
+    let statements = distinct(statements);
+    (transactions > 0).then(|| {
+        format!(
+            "{} at {} would show no anomaly if only columns that change were set; these are also written back \
+             as they were read: {}.",
+            counted(transactions, "transaction"),
+            candidate.name,
+            statements.join(", ")
+        )
+    })
 }
 
 /// For each level the strategy that commits the most, of those that lose no work.

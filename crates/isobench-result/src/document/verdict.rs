@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isobench_isolation::check::graph::{self, Graph};
-use isobench_isolation::check::{Broken, Examined, LevelCount, MixedReport, Report};
+use isobench_isolation::check::{self, Broken, Examined, LevelCount, MixedReport, Report};
 use isobench_isolation::history::Operation;
 use isobench_isolation::{Anomaly, Finding, Guarantee, History, Level, Model, Order};
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,10 @@ pub struct Verdict {
     /// it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_between: Option<AnomalyFound>,
+    /// What shows only because statements write back columns as their transactions read them, as
+    /// object-relational mappers do that save whole rows. Missing unless there is something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_back: Option<WrittenBack>,
     /// What the transactions' own levels promise and whether they kept it, if the history has
     /// transactions of levels that promise different things. Then `promised` is null, and `kept` is
     /// false if the promise to any of them is broken.
@@ -50,6 +54,30 @@ pub struct Verdict {
     pub blind: Vec<String>,
     /// Time that the check took, in seconds.
     pub check_s: f64,
+}
+
+/// The anomalies that would not show if statements set only the columns that they change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct WrittenBack {
+    /// The number of committed attempts that show an anomaly only because of this.
+    pub transactions: u64,
+    /// The names in the literature of the anomalies that the history would not show at all.
+    pub anomalies: Vec<String>,
+    /// The statements.
+    pub statements: Vec<WritingBack>,
+}
+
+/// A statement that sets columns to what its transaction read in them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct WritingBack {
+    /// The statement, with file and line.
+    pub statement: String,
+    /// The names of the columns.
+    pub columns: Vec<String>,
 }
 
 /// The verdict on a history of transactions at several levels.
@@ -214,6 +242,7 @@ impl Verdict {
                 count: lost.count,
                 ..AnomalyFound::new(history, &lost.example, None)
             }),
+            written_back: report.written_back.as_ref().map(WrittenBack::of),
             mixed: report.mixed.as_ref().map(|mixed| MixedVerdict::new(history, report, mixed)),
             examined: report.examined.into(),
             blind: report.blind.iter().map(ToString::to_string).collect(),
@@ -241,6 +270,28 @@ impl Verdict {
     /// True if the history doesn't contradict a model, leaving sessions and real time aside.
     pub fn allows(&self, model: Model) -> bool {
         one_implies(&self.not_contradicted, model)
+    }
+}
+
+impl WrittenBack {
+    fn of(found: &check::WrittenBack) -> WrittenBack {
+        let statement = |one: &check::WritingBack| WritingBack {
+            statement: one.statement.clone(),
+            columns: one.columns.clone(),
+        };
+        WrittenBack {
+            transactions: found.transactions,
+            anomalies: found.anomalies.iter().map(|anomaly| anomaly.facts().name.to_owned()).collect(),
+            statements: found.statements.iter().map(statement).collect(),
+        }
+    }
+}
+
+impl WritingBack {
+    /// Its place, as in "save.sql:4", with the columns in brackets.
+    pub fn place(&self) -> String {
+        let place = place_of(&self.statement).unwrap_or(&self.statement);
+        format!("{place} ({})", self.columns.join(", "))
     }
 }
 

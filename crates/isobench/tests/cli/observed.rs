@@ -169,3 +169,44 @@ fn a_shop_is_judged_the_same_from_the_log() {
     }
     assert_eq!(histories, 6);
 }
+
+/// The verdicts of a run at read committed of scripts that each change one column of an account.
+fn saved(scene: &Scene, sets: [&str; 2]) -> Vec<Value> {
+    scene.write(
+        "accounts.sql",
+        "CREATE TABLE accounts (id int PRIMARY KEY, name int NOT NULL, city int NOT NULL);\n\
+         INSERT INTO accounts SELECT id, 0, 0 FROM generate_series(1, 3) AS ids(id);\n",
+    );
+    for (column, set) in ["name", "city"].iter().zip(sets) {
+        scene.write(
+            &format!("{column}.sql"),
+            &format!(
+                "\\set id random(1, 3)\nBEGIN;\nSELECT name, city FROM accounts WHERE id = :id \\gset\n\
+                 \\set {column} :{column} + 1\nUPDATE accounts SET {set} WHERE id = :id;\nEND;\n"
+            ),
+        );
+    }
+    let line = "compare -f name.sql -f city.sql --setup accounts.sql --levels rc --clients 8 --transactions 100 \
+                --warmup 0 --rounds 1 --no-try --server-setting fsync=off --json out.json";
+    scene.run(&words(line)).expect(0);
+    rounds(&document::read(scene, "out.json")).map(|round| round["verdict"].clone()).collect()
+}
+
+/// Two scripts that save whole rows overwrite each other's columns, and the result says so.
+#[test]
+fn columns_that_are_written_back_are_said() {
+    let Some(scene) = Scene::with_server("columns_that_are_written_back_are_said") else { return };
+    let whole = "name = :name, city = :city";
+    for verdict in saved(&scene, [whole, whole]) {
+        assert!(verdict["anomalous"].as_u64() > Some(0), "{verdict:#}");
+        let written = &verdict["written_back"];
+        assert!(written["transactions"].as_u64() > Some(0), "{verdict:#}");
+        let columns = written["statements"].as_array().expect("statements").iter();
+        let columns: Vec<String> = columns.map(|one| one["columns"].to_string()).collect();
+        assert_eq!(columns, ["[\"city\"]", "[\"name\"]"]);
+        assert!(written["statements"][0]["statement"].as_str().expect("a text").starts_with("name.sql:5: "));
+    }
+    for verdict in saved(&scene, ["name = :name", "city = :city"]) {
+        assert_eq!(verdict["written_back"], Value::Null, "{verdict:#}");
+    }
+}

@@ -5,7 +5,7 @@ pub mod clock;
 use std::sync::Arc;
 
 use isobench_database::{Database, Error, detect};
-use isobench_pgserver::{Server, ServerOptions};
+use isobench_pgserver::{Server, ServerError, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_probe::Opener;
 use isobench_testkit::installed::{postgresql_programs, skip};
@@ -19,12 +19,16 @@ pub struct TestServer {
 impl TestServer {
     /// Starts a server with the programs in a folder.
     pub fn start(bin: std::path::PathBuf) -> TestServer {
-        let settings = vec![("max_connections".to_owned(), "20".to_owned())];
-        let options = ServerOptions { bin: Some(bin), settings, ..ServerOptions::default() };
-        let server = Server::start(&options, &mut |_| {}).expect("a server");
+        TestServer::with(ServerOptions { bin: Some(bin), ..ServerOptions::default() }).expect("a server")
+    }
+
+    fn with(options: ServerOptions) -> Result<TestServer, ServerError> {
+        let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let settings = vec![setting("max_connections", "20"), setting("fsync", "off")];
+        let server = Server::start(&ServerOptions { settings, ..options }, &mut |_| {})?;
         let database = detect(&mut Connection::open(&connect_options(&server)).expect("a connection"))
             .expect("a product");
-        TestServer { server, database }
+        Ok(TestServer { server, database })
     }
 
     pub fn opener(&self) -> Opener {
@@ -53,4 +57,16 @@ pub fn installed(test: &str) -> Option<TestServer> {
         skip(test, "no PostgreSQL is installed");
     }
     found.map(TestServer::start)
+}
+
+/// A fetched PostgreSQL; `None` after reporting why there is none.
+pub fn fetched(test: &str, major: &str) -> Option<TestServer> {
+    let version = Some(major.parse().expect("a version"));
+    match TestServer::with(ServerOptions { version, ..ServerOptions::default() }) {
+        Ok(server) => Some(server),
+        Err(error) => {
+            skip(test, &format!("PostgreSQL {major} can't be fetched: {error}"));
+            None
+        }
+    }
 }

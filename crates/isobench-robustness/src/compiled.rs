@@ -1,0 +1,213 @@
+//! Programs as numbers: tables, columns, variables and constants.
+
+use std::collections::BTreeMap;
+
+use crate::columns::Columns;
+use crate::model::{Branch, Kind, Operation, Program, Strength, Term};
+
+/// The column that stands for a row's existence: whoever looks for a row reads it, inserts and
+/// deletions write it.
+const EXISTS: u128 = 1;
+
+/// The number of columns of a table that are told apart. All further ones are taken for the same.
+const TOLD_APART: usize = 127;
+
+/// Programs as numbers.
+pub(crate) struct Compiled {
+    pub(crate) branches: Vec<CompiledBranch>,
+    /// The texts of constants.
+    pub(crate) constants: Vec<String>,
+}
+
+pub(crate) struct CompiledBranch {
+    pub(crate) program: usize,
+    /// Its index in the program.
+    pub(crate) branch: usize,
+    pub(crate) operations: Vec<CompiledOperation>,
+    /// The names of its variables.
+    pub(crate) variables: Vec<String>,
+    /// Pairs of different variables.
+    pub(crate) distinct: Vec<(usize, usize)>,
+}
+
+/// A value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value {
+    Variable(usize),
+    Constant(usize),
+    Unknown,
+}
+
+/// A column with its value.
+pub(crate) type Known = (usize, Value);
+
+pub(crate) struct CompiledOperation {
+    table: usize,
+    /// Sorted; empty if the row isn't known.
+    pub(crate) key: Vec<Known>,
+    /// Columns with values, those of the key among them; sorted.
+    pub(crate) known: Vec<Known>,
+    reads: u128,
+    writes: u128,
+    pub(crate) lock: Option<Strength>,
+    pub(crate) kind: Kind,
+    /// When it is executed: plain reads of a statement before its locks.
+    pub(crate) step: (usize, usize),
+}
+
+#[derive(Default)]
+struct Names {
+    tables: BTreeMap<String, usize>,
+    /// By table and name.
+    columns: BTreeMap<(usize, String), usize>,
+    constants: BTreeMap<String, usize>,
+}
+
+/// The number of a name, which is added if it is new.
+fn number<K: Ord>(names: &mut BTreeMap<K, usize>, name: K) -> usize {
+    let next = names.len();
+    *names.entry(name).or_insert(next)
+}
+
+impl Names {
+    fn column(&mut self, table: usize, name: &str) -> usize {
+        let own = self.columns.keys().filter(|(of, _)| *of == table).count();
+        *self.columns.entry((table, name.to_owned())).or_insert(own)
+    }
+
+    fn set(&mut self, table: usize, columns: &Columns) -> u128 {
+        match columns {
+            Columns::All => u128::MAX,
+            Columns::These(names) => names.iter().fold(0, |set, name| {
+                let number = self.column(table, name) + 1;
+                set | 1 << number.min(TOLD_APART)
+            }),
+        }
+    }
+}
+
+impl Compiled {
+    pub(crate) fn of(programs: &[Program]) -> Compiled {
+        let mut names = Names::default();
+        let mut branches = Vec::new();
+        for (program, of) in programs.iter().enumerate() {
+            for (branch, of) in of.branches.iter().enumerate() {
+                branches.push(compiled(of, (program, branch), &mut names));
+            }
+        }
+        let mut constants: Vec<(usize, String)> =
+            names.constants.into_iter().map(|(text, number)| (number, text)).collect();
+        constants.sort();
+        let constants = constants.into_iter().map(|(_, text)| text).collect();
+        Compiled { branches, constants }
+    }
+
+    /// The greatest number of variables that a branch has.
+    pub(crate) fn most_variables(&self) -> usize {
+        self.branches.iter().map(|branch| branch.variables.len()).max().unwrap_or_default()
+    }
+}
+
+fn compiled(of: &Branch, (program, branch): (usize, usize), names: &mut Names) -> CompiledBranch {
+    let mut variables = BTreeMap::new();
+    let operations = of
+        .operations
+        .iter()
+        .enumerate()
+        .map(|(place, operation)| compiled_operation(operation, place, names, &mut variables))
+        .collect();
+    let distinct = of
+        .distinct
+        .iter()
+        .map(|(one, other)| (number(&mut variables, one.clone()), number(&mut variables, other.clone())));
+    let distinct = distinct.collect();
+    let mut in_order: Vec<(usize, String)> =
+        variables.into_iter().map(|(name, number)| (number, name)).collect();
+    in_order.sort();
+    let variables = in_order.into_iter().map(|(_, name)| name).collect();
+    CompiledBranch { program, branch, operations, variables, distinct }
+}
+
+fn compiled_operation(
+    of: &Operation,
+    place: usize,
+    names: &mut Names,
+    variables: &mut BTreeMap<String, usize>,
+) -> CompiledOperation {
+    let table = number(&mut names.tables, of.table.clone());
+    let mut reads = names.set(table, &of.reads);
+    let mut writes = names.set(table, &of.writes);
+    match of.kind {
+        Kind::Read | Kind::Search | Kind::Lock(_) => reads |= EXISTS,
+        Kind::Insert | Kind::Delete => writes = u128::MAX,
+        Kind::Update => {}
+    }
+    // What an update changes says nothing of the row before or after it.
+    let stays = |name: &str| of.kind != Kind::Update || !contains(&of.writes, name);
+    let mut values = |entries: &[(String, Term)]| -> Vec<Known> {
+        let mut values: Vec<Known> = entries
+            .iter()
+            .filter(|(name, _)| stays(name))
+            .map(|(name, term)| {
+                let value = match term {
+                    Term::Variable(name) => Value::Variable(number(variables, name.clone())),
+                    Term::Constant(text) => Value::Constant(number(&mut names.constants, text.clone())),
+                    Term::Unknown => Value::Unknown,
+                };
+                (names.column(table, name), value)
+            })
+            .collect();
+        values.sort_by_key(|(column, _)| *column);
+        values
+    };
+    let key = values(&of.key);
+    let mut known = values(&of.known);
+    known.extend(key.iter().copied());
+    known.sort_by_key(|(column, _)| *column);
+    let whole = key.len() == of.key.len();
+    let step = (of.statement, if of.strength().is_some() { place + 1 } else { 0 });
+    let key = if whole { key } else { Vec::new() };
+    CompiledOperation { table, key, known, reads, writes, lock: of.strength(), kind: of.kind, step }
+}
+
+fn contains(columns: &Columns, name: &str) -> bool {
+    match columns {
+        Columns::All => true,
+        Columns::These(names) => names.contains(name),
+    }
+}
+
+impl CompiledOperation {
+    pub(crate) fn is_on_table_of(&self, other: &CompiledOperation) -> bool {
+        self.table == other.table
+    }
+
+    pub(crate) fn has_reads(&self) -> bool {
+        self.reads != 0
+    }
+
+    pub(crate) fn has_writes(&self) -> bool {
+        self.writes != 0
+    }
+
+    /// True if it depends on columns that another one changes, as far as columns decide.
+    pub(crate) fn reads_from(&self, other: &CompiledOperation) -> bool {
+        self.table == other.table && self.reads & other.writes != 0
+    }
+
+    /// True if their order matters, as far as columns decide. The order of two inserts doesn't matter
+    /// unless they may be of one row.
+    pub(crate) fn depends(&self, other: &CompiledOperation) -> bool {
+        let apart = [self, other].iter().all(|one| one.kind == Kind::Insert)
+            && [self, other].iter().any(|one| one.key.is_empty());
+        self.reads_from(other)
+            || other.reads_from(self)
+            || self.table == other.table && self.writes & other.writes != 0 && !apart
+    }
+
+    /// The value of a column.
+    pub(crate) fn value(&self, column: usize) -> Option<Value> {
+        let place = self.known.binary_search_by_key(&column, |(known, _)| *known).ok()?;
+        Some(self.known[place].1)
+    }
+}

@@ -1,0 +1,115 @@
+//! Which operations depend on each other, and which exclude each other.
+//!
+//! Dependencies are by columns, and possible if nothing excludes that both operations concern the same
+//! row. Locks are of rows, and exclude only what certainly is the same row.
+
+use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
+use crate::model::Kind;
+use crate::unification::{Transaction, Unification};
+
+/// A transaction of a branch.
+#[derive(Clone, Copy)]
+pub(crate) struct Instance<'c> {
+    pub(crate) number: Transaction,
+    pub(crate) branch: &'c CompiledBranch,
+}
+
+/// A part of a transaction that ran before another one runs as a whole.
+#[derive(Clone, Copy)]
+pub(crate) enum Before {
+    /// What a transaction of read committed ran up to an operation, whose own lock counts.
+    Operation(usize),
+    /// The snapshot of a transaction of repeatable read or serializable.
+    Snapshot,
+}
+
+impl Before {
+    /// True if a transaction that runs within has to wait for the lock of an operation.
+    fn locks(self, instance: Instance<'_>, operation: usize) -> bool {
+        match self {
+            Before::Operation(at) => {
+                let operations = &instance.branch.operations;
+                operation == at || operations[operation].step < operations[at].step
+            }
+            Before::Snapshot => false,
+        }
+    }
+}
+
+/// True if two operations can concern the same row.
+pub(crate) fn may_meet(compiled: &Compiled, one: &CompiledOperation, other: &CompiledOperation) -> bool {
+    Unification::new(compiled).unify((0, &one.known), (1, &other.known))
+}
+
+/// True if transactions of two branches can depend on each other.
+pub(crate) fn may_depend(compiled: &Compiled, one: &CompiledBranch, other: &CompiledBranch) -> bool {
+    let mut pairs = one.operations.iter().flat_map(|a| other.operations.iter().map(move |b| (a, b)));
+    pairs.any(|(a, b)| a.depends(b) && may_meet(compiled, a, b))
+}
+
+/// True if two operations certainly concern the same row.
+fn same_row(
+    equal: &Unification,
+    (one, a): (Transaction, &CompiledOperation),
+    (other, b): (Transaction, &CompiledOperation),
+) -> bool {
+    let same = |((column, value), (with, against)): (&(usize, _), &(usize, _))| {
+        column == with && equal.equal((one, *value), (other, *against))
+    };
+    a.is_on_table_of(b)
+        && !a.key.is_empty()
+        && a.key.len() == b.key.len()
+        && a.key.iter().zip(&b.key).all(same)
+}
+
+/// True if operations that concern the same row exclude each other before `before`, one of the
+/// transaction that is split and one that runs within.
+pub(crate) fn bars(
+    before: Before,
+    split: Instance<'_>,
+    operation: usize,
+    within: &CompiledOperation,
+) -> bool {
+    let own = &split.branch.operations[operation];
+    let locks = own.lock.zip(within.lock).is_some_and(|(own, other)| own.conflicts(other));
+    // The first updater wins, also against one who only locks. Who inserts doesn't mind a deletion.
+    let replaced = own.kind == Kind::Insert && within.kind == Kind::Delete;
+    let updated = matches!(before, Before::Snapshot) && within.has_writes() && !replaced;
+    locks && (updated || before.locks(split, operation))
+}
+
+/// True if a transaction can't run as a whole within another one that is split.
+pub(crate) fn excludes(
+    equal: &Unification,
+    before: Before,
+    split: Instance<'_>,
+    within: Instance<'_>,
+) -> bool {
+    (0..split.branch.operations.len()).any(|number| {
+        let own = &split.branch.operations[number];
+        within.branch.operations.iter().any(|other| {
+            bars(before, split, number, other) && same_row(equal, (split.number, own), (within.number, other))
+        })
+    })
+}
+
+/// True if a transaction certainly reads a row that another one writes, so that predicate locks of
+/// serializable transactions show it.
+pub(crate) fn surely_reads(equal: &Unification, reader: Instance<'_>, writer: Instance<'_>) -> bool {
+    let meets = |a: &CompiledOperation, b: &CompiledOperation| {
+        // A search locks all that has its values, whether it is there or not.
+        let found = |(column, value): &(usize, _)| {
+            b.value(*column).is_some_and(|other| equal.equal((reader.number, *value), (writer.number, other)))
+        };
+        let searched = a.kind == Kind::Search && a.is_on_table_of(b) && a.known.iter().all(found);
+        searched || same_row(equal, (reader.number, a), (writer.number, b))
+    };
+    let mut writes = writer.branch.operations.iter().filter(|operation| operation.has_writes());
+    writes.any(|write| {
+        reader
+            .branch
+            .operations
+            .iter()
+            .any(|read| (read.has_reads() || read.lock.is_some()) && meets(read, write))
+    })
+}

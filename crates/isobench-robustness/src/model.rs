@@ -1,0 +1,297 @@
+//! Programs: what transactions read and write, with parameters in place of keys.
+//!
+//! # Which operation a statement is, in PostgreSQL
+//!
+//! | statement | operations |
+//! |---|---|
+//! | `SELECT` of one row by all columns of a unique key | [`Kind::Read`] |
+//! | any other `SELECT`, also in a subquery or a join | [`Kind::Search`], with the columns of its condition among those that it reads |
+//! | `SELECT … FOR UPDATE` (`FOR NO KEY UPDATE`, `FOR SHARE`, `FOR KEY SHARE`) of one row that is there | [`Kind::Lock`] |
+//! | `UPDATE` of one row that is there | [`Kind::Update`]: it reads the newest version under its lock |
+//! | the same of a row that may not be there | another branch, with a [`Kind::Read`] instead: what finds no row locks none |
+//! | `UPDATE`, `DELETE`, `SELECT … FOR UPDATE` of other rows | a [`Kind::Search`], and an operation on any of the rows found ([`Operation::any`]), in one statement: rows are found by the statement's snapshot, and locked in their newest versions |
+//! | `INSERT` | [`Kind::Insert`], with the key and whatever else is known of the row |
+//! | `INSERT … ON CONFLICT DO UPDATE` | two branches: an insert, and a [`Kind::Update`] |
+//! | `INSERT … ON CONFLICT DO NOTHING` | two branches: an insert, and a [`Kind::Read`] |
+//! | `DELETE` of one row | [`Kind::Delete`] |
+//! | `INSERT` or `UPDATE` of a row with a foreign key | also a [`Kind::Lock`] of the parent, with [`Strength::KeyShare`] |
+//! | what isn't understood, a trigger, a function | all of these on all its tables, with [`Columns::All`] |
+//!
+//! Loops are unrolled twice. All branches of a program share its level, and so their statements have
+//! the same names: [`Operation::at`]. A transaction that is rolled back needs no branch.
+
+use std::fmt;
+
+use crate::columns::Columns;
+
+/// A program: the transactions of a script, which all run at one level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The name, such as that of the script.
+    pub name: String,
+    /// The ways that a transaction can take.
+    pub branches: Vec<Branch>,
+}
+
+/// A way that a transaction of a program can take: operations in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// The name, unique in the program.
+    pub name: String,
+    /// The operations, in the order of their execution.
+    pub operations: Vec<Operation>,
+    /// Pairs of variables whose values differ.
+    pub distinct: Vec<(String, String)>,
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Reads one row.
+    Read,
+    /// Reads all rows that a condition finds, those that aren't there included.
+    Search,
+    /// Locks one row and reads it.
+    Lock(Strength),
+    /// Changes columns of one row, and reads others or the same under the row's lock.
+    Update,
+    /// Inserts a row.
+    Insert,
+    /// Deletes one row.
+    Delete,
+}
+
+/// The strength of a row lock, the weakest first (PostgreSQL manual, "Row-Level Locks").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Strength {
+    /// `FOR KEY SHARE`: against deleting the row and changing its keys. Foreign keys take it.
+    KeyShare,
+    /// `FOR SHARE`: against any change.
+    Share,
+    /// `FOR NO KEY UPDATE`, and `UPDATE` of columns that aren't keys: also against each other.
+    NoKeyUpdate,
+    /// `FOR UPDATE`, `DELETE`, and `UPDATE` of keys: also against `FOR KEY SHARE`.
+    Update,
+}
+
+impl fmt::Display for Kind {
+    /// Writes "read", "search", "lock (FOR SHARE)".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Read => f.write_str("read"),
+            Kind::Search => f.write_str("search"),
+            Kind::Lock(strength) => write!(f, "lock ({})", strength.clause()),
+            Kind::Update => f.write_str("update"),
+            Kind::Insert => f.write_str("insert"),
+            Kind::Delete => f.write_str("deletion"),
+        }
+    }
+}
+
+impl Strength {
+    /// The clause of `SELECT`.
+    pub const fn clause(self) -> &'static str {
+        match self {
+            Strength::KeyShare => "FOR KEY SHARE",
+            Strength::Share => "FOR SHARE",
+            Strength::NoKeyUpdate => "FOR NO KEY UPDATE",
+            Strength::Update => "FOR UPDATE",
+        }
+    }
+
+    /// True if two transactions can't have these locks of a row at once.
+    pub const fn conflicts(self, other: Strength) -> bool {
+        let (weaker, stronger) = if (self as u8) < other as u8 { (self, other) } else { (other, self) };
+        match weaker {
+            Strength::KeyShare => matches!(stronger, Strength::Update),
+            Strength::Share => matches!(stronger, Strength::NoKeyUpdate | Strength::Update),
+            Strength::NoKeyUpdate | Strength::Update => true,
+        }
+    }
+}
+
+/// What a column of a row is known to be equal to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Term {
+    /// The value of a variable of the transaction.
+    Variable(String),
+    /// A constant, as written.
+    Constant(String),
+    /// Something that isn't known.
+    Unknown,
+}
+
+impl Term {
+    /// Reads `:name` as a variable, `?` as unknown, and anything else as a constant.
+    pub fn of(text: &str) -> Term {
+        match text.strip_prefix(':') {
+            Some(name) => Term::Variable(name.to_owned()),
+            None if text == "?" => Term::Unknown,
+            None => Term::Constant(text.to_owned()),
+        }
+    }
+}
+
+/// An operation on one row of a table, or on those that a condition finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// What it does.
+    pub kind: Kind,
+    /// The table.
+    pub table: String,
+    /// The columns of a unique key of the row with their values, in any order; empty if it isn't
+    /// known to be one row, or which one.
+    pub key: Vec<(String, Term)>,
+    /// Other columns of the row, or of all rows that are found, with their values. Each condition of
+    /// a search that isn't an equality has an entry as well, which is unknown.
+    pub known: Vec<(String, Term)>,
+    /// The columns whose values it depends on.
+    pub reads: Columns,
+    /// The columns that it changes. Inserts and deletions change all.
+    pub writes: Columns,
+    /// True if it changes columns of a key that a foreign key may refer to.
+    pub changes_key: bool,
+    /// The number of its statement in the branch, ascending. The plain reads of a statement are at one
+    /// instant, before its locks.
+    pub statement: usize,
+    /// The place of its statement, such as `pay.sql:7`: the same in all branches that have it.
+    pub at: String,
+}
+
+/// Columns with what they are equal to.
+fn equalities<const N: usize>(columns: [(&str, &str); N]) -> Vec<(String, Term)> {
+    columns.into_iter().map(|(column, term)| (column.to_owned(), Term::of(term))).collect()
+}
+
+impl Operation {
+    fn of(kind: Kind, table: &str, key: Vec<(String, Term)>, reads: Columns, writes: Columns) -> Operation {
+        let (table, known) = (table.to_owned(), Vec::new());
+        Operation {
+            kind,
+            table,
+            key,
+            known,
+            reads,
+            writes,
+            changes_key: false,
+            statement: 0,
+            at: String::new(),
+        }
+    }
+
+    /// Reads columns of the row with this key. Terms are written as for [`Term::of`].
+    pub fn read<const N: usize>(table: &str, key: [(&str, &str); N], reads: impl Into<Columns>) -> Operation {
+        Operation::of(Kind::Read, table, equalities(key), reads.into(), Columns::NONE)
+    }
+
+    /// Reads columns of all rows that have these values.
+    pub fn search<const N: usize>(
+        table: &str,
+        known: [(&str, &str); N],
+        reads: impl Into<Columns>,
+    ) -> Operation {
+        let search = Operation::of(Kind::Search, table, Vec::new(), reads.into(), Columns::NONE);
+        Operation { known: equalities(known), ..search }
+    }
+
+    /// Locks the row with this key and reads columns of it.
+    pub fn lock<const N: usize>(
+        strength: Strength,
+        table: &str,
+        key: [(&str, &str); N],
+        reads: impl Into<Columns>,
+    ) -> Operation {
+        Operation::of(Kind::Lock(strength), table, equalities(key), reads.into(), Columns::NONE)
+    }
+
+    /// Changes columns of the row with this key, and reads columns of it at once.
+    pub fn update<const N: usize>(
+        table: &str,
+        key: [(&str, &str); N],
+        reads: impl Into<Columns>,
+        writes: impl Into<Columns>,
+    ) -> Operation {
+        Operation::of(Kind::Update, table, equalities(key), reads.into(), writes.into())
+    }
+
+    /// Inserts the row with this key; without one, a row whose key nothing else knows.
+    pub fn insert<const N: usize>(table: &str, key: [(&str, &str); N]) -> Operation {
+        Operation::of(Kind::Insert, table, equalities(key), Columns::NONE, Columns::All)
+    }
+
+    /// Deletes the row with this key.
+    pub fn delete<const N: usize>(table: &str, key: [(&str, &str); N]) -> Operation {
+        Operation::of(Kind::Delete, table, equalities(key), Columns::NONE, Columns::All)
+    }
+
+    /// The same on a row of which only these values are known, not its key.
+    #[must_use]
+    pub fn any<const N: usize>(self, known: [(&str, &str); N]) -> Operation {
+        Operation { key: Vec::new(), known: equalities(known), ..self }
+    }
+
+    /// The same, of which these values are known as well.
+    #[must_use]
+    pub fn knowing<const N: usize>(self, known: [(&str, &str); N]) -> Operation {
+        Operation { known: equalities(known), ..self }
+    }
+
+    /// The same as part of this statement.
+    #[must_use]
+    pub fn in_statement(self, at: &str) -> Operation {
+        Operation { at: at.to_owned(), ..self }
+    }
+
+    /// The row lock that it takes.
+    pub(crate) fn strength(&self) -> Option<Strength> {
+        match self.kind {
+            Kind::Read | Kind::Search => None,
+            Kind::Lock(strength) => Some(strength),
+            Kind::Update if !self.changes_key => Some(Strength::NoKeyUpdate),
+            Kind::Update | Kind::Insert | Kind::Delete => Some(Strength::Update),
+        }
+    }
+}
+
+impl Branch {
+    /// Operations in order. Those next to each other with the same name of a statement, if it isn't
+    /// empty, are of one statement.
+    pub fn new(name: &str, operations: Vec<Operation>) -> Branch {
+        let mut branch = Branch { name: name.to_owned(), operations, distinct: Vec::new() };
+        let mut number = 0;
+        for place in 1..branch.operations.len() {
+            let [before, this] = &mut branch.operations[place - 1..=place] else { continue };
+            number += usize::from(this.at.is_empty() || before.at != this.at);
+            this.statement = number;
+        }
+        branch
+    }
+
+    /// The same, where these variables have different values.
+    #[must_use]
+    pub fn with_distinct(mut self, one: &str, other: &str) -> Branch {
+        self.distinct.push((one.to_owned(), other.to_owned()));
+        self
+    }
+}
+
+impl Program {
+    /// A program with these branches.
+    pub fn new(name: &str, branches: Vec<Branch>) -> Program {
+        Program { name: name.to_owned(), branches }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PostgreSQL manual, "Conflicting Row-Level Locks".
+    #[test]
+    fn locks_conflict_as_in_the_manual() {
+        let all = [Strength::KeyShare, Strength::Share, Strength::NoKeyUpdate, Strength::Update];
+        let rows = all.map(|one| all.map(|other| if one.conflicts(other) { 'X' } else { '.' }));
+        let rows = rows.map(|row| row.iter().collect::<String>());
+        assert_eq!(rows, ["...X", "..XX", ".XXX", "XXXX"]);
+    }
+}

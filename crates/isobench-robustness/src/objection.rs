@@ -1,0 +1,187 @@
+//! A split schedule as an answer: who is split, where, who runs within, and why that is a cycle.
+
+use std::fmt::{self, Write as _};
+
+use crate::compiled::Compiled;
+use crate::conflict::Instance;
+use crate::model::{Operation, Program};
+use crate::unification::{Class, Unification};
+
+/// A transaction's program and branch, by index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Role {
+    /// The index of the program.
+    pub program: usize,
+    /// The index of its branch.
+    pub branch: usize,
+}
+
+/// An operation of a transaction, by index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The transaction's program and branch.
+    pub role: Role,
+    /// The index of the operation in the branch.
+    pub operation: usize,
+}
+
+/// Values that are equal in an objection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Equal {
+    /// Variables, each with the number of its transaction: 0 for the one that is split, 1 for the
+    /// first one within, and 2 for the last one.
+    pub variables: Vec<(usize, String)>,
+    /// The constant that they are equal to, if any.
+    pub constant: Option<String>,
+}
+
+/// A schedule that commits and isn't serializable: a transaction runs up to a read, others run within
+/// it one after another, and it runs on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objection {
+    /// The read after which a transaction is split.
+    pub read: Place,
+    /// The write of the first transaction within that changes what was read.
+    pub overwrites: Place,
+    /// The transactions after the first one, and before the last one, each of which depends on the one
+    /// before it.
+    pub between: Vec<Role>,
+    /// The operation of the last transaction within on which the one that is split depends.
+    pub by: Place,
+    /// The operation by which it does. With a snapshot it may stand before the split.
+    pub back: Place,
+    /// True if the first transaction within is also the last one.
+    pub alone: bool,
+    /// Values that must be equal; those of the transactions between are free.
+    pub equal: Vec<Equal>,
+}
+
+/// The parts of an objection.
+pub(crate) struct Parts<'p> {
+    pub(crate) split: Instance<'p>,
+    pub(crate) read: usize,
+    pub(crate) back: usize,
+    pub(crate) first: Instance<'p>,
+    pub(crate) overwrites: usize,
+    /// `None` if the first transaction is the last one.
+    pub(crate) last: Option<Instance<'p>>,
+    pub(crate) by: usize,
+    /// Branches.
+    pub(crate) between: &'p [usize],
+    pub(crate) equal: &'p Unification,
+}
+
+impl Objection {
+    pub(crate) fn of(compiled: &Compiled, parts: &Parts<'_>) -> Objection {
+        let role = |instance: Instance<'_>| Role {
+            program: instance.branch.program,
+            branch: instance.branch.branch,
+        };
+        let place = |instance, operation| Place { role: role(instance), operation };
+        let last = parts.last.unwrap_or(parts.first);
+        let instances = [Some(parts.split), Some(parts.first), parts.last];
+        let name = |(transaction, variable): &(usize, usize)| {
+            Some((*transaction, instances[*transaction]?.branch.variables.get(*variable)?.clone()))
+        };
+        let classes = parts.equal.classes().into_iter().map(|Class { variables, constant }| Equal {
+            variables: variables.iter().filter_map(name).collect(),
+            constant: constant.map(|constant| compiled.constants[constant].clone()),
+        });
+        let matters = |equal: &Equal| {
+            equal.variables.len() + usize::from(equal.constant.is_some()) > 1 && !equal.variables.is_empty()
+        };
+        let between = parts.between.iter().map(|branch| {
+            let branch = &compiled.branches[*branch];
+            Role { program: branch.program, branch: branch.branch }
+        });
+        Objection {
+            read: place(parts.split, parts.read),
+            overwrites: place(parts.first, parts.overwrites),
+            between: between.collect(),
+            by: place(last, parts.by),
+            back: place(parts.split, parts.back),
+            alone: parts.last.is_none(),
+            equal: classes.filter(matters).collect(),
+        }
+    }
+
+    /// The number of transactions within.
+    pub fn within(&self) -> usize {
+        if self.alone { 1 } else { self.between.len() + 2 }
+    }
+
+    /// The number of transactions.
+    pub fn transactions(&self) -> usize {
+        self.within() + 1
+    }
+
+    /// The steps as sentences without full stops.
+    pub fn steps<'o>(&'o self, programs: &'o [Program]) -> Steps<'o> {
+        Steps { objection: self, programs }
+    }
+}
+
+/// An objection as text, a step on each line.
+#[derive(Debug, Clone, Copy)]
+pub struct Steps<'o> {
+    objection: &'o Objection,
+    programs: &'o [Program],
+}
+
+impl Steps<'_> {
+    fn name(&self, role: Role) -> String {
+        let program = &self.programs[role.program];
+        match &program.branches[role.branch].name {
+            branch if program.branches.len() > 1 && !branch.is_empty() => {
+                format!("{}/{branch}", program.name)
+            }
+            _ => program.name.clone(),
+        }
+    }
+
+    fn operation(&self, place: Place) -> &Operation {
+        &self.programs[place.role.program].branches[place.role.branch].operations[place.operation]
+    }
+
+    /// "its read of saving at check.sql:4".
+    fn deed(&self, place: Place) -> String {
+        let operation = self.operation(place);
+        let mut deed = format!("{} of {}", operation.kind, operation.table);
+        if !operation.at.is_empty() {
+            let _ = write!(deed, " at {}", operation.at);
+        }
+        deed
+    }
+}
+
+impl fmt::Display for Steps<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let objection = self.objection;
+        let split = self.name(objection.read.role);
+        writeln!(f, "T1 {split} runs up to its {}", self.deed(objection.read))?;
+        let first = self.name(objection.overwrites.role);
+        writeln!(f, "T2 {first} runs: its {} changes what T1 read", self.deed(objection.overwrites))?;
+        for (number, role) in (3..).zip(&objection.between) {
+            writeln!(f, "T{number} {} runs and depends on T{}", self.name(*role), number - 1)?;
+        }
+        let number = objection.transactions();
+        if !objection.alone {
+            writeln!(f, "T{number} {} runs and depends on T{}", self.name(objection.by.role), number - 1)?;
+        }
+        writeln!(
+            f,
+            "T1 depends on T{number} by its {}, because of the {}",
+            self.deed(objection.back),
+            self.deed(objection.by)
+        )?;
+        for equal in &objection.equal {
+            let name = |(transaction, variable): &(usize, String)| {
+                let number = if *transaction == 2 { number } else { transaction + 1 };
+                format!("T{number}'s :{variable}")
+            };
+            let names = equal.variables.iter().map(name).chain(equal.constant.clone());
+            writeln!(f, "{} are the same", names.collect::<Vec<_>>().join(", "))?;
+        }
+        Ok(())
+    }
+}

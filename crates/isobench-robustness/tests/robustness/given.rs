@@ -1,0 +1,190 @@
+//! The criterion for given transactions against all their schedules.
+
+use fastrand::Rng;
+use isobench_isolation::Level;
+use isobench_robustness::concrete::Transactions;
+use isobench_robustness::{Branch, Columns, Kind, Operation, Program, Strength, Term, allocate, decide};
+
+use crate::schedules::{Op, Tx, is_robust};
+use crate::{LEVELS, choices, seeds};
+
+/// What random transactions are made of.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    transactions: usize,
+    operations: usize,
+    rows: u8,
+    columns: u8,
+    /// Operations may lock without writing, and the first row may be a group.
+    locks: bool,
+    groups: bool,
+}
+
+const STRENGTHS: [Strength; 4] =
+    [Strength::KeyShare, Strength::Share, Strength::NoKeyUpdate, Strength::Update];
+
+fn transaction(random: &mut Rng, size: Size) -> Tx {
+    let mut tx: Tx = Vec::new();
+    for _ in 0..random.usize(1..=size.operations) {
+        let (row, mut some) = (random.u8(0..size.rows), || random.u8(1..1 << size.columns));
+        let (reads, writes) = (some(), some());
+        let group = size.groups && row == 0;
+        let plain = Op { row, group, reads, writes: 0, lock: None, joined: false };
+        let write = if group { None } else { Some(Strength::NoKeyUpdate) };
+        let op = match random.u8(0..if size.locks && !group { 8 } else { 6 }) {
+            0..=2 => plain,
+            3 | 4 => Op { reads: 0, writes, lock: write, ..plain },
+            // A group isn't changed and read at once.
+            5 if group => plain,
+            5 => Op { writes, lock: write, ..plain },
+            6 => Op { lock: Some(STRENGTHS[random.usize(0..4)]), ..plain },
+            _ => Op { writes, lock: Some(Strength::Update), ..plain },
+        };
+        let before = |other: &&Op| other.row == row;
+        let again = tx.iter().filter(before).any(|other| {
+            other.writes != 0 && (op.writes != 0 || op.reads != 0) || other.reads != 0 && op.reads != 0
+        });
+        if again {
+            continue;
+        }
+        let joined = tx.last().is_some_and(|last| last.lock.is_none() && last.writes == 0)
+            && !(op.group && op.writes != 0)
+            && random.u8(0..3) == 0;
+        tx.push(Op { joined, ..op });
+    }
+    tx
+}
+
+fn columns(bits: u8) -> Columns {
+    let names: Vec<&str> = ["a", "b", "c"]
+        .into_iter()
+        .enumerate()
+        .filter(|(bit, _)| bits >> bit & 1 == 1)
+        .map(|(_, name)| name)
+        .collect();
+    Columns::from(names.as_slice())
+}
+
+fn program(number: usize, tx: &Tx) -> Program {
+    let mut operations = Vec::new();
+    let mut statement = 0;
+    for op in tx {
+        statement += usize::from(!op.joined);
+        let kind = match (op.group, op.lock) {
+            (true, _) if op.writes != 0 => Kind::Insert,
+            (true, _) => Kind::Search,
+            (false, None) => Kind::Read,
+            (false, Some(_)) if op.writes != 0 => Kind::Update,
+            (false, Some(strength)) => Kind::Lock(strength),
+        };
+        let place = vec![("k".to_owned(), Term::Constant(op.row.to_string()))];
+        operations.push(Operation {
+            kind,
+            table: if op.group { "groups" } else { "rows" }.to_owned(),
+            key: if op.group { Vec::new() } else { place.clone() },
+            known: if op.group { place } else { Vec::new() },
+            reads: columns(op.reads),
+            writes: columns(op.writes),
+            changes_key: op.writes != 0 && op.lock == Some(Strength::Update),
+            statement,
+            at: String::new(),
+        });
+    }
+    let branch = Branch { name: String::new(), operations, distinct: Vec::new() };
+    Program::new(&number.to_string(), vec![branch])
+}
+
+fn programs(txs: &[Tx]) -> Vec<Program> {
+    // Inserts change all columns.
+    txs.iter().enumerate().map(|(number, tx)| program(number, tx)).collect()
+}
+
+/// What was found of random sets.
+#[derive(Debug, Default)]
+struct Found {
+    cases: u64,
+    unsafe_ones: u64,
+    not_upward: u64,
+}
+
+fn compare(size: Size, count: u64) -> Found {
+    let mut found = Found::default();
+    let allocations = choices(&LEVELS, size.transactions);
+    for seed in seeds(count) {
+        let mut random = Rng::with_seed(seed);
+        let txs: Vec<Tx> = (0..size.transactions)
+            .map(|_| {
+                let mut tx = transaction(&mut random, size);
+                // Inserts and searches of a group concern all its columns.
+                for op in tx.iter_mut().filter(|op| op.group) {
+                    let all = (1 << size.columns) - 1;
+                    (op.reads, op.writes) = if op.writes == 0 { (all, 0) } else { (0, all) };
+                }
+                tx
+            })
+            .collect();
+        let programs = programs(&txs);
+        let transactions = Transactions::of(&programs, 1, 1);
+        let mut robust: Vec<&Vec<Level>> = Vec::new();
+        let sampled = if size.transactions > 3 { 8 } else { allocations.len() };
+        let mut allocations = allocations.clone();
+        random.shuffle(&mut allocations);
+        for levels in &allocations[..sampled] {
+            let expected = is_robust(&txs, levels);
+            let all: Vec<Option<Level>> = levels.iter().copied().map(Some).collect();
+            let split = transactions.split(&all);
+            assert_eq!(split.is_none(), expected, "seed {seed} {size:?} {levels:?}: {split:?}\n{txs:#?}");
+            if expected {
+                robust.push(levels);
+            } else {
+                assert_ne!(decide(&programs, levels), None, "seed {seed} {size:?} {levels:?}\n{txs:#?}");
+            }
+            found.cases += 1;
+            found.unsafe_ones += u64::from(!expected);
+        }
+        if sampled < allocations.len() {
+            continue;
+        }
+        // The lowest levels of all that are safe are safe.
+        let lowest = (0..txs.len()).map(|tx| robust.iter().map(|levels| levels[tx]).min().unwrap());
+        let lowest: Vec<Level> = lowest.collect();
+        assert!(robust.contains(&&lowest), "seed {seed} {size:?}: {lowest:?}\n{txs:#?}");
+        let above = |levels: &Vec<Level>| levels.iter().zip(&lowest).all(|(level, lowest)| level >= lowest);
+        found.not_upward +=
+            u64::from(allocations.iter().any(|levels| above(levels) && !robust.contains(&levels)));
+        assert!(allocate(&programs).lowest, "seed {seed} {size:?}\n{txs:#?}");
+    }
+    println!("{size:?}: {found:?}");
+    found
+}
+
+const PLAIN: Size = Size { transactions: 2, operations: 4, rows: 2, columns: 2, locks: false, groups: false };
+
+#[test]
+fn two_transactions() {
+    let mut not_upward = 0;
+    for (locks, groups) in [(false, false), (true, false), (false, true), (true, true)] {
+        let found = compare(Size { locks, groups, ..PLAIN }, 200);
+        assert!(found.unsafe_ones > 50 && found.cases > 2 * found.unsafe_ones, "{found:?}");
+        assert!(locks || found.not_upward == 0, "only locks make higher levels worse: {found:?}");
+        not_upward += found.not_upward;
+    }
+    assert!(not_upward > 0);
+}
+
+#[test]
+fn three_transactions() {
+    for (locks, groups) in [(false, false), (true, true)] {
+        let size = Size { transactions: 3, operations: 3, columns: 1, locks, groups, ..PLAIN };
+        let found = compare(size, 10);
+        assert!(found.unsafe_ones > 20, "{found:?}");
+    }
+}
+
+/// Of all that run within a transaction only the first and the last one depend on it.
+#[test]
+fn four_transactions() {
+    let size = Size { transactions: 4, operations: 2, columns: 1, ..PLAIN };
+    let found = compare(size, 4);
+    assert!(found.unsafe_ones > 0, "{found:?}");
+}

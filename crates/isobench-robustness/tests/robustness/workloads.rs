@@ -1,0 +1,444 @@
+//! The levels and the changes that well-known workloads need.
+//!
+//! What is published agrees: `SmallBank`, TPC-C and Auction at read committed (Vandevoort et al., PVLDB
+//! 14(11), 2021), TPC-C under snapshot isolation (Fekete et al., ACM TODS 30(2), 2005), the promotions
+//! of `SmallBank` (Alomari et al., ICDE 2008), the two places at which CockroachDB locks in TPC-C
+//! (cockroach#113834), and the identity writes of lnd (lnd#10998).
+
+use std::fmt::Write as _;
+
+use isobench_isolation::Level;
+use isobench_robustness::concrete::Transactions;
+use isobench_robustness::{Change, Program, Promotion, Strength, allocate, decide, promote, promoted};
+
+use crate::templates::{by_rows, programs};
+
+const SMALLBANK: &str = "
+Bal
+    R account(c) : name
+    R saving(c) : bal
+    R checking(c) : bal
+DC
+    R account(c) : name
+    U checking(c) : bal > bal
+TS
+    R account(c) : name
+    U saving(c) : bal > bal
+Am a<>b
+    R account(c=:a) : name
+    R account(c=:b) : name
+    U saving(c=:a) : bal > bal
+    U checking(c=:a) : bal > bal
+    U checking(c=:b) : bal > bal
+WC
+    R account(c) : name
+    R saving(c) : bal
+    R checking(c) : bal
+    U checking(c) : bal > bal
+";
+
+/// As isobench's scripts have it: TS reads the saving first, and updates it if the balance suffices;
+/// Am reads both and then writes.
+const SMALLBANK_READ_FIRST: &str = "
+Bal
+    R account(c) : name
+    R saving(c) : bal
+    R checking(c) : bal
+DC
+    R account(c) : name
+    U checking(c) : bal > bal
+TS/refused
+    R account(c) : name
+    R saving(c) : bal
+TS/done
+    R account(c) : name
+    R saving(c) : bal
+    U saving(c) : bal > bal
+Am a<>b
+    R account(c=:a) : name
+    R account(c=:b) : name
+    R saving(c=:a) : bal
+    R checking(c=:a) : bal
+    U saving(c=:a) > bal
+    U checking(c=:a) > bal
+    U checking(c=:b) : bal > bal
+WC
+    R account(c) : name
+    R saving(c) : bal
+    R checking(c) : bal
+    U checking(c) : bal > bal
+";
+
+/// One warehouse. `STOCK` is how New-Order changes the stock, and `OLDEST` how Delivery finds the
+/// oldest new order.
+const TPCC: &str = "
+NO
+    R warehouse(w=1) : tax
+    R customer(d,c) : discount last credit
+    U district(d) : next tax > next
+    R item(i) : price
+    STOCK
+    I orders(d,o){c}
+    I new_order(d,o)
+    I order_line(d,o,n=?)
+Pay/id
+    U warehouse(w=1) : ytd name > ytd
+    U district(d) : ytd name > ytd
+    U customer(d,c) : balance paid data credit > balance paid data
+Pay/name
+    U warehouse(w=1) : ytd name > ytd
+    U district(d) : ytd name > ytd
+    R customer(d,c) : last first
+    U customer(d,c) : balance paid data credit > balance paid data
+OS
+    R customer(d,c) : balance first last
+    G orders{d,c} @ last
+    R orders(d,o) : carrier @ last
+    G order_line{d,o} : amount delivered
+SL
+    R district(d) : next
+    G order_line{d} @ low
+    R stock(i) : quantity @ low
+Del/none
+    G new_order{d}
+Del/one
+    OLDEST
+    D new_order(d,o)
+    U orders(d,o) : customer carrier > carrier
+    G order_line{d,o} @ lines
+    U order_line{d,o} : delivered > delivered @ lines
+    G order_line{d,o} : amount
+    U customer(d,c) : balance > balance
+";
+
+fn tpcc(stock: &str, oldest: &str) -> Vec<Program> {
+    programs(&TPCC.replace("STOCK", stock).replace("OLDEST", oldest))
+}
+
+const ONE_UPDATE: &str = "U stock(i) : quantity ytd > quantity ytd";
+const ONE_ROW: &str = "R new_order(d,o)";
+
+const AUCTION: &str = "
+FindBids
+    U buyer(b) : calls > calls
+    G bids @ find
+    R bid(b=0) : bid @ find
+    R bid(b=1) : bid @ find
+PlaceBid/raise
+    U buyer(b) : calls > calls
+    R bid(b=BUYER) : bid
+    U bid(b=BUYER) > bid
+PlaceBid/no
+    U buyer(b) : calls > calls
+    R bid(b=BUYER) : bid
+";
+
+const TPCB: &str = "
+TPCB
+    U accounts(a) : balance > balance
+    U tellers(t) : balance > balance
+    U branches(b) : balance > balance
+SelectOnly
+    R accounts(a) : balance
+";
+
+const ORDERS: &str = "
+order
+    R products(p) : price stock
+    R shops(s) : revenue
+    U products(p) > stock sold
+    U shops(s) > revenue
+";
+
+const WRITE_SKEW: &str = "
+Toggle/first
+    R doctors(s,id=0) : on_call
+    R doctors(s,id=1) : on_call
+    U doctors(s,id=0) : on_call > on_call
+Toggle/second
+    R doctors(s,id=0) : on_call
+    R doctors(s,id=1) : on_call
+    U doctors(s,id=1) : on_call > on_call
+Toggle/none
+    R doctors(s,id=0) : on_call
+    R doctors(s,id=1) : on_call
+";
+
+/// The read-only anomaly (Fekete, O'Neil and O'Neil, SIGMOD Record 33(3), 2004).
+const RECEIPTS: &str = "
+NewReceipt
+    R control(t) : batch
+    I receipts{t,x}
+CloseBatch
+    U control(t) : batch > batch
+Report
+    R control(t) : batch
+    G receipts{t,x}
+";
+
+const REPORTING: &str = "
+Report
+    R prices(i=0) : price
+    R prices(i=1) : price
+    R departments(d=0) : revenue
+    R items(i=0) : revenue
+    R items(i=1) : revenue
+Repricing
+    U prices(i) > price
+Sale
+    R prices(i) : price
+    U items(i) : revenue > revenue
+    U departments(d=0) : revenue > revenue
+";
+
+const BANK: &str = "
+Total
+    R accounts(a=0) : balance
+    R accounts(a=1) : balance
+    R accounts(a=2) : balance
+Transfer/done a<>b
+    R accounts(a) : balance
+    R accounts(a=:b) : balance
+    U accounts(a) > balance
+    U accounts(a=:b) > balance
+Transfer/refused a<>b
+    R accounts(a) : balance
+    R accounts(a=:b) : balance
+";
+
+const LND: &str = "
+Sync/exists
+    R linknode(p) : row
+    I channels{p}
+Sync/new
+    R linknode(p) : row
+    I linknode(p)
+    I channels{p}
+MarkClosed
+    G channels{p}
+    D linknode(p)
+View
+    R linknode(p) : row
+    G channels{p}
+";
+
+/// A row that is locked as a mutex, a count, and an insert.
+const MUTEX: &str = "
+A
+    L mutex(m)
+    G jobs{m}
+    I jobs{m}
+B
+    L mutex(m)
+    G jobs{m}
+    I jobs{m}
+";
+
+fn levels(programs: &[Program], levels: &[Level]) -> String {
+    let one = |(program, level): (&Program, &Level)| format!("{} {}", program.name, level.short());
+    programs.iter().zip(levels).map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The lowest levels.
+fn lowest(programs: &[Program]) -> String {
+    let allocated = allocate(programs);
+    assert!(allocated.lowest);
+    assert_eq!(decide(programs, &allocated.levels), None);
+    levels(programs, &allocated.levels)
+}
+
+/// The changes of at most `most` reads and what levels they make safe, a line each.
+fn changes(programs: &[Program], most: usize) -> String {
+    let mut text = String::new();
+    for promoted in promote(programs, most) {
+        let one = |promotion: &Promotion| match promotion.change {
+            Change::Lock(Strength::NoKeyUpdate) => format!("lock {}", promotion.at),
+            Change::Write => format!("write {}", promotion.at),
+            Change::Lock(other) => panic!("{other:?}"),
+        };
+        let all: Vec<String> = promoted.promotions.iter().map(one).collect();
+        let share = if promoted.share { " (FOR SHARE)" } else { "" };
+        writeln!(text, "{}{share}: {}", all.join(", "), levels(programs, &promoted.levels)).unwrap();
+    }
+    text
+}
+
+/// The greatest sets of programs that are safe if all run at a level.
+fn safe_together(programs: &[Program], level: Level) -> Vec<String> {
+    let safe = |set: u32| {
+        let chosen: Vec<Program> = (0..programs.len())
+            .filter(|place| set >> place & 1 == 1)
+            .map(|place| programs[place].clone())
+            .collect();
+        decide(&chosen, &vec![level; chosen.len()]).is_none()
+    };
+    let all: Vec<u32> = (1..1 << programs.len()).filter(|set| safe(*set)).collect();
+    let greatest = all.iter().filter(|set| !all.iter().any(|other| other != *set && other & *set == **set));
+    let names = |set: &u32| {
+        let names = (0..programs.len()).filter(|place| set >> place & 1 == 1);
+        names.map(|place| programs[place].name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    greatest.map(names).collect()
+}
+
+#[test]
+fn smallbank() {
+    let bank = programs(SMALLBANK);
+    assert_eq!(safe_together(&bank, Level::ReadCommitted), ["Bal DC", "Bal TS", "DC TS Am"]);
+    assert_eq!(safe_together(&bank, Level::RepeatableRead), ["Bal DC TS Am", "Bal DC Am WC", "DC TS Am WC"]);
+    assert_eq!(lowest(&bank), "Bal ser, DC rc, TS ser, Am rc, WC ser");
+    assert_eq!(
+        changes(&bank, 3),
+        "lock WC:saving(c) (FOR SHARE): Bal rr, DC rc, TS rc, Am rc, WC rr\n\
+         lock WC:saving(c), lock WC:checking(c) (FOR SHARE): Bal rr, DC rc, TS rc, Am rc, WC rc\n\
+         lock Bal:saving(c), lock WC:saving(c) (FOR SHARE): Bal rc, DC rc, TS rc, Am rc, WC rr\n\
+         lock Bal:saving(c), lock WC:saving(c), lock WC:checking(c) (FOR SHARE): \
+         Bal rc, DC rc, TS rc, Am rc, WC rc\n"
+    );
+    // What Alomari et al. call BW works as a write only.
+    let checking = |change| Promotion {
+        program: 0,
+        at: "Bal:checking(c)".to_owned(),
+        table: "checking".to_owned(),
+        change,
+    };
+    let with = |change| lowest(&promoted(&bank, &[checking(change)]));
+    assert_eq!(with(Change::Write), "Bal rr, DC rc, TS rc, Am rc, WC rr");
+    assert_eq!(with(Change::Lock(Strength::Update)), lowest(&bank));
+    let bank = programs(SMALLBANK_READ_FIRST);
+    assert_eq!(safe_together(&bank, Level::ReadCommitted), ["Bal DC"]);
+    assert_eq!(lowest(&bank), "Bal ser, DC rc, TS ser, Am rr, WC ser");
+    assert_eq!(changes(&bank, 1), "lock WC:saving(c) (FOR SHARE): Bal rr, DC rc, TS rr, Am rr, WC rr\n");
+    let six = promote(&bank, 6);
+    let all = six.last().expect("changes");
+    assert_eq!((all.promotions.len(), all.levels.as_slice()), (6, &[Level::ReadCommitted; 5][..]));
+}
+
+#[test]
+fn tpc_c() {
+    let one_update = tpcc(ONE_UPDATE, ONE_ROW);
+    assert_eq!(safe_together(&one_update, Level::ReadCommitted), ["NO Pay", "Pay OS SL"]);
+    assert_eq!(safe_together(&one_update, Level::RepeatableRead), ["NO Pay OS SL Del"]);
+    assert_eq!(lowest(&one_update), "NO rc, Pay rc, OS rr, SL rr, Del rr");
+    assert_eq!(
+        changes(&one_update, 2),
+        "lock Del:new_order(d,o) (FOR SHARE): NO rc, Pay rc, OS rr, SL rr, Del rc\n\
+         lock SL:district(d) (FOR SHARE): NO rc, Pay rc, OS rr, SL rc, Del rr\n\
+         lock SL:district(d), lock Del:new_order(d,o) (FOR SHARE): NO rc, Pay rc, OS rr, SL rc, Del rc\n"
+    );
+    let read_first = tpcc("R stock(i) : quantity ytd\n    U stock(i) > quantity ytd", ONE_ROW);
+    assert_eq!(lowest(&read_first), "NO rr, Pay rc, OS rr, SL rr, Del rr");
+    // The two places at which CockroachDB locks.
+    let two = "lock NO:stock(i), lock Del:new_order(d,o) (FOR SHARE): NO rc, Pay rc, OS rr, SL rr, Del rc\n";
+    assert!(changes(&read_first, 2).contains(two));
+    // If every order that is inserted might have been the oldest one.
+    let any = tpcc(ONE_UPDATE, "G new_order{d} @ oldest\n    R new_order(d,o) @ oldest");
+    assert_eq!(lowest(&any), "NO ser, Pay rc, OS ser, SL rr, Del ser");
+    let rows = by_rows(&one_update);
+    assert_eq!(lowest(&rows), "NO ser, Pay ser, OS ser, SL ser, Del ser");
+    assert_eq!(safe_together(&rows, Level::ReadCommitted), ["NO", "Pay OS SL"]);
+}
+
+/// A SELECT of several rows reads them at one instant, so `FindBids` has nothing after its reads.
+#[test]
+fn auction() {
+    let one_parameter = programs(&AUCTION.replace("BUYER", ":b"));
+    assert_eq!(lowest(&one_parameter), "FindBids rc, PlaceBid rc");
+    let two = programs(&AUCTION.replace("BUYER", ":x"));
+    assert_eq!(safe_together(&two, Level::ReadCommitted), ["FindBids"]);
+    assert_eq!(lowest(&two), "FindBids rc, PlaceBid rr");
+    assert_eq!(changes(&two, 3), "lock PlaceBid:bid(b=:x) (FOR SHARE): FindBids rc, PlaceBid rc\n");
+}
+
+#[test]
+fn others() {
+    for (text, expected, changed) in [
+        (TPCB, "TPCB rc, SelectOnly rc", ""),
+        (ORDERS, "order rr", "lock order:products(p), lock order:shops(s) (FOR SHARE): order rc\n"),
+        (WRITE_SKEW, "Toggle ser", "lock Toggle:doctors(s,id=0): Toggle rc\n"),
+        (
+            RECEIPTS,
+            "NewReceipt ser, CloseBatch ser, Report ser",
+            "lock NewReceipt:control(t) (FOR SHARE): NewReceipt rc, CloseBatch rc, Report rr\n\
+             lock NewReceipt:control(t), lock Report:control(t) (FOR SHARE): \
+             NewReceipt rc, CloseBatch rc, Report rc\n",
+        ),
+        (
+            REPORTING,
+            "Report ser, Repricing ser, Sale ser",
+            "lock Sale:prices(i) (FOR SHARE): Report rr, Repricing rc, Sale rc\n\
+             lock Report:prices(i=0), lock Report:prices(i=1), lock Sale:prices(i): \
+             Report rc, Repricing rc, Sale rc\n",
+        ),
+        (
+            BANK,
+            "Total rr, Transfer rr",
+            "lock Transfer:accounts(a), lock Transfer:accounts(a=:b) (FOR SHARE): Total rr, Transfer rc\n\
+             lock Total:accounts(a=0), lock Total:accounts(a=1) (FOR SHARE): Total rc, Transfer rr\n",
+        ),
+        // lnd writes the node back.
+        (
+            LND,
+            "Sync ser, MarkClosed ser, View ser",
+            "write Sync:linknode(p): Sync rc, MarkClosed rr, View rr\n\
+             write Sync:linknode(p), write View:linknode(p): Sync rc, MarkClosed rr, View rc\n",
+        ),
+        (MUTEX, "A rc, B rc", ""),
+    ] {
+        let programs = programs(text);
+        assert_eq!(lowest(&programs), expected, "{text}");
+        assert_eq!(changes(&programs, 3), changed, "{text}");
+    }
+}
+
+/// With two accounts it seems that one lock suffices, since whoever writes the second account of a
+/// transfer would also write the first one. With a third account that isn't so.
+#[test]
+fn a_lock_of_one_account_is_not_enough() {
+    let bank = programs(BANK);
+    let promotion = Promotion {
+        program: 1,
+        at: "Transfer:accounts(a)".to_owned(),
+        table: "accounts".to_owned(),
+        change: Change::Lock(Strength::Update),
+    };
+    let locked = promoted(&bank, &[promotion]);
+    let levels = [Level::RepeatableRead, Level::ReadCommitted];
+    assert!(decide(&locked, &levels).is_some());
+    let shown = |values: usize| {
+        let transactions = Transactions::of(&locked, values, 1);
+        let levels = transactions.programs().into_iter().map(|program| Some(levels[program]));
+        transactions.split(&levels.collect::<Vec<_>>()).is_some()
+    };
+    assert_eq!([2, 3].map(shown), [false, true]);
+}
+
+/// Who waits for a lock and then reads has to see what the one before it did.
+#[test]
+fn a_mutex_needs_read_committed() {
+    let mutex = programs(MUTEX);
+    let harmful = |programs: &[Program]| -> Vec<(usize, Level)> {
+        allocate(programs).harmful.iter().map(|one| (one.program, one.level)).collect()
+    };
+    let (rr, ser) = (Level::RepeatableRead, Level::Serializable);
+    assert_eq!(harmful(&mutex), [(0, rr), (0, ser), (1, rr), (1, ser)]);
+    assert_eq!(decide(&mutex, &[ser, ser]), None);
+    let doctors = programs(WRITE_SKEW);
+    let locked = promote(&doctors, 1).remove(0).promotions;
+    assert_eq!(harmful(&promoted(&doctors, &locked)), [(0, rr)]);
+}
+
+#[test]
+fn an_objection_is_said_step_by_step() {
+    let bank = programs(SMALLBANK);
+    let all = vec![Level::RepeatableRead; bank.len()];
+    let objection = decide(&bank, &all).expect("not safe");
+    assert_eq!(
+        objection.steps(&bank).to_string(),
+        "T1 WC runs up to its read of saving at WC:saving(c)\n\
+         T2 TS runs: its update of saving at TS/:1 changes what T1 read\n\
+         T3 Bal runs and depends on T2\n\
+         T1 depends on T3 by its update of checking at WC/:3, because of the read of checking at Bal:checking(c)\n\
+         T1's :c, T2's :c, T3's :c are the same\n"
+    );
+}
