@@ -119,7 +119,7 @@ pub struct Plan {
     /// Use your own tables in this schema of a server; needs --keep-data
     ///
     /// isobench makes and drops nothing there.
-    #[arg(long, value_name = "NAME", help_heading = heading::FACTORS)]
+    #[arg(long, value_name = "NAME", help_heading = heading::FACTORS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// With --schema: agree that the scripts change the data there
@@ -294,7 +294,7 @@ pub struct Plan {
     /// Delay before a retry: none, fixed:5ms, exponential, … [default: none]
     ///
     /// Or several to compare. A wrong one lists them all.
-    #[arg(long, value_name = "LIST", help_heading = heading::LOAD, hide_short_help = true)]
+    #[arg(long, value_name = "LIST", help_heading = heading::LOAD)]
     pub backoff: Option<Vec<String>>,
     /// Most attempts of one transaction; 0 is unlimited [default: 0]
     #[arg(long, value_name = "NUM", help_heading = heading::LOAD, hide_short_help = true)]
