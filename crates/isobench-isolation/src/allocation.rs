@@ -133,12 +133,6 @@ impl Allocation {
         format!("{}{REST}={}", scripts.collect::<String>(), short(self.rest))
     }
 
-    /// True if every script has at least the level that it has in the other one.
-    pub fn is_at_least(&self, other: &Allocation) -> bool {
-        let mut names = self.scripts.iter().chain(&other.scripts).map(|(name, _)| name);
-        self.rest.level >= other.rest.level && names.all(|name| self.of(name).level >= other.of(name).level)
-    }
-
     /// The weakest and the strongest level of any script.
     pub fn range(&self) -> (Level, Level) {
         let levels = || self.scripts.iter().map(|(_, mode)| mode.level).chain([self.rest.level]);
@@ -282,14 +276,9 @@ mod tests {
     }
 
     #[test]
-    fn allocations_are_ordered_script_by_script() {
-        let [rc, rr, ser] = ["rc", "rr", "ser"].map(|text| read(text).unwrap());
+    fn an_allocation_has_a_weakest_and_a_strongest_level() {
         let mixed = read("pay=ser,*=rc").unwrap();
-        assert!(mixed.is_at_least(&rc) && ser.is_at_least(&mixed));
-        assert!(!mixed.is_at_least(&rr) && !rr.is_at_least(&mixed));
         assert_eq!(mixed.range(), (Level::ReadCommitted, Level::Serializable));
-        let other = read("pay=ser,report=rr,*=rc").unwrap();
-        assert!(other.is_at_least(&mixed) && !mixed.is_at_least(&other));
     }
 
     #[test]

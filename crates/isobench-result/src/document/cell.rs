@@ -3,6 +3,7 @@
 //!
 //! Not here: which cell is compared with which.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use isobench_isolation::history::Mode;
@@ -85,11 +86,18 @@ impl CellLevel {
         self.requested == other.requested && self.allocation == other.allocation
     }
 
-    /// True if every script has at least the level that it has in the other cell, and one a stronger
-    /// one.
+    /// True if every script has at least the level that it has in the other cell, of the same scripts,
+    /// and one a stronger one.
     pub fn is_stronger_than(&self, other: &CellLevel) -> bool {
         let (Some(own), Some(its)) = (self.asked(), other.asked()) else { return false };
-        own.is_at_least(&its) && !its.is_at_least(&own)
+        let mut scripts: Vec<&str> =
+            self.scripts.iter().chain(&other.scripts).map(|script| script.script.as_str()).collect();
+        if scripts.is_empty() {
+            // Both have one level for all.
+            scripts.push("");
+        }
+        let orders = || scripts.iter().map(|script| own.of(script).level.cmp(&its.of(script).level));
+        orders().all(Ordering::is_ge) && orders().any(Ordering::is_gt)
     }
 
     /// The weakest and the strongest level of any script, by which cells are put in order; `None` if
@@ -229,5 +237,53 @@ impl Cell {
     /// Transactions of all rounds whose work was lost in an error that their own SQL caught.
     pub fn swallowed(&self) -> u64 {
         self.rounds.iter().fold(0, |sum, round| sum.saturating_add(round.transactions.swallowed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cell of two scripts, "pay" and "report".
+    fn level(text: &str) -> CellLevel {
+        let allocation: Allocation = text.parse().expect(text);
+        if let Some(level) = allocation.level() {
+            return CellLevel::new(Some(level), EffectiveLevel::Standard(level));
+        }
+        let script = |name: &str| {
+            let mode = allocation.of(name);
+            ScriptLevel::new(name.to_owned(), mode, EffectiveLevel::Standard(mode.level))
+        };
+        let scripts = ["pay", "report"].map(script).into();
+        CellLevel::mixed(allocation, scripts)
+    }
+
+    #[test]
+    fn a_cell_is_stronger_if_no_script_is_weaker() {
+        for (one, other, stronger) in [
+            ("rr", "rc", true),
+            ("rc", "rc", false),
+            ("pay=ser,*=rc", "rc", true),
+            ("ser", "pay=ser,*=rc", true),
+            ("pay=ser,*=rc", "rr", false),
+            ("rr", "pay=ser,*=rc", false),
+            ("pay=ser,report=rr,*=rc", "pay=ser,*=rc", true),
+            // No script is left for the rest.
+            ("pay=ser,report=rr,*=rc", "rr", true),
+            ("report=rr ro,*=rr", "rr", false),
+        ] {
+            assert_eq!(level(one).is_stronger_than(&level(other)), stronger, "{one}, {other}");
+        }
+        let unknown = CellLevel::new(None, EffectiveLevel::Standard(Level::ReadCommitted));
+        assert!(!level("ser").is_stronger_than(&unknown));
+    }
+
+    #[test]
+    fn a_mixture_differs_if_any_script_does() {
+        let mut mixed = level("pay=ser,*=rc");
+        assert!(!mixed.differs());
+        assert_eq!(mixed.range(), Some((Level::ReadCommitted, Level::Serializable)));
+        mixed.scripts[0].effective = EffectiveLevel::Unknown;
+        assert!(mixed.differs());
     }
 }
