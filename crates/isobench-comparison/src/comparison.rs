@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use isobench_database::current_setting;
-use isobench_isolation::Allocation;
+use isobench_isolation::{Allocation, EffectiveLevel, Level};
 use isobench_observer::Observer;
 use isobench_plan::Share;
 use isobench_result::factor::FAULT;
@@ -664,22 +664,27 @@ fn nothing_finished(cell: &Cell) -> bool {
 fn level_check(design: &Design, targets: &[Target], say: &(dyn Fn(&str) + Sync)) -> Outcome<Vec<Cell>> {
     let open = |target: &Target| target.open().map_err(Failure::setup);
     let mut connections = targets.iter().map(open).collect::<Outcome<Vec<_>>>()?;
-    let mut warned = Vec::new();
+    let mut warned = BTreeSet::new();
+    let mut check = |server: usize, asked: Level, by: &str, effective: &EffectiveLevel| {
+        if !effective.differs_from(asked) {
+            return Ok(());
+        }
+        if design.plan.is_strict() {
+            return Err(Failure::setup(refusal(asked, effective)));
+        }
+        let warning = format!("warning: {asked} was asked for{by}, but the server runs {effective}");
+        if warned.insert((server, warning.clone())) {
+            say(&warning);
+        }
+        Ok(())
+    };
     let mut entries = Vec::new();
     for cell in &design.cells() {
         let product = targets[cell.server].database.product;
         let connection = &mut connections[cell.server];
         connection.execute(&product.set_level(cell.level)).map_err(Failure::setup)?;
         let effective = product.read_effective(connection).map_err(Failure::setup)?;
-        if effective.differs_from(cell.level) {
-            if design.plan.is_strict() {
-                return Err(Failure::setup(refusal(cell.level, &effective)));
-            }
-            if !warned.contains(&(cell.server, cell.level)) {
-                say(&format!("warning: {} was asked for, but the server runs {effective}", cell.level));
-                warned.push((cell.server, cell.level));
-            }
-        }
+        check(cell.server, cell.level, "", &effective)?;
         let mut settings = BTreeMap::new();
         for name in design.servers[cell.server].settings.keys() {
             let shown = current_setting(connection, name).map_err(Failure::setup)?;
@@ -693,15 +698,9 @@ fn level_check(design: &Design, targets: &[Target], say: &(dyn Fn(&str) + Sync))
             Some(allocation) => {
                 let mix = design.works[cell.work].sources.mix();
                 let scripts = modes::read_back(connection, product, mix, allocation)?;
-                for script in scripts.iter().filter(|script| script.effective.differs_from(script.requested))
-                {
-                    if design.plan.is_strict() {
-                        return Err(Failure::setup(refusal(script.requested, &script.effective)));
-                    }
-                    say(&format!(
-                        "warning: {} was asked for by {}, but the server runs {}",
-                        script.requested, script.script, script.effective
-                    ));
+                for script in &scripts {
+                    let by = format!(" by {}", script.script);
+                    check(cell.server, script.requested, &by, &script.effective)?;
                 }
                 CellLevel::mixed(allocation.clone(), scripts)
             }

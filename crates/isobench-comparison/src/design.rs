@@ -178,15 +178,8 @@ impl Design {
     fn unmeasured(&self, cell: &CellPlan) -> report::Cell {
         let level = match self.mixed(cell) {
             Some(allocation) => {
-                let scripts = self.works[cell.work].sources.mix().scripts().iter();
-                let level = |script: &str| {
-                    report::ScriptLevel::new(
-                        script.to_owned(),
-                        allocation.of(script),
-                        EffectiveLevel::Unknown,
-                    )
-                };
-                let levels = scripts.map(|weighted| level(&weighted.script.name)).collect();
+                let mix = self.works[cell.work].sources.mix();
+                let levels = modes::levels(mix, allocation, |_| EffectiveLevel::Unknown);
                 report::CellLevel::mixed(allocation.clone(), levels)
             }
             None => report::CellLevel::new(Some(cell.level), EffectiveLevel::Unknown),

@@ -33,7 +33,10 @@ pub fn weigh(
     let answers: Vec<EffectiveLevel> =
         std::iter::once(opened.clone()).chain(transactions).chain(left.iter().cloned()).collect();
     let said = agree(&answers);
-    round.contradictions = contradictions(product, opened, round, alone);
+    round.contradictions = match opened {
+        EffectiveLevel::Standard(level) => impossible(product, &[*level], round, alone),
+        EffectiveLevel::Other(_) | EffectiveLevel::Unknown => Vec::new(),
+    };
     if said != *opened {
         round.contradictions.insert(
             0,
@@ -44,22 +47,24 @@ pub fn weigh(
     if round.contradictions.is_empty() { said } else { EffectiveLevel::Other("another level".to_owned()) }
 }
 
-/// Returns observations that are impossible at the level that the sessions reported, a sentence
-/// each. `alone` is true if no other program uses the server.
-fn contradictions(product: &Product, opened: &EffectiveLevel, round: &Round, alone: bool) -> Vec<String> {
-    let EffectiveLevel::Standard(level) = opened else { return Vec::new() };
-    let impossible = round.conflicts.iter().filter(|conflict| product.contradicts(*level, &conflict.reason));
+/// Returns observations that are impossible at each of these levels, which are those of a round's
+/// transactions, a sentence each. `alone` is true if no other program uses the server.
+pub fn impossible(product: &Product, levels: &[Level], round: &Round, alone: bool) -> Vec<String> {
+    let (cannot, does_not) = match levels {
+        [level] => (format!("{level} can't have"), format!("{level} doesn't take")),
+        _ => ("none of the levels can have".to_owned(), "none of the levels takes".to_owned()),
+    };
+    let at_none = |reason: &str| levels.iter().all(|level| product.contradicts(*level, reason));
+    let impossible = round.conflicts.iter().filter(|conflict| at_none(&conflict.reason));
     let mut found: Vec<String> = impossible
         .map(|conflict| {
             let (count, reason, code) = (conflict.count, &conflict.reason, &conflict.sqlstate);
-            format!("{count} attempts ended in {code} ({reason}), which {level} can't have")
+            format!("{count} attempts ended in {code} ({reason}), which {cannot}")
         })
         .collect();
     let most = round.server.as_ref().and_then(ServerSide::most_predicate_locks).unwrap_or(0);
-    if alone && most > 0 && *level != Level::Serializable {
-        found.push(format!(
-            "{most} predicate locks (SIReadLock) were held at once, which {level} doesn't take"
-        ));
+    if alone && most > 0 && !levels.contains(&Level::Serializable) {
+        found.push(format!("{most} predicate locks (SIReadLock) were held at once, which {does_not}"));
     }
     found
 }

@@ -565,18 +565,18 @@ impl Started<'_> {
             round.errors.insert(0, why);
         }
         let alone = measurement.site.is_embedded() && run.turns == 0;
-        let weighed = evidence::weigh(&effective, &left, database.product, alone, &mut round);
+        let product = database.product;
         let effective = match measurement.mixed {
-            None => weighed,
+            None => evidence::weigh(&effective, &left, product, alone, &mut round),
             Some(allocation) => {
                 for (script, record) in round.scripts.iter_mut().zip(&run.scripts) {
                     script.levels_named.clone_from(&record.levels);
                 }
-                modes::weigh(allocation, &of_scripts, &run.scripts, database.product, &mut round)
+                modes::weigh(allocation, &of_scripts, &run.scripts, product, alone, &mut round)
             }
         };
         measurement.refuse(&effective)?;
-        let promised = database.product.promises_effective(&effective);
+        let promised = product.promises_effective(&effective);
         round.invariants =
             check.map_or_else(Vec::new, |check| check.end(connector, database, &run, lost, promised));
         let conditions = measurement.conditions.after(|| open_after(connector, &run), promised);

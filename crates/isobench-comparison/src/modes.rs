@@ -4,14 +4,18 @@
 //! theirs, so that all send the same bytes but for the level's name. Not here: the scripts' text
 //! (`isobench_script`), and what is promised to such a mixture (`isobench_database`).
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use isobench_database::Product;
 use isobench_isolation::history::Mode;
-use isobench_isolation::{Allocation, EffectiveLevel};
+use isobench_isolation::{Allocation, EffectiveLevel, Level};
 use isobench_pgwire::Connection;
 use isobench_result::{Round, ScriptLevel};
 use isobench_runner::{Protocol, ScriptRecord};
-use isobench_script::Mix;
+use isobench_script::{Mix, Weighted};
 
+use crate::evidence;
 use crate::failure::{Failure, Outcome};
 use crate::sessions::agree;
 
@@ -46,21 +50,27 @@ pub fn read_back(
     mix: &Mix,
     allocation: &Allocation,
 ) -> Outcome<Vec<ScriptLevel>> {
-    let mut known: Vec<(Mode, EffectiveLevel)> = Vec::new();
-    let mut levels = Vec::new();
-    for weighted in mix.scripts() {
-        let script = weighted.script.name.clone();
-        let mode = allocation.of(&script);
-        let effective = if let Some((_, effective)) = known.iter().find(|(other, _)| *other == mode) {
-            effective.clone()
-        } else {
-            let effective = asked(connection, product, mode)?;
-            known.push((mode, effective.clone()));
-            effective
-        };
-        levels.push(ScriptLevel::new(script, mode, effective));
+    let mut known: BTreeMap<Mode, EffectiveLevel> = BTreeMap::new();
+    for mode in of_scripts(mix, allocation) {
+        if let Entry::Vacant(entry) = known.entry(mode) {
+            entry.insert(asked(connection, product, mode)?);
+        }
     }
-    Ok(levels)
+    Ok(levels(mix, allocation, |mode| known.get(&mode).cloned().unwrap_or(EffectiveLevel::Unknown)))
+}
+
+/// The level of each script of a mix, in its order, of which `effective` is in effect.
+pub fn levels(
+    mix: &Mix,
+    allocation: &Allocation,
+    effective: impl Fn(Mode) -> EffectiveLevel,
+) -> Vec<ScriptLevel> {
+    let level = |weighted: &Weighted| {
+        let script = &weighted.script.name;
+        let mode = allocation.of(script);
+        ScriptLevel::new(script.clone(), mode, effective(mode))
+    };
+    mix.scripts().iter().map(level).collect()
 }
 
 fn asked(connection: &mut Connection, product: &Product, mode: Mode) -> Outcome<EffectiveLevel> {
@@ -74,15 +84,16 @@ fn asked(connection: &mut Connection, product: &Product, mode: Mode) -> Outcome<
     Ok(agree(&answers))
 }
 
-/// Notes in a round what contradicts the levels of its scripts: answers of their transactions, and
-/// conflicts that none of the levels can have. Returns what the cell ran at: the allocation's name, or
-/// another name if something contradicts it. `opened` is what the server said of them before, `run` what
-/// their transactions said, in the same order.
+/// Notes in a round what contradicts the levels of its scripts: answers of their transactions, and what
+/// none of the levels can have. Returns what the cell ran at: the allocation's name, or another name if
+/// something contradicts it. `opened` is what the server said of them before, `run` what their
+/// transactions said, in the same order; `alone` is true if nothing else used the server.
 pub fn weigh(
     allocation: &Allocation,
     opened: &[ScriptLevel],
     run: &[ScriptRecord],
     product: &Product,
+    alone: bool,
     round: &mut Round,
 ) -> EffectiveLevel {
     let mut found: Vec<String> = Vec::new();
@@ -96,14 +107,8 @@ pub fn weigh(
             ));
         }
     }
-    for conflict in &round.conflicts {
-        if opened.iter().all(|level| product.contradicts(level.requested, &conflict.reason)) {
-            found.push(format!(
-                "{} attempts ended in {} ({}), which none of the levels can have",
-                conflict.count, conflict.sqlstate, conflict.reason
-            ));
-        }
-    }
+    let levels: Vec<Level> = opened.iter().map(|level| level.requested).collect();
+    found.extend(evidence::impossible(product, &levels, round, alone));
     round.contradictions = found;
     EffectiveLevel::Other(if round.contradictions.is_empty() {
         allocation.to_string()
@@ -117,7 +122,6 @@ mod tests {
     use std::time::Duration;
 
     use isobench_database::products::POSTGRESQL;
-    use isobench_isolation::Level;
     use isobench_result::Conflict;
     use isobench_stats::{LatencyHistogram, Ledger};
 
@@ -145,7 +149,7 @@ mod tests {
         };
         let (ledger, latency) = (Ledger::default(), LatencyHistogram::new());
         let mut round = Round::from_ledger(1, &ledger, &latency, Duration::from_secs(1), vec![conflict]);
-        let effective = weigh(&allocation, &opened, &run, &POSTGRESQL, &mut round);
+        let effective = weigh(&allocation, &opened, &run, &POSTGRESQL, true, &mut round);
         (effective, round.contradictions)
     }
 

@@ -26,7 +26,7 @@ pub use committed::{CommittedChange, CommittedTransaction, CommittedWrite, Commi
 pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
 pub use predicate::{Case, Comparison, NULL, Place, Predicate};
 pub use usage::{Dependence, Flow, StatementUse, Unchanged};
-pub use value::ValueForm;
+pub use value::{ValueForm, array_elements};
 
 /// What a log's attempts refer to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

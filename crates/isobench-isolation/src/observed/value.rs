@@ -84,6 +84,22 @@ impl ValueForm {
     }
 }
 
+/// The elements of an array as the server prints it, `{1,NULL,2}`; `None` for NULL. Nothing if it has
+/// more than one dimension, or elements in quotes.
+pub fn array_elements(text: &str) -> Option<Vec<Option<&str>>> {
+    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+    if inner.is_empty() {
+        return Some(Vec::new());
+    }
+    let odd = |char: char| char.is_whitespace() || matches!(char, '"' | '\\' | '{' | '}');
+    let element = |text| match text {
+        "" => None,
+        text if text.eq_ignore_ascii_case("null") => Some(None),
+        text => Some(Some(text)),
+    };
+    if inner.contains(odd) { None } else { inner.split(',').map(element).collect() }
+}
+
 /// A number of digits, and nothing else.
 fn digits(text: &str, count: std::ops::RangeInclusive<usize>) -> Option<i64> {
     let plain = count.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -238,6 +254,15 @@ mod tests {
             (ValueForm::Instant, "2000-01-01 00:00:00.0000001Z", None),
         ] {
             assert_eq!(form.moment(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn arrays_of_plain_elements_are_read() {
+        assert_eq!(array_elements("{}"), Some(Vec::new()));
+        assert_eq!(array_elements("{7,null,x}"), Some(vec![Some("7"), None, Some("x")]));
+        for text in ["{a,}", "{,}", "{\"a\"}", "{{1}}", "{a b}", "1", "{1"] {
+            assert_eq!(array_elements(text), None, "{text}");
         }
     }
 

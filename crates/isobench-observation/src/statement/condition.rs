@@ -1,7 +1,7 @@
 //! WHERE: the condition and the key that a statement searched for, as far as they can be evaluated
 //! exactly.
 
-use isobench_isolation::observed::{Case, Comparison};
+use isobench_isolation::observed::{Case, Comparison, array_elements};
 use isobench_script::{SearchValue, SearchWhen, TextPart};
 use sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, DataType, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr,
@@ -157,7 +157,9 @@ impl Table<'_, '_> {
                     return self.rows(left, op, right);
                 }
                 match (number(left), number(right)) {
-                    (Some(left), Some(right)) => Some(negated_if(!holds(op, left, right), Condition::True)),
+                    (Some(left), Some(right)) => {
+                        Some(negated_if(!op.holds(left.cmp(&right)), Condition::True))
+                    }
                     _ => self.comparison(left, op, right),
                 }
             }
@@ -297,19 +299,12 @@ impl Table<'_, '_> {
                 Value::SingleQuotedString(text)
                     if !self.examiner.text.is_partly_variable(value.span.start) =>
                 {
-                    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
-                    if inner
-                        .contains(|char: char| char.is_whitespace() || matches!(char, '"' | '\\' | '{' | '}'))
-                    {
-                        return None;
-                    }
-                    let elements = inner.split(',').filter(|_| !inner.is_empty());
-                    let element = |text: &str| match text {
-                        text if text.eq_ignore_ascii_case("null") => Some(SearchValue::Null),
-                        "" => None,
-                        text => constant(text, kind),
+                    let element = |text: Option<&str>| match text {
+                        None => Some(SearchValue::Null),
+                        Some(text) => constant(text, kind),
                     };
-                    Some(Condition::In(name, elements.map(element).collect::<Option<_>>()?))
+                    let elements = array_elements(text)?.into_iter().map(element);
+                    Some(Condition::In(name, elements.collect::<Option<_>>()?))
                 }
                 Value::Placeholder(_) => Some(Condition::Among(name, self.literal(value, kind)?)),
                 _ => None,
@@ -502,17 +497,6 @@ fn number(expr: &Expr) -> Option<i64> {
             integer(digits)?.parse().ok()
         }
         _ => None,
-    }
-}
-
-fn holds(op: Comparison, left: i64, right: i64) -> bool {
-    match op {
-        Comparison::Equal => left == right,
-        Comparison::NotEqual => left != right,
-        Comparison::Less => left < right,
-        Comparison::LessOrEqual => left <= right,
-        Comparison::Greater => left > right,
-        Comparison::GreaterOrEqual => left >= right,
     }
 }
 

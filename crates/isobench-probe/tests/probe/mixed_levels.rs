@@ -288,14 +288,25 @@ pub fn history(plans: &[Plan], record: &Record) -> History {
     history
 }
 
-/// Executes random schedules, and judges each.
-fn judge(server: &TestServer, sets: u64) {
-    make_tables(server);
-    let options = CheckOptions {
+/// The question for what was executed: by data alone, and each transaction by its own level.
+pub fn options(server: &TestServer) -> CheckOptions {
+    CheckOptions {
         levels: Some(server.database.product.promises),
         order: Order::Data,
         ..CheckOptions::default()
-    };
+    }
+}
+
+/// The number of transactions that committed.
+pub fn committed(history: &History) -> usize {
+    let all = history.transactions().iter();
+    all.filter(|one| one.outcome == TransactionOutcome::Committed).count()
+}
+
+/// Executes random schedules, and judges each.
+fn judge(server: &TestServer, sets: u64) {
+    make_tables(server);
+    let options = options(server);
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in seeds(sets) {
         let mut random = Rng::with_seed(seed);
@@ -313,10 +324,8 @@ fn judge(server: &TestServer, sets: u64) {
                 text::print(&history)
             );
             assert!(report.verdict.withheld.is_empty(), "seed {seed}:\n{}", render(&report));
-            let all = history.transactions().iter();
-            let committed = all.filter(|one| one.outcome == TransactionOutcome::Committed).count();
             *counts.entry("schedules").or_default() += 1;
-            *counts.entry("committed").or_default() += committed as u64;
+            *counts.entry("committed").or_default() += committed(&history) as u64;
             *counts.entry("mixed").or_default() += u64::from(report.mixed.is_some());
             *counts.entry("not serializable").or_default() += u64::from(!report.is_serializable());
             *counts.entry("waited").or_default() += u64::from(record.steps.iter().any(|step| step.waited));

@@ -6,13 +6,14 @@ use std::fmt::Write as _;
 
 use fastrand::Rng;
 use isobench_isolation::Level;
-use isobench_isolation::check::{Options as CheckOptions, check, render};
-use isobench_isolation::history::{TransactionOutcome, text};
-use isobench_isolation::model::Order;
+use isobench_isolation::check::{check, render};
+use isobench_isolation::history::text;
 use isobench_robustness::concrete::{Split, Transactions};
 use isobench_robustness::{Branch, Operation, Program, Strength};
 
-use crate::mixed_levels::{Act, Plan, SESSIONS, Schedule, execute, history, make_tables, seeds, spec};
+use crate::mixed_levels::{
+    Act, Plan, SESSIONS, Schedule, committed, execute, history, make_tables, options, seeds, spec,
+};
 use crate::support::{TestServer, fetched, installed};
 
 /// A statement as an operation.
@@ -64,11 +65,7 @@ fn steps(plans: &[Plan], split: &Split) -> Vec<String> {
 /// Executes what is decided of random transactions.
 fn compare(server: &TestServer, sets: u64) {
     make_tables(server);
-    let options = CheckOptions {
-        levels: Some(server.database.product.promises),
-        order: Order::Data,
-        ..CheckOptions::default()
-    };
+    let options = options(server);
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in seeds(sets) {
         let mut random = Rng::with_seed(seed);
@@ -77,7 +74,8 @@ fn compare(server: &TestServer, sets: u64) {
         let split = Transactions::of(&programs(&plans), 1, 1).split(&levels);
         let schedules = match &split {
             Some(split) => vec![steps(&plans, split)],
-            // One in which a transaction ends early, for else each would wait for the other, is of others.
+            // One in which a transaction ends early, for else each would wait for the other, is of
+            // others.
             None => (0..3)
                 .map(|_| Schedule::random(&plans, &mut random))
                 .filter(|steps| steps.len() == plans.iter().map(|plan| plan.acts.len() + 2).sum::<usize>())
@@ -95,8 +93,7 @@ fn compare(server: &TestServer, sets: u64) {
                 write!(shown, "{}", text::print(&history)).unwrap();
                 shown
             };
-            let all = history.transactions().iter();
-            let committed = all.filter(|one| one.outcome == TransactionOutcome::Committed).count();
+            let committed = committed(&history);
             let waited = record.steps.iter().find(|step| step.cancelled);
             assert_eq!(waited, None, "{}", shown());
             let Some(split) = &split else {

@@ -9,7 +9,9 @@ mod packed;
 use std::collections::VecDeque;
 
 use isobench_isolation::history::Key;
-use isobench_isolation::observed::{KeyForm, NULL, ObservedDraft, ObservedOperation, Replaced, ValueForm};
+use isobench_isolation::observed::{
+    KeyForm, NULL, ObservedDraft, ObservedOperation, Replaced, ValueForm, array_elements,
+};
 use isobench_pgwire::backend::DataRow;
 use isobench_script::{
     ObservedRows, RowLimit, RowRole, SearchOperand, SearchValue, SearchWhen, TextPart, Variables,
@@ -163,21 +165,11 @@ impl ShownRows {
         if simple && matches!(array, SearchValue::Variable(_)) {
             unquote(&mut self.text)?;
         }
-        let text = std::str::from_utf8(&self.text).ok()?;
-        let inner = text.strip_prefix('{')?.strip_suffix('}')?;
-        if inner.is_empty() {
-            return Some(Vec::new());
-        }
-        let odd = |char: char| char.is_whitespace() || matches!(char, '"' | '\\' | '{' | '}');
-        if inner.contains(odd) {
-            return None;
-        }
-        let element = |text: &str| match text {
-            "" => None,
-            text if text.eq_ignore_ascii_case("null") => Some(NULL),
-            text => value_of(text.as_bytes(), form, numbers),
+        let element = |text: Option<&str>| match text {
+            None => Some(NULL),
+            Some(text) => value_of(text.as_bytes(), form, numbers),
         };
-        inner.split(',').map(element).collect()
+        array_elements(std::str::from_utf8(&self.text).ok()?)?.into_iter().map(element).collect()
     }
 
     fn key_of(

@@ -367,12 +367,23 @@ fn searched_when(value: &str, when: SearchWhen, rows: &[[&'static str; 3]]) -> H
     let mut case = case(&script, vec![(0, shows(RowRole::Inserted)), (2, statement)]);
     let (description, _) = case.shown.as_mut().expect("statements");
     description.predicates.push(Predicate::Compare { column: 0, comparison: Comparison::Equal, operand: 0 });
-    let mut case = case.answered("INSERT", &["3", "800", "1"]);
+    found(case, "1", rows)
+}
+
+/// The history of a case that inserts row 3 with a value and is shown these rows of `id`, `xmin`, `c`.
+fn found(case: Case, inserted: &'static str, rows: &[[&'static str; 3]]) -> History {
+    let mut case = case.answered("INSERT", &["3", "800", inserted]);
     let rows = rows.iter().map(|row| row.map(Some).to_vec()).collect();
     case.settings.answers.push(("FROM t", Answer { columns: vec!["id", "xmin", "c"], rows }));
     let (_, history, why) = case.run_shown();
     assert_eq!((why, history.dropped()), (None, 0));
     history
+}
+
+/// The number of searches known, and whether they missed row 3 as it was inserted.
+fn missed(history: &History) -> (u64, bool) {
+    let searches = history.provenance().expect("it was observed").searches;
+    (searches, lines(history).iter().any(|line| line.contains("m t 3 before v1")))
 }
 
 #[test]
@@ -417,13 +428,7 @@ fn limited(rows: &str, offset: &str, answer: &[[&'static str; 3]]) -> (u64, bool
     let (description, _) = case.shown.as_mut().expect("statements");
     let place = Place { column: 0, operand: 0, descending: false, nulls_first: false, decimal: false };
     description.predicates.extend([Predicate::True, Predicate::Before(vec![place])]);
-    let mut case = case.answered("INSERT", &["3", "800", "2"]);
-    let rows = answer.iter().map(|row| row.map(Some).to_vec()).collect();
-    case.settings.answers.push(("FROM t", Answer { columns: vec!["id", "xmin", "c"], rows }));
-    let (_, history, why) = case.run_shown();
-    assert_eq!((why, history.dropped()), (None, 0));
-    let searches = history.provenance().expect("it was observed").searches;
-    (searches, lines(&history).iter().any(|line| line.contains("m t 3 before v1")))
+    missed(&found(case, "2", answer))
 }
 
 #[test]
@@ -458,13 +463,7 @@ fn listed(value: SearchValue) -> (u64, bool) {
     let mut case = case(script, vec![(0, shows(RowRole::Inserted)), (1, statement)]);
     let (description, _) = case.shown.as_mut().expect("statements");
     description.predicates.push(Predicate::Among { column: 0, first: 0 });
-    let mut case = case.answered("INSERT", &["3", "800", "1"]);
-    let rows = [["8", "650", "4"], ["9", "650", "1"]].map(|row| row.map(Some).to_vec()).to_vec();
-    case.settings.answers.push(("FROM t", Answer { columns: vec!["id", "xmin", "c"], rows }));
-    let (_, history, why) = case.run_shown();
-    assert_eq!((why, history.dropped()), (None, 0));
-    let searches = history.provenance().expect("it was observed").searches;
-    (searches, lines(&history).iter().any(|line| line.contains("m t 3 before v1")))
+    missed(&found(case, "1", &[["8", "650", "4"], ["9", "650", "1"]]))
 }
 
 #[test]
