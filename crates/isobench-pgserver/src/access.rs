@@ -8,11 +8,13 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
 
 use isobench_limits::LIMITS;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use crate::postmaster::ServerFiles;
 use crate::settings::ServerSettings;
@@ -47,15 +49,40 @@ pub(crate) fn set_password(files: &ServerFiles, password: &str) -> Result<(), Se
     Err(ServerError::Start { version: String::new(), message })
 }
 
-/// Finds an unused port, if the caller didn't specify one.
-pub(crate) fn free_port(settings: &ServerSettings) -> Result<u16, ServerError> {
-    let address = settings.listen.first().map_or("127.0.0.1", String::as_str);
-    let port = TcpListener::bind((address, 0)).and_then(|listener| listener.local_addr());
-    port.map(|address| address.port()).map_err(|error| ServerError::Setting {
-        name: "listen_addresses".to_owned(),
-        value: settings.listen.join(","),
-        reason: format!("cannot listen on {address}: {error}"),
-    })
+/// A TCP port that nobody else is given while this exists: the operating system hands out no port
+/// on which a socket is bound, and a server may listen on one on which nobody does (Linux, socket(7),
+/// `SO_REUSEADDR`). Elsewhere it is only a port that was free.
+#[derive(Debug)]
+pub(crate) struct ReservedPort {
+    _bound: Option<OwnedFd>,
+    port: u16,
+}
+
+impl ReservedPort {
+    /// Reserves a port on the first address to listen on.
+    pub(crate) fn find(settings: &ServerSettings) -> Result<Self, ServerError> {
+        let address = settings.listen.first().map_or("127.0.0.1", String::as_str);
+        reserve(address).map_err(|error| ServerError::Setting {
+            name: "listen_addresses".to_owned(),
+            value: settings.listen.join(","),
+            reason: format!("cannot listen on {address}: {error}"),
+        })
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+fn reserve(address: &str) -> io::Result<ReservedPort> {
+    let none = || io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let address = (address, 0).to_socket_addrs()?.next().ok_or_else(none)?;
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let bound = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    net::sockopt::set_socket_reuseaddr(&bound, true)?;
+    net::bind(&bound, &address)?;
+    let port = SocketAddr::try_from(net::getsockname(&bound)?)?.port();
+    Ok(ReservedPort { _bound: cfg!(target_os = "linux").then_some(bound), port })
 }
 
 /// Only letters and digits, which need no quoting in SQL, a shell or a URI.
@@ -67,7 +94,22 @@ fn random_password() -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_os = "linux")]
+    use std::net::TcpListener;
+
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_reserved_port_is_given_to_nobody_and_can_be_listened_on() {
+        let reserved = reserve("127.0.0.1").expect("a port");
+        let others: Vec<_> =
+            (0..2000).map(|_| TcpListener::bind("127.0.0.1:0").expect("another port")).collect();
+        let same = |other: &TcpListener| other.local_addr().expect("an address").port() == reserved.port();
+        assert!(!others.iter().any(same));
+        // The library asks for SO_REUSEADDR as PostgreSQL does.
+        TcpListener::bind(("127.0.0.1", reserved.port())).expect("the reserved one");
+    }
 
     #[test]
     fn passwords_are_long_plain_and_different() {

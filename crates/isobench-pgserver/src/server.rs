@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Signal;
 
+use crate::access::ReservedPort;
 use crate::account::Account;
 use crate::binaries::{self, Binaries};
 use crate::cache::Cache;
@@ -53,6 +54,8 @@ pub enum Shutdown {
 struct Tcp {
     address: String,
     password: String,
+    /// Kept as long as the server, which is started again on the same port.
+    _reserved: Option<ReservedPort>,
 }
 
 impl Server {
@@ -300,7 +303,7 @@ impl Server {
     /// over the socket.
     pub fn psql_line(&self) -> String {
         let (port, user, database) = (self.port(), self.user(), self.database());
-        if let Some(Tcp { address, password }) = &self.tcp {
+        if let Some(Tcp { address, password, .. }) = &self.tcp {
             format!("PGPASSWORD={password} psql -h {address} -p {port} -U {user} {database}")
         } else {
             let folder = quote(&self.socket_dir().to_string_lossy());
@@ -352,11 +355,14 @@ fn open_tcp(files: &ServerFiles, settings: &mut ServerSettings) -> Result<Option
     let Some(address) = settings.listen.first().cloned() else {
         return Ok(None);
     };
+    let mut reserved = None;
     if !settings.port_is_given() {
-        settings.set_port(access::free_port(settings)?);
+        let port = ReservedPort::find(settings)?;
+        settings.set_port(port.port());
+        reserved = Some(port);
     }
     let password = access::require_password(files)?;
-    Ok(Some(Tcp { address, password }))
+    Ok(Some(Tcp { address, password, _reserved: reserved }))
 }
 
 /// Quotes a text for a shell if necessary.

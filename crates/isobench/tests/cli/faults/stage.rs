@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -184,9 +185,6 @@ pub fn play(fault: &Fault, command: Command, shared: &Shared) -> Ended {
     let arguments = [&["-c", &shell, &program], &words(&line)[..]].concat();
     let mut program = scene.program(Path::new("/bin/sh"), &arguments);
     program.args(address).env("PGDATABASE", &database).env("ISOBENCH_PATIENCE", what.patience());
-    if let Some(proxy) = &proxy {
-        program.env("PGPASSWORD", &proxy.password);
-    }
     // Endless notices aren't read.
     let stderr = if what == What::Notices { Stdio::null() } else { Stdio::piped() };
     let running = Running::start_on(&mut program, stderr);
@@ -306,7 +304,7 @@ fn parent(pid: &str) -> String {
 }
 
 fn start() -> Server {
-    let settings = [("listen_addresses", "127.0.0.1"), ("fsync", "off"), ("max_connections", "500")];
+    let settings = [("fsync", "off"), ("max_connections", "500")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     Server::start(&ServerOptions { settings, ..ServerOptions::default() }, &mut |_| {}).expect("a server")
 }
@@ -322,11 +320,10 @@ fn server_options(server: &Server) -> Vec<String> {
     vec!["-h".to_owned(), host, "-p".to_owned(), port, "-U".to_owned(), user]
 }
 
-/// Forwards connections to a server until it is cut.
+/// Forwards TCP connections to a server's socket until it is cut.
 struct Proxy {
     port: u16,
     user: String,
-    password: String,
     cut: Arc<AtomicBool>,
 }
 
@@ -334,31 +331,27 @@ impl Proxy {
     fn start(server: &Server) -> Proxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let (to, cut) = (server.port(), Arc::new(AtomicBool::new(false)));
+        let to: PathBuf = server.socket_dir().join(format!(".s.PGSQL.{}", server.port()));
+        let cut = Arc::new(AtomicBool::new(false));
         let is_cut = Arc::clone(&cut);
         thread::spawn(move || {
             // Connections that are held open.
             let mut held = Vec::new();
             for client in listener.incoming().flatten() {
                 if !is_cut.load(Ordering::Relaxed)
-                    && let Ok(server) = TcpStream::connect(("127.0.0.1", to))
+                    && let Ok(server) = UnixStream::connect(&to)
                 {
-                    for (from, to) in [(&client, &server), (&server, &client)] {
-                        let (from, to) =
-                            (from.try_clone().expect("a socket"), to.try_clone().expect("a socket"));
-                        let is_cut = Arc::clone(&is_cut);
-                        thread::spawn(move || forward(from, to, &is_cut));
-                    }
+                    let to_client = client.try_clone().expect("a socket");
+                    let from_client = client.try_clone().expect("a socket");
+                    let to_server = server.try_clone().expect("a socket");
+                    let (up, down) = (Arc::clone(&is_cut), Arc::clone(&is_cut));
+                    thread::spawn(move || forward(from_client, to_server, &up));
+                    thread::spawn(move || forward(server, to_client, &down));
                 }
                 held.push(client);
             }
         });
-        Proxy {
-            port,
-            user: server.user().to_owned(),
-            password: server.password().expect("a password").to_owned(),
-            cut,
-        }
+        Proxy { port, user: server.user().to_owned(), cut }
     }
 
     fn options(&self) -> Vec<String> {
@@ -370,7 +363,7 @@ impl Proxy {
     }
 }
 
-fn forward(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) {
+fn forward(mut from: impl Read, mut to: impl Write + Close, is_cut: &AtomicBool) {
     let mut buffer = vec![0; 64 * 1024];
     // If one side closes, so does the other.
     while let Ok(count @ 1..) = from.read(&mut buffer) {
@@ -382,6 +375,23 @@ fn forward(mut from: TcpStream, mut to: TcpStream, is_cut: &AtomicBool) {
         }
     }
     if !is_cut.load(Ordering::Relaxed) {
-        let _ = to.shutdown(std::net::Shutdown::Write);
+        to.close();
+    }
+}
+
+/// A socket whose other side is told that no more is sent.
+trait Close {
+    fn close(&self);
+}
+
+impl Close for TcpStream {
+    fn close(&self) {
+        let _ = self.shutdown(Shutdown::Write);
+    }
+}
+
+impl Close for UnixStream {
+    fn close(&self) {
+        let _ = self.shutdown(Shutdown::Write);
     }
 }
