@@ -179,7 +179,8 @@ impl Catalog {
         found
     }
 
-    fn ends(&self, key: &ForeignKey) -> Option<(RelationId, RelationId)> {
+    /// The tables of a foreign key: the one that it refers to, and the one that has it.
+    pub(crate) fn ends(&self, key: &ForeignKey) -> Option<(RelationId, RelationId)> {
         let find = |name: &(String, String)| self.resolve(Some(&name.0), &name.1).map(|id| self.root(id));
         Some((find(&key.referenced)?, find(&key.table)?))
     }

@@ -12,12 +12,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use isobench_isolation::observed::{Dependence, Flow, StatementUse, Unchanged};
+use isobench_robustness::Columns;
 use isobench_script::Statement as Kind;
 use isobench_script::{CommandKind, Script, Slot, Sql, Store, Symbols};
 
 use crate::catalog::{Catalog, RelationId};
 use crate::dark::{Dark, Hides};
-use crate::statement::{ColumnName, Counted, Examiner, Finding, Operand, Passage, Role, Surroundings};
+use crate::statement::{
+    Access, ColumnName, Counted, Examiner, Finding, Operand, Passage, Role, Surroundings,
+};
 use crate::tokens::Text;
 use columns::{KeyValue, Row, Taken, Values, taken};
 
@@ -227,6 +230,18 @@ impl Flows {
         self.nodes.iter().any(|node| node.transaction == transaction && node.writes)
     }
 
+    /// What a statement does with rows, by its number among all of the scripts, without the columns that
+    /// count for nothing.
+    pub(crate) fn narrowed(&self, statement: usize, accesses: Vec<Access>) -> Vec<Access> {
+        let Some(node) = self.nodes.get(statement) else { return accesses };
+        let narrow = |access: Access| {
+            let uses = |column: &String| node.uses.as_ref().is_none_or(|uses| uses.contains_key(column));
+            let sets = |column: &String| node.sets.as_ref().is_none_or(|sets| sets.contains(column));
+            Access { reads: kept(access.reads, uses), writes: kept(access.writes, sets), ..access }
+        };
+        accesses.into_iter().map(narrow).collect()
+    }
+
     /// The values that are read in one transaction and written in another, so that no level protects
     /// them.
     pub fn carried(&self) -> Vec<Carried> {
@@ -290,6 +305,13 @@ impl Node {
 /// A statement of which nothing is known: everything of it counts.
 fn unknown() -> StatementUse {
     StatementUse { product: true, ..StatementUse::default() }
+}
+
+fn kept(columns: Columns, keep: impl Fn(&String) -> bool) -> Columns {
+    match columns {
+        Columns::All => Columns::All,
+        Columns::These(names) => Columns::These(names.into_iter().filter(keep).collect()),
+    }
 }
 
 fn article(verb: &str) -> String {

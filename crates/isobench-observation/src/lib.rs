@@ -32,6 +32,7 @@ mod forms;
 mod plan;
 mod render;
 mod statement;
+mod templates;
 mod tokens;
 
 use std::collections::BTreeSet;
@@ -54,6 +55,7 @@ use statement::{
     Change, Examiner, Finding, Role, Surroundings, changed_names, changes, prepares_transaction,
     sets_savepoint,
 };
+pub use templates::{TemplateStatement, Templates, templates};
 use tokens::Text;
 
 /// What can be observed of scripts, which were changed to show it.

@@ -1,5 +1,6 @@
 //! One statement: which rows it reads and writes, and where its text can be extended to show them.
 
+mod accesses;
 mod aggregates;
 mod columns;
 mod command;
@@ -32,6 +33,7 @@ use crate::catalog::{Catalog, RelationId};
 use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
+pub(crate) use accesses::{Access, Deed, Operand as Known, anything};
 pub(crate) use columns::Counted;
 pub(crate) use command::{changed_names, prepares_transaction, sets_savepoint};
 pub(crate) use removed::Removed;

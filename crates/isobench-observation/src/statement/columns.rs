@@ -167,12 +167,12 @@ impl Mentions {
     }
 }
 
-fn is_wildcard(item: &SelectItem) -> bool {
+pub(super) fn is_wildcard(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
 /// The output columns of a statement that writes.
-fn returning(statement: &Statement) -> &[SelectItem] {
+pub(super) fn returning(statement: &Statement) -> &[SelectItem] {
     let returning = match statement {
         Statement::Insert(insert) => insert.returning.as_deref(),
         Statement::Update(update) => update.returning.as_deref(),

@@ -7,5 +7,6 @@ mod orm;
 mod plans;
 mod servers;
 mod support;
+mod templates;
 mod withdrawn;
 mod workloads;

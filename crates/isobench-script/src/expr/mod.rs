@@ -25,6 +25,22 @@ pub struct Expr {
 }
 
 impl Expr {
+    /// The variable that the expression consists of, if it is nothing else.
+    pub fn variable(&self) -> Option<Slot> {
+        match self.root {
+            Node::Variable(slot) => Some(slot),
+            _ => None,
+        }
+    }
+
+    /// The integer that the expression consists of, if it is nothing else.
+    pub fn integer(&self) -> Option<i64> {
+        match self.root {
+            Node::Constant(Value::Int(number)) => Some(number),
+            _ => None,
+        }
+    }
+
     /// Prints the expression fully parenthesised, so that it parses back to the same expression.
     pub fn display<'a>(&'a self, names: &'a Symbols) -> impl fmt::Display + 'a {
         Shown { node: &self.root, names }

@@ -1,0 +1,765 @@
+//! What a statement does with rows, for the question which levels transactions need: the tables that it
+//! reads, locks and writes, by which key, and in which columns.
+//!
+//! Unlike what is shown of rows, this has to be complete rather than exact: a condition that isn't
+//! understood finds any row, and a column that may be meant is used.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use isobench_robustness::{Columns, Strength};
+use isobench_script::Slot;
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, JoinConstraint,
+    JoinOperator, LockType, NonBlock, ObjectName, OnConflictAction, OnInsert, Query, Select, SetExpr,
+    Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind, Value,
+};
+
+use super::columns::{is_wildcard, returning};
+use super::condition::conjuncts;
+use super::walk::{Node, walk};
+use super::write::assigned;
+use super::{Examiner, ident};
+use crate::catalog::{ColumnType, RelationId, RelationKind};
+
+/// What a statement does with the rows of one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub table: RelationId,
+    pub deed: Deed,
+    /// Columns with the values that all of the rows have, or that are inserted.
+    pub equal: BTreeMap<String, Operand>,
+    /// The columns that its condition tests otherwise.
+    pub tested: BTreeSet<String>,
+    /// The columns whose values it depends on.
+    pub reads: Columns,
+    /// The columns that it changes.
+    pub writes: Columns,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deed {
+    Read,
+    Lock(Strength),
+    /// The check of a foreign key, which fails if there is no row.
+    Refer,
+    Update,
+    Insert,
+    /// `ON CONFLICT DO NOTHING`.
+    InsertOrRead,
+    /// `ON CONFLICT DO UPDATE`.
+    InsertOrUpdate,
+    Delete,
+}
+
+/// A value of a column, as far as two may be known to be equal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Operand {
+    Variable(Slot),
+    /// In a form in which equal values are the same text.
+    Constant(String),
+    /// What follows from variables alone, with `$1`, `$2`, … in place of these.
+    Computed(String, Vec<Slot>),
+}
+
+/// Why a statement's accesses aren't known.
+pub(crate) type Unknown = String;
+
+/// A table, or what is like one, in FROM.
+struct Instance {
+    name: Option<String>,
+    relation: Option<RelationId>,
+    /// Known values and tested columns, of conditions that rows of it have to meet.
+    equal: BTreeMap<String, Operand>,
+    tested: BTreeSet<String>,
+    /// Columns that are equal to columns of other instances.
+    links: Vec<(String, usize, String)>,
+}
+
+/// The columns that a statement mentions, by the name before the dot.
+#[derive(Default)]
+struct Mentions {
+    columns: BTreeSet<(Option<String>, String)>,
+    /// Of `*`, and where a whole row is meant, all.
+    everything: bool,
+    functions: BTreeSet<String>,
+    relations: Vec<ObjectName>,
+    ctes: BTreeSet<String>,
+}
+
+impl Examiner<'_> {
+    /// What the statement does with rows, reads first.
+    ///
+    /// # Errors
+    /// It isn't known: it may read and write anything of its tables, or of all if it has none.
+    pub(crate) fn accesses(&self) -> Result<Vec<Access>, Unknown> {
+        let Ok(statement) = self.parse() else { return Err("it isn't understood".to_owned()) };
+        let mentions = self.mentions(&statement);
+        for function in &mentions.functions {
+            let facts = self.catalog.function(function);
+            if facts.reads || facts.writes {
+                return Err(format!("what function {function}() does isn't known"));
+            }
+        }
+        let mut found =
+            Accesses { examiner: self, mentions: &mentions, strengths: self.strengths(), found: Vec::new() };
+        match &statement {
+            Statement::Query(_) => {}
+            other => found.write(other)?,
+        }
+        let mut failed = None;
+        // Each SELECT has its own tables, wherever it stands.
+        let _ = walk(&statement, &mut |node| {
+            let Node::Query(query) = node else { return ControlFlow::Continue(()) };
+            match found.body(query) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(why) => {
+                    failed = Some(why);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        if let Some(why) = failed {
+            return Err(why);
+        }
+        let mut accesses = found.found;
+        accesses.sort_by_key(|access| access.deed != Deed::Read);
+        Ok(accesses)
+    }
+
+    /// The tables that a statement names.
+    pub(crate) fn named_tables(&self) -> BTreeSet<RelationId> {
+        let Ok(statement) = self.parse() else { return BTreeSet::new() };
+        let mentions = self.mentions(&statement);
+        mentions
+            .relations
+            .iter()
+            .filter_map(|name| self.resolved(name))
+            .map(|id| self.catalog.root(id))
+            .collect()
+    }
+
+    fn mentions(&self, statement: &Statement) -> Mentions {
+        let joined = |word: &str| self.text.tokens[self.range.clone()].iter().any(|token| token.is(word));
+        let mut mentions =
+            Mentions { everything: joined("natural") || joined("using"), ..Mentions::default() };
+        if let Statement::Delete(delete) = statement {
+            // `DELETE … USING` names tables, and joins no columns.
+            mentions.everything &= delete.using.is_none();
+        }
+        let _ = walk(statement, &mut |node| {
+            mentions.note(node);
+            ControlFlow::Continue(())
+        });
+        mentions.everything |= returning(statement).iter().any(is_wildcard);
+        mentions
+    }
+
+    /// The strengths of the row locks that a statement asks for, in order of its text.
+    fn strengths(&self) -> Vec<Strength> {
+        let tokens = &self.text.tokens[self.range.clone()];
+        let words = |at: usize, wanted: &[&str]| {
+            wanted
+                .iter()
+                .enumerate()
+                .all(|(offset, word)| tokens.get(at + offset).is_some_and(|token| token.is(word)))
+        };
+        let clause = |at: usize| {
+            [
+                (&["for", "update"][..], Strength::Update),
+                (&["for", "no", "key", "update"], Strength::NoKeyUpdate),
+                (&["for", "share"], Strength::Share),
+                (&["for", "key", "share"], Strength::KeyShare),
+            ]
+            .into_iter()
+            .find_map(|(wanted, strength)| words(at, wanted).then_some(strength))
+        };
+        (0..tokens.len()).filter_map(clause).collect()
+    }
+}
+
+impl Mentions {
+    fn note(&mut self, node: Node<'_>) {
+        match node {
+            Node::Query(query) => {
+                if let Some(with) = &query.with {
+                    self.ctes.extend(with.cte_tables.iter().map(|cte| ident(&cte.alias.name)));
+                }
+                if let SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) = &*query.body
+                {
+                    self.everything |= returning(inner).iter().any(is_wildcard);
+                }
+            }
+            Node::Select(select) => self.everything |= select.projection.iter().any(is_wildcard),
+            Node::Relation(name) => self.relations.push(name.clone()),
+            Node::Expr(Expr::Identifier(name)) => {
+                self.columns.insert((None, ident(name)));
+            }
+            Node::Expr(Expr::CompoundIdentifier(parts)) => {
+                if let Some((last, before)) = parts.split_last() {
+                    self.columns.insert((before.last().map(ident), ident(last)));
+                }
+            }
+            Node::Expr(Expr::Wildcard(_) | Expr::QualifiedWildcard(..)) => self.everything = true,
+            Node::Expr(Expr::Function(function)) => {
+                self.functions.extend(function.name.0.last().and_then(|part| part.as_ident()).map(ident));
+            }
+            _ => {}
+        }
+    }
+
+    /// The columns of a table, known by this name, that may be meant.
+    fn of(&self, name: Option<&str>, columns: impl Fn(&str) -> bool) -> Columns {
+        let whole = |name: &str| self.columns.contains(&(None, name.to_owned()));
+        if self.everything || name.is_some_and(|name| whole(name) && !columns(name)) {
+            return Columns::All;
+        }
+        let meant = self.columns.iter().filter(|(qualifier, column)| {
+            qualifier.as_deref().is_none_or(|qualifier| name.is_none_or(|name| name == qualifier))
+                && columns(column)
+        });
+        Columns::These(meant.map(|(_, column)| column.clone()).collect())
+    }
+}
+
+/// The accesses of a statement, as they are found.
+struct Accesses<'e, 'a> {
+    examiner: &'e Examiner<'a>,
+    mentions: &'e Mentions,
+    /// Of all clauses that lock rows, in order of the text.
+    strengths: Vec<Strength>,
+    found: Vec<Access>,
+}
+
+impl Accesses<'_, '_> {
+    /// What a query does by itself; the queries within it are met on their own.
+    fn body(&mut self, query: &Query) -> Result<(), Unknown> {
+        let mut bodies = vec![&*query.body];
+        while let Some(body) = bodies.pop() {
+            match body {
+                SetExpr::Select(select) => self.select(select, query)?,
+                SetExpr::SetOperation { left, right, .. } => bodies.extend([&**left, &**right]),
+                // Met on its own.
+                SetExpr::Query(_) | SetExpr::Values(_) => {}
+                SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => {
+                    self.write(inner)?;
+                }
+                _ => return Err("it isn't understood".to_owned()),
+            }
+        }
+        Ok(())
+    }
+
+    fn select(&mut self, select: &Select, query: &Query) -> Result<(), Unknown> {
+        let mut instances = Vec::new();
+        self.tables(&select.from, &mut instances)?;
+        let conditions: Vec<&Expr> = select.selection.iter().collect();
+        self.restrict(&mut instances, &conditions);
+        for expr in select.having.iter().chain(&select.qualify) {
+            self.test(&mut instances, expr);
+        }
+        propagate(&mut instances);
+        let lock = self.lock(query)?;
+        for instance in &instances {
+            let locked = lock.as_ref().filter(|(of, _)| of.is_none() || *of == instance.name);
+            self.find(instance, locked.map(|(_, strength)| *strength));
+        }
+        Ok(())
+    }
+
+    /// The rows that a query finds in a table, locked or not.
+    fn find(&mut self, instance: &Instance, lock: Option<Strength>) {
+        let Some(access) = self.access(instance, Deed::Read) else { return };
+        match lock {
+            Some(strength) => self.found.push(Access { deed: Deed::Lock(strength), ..access }),
+            None => self.found.push(access),
+        }
+    }
+
+    /// The table whose rows a query locks, if it names one, and how; `None` if it locks none.
+    fn lock(&self, query: &Query) -> Result<Option<(Option<String>, Strength)>, Unknown> {
+        let [lock] = query.locks.as_slice() else {
+            return if query.locks.is_empty() {
+                Ok(None)
+            } else {
+                Err("it locks rows in several ways".to_owned())
+            };
+        };
+        // What another transaction has locked is left out, so that no one waits.
+        if lock.nonblock == Some(NonBlock::SkipLocked) {
+            return Ok(None);
+        }
+        let fits = |strength: &&Strength| match lock.lock_type {
+            LockType::Share => matches!(strength, Strength::Share | Strength::KeyShare),
+            LockType::Update => matches!(strength, Strength::Update | Strength::NoKeyUpdate),
+        };
+        let weakest = self.strengths.iter().filter(fits).min().copied();
+        let Some(strength) = weakest else { return Err("its row locks aren't understood".to_owned()) };
+        let of = lock.of.as_ref().and_then(|name| name.0.last()).and_then(|part| part.as_ident()).map(ident);
+        Ok(Some((of, strength)))
+    }
+
+    fn write(&mut self, statement: &Statement) -> Result<(), Unknown> {
+        match statement {
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            Statement::Insert(insert) => self.insert(insert),
+            _ => Err("it isn't understood".to_owned()),
+        }
+    }
+
+    fn update(&mut self, update: &Update) -> Result<(), Unknown> {
+        let mut instances = Vec::new();
+        self.tables(std::slice::from_ref(&update.table), &mut instances)?;
+        if let Some(UpdateTableFromKind::AfterSet(from) | UpdateTableFromKind::BeforeSet(from)) = &update.from
+        {
+            self.tables(from, &mut instances)?;
+        }
+        let conditions: Vec<&Expr> = update.selection.iter().collect();
+        self.restrict(&mut instances, &conditions);
+        propagate(&mut instances);
+        let Ok(mut set) = assigned(&update.assignments) else { return Err("it isn't understood".to_owned()) };
+        let Some(access) = instances.first().and_then(|target| self.access(target, Deed::Update)) else {
+            return Err("its table isn't known".to_owned());
+        };
+        let relation = &self.examiner.catalog.relations[access.table];
+        self.require_plain(access.table, relation.triggers.update || relation.before_row.update)?;
+        set.extend(
+            relation.columns.iter().filter(|column| column.generated).map(|column| column.name.clone()),
+        );
+        instances[1..].iter().for_each(|instance| self.find(instance, None));
+        self.parents(access.table, &values(self.examiner, access.table, &update.assignments), Some(&set));
+        self.children(access.table, Some(&set));
+        let mut access = Access { writes: Columns::These(set.clone()), ..access };
+        // What is true of the row before isn't afterwards.
+        let changed: Vec<String> =
+            access.equal.keys().filter(|column| set.contains(*column)).cloned().collect();
+        for column in changed {
+            access.equal.remove(&column);
+            access.tested.insert(column);
+        }
+        self.found.push(access);
+        Ok(())
+    }
+
+    fn delete(&mut self, delete: &Delete) -> Result<(), Unknown> {
+        let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+        let mut instances = Vec::new();
+        self.tables(from, &mut instances)?;
+        self.tables(delete.using.as_deref().unwrap_or_default(), &mut instances)?;
+        let conditions: Vec<&Expr> = delete.selection.iter().collect();
+        self.restrict(&mut instances, &conditions);
+        propagate(&mut instances);
+        let Some(access) = instances.first().and_then(|target| self.access(target, Deed::Delete)) else {
+            return Err("its table isn't known".to_owned());
+        };
+        let relation = &self.examiner.catalog.relations[access.table];
+        self.require_plain(access.table, relation.triggers.delete || relation.before_row.delete)?;
+        instances[1..].iter().for_each(|instance| self.find(instance, None));
+        self.children(access.table, None);
+        self.found.push(Access { writes: Columns::All, ..access });
+        Ok(())
+    }
+
+    fn insert(&mut self, insert: &Insert) -> Result<(), Unknown> {
+        let TableObject::TableName(name) = &insert.table else {
+            return Err("it isn't understood".to_owned());
+        };
+        let Some(table) = self.examiner.resolved(name).map(|id| self.examiner.catalog.root(id)) else {
+            return Err(format!("{name} isn't a table that is known"));
+        };
+        let relation = &self.examiner.catalog.relations[table];
+        self.require_plain(table, relation.triggers.insert || relation.before_row.insert)?;
+        let named: Vec<String> =
+            insert.columns.iter().filter_map(|name| name.0.last()?.as_ident().map(ident)).collect();
+        let columns: Vec<String> = if named.is_empty() { relation.columns.iter().map(|column| column.name.clone()).collect() } else { named };
+        let (deed, changed) = match &insert.on {
+            None => (Deed::Insert, None),
+            Some(OnInsert::OnConflict(conflict)) => match &conflict.action {
+                OnConflictAction::DoNothing => (Deed::InsertOrRead, None),
+                OnConflictAction::DoUpdate(update) => (Deed::InsertOrUpdate, Some(&update.assignments)),
+            },
+            Some(_) => return Err("it isn't understood".to_owned()),
+        };
+        let writes = match changed {
+            None => Columns::All,
+            Some(changed) => match assigned(changed) {
+                Ok(set) => {
+                    self.require_plain(table, relation.triggers.update || relation.before_row.update)?;
+                    Columns::These(set)
+                }
+                Err(_) => return Err("it isn't understood".to_owned()),
+            },
+        };
+        let alias = insert.table_alias.as_ref().map(|alias| ident(&alias.alias));
+        let own = alias.unwrap_or_else(|| relation.name.clone());
+        let has = |column: &str| relation.column(column).is_some();
+        let reads = match deed {
+            Deed::InsertOrUpdate => self.mentions.of(Some(&own), has),
+            _ => Columns::NONE,
+        };
+        let rows = insert.source.as_ref().and_then(|query| match &*query.body {
+            SetExpr::Values(values) => Some(&values.rows),
+            _ => None,
+        });
+        let row = |values: &[Expr]| -> BTreeMap<String, Operand> {
+            let pairs = columns.iter().zip(values);
+            pairs
+                .filter_map(|(column, value)| {
+                    Some((column.clone(), operand(self.examiner, table, column, value)?))
+                })
+                .collect()
+        };
+        // Rows of a query: nothing is known of their values.
+        let rows: Vec<_> = rows.map_or_else(
+            || vec![BTreeMap::new()],
+            |rows| rows.iter().map(|values| row(&values.content)).collect(),
+        );
+        for equal in rows {
+            self.parents(table, &equal, None);
+            let (tested, reads, writes) = (BTreeSet::new(), reads.clone(), writes.clone());
+            self.found.push(Access { table, deed, equal, tested, reads, writes });
+        }
+        Ok(())
+    }
+
+    /// Refuses tables of which writing isn't what the statement says.
+    fn require_plain(&self, table: RelationId, fires: bool) -> Result<(), Unknown> {
+        let relation = &self.examiner.catalog.relations[table];
+        match () {
+            () if fires => Err(format!("what triggers of {} do isn't known", relation.name)),
+            () if relation.rules => Err(format!("{} has rules", relation.name)),
+            () if relation.calls_writing => Err(format!("what defaults of {} do isn't known", relation.name)),
+            () if !matches!(relation.kind, RelationKind::Table | RelationKind::Partitioned) => {
+                Err(format!("{} isn't a table", relation.name))
+            }
+            () => Ok(()),
+        }
+    }
+
+    /// The locks by which foreign keys of a row that is written hold on to other rows.
+    fn parents(
+        &mut self,
+        table: RelationId,
+        values: &BTreeMap<String, Operand>,
+        set: Option<&BTreeSet<String>>,
+    ) {
+        let catalog = self.examiner.catalog;
+        for key in &catalog.foreign_keys {
+            let Some((referenced, referencing)) = catalog.ends(key) else { continue };
+            let checked = set.is_none_or(|set| key.columns.iter().any(|column| set.contains(column)));
+            if referencing != table || !checked {
+                continue;
+            }
+            let pairs = key.referenced_columns.iter().zip(&key.columns);
+            let equal =
+                pairs.filter_map(|(parent, own)| Some((parent.clone(), values.get(own)?.clone()))).collect();
+            self.found.push(Access {
+                table: referenced,
+                deed: Deed::Refer,
+                equal,
+                tested: BTreeSet::new(),
+                reads: Columns::These(key.referenced_columns.iter().cloned().collect()),
+                writes: Columns::NONE,
+            });
+        }
+    }
+
+    /// What foreign keys do to other rows when rows of a table are deleted, or these columns change.
+    fn children(&mut self, table: RelationId, set: Option<&BTreeSet<String>>) {
+        for child in self.examiner.catalog.cascades(table, set) {
+            self.found.push(anything(child, Deed::Update));
+        }
+    }
+
+    /// What is done with the rows of an instance; `None` if it isn't a table.
+    fn access(&self, instance: &Instance, deed: Deed) -> Option<Access> {
+        let relation = &self.examiner.catalog.relations[instance.relation?];
+        let reads = self.mentions.of(instance.name.as_deref(), |column| relation.column(column).is_some());
+        let table = self.examiner.catalog.root(instance.relation?);
+        let (equal, tested) = (instance.equal.clone(), instance.tested.clone());
+        Some(Access { table, deed, equal, tested, reads, writes: Columns::NONE })
+    }
+
+    /// The tables of a FROM, with the conditions of their joins.
+    fn tables(&self, from: &[TableWithJoins], instances: &mut Vec<Instance>) -> Result<(), Unknown> {
+        for table in from {
+            self.factor(&table.relation, instances)?;
+            for join in &table.joins {
+                let before = instances.len();
+                self.factor(&join.relation, instances)?;
+                let (constraint, both) = match &join.join_operator {
+                    JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (constraint, true),
+                    JoinOperator::CrossJoin(constraint) => (constraint, true),
+                    JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
+                        (constraint, false)
+                    }
+                    // Either side has rows that the condition doesn't restrict.
+                    _ => {
+                        instances.iter_mut().for_each(Instance::loosen);
+                        continue;
+                    }
+                };
+                if let JoinConstraint::On(on) = constraint {
+                    let first = if both { 0 } else { before };
+                    self.restrict_from(instances, first, on);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn factor(&self, factor: &TableFactor, instances: &mut Vec<Instance>) -> Result<(), Unknown> {
+        let instance = |name, relation| Instance {
+            name,
+            relation,
+            equal: BTreeMap::new(),
+            tested: BTreeSet::new(),
+            links: Vec::new(),
+        };
+        match factor {
+            TableFactor::Table { name, alias, args, .. } => {
+                let last = name.0.last().and_then(|part| part.as_ident()).map(ident);
+                let known = alias.as_ref().map(|alias| ident(&alias.name)).or_else(|| last.clone());
+                let is_cte = name.0.len() == 1 && last.is_some_and(|last| self.mentions.ctes.contains(&last));
+                if args.is_some() || is_cte {
+                    instances.push(instance(known, None));
+                    return Ok(());
+                }
+                let Some(relation) = self.examiner.resolved(name) else {
+                    return Err(format!("{name} isn't a table that is known"));
+                };
+                let found = &self.examiner.catalog.relations[relation];
+                match found.kind {
+                    RelationKind::Table | RelationKind::Partitioned => {
+                        instances.push(instance(known, Some(relation)));
+                    }
+                    RelationKind::System => instances.push(instance(known, None)),
+                    _ => return Err(format!("what is behind {} isn't known", found.name)),
+                }
+            }
+            TableFactor::Derived { alias, .. } => {
+                instances.push(instance(alias.as_ref().map(|alias| ident(&alias.name)), None));
+            }
+            TableFactor::UNNEST { alias, .. } | TableFactor::Function { alias, .. } => {
+                instances.push(instance(alias.as_ref().map(|alias| ident(&alias.name)), None));
+            }
+            TableFactor::NestedJoin { table_with_joins, .. } => {
+                self.tables(std::slice::from_ref(&**table_with_joins), instances)?;
+            }
+            _ => return Err("it isn't understood".to_owned()),
+        }
+        Ok(())
+    }
+
+    fn restrict(&self, instances: &mut [Instance], conditions: &[&Expr]) {
+        for condition in conditions {
+            self.restrict_from(instances, 0, condition);
+        }
+    }
+
+    /// Notes what a condition requires of the rows of instances from `first`.
+    fn restrict_from(&self, instances: &mut [Instance], first: usize, condition: &Expr) {
+        let mut parts = Vec::new();
+        conjuncts(condition, &mut parts);
+        for part in parts {
+            let mut left_over = true;
+            if let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = part {
+                let (one, other) = (self.column(instances, left), self.column(instances, right));
+                match (one, other) {
+                    (Some((a, own)), Some((b, its))) if a != b => {
+                        if a >= first {
+                            instances[a].links.push((own.clone(), b, its.clone()));
+                        }
+                        if b >= first {
+                            instances[b].links.push((its, a, own));
+                        }
+                        left_over = false;
+                    }
+                    (Some((at, column)), None) | (None, Some((at, column))) => {
+                        let value = if self.column(instances, left).is_some() { right } else { left };
+                        let table = instances[at].relation;
+                        let known = table.and_then(|table| operand(self.examiner, table, &column, value));
+                        if let (Some(known), true) = (known, at >= first) {
+                            instances[at].equal.entry(column).or_insert(known);
+                            left_over = false;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if left_over {
+                self.test(instances, part);
+            }
+        }
+    }
+
+    /// Notes that an expression depends on columns, in whatever way.
+    fn test(&self, instances: &mut [Instance], expr: &Expr) {
+        let mut names = Vec::new();
+        let _ = walk(expr, &mut |node| {
+            if let Node::Expr(column @ (Expr::Identifier(_) | Expr::CompoundIdentifier(_))) = node {
+                names.push(column.clone());
+            }
+            ControlFlow::Continue(())
+        });
+        for name in names {
+            if let Some((at, column)) = self.column(instances, &name) {
+                instances[at].tested.insert(column);
+            }
+        }
+    }
+
+    /// The column of an instance that an expression is.
+    fn column(&self, instances: &[Instance], expr: &Expr) -> Option<(usize, String)> {
+        match expr {
+            Expr::Nested(inner) => self.column(instances, inner),
+            Expr::Identifier(name) => {
+                let name = ident(name);
+                let has = |instance: &Instance| {
+                    let relation = instance.relation.map(|id| &self.examiner.catalog.relations[id]);
+                    relation.is_some_and(|relation| relation.column(&name).is_some())
+                };
+                Some((instances.iter().position(has)?, name))
+            }
+            Expr::CompoundIdentifier(parts) => {
+                let (last, before) = parts.split_last()?;
+                let qualifier = before.last().map(ident)?;
+                let at = instances.iter().position(|instance| instance.name.as_ref() == Some(&qualifier))?;
+                instances[at].relation?;
+                Some((at, ident(last)))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Instance {
+    /// Forgets what conditions require.
+    fn loosen(&mut self) {
+        self.tested.extend(std::mem::take(&mut self.equal).into_keys());
+        self.tested.extend(self.links.drain(..).map(|(column, ..)| column));
+    }
+}
+
+/// Gives columns the values of those that they are equal to; the others are only tested.
+fn propagate(instances: &mut [Instance]) {
+    loop {
+        let mut changed = false;
+        for at in 0..instances.len() {
+            for (own, other, its) in instances[at].links.clone() {
+                let known = instances[other].equal.get(&its).cloned();
+                if let (Some(known), false) = (known, instances[at].equal.contains_key(&own)) {
+                    instances[at].equal.insert(own, known);
+                    changed = true;
+                }
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    for instance in instances {
+        let unknown =
+            instance.links.iter().map(|(own, ..)| own).filter(|own| !instance.equal.contains_key(*own));
+        let unknown: Vec<String> = unknown.cloned().collect();
+        instance.tested.extend(unknown);
+    }
+}
+
+/// Anything that may be done with a table.
+pub(crate) fn anything(table: RelationId, deed: Deed) -> Access {
+    let (equal, tested) = (BTreeMap::new(), BTreeSet::new());
+    let writes = if deed == Deed::Read { Columns::NONE } else { Columns::All };
+    Access { table, deed, equal, tested, reads: Columns::All, writes }
+}
+
+/// The known values that an UPDATE sets columns to.
+fn values(
+    examiner: &Examiner<'_>,
+    table: RelationId,
+    assignments: &[Assignment],
+) -> BTreeMap<String, Operand> {
+    let known = assignments.iter().filter_map(|assignment| {
+        let AssignmentTarget::ColumnName(name) = &assignment.target else { return None };
+        let column = ident(name.0.last()?.as_ident()?);
+        let value = operand(examiner, table, &column, &assignment.value)?;
+        Some((column, value))
+    });
+    known.collect()
+}
+
+/// A value that a column is compared with or set to, if it follows from variables alone.
+fn operand(examiner: &Examiner<'_>, table: RelationId, column: &str, value: &Expr) -> Option<Operand> {
+    let relation = &examiner.catalog.relations[table];
+    let kind = relation.columns[relation.column(column)?].kind;
+    match value {
+        Expr::Nested(inner) => return operand(examiner, table, column, inner),
+        // A cast may change what is equal, but not for the numbers and texts of keys.
+        Expr::Cast { expr: inner, .. } if is_placeholder(inner) => {
+            return operand(examiner, table, column, inner);
+        }
+        Expr::Value(literal) => match &literal.value {
+            Value::Placeholder(name) => return examiner.text.variable(name).map(Operand::Variable),
+            other => {
+                let span = literal.span.start;
+                let varies = examiner.text.is_partly_variable(span);
+                return if varies { None } else { constant(kind, other).map(Operand::Constant) };
+            }
+        },
+        _ => {}
+    }
+    // Nothing but operators and casts of literals and variables: the same values give the same one.
+    let (mut slots, mut plain) = (Vec::new(), true);
+    let _ = walk(value, &mut |node| {
+        match node {
+            Node::Expr(Expr::Value(literal)) => match &literal.value {
+                Value::Placeholder(name) => match examiner.text.variable(name) {
+                    Some(slot) => slots.push(slot),
+                    None => plain = false,
+                },
+                _ => plain &= !examiner.text.is_partly_variable(literal.span.start),
+            },
+            Node::Expr(
+                Expr::BinaryOp { .. } | Expr::UnaryOp { .. } | Expr::Cast { .. } | Expr::Nested(_),
+            ) => {}
+            _ => plain = false,
+        }
+        ControlFlow::Continue(())
+    });
+    let text = || {
+        let mut text = value.to_string();
+        // As `$1`, `$2`, … of the variables in order of the text.
+        let mut number = 0;
+        let mut at = 0;
+        while let Some(found) = text[at..].find('$') {
+            let start = at + found + 1;
+            let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
+            if digits > 0 {
+                number += 1;
+                text.replace_range(start..start + digits, &number.to_string());
+            }
+            at = start;
+        }
+        text
+    };
+    plain.then(|| Operand::Computed(text(), slots))
+}
+
+fn is_placeholder(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if matches!(value.value, Value::Placeholder(_)))
+}
+
+/// A constant in a form in which equal values of the column's type are the same text, if it has one.
+pub(crate) fn constant(kind: ColumnType, value: &Value) -> Option<String> {
+    let text = match value {
+        Value::Number(text, _) => text.clone(),
+        Value::SingleQuotedString(text) => text.clone(),
+        _ => return None,
+    };
+    match kind {
+        ColumnType::Integer => text.trim().parse::<i64>().ok().map(|number| number.to_string()),
+        ColumnType::Text | ColumnType::Enum => Some(text),
+        _ => None,
+    }
+}

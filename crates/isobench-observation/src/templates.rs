@@ -1,0 +1,636 @@
+//! Scripts as programs of operations on rows, for the question which levels their transactions need.
+//!
+//! Each way through a script's `\if`s is a branch, and so is each statement that may find no row:
+//! then it locks none, and is a plain read. Of a statement that is repeated in a transaction the first
+//! and the last execution count, since a cycle passes through at most two operations of a transaction.
+//! A variable that is assigned anew is another variable.
+//!
+//! What isn't known of a statement makes it read and write anything of its tables, or of all tables if
+//! it has none.
+//!
+//! Assumption: rows of tables in which no script inserts or deletes are there when they are asked for by
+//! their key. Statements of which something else is known are given as `absent`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isobench_robustness::{Branch, Columns, Kind, Operation, Program, Strength, Term};
+use isobench_script::Statement as StatementKind;
+use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
+
+use crate::catalog::{Catalog, RelationId};
+use crate::flow::Flows;
+use crate::statement::{Access, Deed, Examiner, Known, Surroundings, anything};
+use crate::tokens::Text;
+
+/// The most ways through a script that are told apart. A script with more reads and writes anything.
+const MOST_BRANCHES: usize = 96;
+
+/// The programs of scripts, and what of them isn't known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Templates {
+    /// A program for each script, in their order.
+    pub programs: Vec<Program>,
+    /// Their statements on rows, in order.
+    pub statements: Vec<TemplateStatement>,
+    /// The tables that they use, by schema and name.
+    pub tables: BTreeSet<String>,
+    /// Scripts with too many ways through them, by their names.
+    pub branching: BTreeSet<String>,
+}
+
+/// A statement on rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateStatement {
+    /// The index of the script.
+    pub script: usize,
+    /// The index of its command, and the number of the statement in that.
+    pub place: (usize, usize),
+    /// The line of its command, from 1.
+    pub line: u32,
+    /// Its name in the programs, such as `pay.sql:7`.
+    pub at: String,
+    /// Its text with the names of variables.
+    pub text: String,
+    /// Why it reads and writes anything, if it does.
+    pub unknown: Option<String>,
+}
+
+/// Makes programs of scripts as their author wrote them. `absent` has the names of statements that may
+/// find no row although no script inserts or deletes any.
+pub fn templates(
+    scripts: &[Script],
+    symbols: &Symbols,
+    catalog: &Catalog,
+    absent: &BTreeSet<String>,
+) -> Templates {
+    let flows = Flows::of(scripts, symbols, catalog);
+    let mut found = Templates::default();
+    let mut read: Vec<Vec<Vec<Read>>> = Vec::new();
+    let mut number = 0;
+    for (script, parsed) in scripts.iter().enumerate() {
+        let mut commands = Vec::new();
+        for (command, parsed_command) in parsed.commands.iter().enumerate() {
+            let CommandKind::Sql(sql) = &parsed_command.kind else {
+                commands.push(Vec::new());
+                continue;
+            };
+            let text = Text::scan(sql);
+            let ranges = text.as_ref().map(Text::statements).unwrap_or_default();
+            let mut statements = Vec::new();
+            for (place, kind) in sql.statements.iter().enumerate() {
+                let range = ranges.get(place).filter(|_| ranges.len() == sql.statements.len());
+                let several = if place > 0 { format!("#{}", place + 1) } else { String::new() };
+                let at = format!("{}:{}{several}", parsed.name, parsed_command.line);
+                let named = match (&text, range) {
+                    (Some(text), Some(range)) => text.named(range),
+                    _ => sql.as_written().trim().to_owned(),
+                };
+                let mut read = Read {
+                    kind: *kind,
+                    at,
+                    text: named,
+                    accesses: Ok(Vec::new()),
+                    tables: BTreeSet::new(),
+                    gives: None,
+                };
+                if let (Some(text), Some(range)) = (&text, range) {
+                    let surroundings = Surroundings::default();
+                    let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
+                    read.gives = examiner
+                        .passage()
+                        .gives
+                        .map(|given| given.into_iter().map(|given| given.name).collect());
+                    if touches_rows(*kind, &read.text) {
+                        read.tables = examiner.named_tables();
+                        read.accesses = examiner.accesses().map(|accesses| flows.narrowed(number, accesses));
+                    }
+                } else if touches_rows(*kind, &read.text) {
+                    read.accesses = Err("it isn't understood".to_owned());
+                }
+                if touches_rows(*kind, &read.text) {
+                    found.statements.push(TemplateStatement {
+                        script,
+                        place: (command, place),
+                        line: parsed_command.line,
+                        at: read.at.clone(),
+                        text: read.text.clone(),
+                        unknown: read.accesses.as_ref().err().cloned(),
+                    });
+                }
+                statements.push(read);
+                number += 1;
+            }
+            commands.push(statements);
+        }
+        read.push(commands);
+    }
+    let all: BTreeSet<RelationId> = read.iter().flatten().flatten().flat_map(Read::touched).collect();
+    // What isn't known of a statement may concern any of the tables.
+    for statement in read.iter_mut().flatten().flatten() {
+        if statement.accesses.is_err() && statement.tables.is_empty() {
+            statement.tables.clone_from(&all);
+        }
+    }
+    let changing = Changing::of(read.iter().flatten().flatten());
+    found.tables = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
+    for (script, commands) in scripts.iter().zip(&read) {
+        let walk = Walk {
+            script,
+            symbols,
+            catalog,
+            commands,
+            changing: &changing,
+            absent,
+            skipped: repeated(commands),
+        };
+        let program = walk.program().unwrap_or_else(|| {
+            found.branching.insert(script.name.clone());
+            let operations = all.iter().flat_map(|table| unknown(catalog, *table, &script.name)).collect();
+            Program::new(&script.name, vec![branch(String::new(), operations)])
+        });
+        found.programs.push(program);
+    }
+    found
+}
+
+/// A statement as it was read.
+struct Read {
+    kind: StatementKind,
+    at: String,
+    text: String,
+    accesses: Result<Vec<Access>, String>,
+    /// The tables that it names.
+    tables: BTreeSet<RelationId>,
+    /// The names of its result's columns, if they are known.
+    gives: Option<Vec<String>>,
+}
+
+impl Read {
+    /// The tables that it may touch.
+    fn touched(&self) -> BTreeSet<RelationId> {
+        let accessed = self.accesses.iter().flatten().map(|access| access.table);
+        accessed.chain(self.tables.iter().copied()).collect()
+    }
+}
+
+/// True for statements that may read or write rows; not for those that only concern the session or its
+/// transaction.
+fn touches_rows(kind: StatementKind, text: &str) -> bool {
+    // LOCK reads and writes nothing; that others wait for it is left out.
+    const OF_THE_SESSION: [&str; 11] = [
+        "set",
+        "reset",
+        "show",
+        "savepoint",
+        "listen",
+        "unlisten",
+        "notify",
+        "deallocate",
+        "discard",
+        "checkpoint",
+        "lock",
+    ];
+    let first = text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
+    let of_session = OF_THE_SESSION.iter().any(|word| word.eq_ignore_ascii_case(first));
+    matches!(kind, StatementKind::Other | StatementKind::Copy) && !of_session
+}
+
+/// The tables of which rows come and go, or change their keys.
+struct Changing(BTreeSet<RelationId>);
+
+impl Changing {
+    fn of<'r>(statements: impl Iterator<Item = &'r Read>) -> Changing {
+        let mut tables = BTreeSet::new();
+        for statement in statements {
+            match &statement.accesses {
+                Ok(accesses) => tables.extend(
+                    accesses
+                        .iter()
+                        .filter(|access| {
+                            !matches!(access.deed, Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Update)
+                        })
+                        .map(|access| access.table),
+                ),
+                Err(_) => tables.extend(&statement.tables),
+            }
+        }
+        Changing(tables)
+    }
+}
+
+/// The commands that are executed between the first and the last time of their text in a transaction.
+fn repeated(commands: &[Vec<Read>]) -> BTreeSet<usize> {
+    let mut times: BTreeMap<(usize, Vec<&str>), Vec<usize>> = BTreeMap::new();
+    let mut transaction = 0;
+    for (place, statements) in commands.iter().enumerate() {
+        let ends = |read: &Read| !matches!(read.kind, StatementKind::Other);
+        transaction += statements.iter().filter(|read| ends(read)).count();
+        if !statements.is_empty() && !statements.iter().any(ends) {
+            let texts = statements.iter().map(|read| read.text.as_str()).collect();
+            times.entry((transaction, texts)).or_default().push(place);
+        }
+    }
+    times.into_values().flat_map(|places| places[1..places.len().max(2) - 1].to_vec()).collect()
+}
+
+/// A way through a script.
+#[derive(Clone, Default)]
+struct Way {
+    name: Vec<String>,
+    values: BTreeMap<Slot, Term>,
+    /// How often each variable was assigned, or used before it was.
+    times: BTreeMap<Slot, usize>,
+    operations: Vec<Operation>,
+    /// The branches of transactions that have ended.
+    ended: Vec<Branch>,
+    in_block: bool,
+    /// The number of the next statement.
+    statement: usize,
+}
+
+struct Walk<'a> {
+    script: &'a Script,
+    symbols: &'a Symbols,
+    catalog: &'a Catalog,
+    commands: &'a [Vec<Read>],
+    changing: &'a Changing,
+    absent: &'a BTreeSet<String>,
+    /// Commands that are left out, because the same were executed before and will be once more.
+    skipped: BTreeSet<usize>,
+}
+
+impl Walk<'_> {
+    /// The script's program; `None` if there are too many ways.
+    fn program(&self) -> Option<Program> {
+        let ways = self.through(0..self.commands.len(), vec![Way::default()])?;
+        let mut branches: Vec<Branch> = Vec::new();
+        for mut way in ways {
+            way.end(true);
+            for branch in way.ended {
+                let same = |known: &Branch| {
+                    known.operations == branch.operations && known.distinct == branch.distinct
+                };
+                if !branch.operations.is_empty() && !branches.iter().any(same) {
+                    branches.push(branch);
+                }
+            }
+        }
+        // Names are unique, although a script may have several transactions.
+        let mut names = BTreeMap::new();
+        for branch in &mut branches {
+            let times: &mut usize = names.entry(branch.name.clone()).or_default();
+            *times += 1;
+            if *times > 1 {
+                branch.name = format!("{} ({times})", branch.name).trim().to_owned();
+            }
+        }
+        (branches.len() <= MOST_BRANCHES).then(|| Program::new(&self.script.name, branches))
+    }
+
+    /// The ways through a range of commands.
+    fn through(&self, range: std::ops::Range<usize>, mut ways: Vec<Way>) -> Option<Vec<Way>> {
+        let mut at = range.start;
+        while at < range.end {
+            let command = &self.script.commands[at];
+            match &command.kind {
+                CommandKind::If(first) => {
+                    ways = self.conditional(at, first.end, ways)?;
+                    at = first.end;
+                }
+                CommandKind::Set { slot, expr } => {
+                    let alias = expr.variable();
+                    let constant = expr.integer();
+                    for way in &mut ways {
+                        match (alias, &constant) {
+                            (Some(other), _) => {
+                                let term = way.value(other, self.symbols);
+                                way.values.insert(*slot, term);
+                            }
+                            (None, Some(number)) => {
+                                way.values.insert(*slot, Term::Constant(number.to_string()));
+                            }
+                            (None, None) => way.assign(*slot, self.symbols),
+                        }
+                    }
+                }
+                CommandKind::SetShell { slot, .. } => {
+                    ways.iter_mut().for_each(|way| way.assign(*slot, self.symbols));
+                }
+                CommandKind::Sql(sql) if !self.skipped.contains(&at) => {
+                    for (place, read) in self.commands[at].iter().enumerate() {
+                        ways = self.statement(read, ways);
+                        let last = place + 1 == self.commands[at].len();
+                        let prefix = match &sql.store {
+                            Store::Gset { prefix } if last => Some(prefix),
+                            Store::Aset { prefix } => Some(prefix),
+                            _ => None,
+                        };
+                        if let Some(prefix) = prefix {
+                            ways.iter_mut().for_each(|way| self.stored(way, prefix, read.gives.as_deref()));
+                        }
+                        if ways.iter().map(|way| way.ended.len() + 1).sum::<usize>() > 4 * MOST_BRANCHES {
+                            return None;
+                        }
+                    }
+                    // Outside of a block the statements of a command are one transaction.
+                    ways.iter_mut().filter(|way| !way.in_block).for_each(|way| way.end(true));
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        Some(ways)
+    }
+
+    /// The ways through the arms of a conditional from its `\if` to its `\endif`.
+    fn conditional(&self, first: usize, end: usize, ways: Vec<Way>) -> Option<Vec<Way>> {
+        let matters = (first..end).any(|at| !self.commands[at].is_empty() && !self.skipped.contains(&at));
+        if !matters {
+            let assigned: BTreeSet<Slot> = self.script.commands[first..end]
+                .iter()
+                .filter_map(|command| match &command.kind {
+                    CommandKind::Set { slot, .. } | CommandKind::SetShell { slot, .. } => Some(*slot),
+                    _ => None,
+                })
+                .collect();
+            let mut ways = ways;
+            for way in &mut ways {
+                assigned.iter().for_each(|slot| way.assign(*slot, self.symbols));
+            }
+            return Some(ways);
+        }
+        let (mut all, mut arm, mut otherwise) = (Vec::new(), first, true);
+        while arm < end {
+            let (CommandKind::If(branch) | CommandKind::Elif(branch) | CommandKind::Else(branch)) =
+                &self.script.commands[arm].kind
+            else {
+                break;
+            };
+            otherwise &= branch.cond.is_some();
+            let mut taken = ways.clone();
+            let line = self.script.commands[arm].line;
+            taken.iter_mut().for_each(|way| {
+                way.name.push(format!("\\{} of line {line}", self.script.commands[arm].kind.name()));
+            });
+            all.extend(self.through(arm + 1..branch.next, taken)?);
+            arm = branch.next;
+        }
+        if otherwise {
+            let line = self.script.commands[first].line;
+            let mut none = ways;
+            none.iter_mut().for_each(|way| way.name.push(format!("without the \\if of line {line}")));
+            all.extend(none);
+        }
+        // Ways that have done the same and know the same are one.
+        let mut kept: Vec<Way> = Vec::new();
+        for way in all {
+            let same = |known: &Way| {
+                known.operations == way.operations
+                    && known.values == way.values
+                    && known.ended == way.ended
+                    && known.in_block == way.in_block
+            };
+            if !kept.iter().any(same) {
+                kept.push(way);
+            }
+        }
+        (kept.len() <= 4 * MOST_BRANCHES).then_some(kept)
+    }
+
+    fn stored(&self, way: &mut Way, prefix: &str, columns: Option<&[String]>) {
+        let slots: Vec<Slot> = match columns {
+            Some(columns) => columns
+                .iter()
+                .filter_map(|column| self.symbols.lookup(&format!("{prefix}{column}")))
+                .collect(),
+            // Any variable may have been meant.
+            None => self
+                .symbols
+                .names()
+                .filter(|name| name.starts_with(prefix))
+                .filter_map(|name| self.symbols.lookup(name))
+                .collect(),
+        };
+        slots.into_iter().for_each(|slot| way.assign(slot, self.symbols));
+    }
+
+    fn statement(&self, read: &Read, ways: Vec<Way>) -> Vec<Way> {
+        let mut ways = ways;
+        match read.kind {
+            StatementKind::Begin => ways.iter_mut().for_each(|way| way.in_block = true),
+            StatementKind::Commit | StatementKind::Rollback => {
+                let kept = read.kind == StatementKind::Commit;
+                ways.iter_mut().for_each(|way| {
+                    way.end(kept);
+                    way.in_block = false;
+                });
+            }
+            _ => {
+                let accesses = if let Ok(accesses) = &read.accesses { accesses.clone() } else {
+                    let all = |table: &RelationId| {
+                        [Deed::Read, Deed::Update].map(|deed| anything(*table, deed))
+                    };
+                    read.tables.iter().flat_map(all).collect()
+                };
+                for access in &accesses {
+                    ways = ways.into_iter().flat_map(|way| self.access(way, access, &read.at)).collect();
+                }
+                ways.iter_mut().for_each(|way| way.statement += 1);
+            }
+        }
+        ways
+    }
+
+    /// The ways that an access can take.
+    fn access(&self, way: Way, access: &Access, at: &str) -> Vec<Way> {
+        let mut way = way;
+        let relation = &self.catalog.relations[access.table];
+        let key_names = relation.key_names();
+        let terms: BTreeMap<&str, Term> = access
+            .equal
+            .iter()
+            .map(|(column, known)| (column.as_str(), way.term(known, self.symbols)))
+            .collect();
+        let key: Vec<(String, Term)> = key_names
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), terms.get(name)?.clone())))
+            .collect();
+        let one_row = !key.is_empty() && key.len() == key_names.len() && !relation.has_children();
+        let rest: Vec<(String, Term)> = terms
+            .iter()
+            .filter(|(column, _)| !one_row || !key_names.contains(column))
+            .map(|(column, term)| ((*column).to_owned(), term.clone()))
+            .collect();
+        let tested = access.tested.iter().map(|column| (column.clone(), Term::Unknown));
+        let conditions: BTreeSet<String> = access.equal.keys().chain(&access.tested).cloned().collect();
+        let changes_key = match &access.writes {
+            Columns::All => true,
+            Columns::These(set) => {
+                let referred = self.catalog.foreign_keys.iter().filter(|key| {
+                    self.catalog.ends(key).is_some_and(|(referenced, _)| referenced == access.table)
+                });
+                let mut keys = referred
+                    .flat_map(|key| &key.referenced_columns)
+                    .map(String::as_str)
+                    .chain(key_names.iter().copied());
+                keys.any(|column| set.contains(column))
+            }
+        };
+        let statement = way.statement;
+        let operation = |kind: Kind,
+                         key: &[(String, Term)],
+                         known: Vec<(String, Term)>,
+                         reads: Columns,
+                         writes: Columns| Operation {
+            kind,
+            table: relation.qualified(),
+            key: key.to_vec(),
+            known,
+            reads,
+            writes,
+            changes_key,
+            statement,
+            at: at.to_owned(),
+        };
+        let single =
+            |kind: Kind| operation(kind, &key, rest.clone(), access.reads.clone(), access.writes.clone());
+        let searched = |reads: Columns| {
+            let known =
+                terms.iter().map(|(column, term)| ((*column).to_owned(), term.clone())).chain(tested.clone());
+            operation(Kind::Search, &[], known.collect(), reads, Columns::NONE)
+        };
+        let absent = || {
+            let reads = Columns::These(conditions.clone());
+            operation(Kind::Read, &key, Vec::new(), reads, Columns::NONE)
+        };
+        let kind = match access.deed {
+            Deed::Read if one_row => {
+                return vec![way.with([Operation { known: Vec::new(), ..single(Kind::Read) }])];
+            }
+            Deed::Read => return vec![way.with([searched(access.reads.clone())])],
+            Deed::Refer if one_row => return vec![way.with([single(Kind::Lock(Strength::KeyShare))])],
+            Deed::Refer => {
+                let any =
+                    operation(Kind::Lock(Strength::KeyShare), &[], rest, access.reads.clone(), Columns::NONE);
+                return vec![way.with([any])];
+            }
+            Deed::Lock(strength) => Kind::Lock(strength),
+            Deed::Update => Kind::Update,
+            Deed::Delete => Kind::Delete,
+            Deed::Insert => return vec![way.with([single(Kind::Insert)])],
+            Deed::InsertOrRead | Deed::InsertOrUpdate => {
+                let insert = Operation { reads: Columns::NONE, writes: Columns::All, ..single(Kind::Insert) };
+                // Another unique index may have prevented it, because of another row.
+                let other = match (access.deed, one_row && relation.only_key) {
+                    (Deed::InsertOrRead, true) => absent(),
+                    (Deed::InsertOrRead, false) => {
+                        operation(Kind::Search, &[], Vec::new(), Columns::All, Columns::NONE)
+                    }
+                    // The row that is there has the key, and other values.
+                    (_, true) => Operation { known: Vec::new(), ..single(Kind::Update) },
+                    (_, false) => Operation { key: Vec::new(), known: Vec::new(), ..single(Kind::Update) },
+                };
+                let mut inserted = way.clone();
+                inserted.name.push(format!("row of line {} is new", line(at)));
+                way.name.push(format!("row of line {} is there", line(at)));
+                return vec![inserted.with([insert]), way.with([other])];
+            }
+        };
+        if !one_row {
+            let found = operation(kind, &[], rest.clone(), access.reads.clone(), access.writes.clone());
+            let reads = match &access.reads {
+                Columns::All => Columns::All,
+                Columns::These(_) => Columns::These(conditions.clone()),
+            };
+            return vec![way.with([searched(reads), found])];
+        }
+        let guarded = conditions.iter().any(|column| !key_names.contains(&column.as_str()));
+        let may_be_absent = guarded || self.changing.0.contains(&access.table) || self.absent.contains(at);
+        if !may_be_absent {
+            return vec![way.with([single(kind)])];
+        }
+        let (found, missed) = (single(kind), absent());
+        let mut without = way.clone();
+        without.name.push(format!("row of line {} isn't there", line(at)));
+        vec![way.with([found]), without.with([missed])]
+    }
+}
+
+/// The line in a statement's name.
+fn line(at: &str) -> &str {
+    at.rsplit(':').next().unwrap_or(at)
+}
+
+impl Way {
+    fn with<const N: usize>(mut self, operations: [Operation; N]) -> Way {
+        self.operations.extend(operations);
+        self
+    }
+
+    /// Ends the transaction.
+    fn end(&mut self, kept: bool) {
+        let operations = std::mem::take(&mut self.operations);
+        if kept && !operations.is_empty() {
+            self.ended.push(branch(self.name.join(", "), operations));
+        }
+        self.statement = 0;
+    }
+
+    /// The value of a variable.
+    fn value(&mut self, slot: Slot, symbols: &Symbols) -> Term {
+        let times = self.times.entry(slot).or_insert(1);
+        let name = named(symbols.name(slot), *times);
+        self.values.get(&slot).cloned().unwrap_or(Term::Variable(name))
+    }
+
+    /// Gives a variable a value that isn't known.
+    fn assign(&mut self, slot: Slot, symbols: &Symbols) {
+        let times = self.times.entry(slot).or_insert(0);
+        *times += 1;
+        let name = named(symbols.name(slot), *times);
+        self.values.insert(slot, Term::Variable(name));
+    }
+
+    fn term(&mut self, known: &Known, symbols: &Symbols) -> Term {
+        match known {
+            Known::Variable(slot) => self.value(*slot, symbols),
+            Known::Constant(text) => Term::Constant(text.clone()),
+            Known::Computed(text, slots) => {
+                let mut text = text.clone();
+                for (number, slot) in slots.iter().enumerate().rev() {
+                    let value = match self.value(*slot, symbols) {
+                        Term::Variable(name) => format!(":{name}"),
+                        Term::Constant(constant) => constant,
+                        Term::Unknown => return Term::Unknown,
+                    };
+                    text = text.replace(&format!("${}", number + 1), &value);
+                }
+                Term::Variable(format!("({text})"))
+            }
+        }
+    }
+}
+
+/// The name of a variable's value after so many assignments.
+fn named(name: &str, times: usize) -> String {
+    if times < 2 { name.to_owned() } else { format!("{name}'{times}") }
+}
+
+fn branch(name: String, operations: Vec<Operation>) -> Branch {
+    Branch { name, operations, distinct: Vec::new() }
+}
+
+/// Everything that may be done with a table.
+fn unknown(catalog: &Catalog, table: RelationId, at: &str) -> [Operation; 2] {
+    [(Kind::Search, Columns::NONE), (Kind::Update, Columns::All)].map(|(kind, writes)| Operation {
+        kind,
+        table: catalog.relations[table].qualified(),
+        key: Vec::new(),
+        known: Vec::new(),
+        reads: Columns::All,
+        writes,
+        changes_key: true,
+        statement: 0,
+        at: at.to_owned(),
+    })
+}
