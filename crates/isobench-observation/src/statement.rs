@@ -37,7 +37,7 @@ pub(crate) use accesses::{Access, Deed, Operand as Known, anything};
 pub(crate) use columns::Counted;
 pub(crate) use command::{changed_names, prepares_transaction, sets_savepoint};
 pub(crate) use removed::Removed;
-pub(crate) use results::{ColumnName, Operand, Passage};
+pub(crate) use results::{ColumnName, Given, Operand, Passage};
 pub(crate) use settings::{Change, changes};
 
 /// What all scripts of a run do to names and transactions.

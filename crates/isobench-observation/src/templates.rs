@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_robustness::{Branch, Columns, Kind, Operation, Program, Strength, Term};
 use isobench_script::Statement as StatementKind;
-use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
+use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
 
 use crate::catalog::{Catalog, RelationId};
 use crate::flow::Flows;
-use crate::statement::{Access, Deed, Examiner, Known, Surroundings, anything};
+use crate::statement::{Access, ColumnName, Deed, Examiner, Given, Known, Surroundings, anything};
 use crate::tokens::Text;
 
 /// The most ways through a script that are told apart. A script with more reads and writes anything.
@@ -96,14 +96,14 @@ pub fn templates(
                 if let (Some(text), Some(range)) = (&text, range) {
                     let surroundings = Surroundings::default();
                     let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
-                    read.gives = examiner
-                        .passage()
-                        .gives
-                        .map(|given| given.into_iter().map(|given| given.name).collect());
+                    let given = examiner.passage().gives;
                     if touches_rows(*kind, &read.text) {
                         read.tables = examiner.named_tables();
                         read.accesses = examiner.accesses().map(|accesses| flows.narrowed(number, accesses));
                     }
+                    let accesses = read.accesses.as_deref().unwrap_or_default();
+                    let known = |given: Given| (given.name, equal_to(given.column.as_ref(), accesses));
+                    read.gives = given.map(|given| given.into_iter().map(known).collect());
                 } else if touches_rows(*kind, &read.text) {
                     read.accesses = Err("it isn't understood".to_owned());
                 }
@@ -146,7 +146,7 @@ pub fn templates(
         let program = walk.program().unwrap_or_else(|| {
             found.branching.insert(script.name.clone());
             let operations = all.iter().flat_map(|table| unknown(catalog, *table, &script.name)).collect();
-            Program::new(&script.name, vec![branch(String::new(), operations)])
+            Program::new(&script.name, vec![Branch { name: String::new(), operations, distinct: Vec::new() }])
         });
         found.programs.push(program);
     }
@@ -161,8 +161,8 @@ struct Read {
     accesses: Result<Vec<Access>, String>,
     /// The tables that it names.
     tables: BTreeSet<RelationId>,
-    /// The names of its result's columns, if they are known.
-    gives: Option<Vec<String>>,
+    /// The names of its result's columns, if they are known, each with what its value is equal to.
+    gives: Option<Vec<(String, Option<Known>)>>,
 }
 
 impl Read {
@@ -171,6 +171,14 @@ impl Read {
         let accessed = self.accesses.iter().flatten().map(|access| access.table);
         accessed.chain(self.tables.iter().copied()).collect()
     }
+}
+
+/// What a column of a statement's result is equal to, by the condition on the rows that it shows.
+fn equal_to(column: Option<&ColumnName>, accesses: &[Access]) -> Option<Known> {
+    let column = column?;
+    let mut of_table = accesses.iter().filter(|access| access.table == column.table);
+    let access = of_table.next().filter(|access| access.deed != Deed::Refer)?;
+    of_table.next().is_none().then(|| access.equal.get(&column.name).cloned()).flatten()
 }
 
 /// True for statements that may read or write rows; not for those that only concern the session or its
@@ -238,6 +246,8 @@ fn repeated(commands: &[Vec<Read>]) -> BTreeSet<usize> {
 struct Way {
     name: Vec<String>,
     values: BTreeMap<Slot, Term>,
+    /// Pairs of variables that differ.
+    distinct: Vec<(String, String)>,
     /// How often each variable was assigned, or used before it was.
     times: BTreeMap<Slot, usize>,
     operations: Vec<Operation>,
@@ -281,7 +291,7 @@ impl Walk<'_> {
             let times: &mut usize = names.entry(branch.name.clone()).or_default();
             *times += 1;
             if *times > 1 {
-                branch.name = format!("{} ({times})", branch.name).trim().to_owned();
+                branch.name.push_str(&format!(" ({times})"));
             }
         }
         (branches.len() <= MOST_BRANCHES).then(|| Program::new(&self.script.name, branches))
@@ -309,12 +319,19 @@ impl Walk<'_> {
                             (None, Some(number)) => {
                                 way.values.insert(*slot, Term::Constant(number.to_string()));
                             }
-                            (None, None) => way.assign(*slot, self.symbols),
+                            (None, None) => {
+                                let above = expr.above().map(|other| way.value(other, self.symbols));
+                                way.assign(*slot, self.symbols);
+                                let own = way.value(*slot, self.symbols);
+                                way.differ(own, above);
+                            }
                         }
                     }
                 }
                 CommandKind::SetShell { slot, .. } => {
-                    ways.iter_mut().for_each(|way| way.assign(*slot, self.symbols));
+                    for way in &mut ways {
+                        way.assign(*slot, self.symbols);
+                    }
                 }
                 CommandKind::Sql(sql) if !self.skipped.contains(&at) => {
                     for (place, read) in self.commands[at].iter().enumerate() {
@@ -326,14 +343,18 @@ impl Walk<'_> {
                             _ => None,
                         };
                         if let Some(prefix) = prefix {
-                            ways.iter_mut().for_each(|way| self.stored(way, prefix, read.gives.as_deref()));
+                            for way in &mut ways {
+                                self.stored(way, prefix, read.gives.as_deref());
+                            }
                         }
                         if ways.iter().map(|way| way.ended.len() + 1).sum::<usize>() > 4 * MOST_BRANCHES {
                             return None;
                         }
                     }
                     // Outside of a block the statements of a command are one transaction.
-                    ways.iter_mut().filter(|way| !way.in_block).for_each(|way| way.end(true));
+                    for way in ways.iter_mut().filter(|way| !way.in_block) {
+                        way.end(true);
+                    }
                 }
                 _ => {}
             }
@@ -355,7 +376,9 @@ impl Walk<'_> {
                 .collect();
             let mut ways = ways;
             for way in &mut ways {
-                assigned.iter().for_each(|slot| way.assign(*slot, self.symbols));
+                for slot in &assigned {
+                    way.assign(*slot, self.symbols);
+                }
             }
             return Some(ways);
         }
@@ -369,16 +392,27 @@ impl Walk<'_> {
             otherwise &= branch.cond.is_some();
             let mut taken = ways.clone();
             let line = self.script.commands[arm].line;
-            taken.iter_mut().for_each(|way| {
+            for way in &mut taken {
                 way.name.push(format!("\\{} of line {line}", self.script.commands[arm].kind.name()));
-            });
+            }
+            // What is so if this arm is taken.
+            let apart = branch.cond.as_ref().and_then(Expr::apart);
+            if let Some((one, other)) = apart {
+                for way in &mut taken {
+                    let other = way.value(other, self.symbols);
+                    let one = way.value(one, self.symbols);
+                    way.differ(one, Some(other));
+                }
+            }
             all.extend(self.through(arm + 1..branch.next, taken)?);
             arm = branch.next;
         }
         if otherwise {
             let line = self.script.commands[first].line;
             let mut none = ways;
-            none.iter_mut().for_each(|way| way.name.push(format!("without the \\if of line {line}")));
+            for way in &mut none {
+                way.name.push(format!("without the \\if of line {line}"));
+            }
             all.extend(none);
         }
         // Ways that have done the same and know the same are one.
@@ -397,45 +431,64 @@ impl Walk<'_> {
         (kept.len() <= 4 * MOST_BRANCHES).then_some(kept)
     }
 
-    fn stored(&self, way: &mut Way, prefix: &str, columns: Option<&[String]>) {
-        let slots: Vec<Slot> = match columns {
-            Some(columns) => columns
-                .iter()
-                .filter_map(|column| self.symbols.lookup(&format!("{prefix}{column}")))
-                .collect(),
+    /// Assigns what a statement returns to variables.
+    fn stored(&self, way: &mut Way, prefix: &str, columns: Option<&[(String, Option<Known>)]>) {
+        let Some(columns) = columns else {
             // Any variable may have been meant.
-            None => self
-                .symbols
-                .names()
-                .filter(|name| name.starts_with(prefix))
-                .filter_map(|name| self.symbols.lookup(name))
-                .collect(),
+            for name in self.symbols.names().filter(|name| name.starts_with(prefix)) {
+                if let Some(slot) = self.symbols.lookup(name) {
+                    way.assign(slot, self.symbols);
+                }
+            }
+            return;
         };
-        slots.into_iter().for_each(|slot| way.assign(slot, self.symbols));
+        let named = |(name, known): &(String, Option<Known>)| {
+            Some((self.symbols.lookup(&format!("{prefix}{name}"))?, known.clone()))
+        };
+        let stored: Vec<(Slot, Option<Term>)> = columns
+            .iter()
+            .filter_map(named)
+            .map(|(slot, known)| (slot, known.map(|known| way.term(&known, self.symbols))))
+            .collect();
+        for (slot, term) in stored {
+            match term {
+                Some(term) => {
+                    way.values.insert(slot, term);
+                }
+                None => way.assign(slot, self.symbols),
+            }
+        }
     }
 
     fn statement(&self, read: &Read, ways: Vec<Way>) -> Vec<Way> {
         let mut ways = ways;
         match read.kind {
-            StatementKind::Begin => ways.iter_mut().for_each(|way| way.in_block = true),
+            StatementKind::Begin => {
+                for way in &mut ways {
+                    way.in_block = true;
+                }
+            }
             StatementKind::Commit | StatementKind::Rollback => {
                 let kept = read.kind == StatementKind::Commit;
-                ways.iter_mut().for_each(|way| {
+                for way in &mut ways {
                     way.end(kept);
                     way.in_block = false;
-                });
+                }
             }
             _ => {
-                let accesses = if let Ok(accesses) = &read.accesses { accesses.clone() } else {
-                    let all = |table: &RelationId| {
-                        [Deed::Read, Deed::Update].map(|deed| anything(*table, deed))
-                    };
+                let accesses = if let Ok(accesses) = &read.accesses {
+                    accesses.clone()
+                } else {
+                    let all =
+                        |table: &RelationId| [Deed::Read, Deed::Update].map(|deed| anything(*table, deed));
                     read.tables.iter().flat_map(all).collect()
                 };
                 for access in &accesses {
                     ways = ways.into_iter().flat_map(|way| self.access(way, access, &read.at)).collect();
                 }
-                ways.iter_mut().for_each(|way| way.statement += 1);
+                for way in &mut ways {
+                    way.statement += 1;
+                }
             }
         }
         ways
@@ -571,9 +624,17 @@ impl Way {
     fn end(&mut self, kept: bool) {
         let operations = std::mem::take(&mut self.operations);
         if kept && !operations.is_empty() {
-            self.ended.push(branch(self.name.join(", "), operations));
+            let name = self.name.join(", ");
+            self.ended.push(Branch { name, operations, distinct: self.distinct.clone() });
         }
         self.statement = 0;
+    }
+
+    /// Notes that two values differ.
+    fn differ(&mut self, one: Term, other: Option<Term>) {
+        if let (Term::Variable(one), Some(Term::Variable(other))) = (one, other) {
+            self.distinct.push((one, other));
+        }
     }
 
     /// The value of a variable.
@@ -614,10 +675,6 @@ impl Way {
 /// The name of a variable's value after so many assignments.
 fn named(name: &str, times: usize) -> String {
     if times < 2 { name.to_owned() } else { format!("{name}'{times}") }
-}
-
-fn branch(name: String, operations: Vec<Operation>) -> Branch {
-    Branch { name, operations, distinct: Vec::new() }
 }
 
 /// Everything that may be done with a table.

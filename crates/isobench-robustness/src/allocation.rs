@@ -8,7 +8,7 @@
 use isobench_isolation::Level;
 
 use crate::model::Program;
-use crate::objection::Objection;
+use crate::objection::{Objection, Struck};
 use crate::symbolic::Analysis;
 
 /// The levels to choose from. PostgreSQL runs read uncommitted as read committed.
@@ -53,9 +53,9 @@ pub struct Harmful {
     pub objection: Objection,
 }
 
-/// Finds the lowest levels at which programs are safe.
-pub fn allocate(programs: &[Program]) -> Allocated {
-    let analysis = Analysis::of(programs);
+/// Finds the lowest levels at which programs are safe, but for what was struck.
+pub fn allocate(programs: &[Program], struck: &Struck) -> Allocated {
+    let analysis = Analysis::of(programs, struck);
     let (levels, lowest) = lowest(&analysis, programs.len());
     let with = |program: usize, level: Level| {
         let mut levels = levels.clone();

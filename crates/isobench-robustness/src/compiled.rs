@@ -1,9 +1,10 @@
 //! Programs as numbers: tables, columns, variables and constants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::columns::Columns;
 use crate::model::{Branch, Kind, Operation, Program, Strength, Term};
+use crate::objection::Struck;
 
 /// The column that stands for a row's existence: whoever looks for a row reads it, inserts and
 /// deletions write it.
@@ -17,6 +18,8 @@ pub(crate) struct Compiled {
     pub(crate) branches: Vec<CompiledBranch>,
     /// The texts of constants.
     pub(crate) constants: Vec<String>,
+    /// The statements of reads and of writes that don't overwrite them, by number.
+    struck: BTreeSet<(usize, usize)>,
 }
 
 pub(crate) struct CompiledBranch {
@@ -51,6 +54,8 @@ pub(crate) struct CompiledOperation {
     writes: u128,
     pub(crate) lock: Option<Strength>,
     pub(crate) kind: Kind,
+    /// The number of its statement's name.
+    at: usize,
     /// When it is executed: plain reads of a statement before its locks.
     pub(crate) step: (usize, usize),
 }
@@ -61,6 +66,7 @@ struct Names {
     /// By table and name.
     columns: BTreeMap<(usize, String), usize>,
     constants: BTreeMap<String, usize>,
+    statements: BTreeMap<String, usize>,
 }
 
 /// The number of a name, which is added if it is new.
@@ -87,7 +93,7 @@ impl Names {
 }
 
 impl Compiled {
-    pub(crate) fn of(programs: &[Program]) -> Compiled {
+    pub(crate) fn of(programs: &[Program], struck: &Struck) -> Compiled {
         let mut names = Names::default();
         let mut branches = Vec::new();
         for (program, of) in programs.iter().enumerate() {
@@ -96,10 +102,18 @@ impl Compiled {
             }
         }
         let mut constants: Vec<(usize, String)> =
-            names.constants.into_iter().map(|(text, number)| (number, text)).collect();
+            std::mem::take(&mut names.constants).into_iter().map(|(text, number)| (number, text)).collect();
         constants.sort();
         let constants = constants.into_iter().map(|(_, text)| text).collect();
-        Compiled { branches, constants }
+        let statement = |name: &String| names.statements.get(name).copied();
+        let struck = struck.iter().filter_map(|(read, write)| Some((statement(read)?, statement(write)?)));
+        let struck = struck.collect();
+        Compiled { branches, constants, struck }
+    }
+
+    /// True if what a read sees may be overwritten by another operation, as far as has been tried.
+    pub(crate) fn may_overwrite(&self, read: &CompiledOperation, write: &CompiledOperation) -> bool {
+        !self.struck.contains(&(read.at, write.at))
     }
 
     /// The greatest number of variables that a branch has.
@@ -164,10 +178,11 @@ fn compiled_operation(
     let mut known = values(&of.known);
     known.extend(key.iter().copied());
     known.sort_by_key(|(column, _)| *column);
+    let at = number(&mut names.statements, of.at.clone());
     let whole = key.len() == of.key.len();
     let step = (of.statement, if of.strength().is_some() { place + 1 } else { 0 });
     let key = if whole { key } else { Vec::new() };
-    CompiledOperation { table, key, known, reads, writes, lock: of.strength(), kind: of.kind, step }
+    CompiledOperation { table, key, known, reads, writes, lock: of.strength(), kind: of.kind, at, step }
 }
 
 fn contains(columns: &Columns, name: &str) -> bool {

@@ -9,6 +9,7 @@ use isobench_isolation::Level;
 use crate::compiled::{Compiled, CompiledBranch};
 use crate::conflict::{Before, Instance, bars, excludes, may_depend, may_meet, surely_reads};
 use crate::model::{Branch, Program, Term};
+use crate::objection::Struck;
 use crate::unification::Unification;
 
 /// Given transactions.
@@ -39,7 +40,7 @@ impl Transactions {
             Program { name: program.name.clone(), branches: copied }
         };
         let programs: Vec<Program> = programs.iter().map(instances).collect();
-        let compiled = Compiled::of(&programs);
+        let compiled = Compiled::of(&programs, &Struck::new());
         let depend = compiled
             .branches
             .iter()
@@ -149,7 +150,8 @@ impl Transactions {
 
 /// The branch with each choice of values for its variables.
 fn instances(branch: &Branch, values: usize) -> Vec<Branch> {
-    let compiled = Compiled::of(&[Program { name: String::new(), branches: vec![branch.clone()] }]);
+    let compiled =
+        Compiled::of(&[Program { name: String::new(), branches: vec![branch.clone()] }], &Struck::new());
     let variables = compiled.branches.first().map_or(&[][..], |branch: &CompiledBranch| &branch.variables);
     let mut found = Vec::new();
     let mut chosen = vec![0; variables.len()];

@@ -24,7 +24,7 @@
 //!
 //! ```
 //! use isobench_isolation::Level;
-//! use isobench_robustness::{Branch, Operation, Program, allocate};
+//! use isobench_robustness::{Branch, Operation, Program, Struck, allocate};
 //!
 //! // Two doctors of a shift may go off call if the other one is on call.
 //! let leave = |mine: &str, other: &str| {
@@ -34,7 +34,7 @@
 //!     ])
 //! };
 //! let programs = [Program::new("leave", vec![leave("1", "2"), leave("2", "1")])];
-//! assert_eq!(allocate(&programs).levels, [Level::Serializable]);
+//! assert_eq!(allocate(&programs, &Struck::new()).levels, [Level::Serializable]);
 //! ```
 //!
 //! Sources: Vandevoort, Ketsman, Koch and Neven, "Robustness against Read Committed for Transaction
@@ -57,6 +57,6 @@ mod unification;
 pub use allocation::{Allocated, Harmful, Raised, allocate};
 pub use columns::Columns;
 pub use model::{Branch, Kind, Operation, Program, Strength, Term};
-pub use objection::{Equal, Objection, Place, Role};
-pub use promotion::{Change, Promoted, Promotion, promote, promoted};
+pub use objection::{Equal, Objection, Place, Role, Struck};
+pub use promotion::{Change, Promoted, Promoting, Promotion, promote, promoted};
 pub use symbolic::decide;

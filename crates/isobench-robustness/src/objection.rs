@@ -1,11 +1,16 @@
 //! A split schedule as an answer: who is split, where, who runs within, and why that is a cycle.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use crate::compiled::Compiled;
 use crate::conflict::Instance;
 use crate::model::{Operation, Program};
 use crate::unification::{Class, Unification};
+
+/// Pairs of statements by [`Operation::at`]: of the first it was tried in vain to show that the second
+/// overwrites what it read. Objections that need it are left out.
+pub type Struck = BTreeSet<(String, String)>;
 
 /// A transaction's program and branch, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

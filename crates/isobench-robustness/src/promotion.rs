@@ -7,15 +7,23 @@
 //! 13.4.2).
 
 use std::collections::BTreeSet;
+use std::thread;
 
 use isobench_isolation::Level;
 
 use crate::allocation::lowest;
+use crate::columns::Columns;
 use crate::model::{Branch, Kind, Operation, Program, Strength, Term};
+use crate::objection::Struck;
 use crate::symbolic::Analysis;
 
-/// The most sets of reads that are tried of each kind of change.
-const MOST_SETS: usize = 2048;
+/// The most sets of reads that are tried, and the fewest.
+const MOST_SETS: usize = 4096;
+const LEAST_SETS: usize = 32;
+
+/// What limits the sets in between: their number times the third power of that of the branches, with
+/// which the time for a set grows. A few seconds.
+const MOST_WORK: usize = 2_000_000;
 
 /// The change of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,21 +59,51 @@ pub struct Promoted {
     pub share: bool,
 }
 
-/// Finds changes of at most `most` reads that make lower levels safe: those of which no other set has at most
-/// as many changes and no higher level of any program, the fewest changes first. Of those that are as
-/// good, the one whose locks make others wait less. Not among them: the levels that need no change. Locks are `FOR NO KEY UPDATE`, which don't disturb foreign keys.
-pub fn promote(programs: &[Program], most: usize) -> Vec<Promoted> {
+/// Which changes are looked for.
+pub struct Promoting<'a> {
+    /// The most reads that are changed.
+    pub most: usize,
+    /// What was struck.
+    pub struck: &'a Struck,
+    /// Whether a read can be changed in this way.
+    pub may: &'a (dyn Fn(&Promotion) -> bool + Sync),
+}
+
+/// Finds changes of few reads that make lower levels safe: those of which no other set has at most as
+/// many changes and no higher level of any program, the fewest changes first. Of those that are as good,
+/// the one whose locks make others wait less. Not among them: the levels that need no change. Locks are
+/// `FOR NO KEY UPDATE`, which don't disturb foreign keys. Of programs with many branches fewer sets are
+/// looked at, those of reads after which transactions can be split first.
+pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted> {
+    let Promoting { most, struck, may } = *promoting;
+    let analysis = Analysis::of(programs, struck);
+    let splitting = analysis.reads(programs);
     let reads = candidates(programs);
-    let unchanged = lowest(&Analysis::of(programs), programs.len()).0;
+    let unchanged = lowest(&analysis, programs.len()).0;
     let mut known = vec![Promoted { promotions: Vec::new(), levels: unchanged, share: false }];
+    let branches: usize = programs.iter().map(|program| program.branches.len()).sum();
+    let mut left = (MOST_WORK / branches.pow(3).max(1)).clamp(LEAST_SETS, MOST_SETS);
     for size in 1..=reads.len().min(most) {
         for change in [Change::Lock(Strength::NoKeyUpdate), Change::Write] {
-            let mut sets: Vec<Vec<usize>> = subsets(reads.len(), size).take(MOST_SETS).collect();
-            sets.sort_by_key(|set| set.iter().map(|read| reads[*read].1).sum::<u32>());
-            for set in sets {
-                let of_set = |index: usize| Promotion { change, ..reads[index].0.clone() };
-                let promotions: Vec<Promotion> = set.into_iter().map(of_set).collect();
-                let levels = lowest(&Analysis::of(&promoted(programs, &promotions)), programs.len()).0;
+            let of_read = |index: &usize| Promotion { change, ..reads[*index].0.clone() };
+            let possible: Vec<usize> = (0..reads.len()).filter(|index| may(&of_read(index))).collect();
+            let mut sets: Vec<Vec<usize>> = subsets(possible.len(), size)
+                .take(MOST_SETS)
+                .map(|set| set.into_iter().map(|place| possible[place]).collect())
+                .collect();
+            sets.sort_by_key(|set: &Vec<usize>| {
+                let splits = |read: &&usize| splitting.contains(&reads[**read].0.at);
+                let others = set.len() - set.iter().filter(splits).count();
+                (others, set.iter().map(|read| reads[*read].1).sum::<u32>())
+            });
+            sets.truncate(left);
+            left -= sets.len();
+            let sets: Vec<Vec<Promotion>> =
+                sets.iter().map(|set| set.iter().map(of_read).collect()).collect();
+            let found = side_by_side(&sets, |promotions| {
+                lowest(&Analysis::of(&promoted(programs, promotions), struck), programs.len()).0
+            });
+            for (promotions, levels) in sets.into_iter().zip(found) {
                 if known.iter().any(|known| no_higher(&known.levels, &levels)) {
                     continue;
                 }
@@ -74,8 +112,7 @@ pub fn promote(programs: &[Program], most: usize) -> Vec<Promoted> {
                         .iter()
                         .map(|one| Promotion { change: Change::Lock(Strength::Share), ..one.clone() })
                         .collect();
-                    let analysis = Analysis::of(&promoted(programs, &shared));
-                    analysis.is_safe(&levels)
+                    Analysis::of(&promoted(programs, &shared), struck).is_safe(&levels)
                 };
                 known.push(Promoted { promotions, levels, share });
             }
@@ -96,6 +133,22 @@ pub fn promote(programs: &[Program], most: usize) -> Vec<Promoted> {
     known.iter().filter(|one| !beaten(one)).cloned().collect()
 }
 
+/// Computes something of each element, on all processors, in order.
+fn side_by_side<T: Sync, R: Send>(all: &[T], compute: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let each = all.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let parts: Vec<_> = all
+            .chunks(each)
+            .map(|part| scope.spawn(|| part.iter().map(&compute).collect::<Vec<R>>()))
+            .collect();
+        parts
+            .into_iter()
+            .flat_map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
 /// True if no level is higher than in the other allocation.
 fn no_higher(levels: &[Level], than: &[Level]) -> bool {
     levels.iter().zip(than).all(|(level, than)| level <= than)
@@ -110,32 +163,46 @@ pub fn promoted(programs: &[Program], promotions: &[Promotion]) -> Vec<Program> 
     for promotion in promotions {
         for branch in &mut programs[promotion.program].branches {
             let name = branch.name.clone();
-            for (place, operation) in branch.operations.iter_mut().enumerate() {
-                if is_read(operation)
-                    && operation.table == promotion.table
-                    && place_of(&name, place, operation) == promotion.at
-                {
-                    change(operation, promotion.change);
-                }
-            }
+            let operations = std::mem::take(&mut branch.operations);
+            branch.operations = operations
+                .into_iter()
+                .enumerate()
+                .flat_map(|(place, operation)| {
+                    let meant = is_read(&operation)
+                        && operation.table == promotion.table
+                        && place_of(&name, place, &operation) == promotion.at;
+                    if meant { change(operation, promotion.change) } else { vec![operation] }
+                })
+                .collect();
         }
     }
     programs
 }
 
-fn change(operation: &mut Operation, change: Change) {
-    match change {
-        Change::Lock(strength) => operation.kind = Kind::Lock(strength),
-        Change::Write => {
-            operation.kind = Kind::Update;
-            operation.writes = operation.reads.clone();
-        }
+/// What a read becomes. A search still finds its rows by the snapshot, in their state of then; their
+/// values are read under the lock.
+fn change(read: Operation, change: Change) -> Vec<Operation> {
+    let kind = match change {
+        Change::Lock(strength) => Kind::Lock(strength),
+        Change::Write => Kind::Update,
+    };
+    let writes = if change == Change::Write { read.reads.clone() } else { Columns::NONE };
+    if read.kind == Kind::Read {
+        return vec![Operation { kind, writes, ..read }];
     }
+    let tested = Columns::These(read.known.iter().map(|(column, _)| column.clone()).collect());
+    let known = read.known.iter().filter(|(_, term)| *term != Term::Unknown).cloned().collect();
+    let found = Operation { kind, known, writes, ..read.clone() };
+    vec![Operation { reads: tested, ..read }, found]
 }
 
-/// True for what can be changed: a read of one row.
+/// True for what can be changed: a read of rows that are there.
 fn is_read(operation: &Operation) -> bool {
-    operation.kind == Kind::Read && !operation.key.is_empty()
+    match operation.kind {
+        Kind::Read => !operation.key.is_empty(),
+        Kind::Search => operation.reads != Columns::All,
+        _ => false,
+    }
 }
 
 /// The place of an operation's statement; one that has no name is on its own.
@@ -181,6 +248,9 @@ fn wait(branch: &Branch, read: &Operation) -> u32 {
             && other.key == read.key
             && matches!(other.kind, Kind::Update | Kind::Delete)
     };
+    if read.kind == Kind::Search {
+        return 10;
+    }
     let in_common = !read.key.iter().any(|(_, term)| matches!(term, Term::Variable(_)));
     match () {
         () if branch.operations.iter().any(is_changed) => 0,

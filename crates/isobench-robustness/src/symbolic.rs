@@ -9,14 +9,14 @@
 //!
 //! What depends on levels is so little that the rest is decided once: see [`Clause`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use isobench_isolation::Level;
 
-use crate::compiled::{Compiled, CompiledOperation};
+use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
 use crate::conflict::{Before, Instance, bars, excludes, may_depend, surely_reads};
 use crate::model::Program;
-use crate::objection::{Objection, Parts};
+use crate::objection::{Objection, Parts, Place, Struck};
 use crate::unification::Unification;
 
 /// Looks for a split schedule of any transactions of these programs, at a level for each. `None` if
@@ -26,7 +26,7 @@ use crate::unification::Unification;
 /// If there aren't as many levels as programs.
 pub fn decide(programs: &[Program], levels: &[Level]) -> Option<Objection> {
     assert_eq!(programs.len(), levels.len(), "a level for each program");
-    Analysis::of(programs).objection(levels).cloned()
+    Analysis::of(programs, &Struck::new()).objection(levels).cloned()
 }
 
 /// What of split schedules depends on levels: they exist if T1's program runs at certain levels, and
@@ -68,11 +68,13 @@ pub(crate) struct Analysis {
 }
 
 impl Analysis {
-    pub(crate) fn of(programs: &[Program]) -> Analysis {
-        let compiled = Compiled::of(programs);
+    pub(crate) fn of(programs: &[Program], struck: &Struck) -> Analysis {
+        let compiled = Compiled::of(programs, struck);
         let paths = Paths::of(&compiled);
         let mut analysis = Analysis { clauses: BTreeMap::new() };
-        let search = Search { compiled: &compiled, paths: &paths };
+        let of_all = |one| compiled.branches.iter().map(move |other| dependent(one, other)).collect();
+        let dependent: Vec<Vec<Vec<(usize, usize)>>> = compiled.branches.iter().map(of_all).collect();
+        let search = Search { compiled: &compiled, paths: &paths, dependent: &dependent };
         for split in 0..compiled.branches.len() {
             for snapshot in [false, true] {
                 search.splits(split, snapshot, &mut analysis.clauses);
@@ -85,6 +87,15 @@ impl Analysis {
     pub(crate) fn objection(&self, levels: &[Level]) -> Option<&Objection> {
         let possible = self.clauses.iter().filter(|(clause, _)| clause.holds(levels));
         possible.map(|(_, objection)| objection).min_by_key(|objection| objection.transactions())
+    }
+
+    /// The names of the statements after whose reads transactions can be split, of some objection.
+    pub(crate) fn reads(&self, programs: &[Program]) -> BTreeSet<String> {
+        let name = |objection: &Objection| {
+            let Place { role, operation } = objection.read;
+            programs[role.program].branches[role.branch].operations[operation].at.clone()
+        };
+        self.clauses.values().map(name).collect()
     }
 
     /// True if there is no split schedule at these levels.
@@ -141,11 +152,15 @@ impl Paths {
 struct Search<'c> {
     compiled: &'c Compiled,
     paths: &'c Paths,
+    /// By two branches, their operations that can depend on each other.
+    dependent: &'c [Vec<Vec<(usize, usize)>>],
 }
 
 /// A split transaction and the first one within.
 struct Opening<'c> {
     split: Instance<'c>,
+    /// The index of its branch.
+    split_branch: usize,
     /// What T1 has run before.
     before: Before,
     /// The operation after which T1 is split.
@@ -174,10 +189,21 @@ impl<'c> Search<'c> {
                 for (overwrites, other) in first.branch.operations.iter().enumerate() {
                     let mut equal = Unification::new(self.compiled);
                     if own.reads_from(other)
+                        && self.compiled.may_overwrite(own, other)
                         && !bars(before, split, read, other)
                         && equal.unify((0, &own.known), (1, &other.known))
                     {
-                        let opening = Opening { split, before, read, first, first_branch, overwrites, equal };
+                        let split_branch = branch;
+                        let opening = Opening {
+                            split,
+                            split_branch,
+                            before,
+                            read,
+                            first,
+                            first_branch,
+                            overwrites,
+                            equal,
+                        };
                         self.closings(&opening, found);
                     }
                 }
@@ -187,7 +213,7 @@ impl<'c> Search<'c> {
 
     /// Finds the ways back to a split transaction.
     fn closings(&self, opening: &Opening<'_>, found: &mut BTreeMap<Clause, Objection>) {
-        let Opening { split, before, read, first, first_branch, .. } = opening;
+        let Opening { split, split_branch, before, read, first, first_branch, .. } = opening;
         let is_out = |equal: &Unification| {
             equal.contradicts(0, split.branch)
                 || equal.contradicts(1, first.branch)
@@ -211,14 +237,9 @@ impl<'c> Search<'c> {
                 };
                 let between = between.filter(|_| number == 2);
                 let length = between.as_ref().map_or(1, |between| between.len() + 2);
-                let pairs = split.branch.operations.iter().enumerate().flat_map(|(back, own)| {
-                    last.branch
-                        .operations
-                        .iter()
-                        .enumerate()
-                        .map(move |(by, other)| ((back, own), (by, other)))
-                });
-                for ((back, own), (by, other)) in pairs {
+                for (back, by) in &self.dependent[*split_branch][last_branch] {
+                    let (own, other) = (&split.branch.operations[*back], &last.branch.operations[*by]);
+                    let (back, by) = (*back, *by);
                     // Nothing can be found that isn't known already.
                     let known = found.get(&clause).is_some_and(|known| known.within() <= length);
                     if known || !closes(opening, (back, own), other) {
@@ -257,6 +278,16 @@ impl<'c> Search<'c> {
             }
         }
     }
+}
+
+/// The operations of two branches that can depend on each other, as far as their columns decide.
+fn dependent(one: &CompiledBranch, other: &CompiledBranch) -> Vec<(usize, usize)> {
+    let of_one = |(number, own): (usize, &CompiledOperation)| {
+        let depends = |(_, its): &(usize, &CompiledOperation)| its.depends(own);
+        let others = other.operations.iter().enumerate().filter(depends);
+        others.map(|(by, _)| (number, by)).collect::<Vec<_>>()
+    };
+    one.operations.iter().enumerate().flat_map(of_one).collect()
 }
 
 /// True if a transaction that is split depends on the last one within by these operations, as far as

@@ -83,15 +83,26 @@ impl Node {
         shown.chain(self.kept_up.get(column)).sum()
     }
 
-    /// True if it uses nothing of its rows but these columns and their keys, or changes nothing else.
-    fn is_of(&self, columns: &BTreeSet<String>, changed: &BTreeSet<&String>) -> bool {
+    /// True if it may write a table that another statement reads.
+    fn writes_what_reads(&self, other: &Node) -> bool {
+        let both = self.written.as_ref().zip(other.reads.as_ref());
+        self.writes && both.is_none_or(|(written, reads)| !written.is_disjoint(reads))
+    }
+
+    /// True if it uses nothing of its rows but these columns and their keys, and others change those of
+    /// its tables, or if it changes nothing else.
+    fn is_of(&self, columns: &BTreeSet<String>, all: &[Node]) -> bool {
         let only =
             |mut names: Box<dyn Iterator<Item = &String> + '_>| names.all(|name| columns.contains(name));
         match (&self.sets, &self.uses) {
             (Some(sets), _) => only(Box::new(sets.iter())),
             (None, Some(uses)) if !self.writes => {
                 let others = uses.keys().filter(|name| !self.keys.contains(*name));
-                uses.keys().any(|name| changed.contains(name)) && only(Box::new(others))
+                let changed = |name| {
+                    let sets = |other: &Node| other.sets.as_ref().is_some_and(|sets| sets.contains(name));
+                    all.iter().any(|other| sets(other) && other.writes_what_reads(self))
+                };
+                uses.keys().any(changed) && only(Box::new(others))
             }
             _ => false,
         }
@@ -120,9 +131,7 @@ impl Flows {
                 None => {}
             }
         }
-        let changed: BTreeSet<&String> =
-            self.nodes.iter().filter_map(|node| node.sets.as_ref()).flatten().collect();
-        if columns.is_empty() || self.nodes.iter().any(|node| node.is_of(&columns, &changed)) {
+        if columns.is_empty() || self.nodes.iter().any(|node| node.is_of(&columns, &self.nodes)) {
             return;
         }
         for node in &mut self.nodes {

@@ -372,7 +372,11 @@ impl Accesses<'_, '_> {
         self.require_plain(table, relation.triggers.insert || relation.before_row.insert)?;
         let named: Vec<String> =
             insert.columns.iter().filter_map(|name| name.0.last()?.as_ident().map(ident)).collect();
-        let columns: Vec<String> = if named.is_empty() { relation.columns.iter().map(|column| column.name.clone()).collect() } else { named };
+        let columns: Vec<String> = if named.is_empty() {
+            relation.columns.iter().map(|column| column.name.clone()).collect()
+        } else {
+            named
+        };
         let (deed, changed) = match &insert.on {
             None => (Deed::Insert, None),
             Some(OnInsert::OnConflict(conflict)) => match &conflict.action {
@@ -489,8 +493,9 @@ impl Accesses<'_, '_> {
                 let before = instances.len();
                 self.factor(&join.relation, instances)?;
                 let (constraint, both) = match &join.join_operator {
-                    JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (constraint, true),
-                    JoinOperator::CrossJoin(constraint) => (constraint, true),
+                    JoinOperator::Join(constraint)
+                    | JoinOperator::Inner(constraint)
+                    | JoinOperator::CrossJoin(constraint) => (constraint, true),
                     JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
                         (constraint, false)
                     }
@@ -753,8 +758,7 @@ fn is_placeholder(expr: &Expr) -> bool {
 /// A constant in a form in which equal values of the column's type are the same text, if it has one.
 pub(crate) fn constant(kind: ColumnType, value: &Value) -> Option<String> {
     let text = match value {
-        Value::Number(text, _) => text.clone(),
-        Value::SingleQuotedString(text) => text.clone(),
+        Value::Number(text, _) | Value::SingleQuotedString(text) => text.clone(),
         _ => return None,
     };
     match kind {

@@ -9,7 +9,7 @@ use isobench_database::detect;
 use isobench_observation::{Catalog, Templates, templates};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
-use isobench_robustness::{Promoted, Promotion, allocate, promote};
+use isobench_robustness::{Promoted, Promoting, Promotion, Struck, allocate, promote};
 use isobench_script::{Symbols, parse};
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
@@ -59,7 +59,7 @@ fn described(found: &Templates) -> String {
         let why = statement.unknown.as_deref().unwrap_or_default();
         writeln!(text, "unknown: {} {why}: {}", statement.at, statement.text).unwrap();
     }
-    let allocated = allocate(programs);
+    let allocated = allocate(programs, &Struck::new());
     let levels = |levels: &[isobench_isolation::Level]| {
         let each = programs.iter().zip(levels).map(|(program, level)| format!("{}: {level}", program.name));
         each.collect::<Vec<_>>().join(", ")
@@ -69,7 +69,8 @@ fn described(found: &Templates) -> String {
     for raised in &allocated.raised {
         write!(text, "at {}:\n{}", raised.lower, raised.objection.steps(programs)).unwrap();
     }
-    for Promoted { promotions, levels: with, .. } in promote(programs, MOST_CHANGES) {
+    let promoting = Promoting { most: MOST_CHANGES, struck: &Struck::new(), may: &|_| true };
+    for Promoted { promotions, levels: with, .. } in promote(programs, &promoting) {
         let change = |promotion: &Promotion| format!("{:?} {}", promotion.change, promotion.at);
         let changes: Vec<String> = promotions.iter().map(change).collect();
         writeln!(text, "{} -> {}", changes.join(" + "), levels(&with)).unwrap();

@@ -3,7 +3,9 @@
 use fastrand::Rng;
 use isobench_isolation::Level;
 use isobench_robustness::concrete::Transactions;
-use isobench_robustness::{Branch, Columns, Kind, Operation, Program, Strength, Term, allocate, decide};
+use isobench_robustness::{
+    Branch, Columns, Kind, Operation, Program, Strength, Struck, Term, allocate, decide,
+};
 
 use crate::schedules::{Op, Tx, is_robust};
 use crate::{LEVELS, choices, seeds};
@@ -152,7 +154,7 @@ fn compare(size: Size, count: u64) -> Found {
         let above = |levels: &Vec<Level>| levels.iter().zip(&lowest).all(|(level, lowest)| level >= lowest);
         found.not_upward +=
             u64::from(allocations.iter().any(|levels| above(levels) && !robust.contains(&levels)));
-        assert!(allocate(&programs).lowest, "seed {seed} {size:?}\n{txs:#?}");
+        assert!(allocate(&programs, &Struck::new()).lowest, "seed {seed} {size:?}\n{txs:#?}");
     }
     println!("{size:?}: {found:?}");
     found

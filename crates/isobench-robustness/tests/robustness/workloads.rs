@@ -9,9 +9,16 @@ use std::fmt::Write as _;
 
 use isobench_isolation::Level;
 use isobench_robustness::concrete::Transactions;
-use isobench_robustness::{Change, Program, Promotion, Strength, allocate, decide, promote, promoted};
+use isobench_robustness::{
+    Change, Program, Promoted, Promoting, Promotion, Strength, Struck, allocate, decide, promote, promoted,
+};
 
 use crate::templates::{by_rows, programs};
+
+/// Changes of at most so many reads, any of them.
+fn found(programs: &[Program], most: usize) -> Vec<Promoted> {
+    promote(programs, &Promoting { most, struck: &Struck::new(), may: &|_| true })
+}
 
 const SMALLBANK: &str = "
 Bal
@@ -241,7 +248,7 @@ fn levels(programs: &[Program], levels: &[Level]) -> String {
 
 /// The lowest levels.
 fn lowest(programs: &[Program]) -> String {
-    let allocated = allocate(programs);
+    let allocated = allocate(programs, &Struck::new());
     assert!(allocated.lowest);
     assert_eq!(decide(programs, &allocated.levels), None);
     levels(programs, &allocated.levels)
@@ -250,7 +257,7 @@ fn lowest(programs: &[Program]) -> String {
 /// The changes of at most `most` reads and what levels they make safe, a line each.
 fn changes(programs: &[Program], most: usize) -> String {
     let mut text = String::new();
-    for promoted in promote(programs, most) {
+    for promoted in found(programs, most) {
         let one = |promotion: &Promotion| match promotion.change {
             Change::Lock(Strength::NoKeyUpdate) => format!("lock {}", promotion.at),
             Change::Write => format!("write {}", promotion.at),
@@ -309,7 +316,7 @@ fn smallbank() {
     assert_eq!(safe_together(&bank, Level::ReadCommitted), ["Bal DC"]);
     assert_eq!(lowest(&bank), "Bal ser, DC rc, TS ser, Am rr, WC ser");
     assert_eq!(changes(&bank, 1), "lock WC:saving(c) (FOR SHARE): Bal rr, DC rc, TS rr, Am rr, WC rr\n");
-    let six = promote(&bank, 6);
+    let six = found(&bank, 6);
     let all = six.last().expect("changes");
     assert_eq!((all.promotions.len(), all.levels.as_slice()), (6, &[Level::ReadCommitted; 5][..]));
 }
@@ -418,13 +425,13 @@ fn a_lock_of_one_account_is_not_enough() {
 fn a_mutex_needs_read_committed() {
     let mutex = programs(MUTEX);
     let harmful = |programs: &[Program]| -> Vec<(usize, Level)> {
-        allocate(programs).harmful.iter().map(|one| (one.program, one.level)).collect()
+        allocate(programs, &Struck::new()).harmful.iter().map(|one| (one.program, one.level)).collect()
     };
     let (rr, ser) = (Level::RepeatableRead, Level::Serializable);
     assert_eq!(harmful(&mutex), [(0, rr), (0, ser), (1, rr), (1, ser)]);
     assert_eq!(decide(&mutex, &[ser, ser]), None);
     let doctors = programs(WRITE_SKEW);
-    let locked = promote(&doctors, 1).remove(0).promotions;
+    let locked = found(&doctors, 1).remove(0).promotions;
     assert_eq!(harmful(&promoted(&doctors, &locked)), [(0, rr)]);
 }
 

@@ -41,6 +41,29 @@ impl Expr {
         }
     }
 
+    /// The variable than whose value the expression's is certainly greater: `random(:a + 1, 10)`,
+    /// `:a + 1`.
+    pub fn above(&self) -> Option<Slot> {
+        let least = match &self.root {
+            Node::Call(function, arguments) if function.name == "random" => arguments.first()?,
+            other => other,
+        };
+        let Node::Binary(Binary::Add, sides) = least else { return None };
+        match &**sides {
+            [Node::Variable(slot), Node::Constant(Value::Int(1..))] => Some(*slot),
+            _ => None,
+        }
+    }
+
+    /// The variables whose values certainly differ if the expression is true: `:a < :b`, `:a <> :b`.
+    pub fn apart(&self) -> Option<(Slot, Slot)> {
+        let Node::Binary(Binary::Less | Binary::NotEqual, sides) = &self.root else { return None };
+        match &**sides {
+            [Node::Variable(one), Node::Variable(other)] => Some((*one, *other)),
+            _ => None,
+        }
+    }
+
     /// Prints the expression fully parenthesised, so that it parses back to the same expression.
     pub fn display<'a>(&'a self, names: &'a Symbols) -> impl fmt::Display + 'a {
         Shown { node: &self.root, names }
