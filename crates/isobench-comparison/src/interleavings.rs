@@ -47,6 +47,8 @@ pub struct Attempt {
 pub struct Extent<'a> {
     /// The levels of the scripts, at least one.
     pub allocations: &'a [Allocation],
+    /// The scripts that meet, by name, as [`Trying::combinations`] has them; `None`: all.
+    pub combinations: Option<&'a [Vec<String>]>,
     /// The time after which no further combination is begun; making the tables isn't included.
     pub budget: Duration,
     /// Conditions that the tables have to meet.
@@ -145,6 +147,7 @@ pub fn try_interleavings(
         open: Arc::new(move |_| connector.open()),
         product: site.database.product,
         allocations: extent.allocations,
+        combinations: extent.combinations,
         budget: extent.budget,
         options: extent.options,
         stopped: &|| control.urgency() > Urgency::None,
@@ -215,7 +218,9 @@ impl CellMeasurer<'_> {
         };
         let workload = work.workload(self.design.seed(), &room.database)?;
         let options = Options { step_timeout: STEP, ..Options::default() };
-        let extent = Extent { allocations, budget, conditions: &self.design.conditions, options };
+        let combinations = None;
+        let extent =
+            Extent { allocations, combinations, budget, conditions: &self.design.conditions, options };
         let attempt = || -> Outcome<Result<Found, TryError>> {
             tables.make(&room)?;
             let found = try_interleavings(&room, &workload, extent, self.control);

@@ -56,6 +56,9 @@ pub struct Trying<'a> {
     pub product: &'static Product,
     /// The levels of the scripts to try, at least one.
     pub allocations: &'a [Allocation],
+    /// The scripts that meet, by name: the one that is split, and those that run in the middle, in
+    /// order. The search then ends with the first wrong outcome. `None`: all pairs, then all triples.
+    pub combinations: Option<&'a [Vec<String>]>,
     /// The time after which no further cast is begun.
     pub budget: Duration,
     /// Conditions that the tables have to meet: the first column of a query's row is true.

@@ -189,11 +189,29 @@ impl<'a, 's> Search<'a, 's> {
         names.into_iter().collect()
     }
 
+    /// The scripts that meet, with the rank that their number gives them as a size.
+    fn combinations(&self) -> Vec<(Vec<usize>, usize)> {
+        if let Some(given) = self.trying.combinations {
+            let number =
+                |name: &String| self.usable.iter().copied().find(|one| self.programs.name(*one) == name);
+            let numbers = |names: &Vec<String>| names.iter().map(number).collect::<Option<Vec<usize>>>();
+            return given.iter().filter_map(numbers).map(|numbers| (numbers, 2)).collect();
+        }
+        let mut all = Vec::new();
+        for size in [2, 3] {
+            let of_size = combinations(&self.usable, size).into_iter();
+            all.extend(of_size.filter(|one| self.may_go_wrong(one)).map(|one| (one, size)));
+        }
+        all
+    }
+
     /// True if the budget is used up, or each of these levels is shown to be unsafe.
     fn is_over(&self, levels: &[usize]) -> bool {
         let mut levels = levels.iter().map(|number| &self.found.levels[*number]);
         let budgets = if self.stage.statements < LEAST_STATEMENTS { MOST_BUDGETS } else { 1 };
-        levels.all(|level| level.damage.is_some()) || self.began.elapsed() >= budgets * self.trying.budget
+        let given = self.trying.combinations.is_some();
+        levels.all(|level| level.damage.is_some() || given && level.wrong_answer.is_some())
+            || self.began.elapsed() >= budgets * self.trying.budget
     }
 
     /// Tries a cast at each of these levels that isn't known to be unsafe.
@@ -396,26 +414,26 @@ impl<'a, 's> Search<'a, 's> {
     /// Everything to try, in any order.
     fn items(&self, states: &[State]) -> Vec<Item> {
         let mut items = Vec::new();
+        let combinations = self.combinations();
+        let wanted = |cast: &&Vec<Part>| {
+            let programs: Vec<usize> = cast.iter().map(|part| part.program).collect();
+            self.trying.combinations.is_none() || combinations.iter().any(|(one, _)| *one == programs)
+        };
         for (at, state) in states.iter().enumerate() {
-            for cast in &state.own {
+            for cast in state.own.iter().filter(wanted) {
                 items.push(Item { rank: state.rank, state: at, cast: cast.clone() });
             }
-            for size in [2, 3] {
-                for combination in combinations(&self.usable, size) {
-                    if !self.may_go_wrong(&combination) {
-                        continue;
-                    }
-                    let programs: Vec<_> =
-                        combination.iter().map(|program| &self.programs.programs[*program]).collect();
-                    let choices = if state.largest {
-                        vec![programs.iter().map(|program| most(program)).collect()]
-                    } else {
-                        choices(&programs)
-                    };
-                    for (number, choices) in choices.iter().enumerate() {
-                        let rank = state.rank + size - 2 + number.div_ceil(3);
-                        items.push(Item { rank, state: at, cast: parts(&combination, choices) });
-                    }
+            for (combination, size) in &combinations {
+                let programs: Vec<_> =
+                    combination.iter().map(|program| &self.programs.programs[*program]).collect();
+                let choices = if state.largest {
+                    vec![programs.iter().map(|program| most(program)).collect()]
+                } else {
+                    choices(&programs)
+                };
+                for (number, choices) in choices.iter().enumerate() {
+                    let rank = state.rank + size - 2 + number.div_ceil(3);
+                    items.push(Item { rank, state: at, cast: parts(combination, choices) });
                 }
             }
         }

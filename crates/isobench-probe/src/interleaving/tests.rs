@@ -58,6 +58,7 @@ fn merges(first: usize, second: usize) -> Vec<Vec<usize>> {
 /// Trying at these levels until all is tried.
 fn trying<'a>(open: &Opener, allocations: &'a [Allocation]) -> Trying<'a> {
     Trying {
+        combinations: None,
         open: open.clone(),
         product: &POSTGRESQL,
         allocations,

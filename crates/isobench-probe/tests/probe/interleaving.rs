@@ -56,6 +56,7 @@ fn tried_at(
     let variables = Variables::new(&symbols);
     let programs = Programs::new(&scripts, symbols, variables);
     let trying = Trying {
+        combinations: None,
         open: server.opener(),
         product: server.database.product,
         allocations,

@@ -82,6 +82,7 @@ fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, con
     let allocations: Vec<Allocation> =
         levels.into_iter().map(Allocation::uniform).chain(options.allocation.iter().cloned()).collect();
     let extent = Extent {
+        combinations: None,
         allocations: &allocations,
         budget: Duration::from_secs_f64(options.budget),
         conditions: &Condition::list(&options.invariant)?,
