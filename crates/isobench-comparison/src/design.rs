@@ -5,6 +5,7 @@
 //! (`phases.rs`); carrying it out (`commands/compare.rs`, `cell.rs`).
 
 mod announcement;
+mod candidates;
 mod faults;
 mod kept;
 pub mod phases;
@@ -38,6 +39,7 @@ use crate::tables::Tables;
 use crate::workload::Sources;
 use faults::fault_name;
 
+pub use candidates::Candidate;
 pub use faults::FaultPlan;
 pub use settle::Settling;
 pub use standby::{no_serializable, refusal};
@@ -323,7 +325,9 @@ impl Design {
         let cells = times(cells, 0..self.works.len(), |cell, work| cell.work = work);
         let cells = times(cells, &self.backoff, |cell, backoff| cell.backoff = *backoff);
         let cells = times(cells, &rates, |cell, rate| cell.rate = *rate);
-        times(cells, rows, |cell, row| (cell.level, cell.allocation, cell.calibration) = row)
+        let mut cells = times(cells, rows, |cell, row| (cell.level, cell.allocation, cell.calibration) = row);
+        cells.retain(|cell| self.works[cell.work].rows.as_ref().is_none_or(|rows| rows.has(cell)));
+        cells
     }
 
     /// The levels, the first one twice if the plan calibrates, and then the allocations.

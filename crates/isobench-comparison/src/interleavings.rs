@@ -137,7 +137,11 @@ pub fn try_interleavings(
     extent: Extent<'_>,
     control: &Control,
 ) -> Result<Found, TryError> {
+    // Scripts that don't meet others needn't be prepared.
+    let meets =
+        |name: &String| extent.combinations.is_none_or(|given| given.iter().flatten().any(|one| one == name));
     let scripts = workload.mix.scripts().iter().map(|weighted| &weighted.script);
+    let scripts = scripts.filter(|script| meets(&script.name));
     let programs = Programs::new(scripts, workload.symbols.clone(), workload.variables.clone());
     let programs = programs.outside_of(&other_schemas(site)?);
     let connector = site.connector().clone();

@@ -74,8 +74,8 @@ pub use conditions::{Condition, Conditions};
 pub use design::phases::{Choice, Chosen, HotStandby, Placed};
 pub use design::resolve::Resolved;
 pub use design::{
-    CellPlan, Design, ServerPlan, Work, cell_entry, count, event_loop, milliseconds, no_serializable, pacing,
-    protocol, refusal, seconds,
+    Candidate, CellPlan, Design, ServerPlan, Work, cell_entry, count, event_loop, milliseconds,
+    no_serializable, pacing, protocol, refusal, seconds,
 };
 pub use environment::{client, first_attempt, now};
 pub use failure::{Failure, Outcome};

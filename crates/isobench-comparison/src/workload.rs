@@ -355,6 +355,21 @@ impl Sources {
         Ok(Sources { scripts, mix, symbols, checked })
     }
 
+    /// The texts of the scripts, in the order of the mix.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.scripts.iter().map(|source| source.text.as_str())
+    }
+
+    /// The same scripts with other texts, in the order of the mix.
+    ///
+    /// # Errors
+    /// A script has an error.
+    pub fn with_texts(&self, texts: impl IntoIterator<Item = String>) -> Outcome<Sources> {
+        let scripts = self.scripts.iter().zip(texts);
+        let scripts = scripts.map(|(source, text)| Source { text, ..source.clone() }).collect();
+        Sources::parse(scripts, self.checked.clone())
+    }
+
     /// The parsed scripts with their weights.
     pub fn mix(&self) -> &Mix {
         &self.mix

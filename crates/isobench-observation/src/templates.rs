@@ -19,7 +19,7 @@ use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
 
 use crate::catalog::{Catalog, RelationId};
 use crate::flow::Flows;
-use crate::statement::{Access, ColumnName, Deed, Examiner, Given, Known, Surroundings, anything};
+use crate::statement::{Access, ColumnName, Deed, Examiner, Fix, Given, Known, Surroundings, anything};
 use crate::tokens::Text;
 
 /// The most ways through a script that are told apart. A script with more reads and writes anything.
@@ -53,6 +53,8 @@ pub struct TemplateStatement {
     pub text: String,
     /// Why it reads and writes anything, if it does.
     pub unknown: Option<String>,
+    /// How it could be written otherwise, by the tables whose rows it then locks or writes back.
+    pub fixes: BTreeMap<String, Fix>,
 }
 
 /// Makes programs of scripts as their author wrote them. `absent` has the names of statements that may
@@ -92,11 +94,14 @@ pub fn templates(
                     accesses: Ok(Vec::new()),
                     tables: BTreeSet::new(),
                     gives: None,
+                    fixes: BTreeMap::new(),
                 };
                 if let (Some(text), Some(range)) = (&text, range) {
                     let surroundings = Surroundings::default();
                     let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
                     let given = examiner.passage().gives;
+                    let named = |(table, fix): (RelationId, Fix)| (catalog.relations[table].qualified(), fix);
+                    read.fixes = examiner.fixes().into_iter().map(named).collect();
                     if touches_rows(*kind, &read.text) {
                         read.tables = examiner.named_tables();
                         read.accesses = examiner.accesses().map(|accesses| flows.narrowed(number, accesses));
@@ -115,6 +120,7 @@ pub fn templates(
                         at: read.at.clone(),
                         text: read.text.clone(),
                         unknown: read.accesses.as_ref().err().cloned(),
+                        fixes: std::mem::take(&mut read.fixes),
                     });
                 }
                 statements.push(read);
@@ -155,6 +161,7 @@ pub fn templates(
 
 /// A statement as it was read.
 struct Read {
+    fixes: BTreeMap<String, Fix>,
     kind: StatementKind,
     at: String,
     text: String,

@@ -105,7 +105,7 @@ pub use pair::{
     PairedCell, Regression, Side, compare_results,
 };
 pub use require::{concerns, judge, requirement_lines};
-pub use summarise::{resolution, summarise};
+pub use summarise::{between, resolution, summarise};
 pub use trend::{
     TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendCell, TrendError, TrendPoint, compare_series,
 };

@@ -19,14 +19,14 @@ use crate::model::Program;
 use crate::objection::{Objection, Parts, Place, Struck};
 use crate::unification::Unification;
 
-/// Looks for a split schedule of any transactions of these programs, at a level for each. `None` if
+/// Looks for a split schedule of any transactions of these programs, at a level for each, but for what was struck. `None` if
 /// there is none: then whatever commits is serializable, as far as the programs are all that runs.
 ///
 /// # Panics
 /// If there aren't as many levels as programs.
-pub fn decide(programs: &[Program], levels: &[Level]) -> Option<Objection> {
+pub fn decide(programs: &[Program], levels: &[Level], struck: &Struck) -> Option<Objection> {
     assert_eq!(programs.len(), levels.len(), "a level for each program");
-    Analysis::of(programs, &Struck::new()).objection(levels).cloned()
+    Analysis::of(programs, struck).objection(levels).cloned()
 }
 
 /// What of split schedules depends on levels: they exist if T1's program runs at certain levels, and

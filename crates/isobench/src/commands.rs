@@ -1,6 +1,7 @@
 //! The commands, a file each: from the options to the exit status. `rendered` is shared by those that
 //! show saved results.
 
+pub mod advise;
 pub mod audit;
 pub mod check;
 pub mod compare;

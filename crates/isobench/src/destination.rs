@@ -42,6 +42,10 @@ pub enum Kind {
     Tags,
     /// What would be seen of statements, JSON.
     Preview,
+    /// Which levels transactions need, JSON.
+    Advice,
+    /// The levels of scripts, TOML.
+    Levels,
     /// A recorded history, binary.
     History,
     /// A table, Parquet.
@@ -196,6 +200,8 @@ impl Kind {
             Kind::Tags => "file of tags",
             Kind::Comparison => "comparison",
             Kind::Preview => "preview",
+            Kind::Advice => "piece of advice",
+            Kind::Levels => "file of levels",
             Kind::History => "history",
         }
     }
@@ -211,6 +217,8 @@ impl Kind {
             Kind::MetricTrendLines => text.starts_with(METRIC_TREND_TITLES),
             Kind::Tags => is_json(&text, TAGS_FORMAT),
             Kind::Preview => is_json(&text, PREVIEW_FORMAT),
+            Kind::Advice => is_json(&text, isobench_advice::FORMAT),
+            Kind::Levels => text.starts_with(isobench_advice::LEVELS_START),
             Kind::Page => text.contains("name=\"generator\" content=\"isobench "),
             Kind::Lines => text.starts_with(&csv_titles(3)),
             Kind::PairLines => first_line(&text).contains(",a_tps,"),

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
     };
     let outcome = match options.command {
         Command::Compare(options) => commands::compare::compare(&options),
+        Command::Advise(options) => commands::advise::advise(&options),
         Command::Audit(options) => commands::audit::audit(options),
         Command::Probe(options) => commands::probe::probe(&options),
         Command::Observe(options) => commands::observe::observe(&options),

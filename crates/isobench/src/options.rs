@@ -3,6 +3,7 @@
 //! Not here: those of a plan (`isobench_plan`), and their meaning together (`isobench_comparison`
 //! for comparisons, the commands for the rest).
 
+mod advise;
 mod audit;
 mod check;
 mod compare;
@@ -25,6 +26,7 @@ mod unknown;
 mod workloads;
 mod written;
 
+pub use advise::AdviseOptions;
 pub use audit::AuditOptions;
 pub use check::{CheckOptions, Conversion, Found};
 pub use compare::CompareOptions;
@@ -78,6 +80,9 @@ pub struct Options {
 pub enum Command {
     /// Run a workload at several isolation levels and compare them
     Compare(CompareOptions),
+    /// Find out which isolation level each transaction needs, and the smallest change for a lower one
+    #[command(disable_help_flag = true)]
+    Advise(AdviseOptions),
     /// Run a checked workload and report the anomalies that each level let through
     Audit(AuditOptions),
     /// Find out which anomalies each isolation level of a server permits
@@ -131,7 +136,8 @@ pub fn program() -> Program {
 }
 
 /// The commands that the usual help only names; `isobench help` describes them.
-const FURTHER: [&str; 8] = ["trend", "init", "workloads", "plans", "server", "peers", "completions", "man"];
+const FURTHER: [&str; 9] =
+    ["results", "trend", "init", "workloads", "plans", "server", "peers", "completions", "man"];
 
 /// The same with the commands that most users need.
 fn briefly(program: Program) -> Program {

@@ -12,6 +12,7 @@ use isobench_runner::RunWorkload;
 use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, OnConflict, Strategy, UnknownWorkload, strategy};
 
+use super::candidates::Rows;
 use super::kept::Kept;
 use super::values::wrong;
 use super::vary::{Assignment, combinations};
@@ -29,6 +30,8 @@ pub struct Work {
     pub strategy: Option<String>,
     /// The values of the parameters.
     pub varied: Assignment,
+    /// The rows in which it is measured; `None`: all.
+    pub rows: Option<Rows>,
     /// The scripts.
     pub sources: Sources,
     /// The tables.
@@ -101,6 +104,7 @@ impl WorkBase<'_> {
             workload: self.workload,
             strategy: strategy.map(str::to_owned),
             varied: varied.clone(),
+            rows: None,
             sources: Sources::of_checked(chosen.clone())?,
             tables: Tables::Checked(chosen),
             scale: self.tables.scale,
@@ -136,6 +140,7 @@ impl WorkBase<'_> {
             workload: self.workload,
             strategy: strategy.map(str::to_owned),
             varied: varied.clone(),
+            rows: None,
             scale: options.scale,
             sources,
             tables: match (self.setup, self.kept) {
@@ -205,6 +210,12 @@ fn switch(name: &str, value: &str) -> Outcome<bool> {
 }
 
 impl Work {
+    /// The same work with other scripts.
+    #[must_use]
+    pub fn with_sources(&self, sources: Sources) -> Work {
+        Work { sources, ..self.clone() }
+    }
+
     /// Returns the workload for the runner.
     ///
     /// # Errors

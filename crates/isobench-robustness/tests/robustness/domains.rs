@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use isobench_isolation::Level;
 use isobench_robustness::concrete::Transactions;
-use isobench_robustness::{Branch, Columns, Operation, Program, Strength, decide};
+use isobench_robustness::{Branch, Columns, Operation, Program, Strength, Struck, decide};
 
 use crate::{LEVELS, choices, seeds};
 
@@ -50,7 +50,7 @@ fn nothing_is_safe_that_few_transactions_show_not_to_be() {
         for levels in choices(&LEVELS, programs.len()) {
             let all: Vec<Option<Level>> = levels.iter().copied().map(Some).collect();
             let split = transactions.split(&of_transactions(&transactions, &all));
-            let decided = decide(&programs, &levels);
+            let decided = decide(&programs, &levels, &Struck::new());
             let wrong = decided.is_none() && split.is_some();
             assert!(!wrong, "seed {seed} {levels:?}: {split:?}\n{programs:#?}");
             match (decided.is_some(), split.is_some()) {

@@ -139,7 +139,11 @@ fn compare(size: Size, count: u64) -> Found {
             if expected {
                 robust.push(levels);
             } else {
-                assert_ne!(decide(&programs, levels), None, "seed {seed} {size:?} {levels:?}\n{txs:#?}");
+                assert_ne!(
+                    decide(&programs, levels, &Struck::new()),
+                    None,
+                    "seed {seed} {size:?} {levels:?}\n{txs:#?}"
+                );
             }
             found.cases += 1;
             found.unsafe_ones += u64::from(!expected);

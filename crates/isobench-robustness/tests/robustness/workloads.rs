@@ -250,7 +250,7 @@ fn levels(programs: &[Program], levels: &[Level]) -> String {
 fn lowest(programs: &[Program]) -> String {
     let allocated = allocate(programs, &Struck::new());
     assert!(allocated.lowest);
-    assert_eq!(decide(programs, &allocated.levels), None);
+    assert_eq!(decide(programs, &allocated.levels, &Struck::new()), None);
     levels(programs, &allocated.levels)
 }
 
@@ -277,7 +277,7 @@ fn safe_together(programs: &[Program], level: Level) -> Vec<String> {
             .filter(|place| set >> place & 1 == 1)
             .map(|place| programs[place].clone())
             .collect();
-        decide(&chosen, &vec![level; chosen.len()]).is_none()
+        decide(&chosen, &vec![level; chosen.len()], &Struck::new()).is_none()
     };
     let all: Vec<u32> = (1..1 << programs.len()).filter(|set| safe(*set)).collect();
     let greatest = all.iter().filter(|set| !all.iter().any(|other| other != *set && other & *set == **set));
@@ -411,7 +411,7 @@ fn a_lock_of_one_account_is_not_enough() {
     };
     let locked = promoted(&bank, &[promotion]);
     let levels = [Level::RepeatableRead, Level::ReadCommitted];
-    assert!(decide(&locked, &levels).is_some());
+    assert!(decide(&locked, &levels, &Struck::new()).is_some());
     let shown = |values: usize| {
         let transactions = Transactions::of(&locked, values, 1);
         let levels = transactions.programs().into_iter().map(|program| Some(levels[program]));
@@ -429,7 +429,7 @@ fn a_mutex_needs_read_committed() {
     };
     let (rr, ser) = (Level::RepeatableRead, Level::Serializable);
     assert_eq!(harmful(&mutex), [(0, rr), (0, ser), (1, rr), (1, ser)]);
-    assert_eq!(decide(&mutex, &[ser, ser]), None);
+    assert_eq!(decide(&mutex, &[ser, ser], &Struck::new()), None);
     let doctors = programs(WRITE_SKEW);
     let locked = found(&doctors, 1).remove(0).promotions;
     assert_eq!(harmful(&promoted(&doctors, &locked)), [(0, rr)]);
@@ -439,7 +439,7 @@ fn a_mutex_needs_read_committed() {
 fn an_objection_is_said_step_by_step() {
     let bank = programs(SMALLBANK);
     let all = vec![Level::RepeatableRead; bank.len()];
-    let objection = decide(&bank, &all).expect("not safe");
+    let objection = decide(&bank, &all, &Struck::new()).expect("not safe");
     assert_eq!(
         objection.steps(&bank).to_string(),
         "T1 WC runs up to its read of saving at WC:saving(c)\n\

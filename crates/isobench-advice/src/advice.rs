@@ -1,0 +1,291 @@
+//! What is said: levels with their reasons, changes with their prices. The form of JSON.
+
+use isobench_isolation::history::Mode;
+use isobench_isolation::{Allocation, Level};
+use isobench_observation::Templates;
+use isobench_result::Tried;
+use isobench_robustness::{Change, Objection, Program, Promoted};
+use serde::Serialize;
+
+use crate::decision::{Decision, Executed, Shown};
+use crate::patch::{ScriptText, difference, patched};
+
+/// The value of the member `format` of the JSON.
+pub const FORMAT: &str = "isobench/advice";
+
+/// The levels that transactions need, and what lower ones take.
+#[derive(Debug, Clone, Serialize)]
+pub struct Advice {
+    /// `isobench/advice`
+    pub format: &'static str,
+    /// The version of the format.
+    pub version: u32,
+    /// The tables. All of it holds if nothing else than these scripts writes them.
+    pub tables: Vec<String>,
+    /// A transaction for each script.
+    pub transactions: Vec<Transaction>,
+    /// Schedules that theory names, and that weren't shown.
+    pub unshown: Vec<Unshown>,
+    /// Changes of scripts with which lower levels do, the fewest first.
+    pub changes: Vec<ChangeSet>,
+    /// True if the recorded histories show anomalies at levels that should be enough: the model is wrong
+    /// somewhere, and nothing is proved.
+    pub contradicted: bool,
+    /// What was measured; null if nothing was.
+    pub measured: Option<Measured>,
+}
+
+/// The transactions of a script.
+#[derive(Debug, Clone, Serialize)]
+pub struct Transaction {
+    /// The script.
+    pub script: String,
+    /// The lowest level at which nothing wrong was shown, nor is possible but for [`Advice::unshown`].
+    pub level: Level,
+    /// The lowest level that is proved, if all statements are known.
+    pub proved: Level,
+    /// How sure the level is.
+    pub status: Status,
+    /// Why a lower level isn't enough; null at read committed.
+    pub below: Option<Reason>,
+    /// Higher levels that wouldn't be safe, because of locks that are older than snapshots.
+    pub higher: Vec<Reason>,
+    /// Statements of which isn't known what they read and write.
+    pub unknown: Vec<UnknownStatement>,
+}
+
+/// How sure a level is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Proved for these statements: no schedule of these transactions can end otherwise than one
+    /// after another.
+    Proved,
+    /// Nothing wrong was shown, but it isn't proved.
+    Undecided,
+}
+
+/// What happens at a level.
+#[derive(Debug, Clone, Serialize)]
+pub struct Reason {
+    /// The level.
+    pub level: Level,
+    /// The schedule that theory names, a step on each line.
+    pub theory: Vec<String>,
+    /// What came of executing it; null if it wasn't executed.
+    pub shown: Option<Tried>,
+    /// Why it wasn't executed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untried: Option<String>,
+}
+
+/// A statement of which isn't known what it reads and writes.
+#[derive(Debug, Clone, Serialize)]
+pub struct UnknownStatement {
+    /// The line of the script, from 1.
+    pub line: u32,
+    /// Its text.
+    pub text: String,
+    /// Why it isn't known.
+    pub reason: String,
+}
+
+/// A schedule that wasn't shown.
+#[derive(Debug, Clone, Serialize)]
+pub struct Unshown {
+    /// The schedule that theory names, a step on each line.
+    pub theory: Vec<String>,
+    /// The interleavings of its scripts that were executed in vain.
+    pub interleavings: u64,
+}
+
+/// Changes of scripts, with the levels that are enough then.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChangeSet {
+    /// A short name: `lock pay.sql:7`.
+    pub name: String,
+    /// The changes.
+    pub changes: Vec<Changed>,
+    /// The levels that are enough.
+    pub allocation: Allocation,
+    /// True if `FOR SHARE` does as well.
+    pub share: bool,
+    /// The changes as a unified diff of the scripts.
+    pub diff: String,
+    /// A wrong outcome that was shown in spite of it; null if there was none.
+    pub refuted: Option<Tried>,
+    /// The scripts with the changes.
+    #[serde(skip)]
+    pub scripts: Vec<ScriptText>,
+}
+
+/// A changed read.
+#[derive(Debug, Clone, Serialize)]
+pub struct Changed {
+    /// The statement: `pay.sql:7`.
+    pub at: String,
+    /// The table.
+    pub table: String,
+    /// `FOR NO KEY UPDATE`, or `UPDATE` for writing the row back as it is.
+    pub to: String,
+}
+
+/// The prices.
+#[derive(Debug, Clone, Serialize)]
+pub struct Measured {
+    /// What they are relative to: the first row.
+    pub to: String,
+    /// The rows, in the order of measurement.
+    pub candidates: Vec<Candidate>,
+}
+
+/// A row of the measurement.
+#[derive(Debug, Clone, Serialize)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// Its levels.
+    pub allocation: Allocation,
+    /// The name of its changes of scripts; null: the scripts are as they were.
+    pub changes: Option<String>,
+    /// Committed transactions per second, the mean of the rounds; null if no round was complete.
+    pub tps: Option<f64>,
+    /// Its ratio to the first row, paired by round.
+    pub ratio: Option<f64>,
+    /// The interval of the ratio, with 95 % confidence for all rows together.
+    pub low: Option<f64>,
+    /// See `low`.
+    pub high: Option<f64>,
+    /// Attempts that failed by a serialization failure or a deadlock, of all attempts.
+    pub conflicts: f64,
+    /// The anomalies in the histories of the counted transactions; null if they weren't judged.
+    pub anomalies: Option<u64>,
+}
+
+impl Advice {
+    /// What follows from a decision.
+    pub fn of(templates: &Templates, decision: &Decision, changes: Vec<ChangeSet>) -> Advice {
+        let programs = &templates.programs;
+        let unknown = |script: usize| {
+            let of_script = templates.statements.iter().filter(move |statement| statement.script == script);
+            of_script.filter_map(|statement| {
+                Some(UnknownStatement {
+                    line: statement.line,
+                    text: statement.text.clone(),
+                    reason: statement.unknown.clone()?,
+                })
+            })
+        };
+        let all_known = templates.branching.is_empty()
+            && templates.statements.iter().all(|statement| statement.unknown.is_none());
+        let transactions = programs.iter().enumerate().map(|(number, program)| {
+            let level = decision.levels[number];
+            let proved = decision.proved.levels[number];
+            let of_program = |shown: &&Shown| shown.program == number;
+            Transaction {
+                script: program.name.clone(),
+                level,
+                proved,
+                status: if all_known && decision.possible.is_empty() {
+                    Status::Proved
+                } else {
+                    Status::Undecided
+                },
+                below: decision.reasons.iter().find(of_program).map(|shown| reason(programs, shown)),
+                higher: decision
+                    .harmful
+                    .iter()
+                    .filter(of_program)
+                    .map(|shown| reason(programs, shown))
+                    .collect(),
+                unknown: unknown(number).collect(),
+            }
+        });
+        let unshown = decision.possible.iter().map(|possible| Unshown {
+            theory: steps(programs, &possible.objection),
+            interleavings: possible.interleavings,
+        });
+        Advice {
+            format: FORMAT,
+            version: 1,
+            tables: templates.tables.iter().cloned().collect(),
+            transactions: transactions.collect(),
+            unshown: unshown.collect(),
+            changes,
+            contradicted: false,
+            measured: None,
+        }
+    }
+
+    /// The levels as an allocation.
+    pub fn allocation(&self) -> Allocation {
+        let levels = self.transactions.iter().map(|one| (one.script.as_str(), one.level));
+        allocation(&levels.collect::<Vec<_>>())
+    }
+
+    /// The levels that are proved, as an allocation.
+    pub fn proved(&self) -> Allocation {
+        let levels = self.transactions.iter().map(|one| (one.script.as_str(), one.proved));
+        allocation(&levels.collect::<Vec<_>>())
+    }
+}
+
+impl ChangeSet {
+    /// The scripts with some reads changed; `None` if a statement can't be changed so.
+    pub fn of(templates: &Templates, before: &[ScriptText], promoted: &Promoted) -> Option<ChangeSet> {
+        let scripts = patched(templates, before, &promoted.promotions)?;
+        let changes: Vec<Changed> = promoted
+            .promotions
+            .iter()
+            .map(|one| Changed {
+                at: one.at.clone(),
+                table: one.table.clone(),
+                to: match one.change {
+                    Change::Lock(strength) => strength.clause().to_owned(),
+                    Change::Write => "UPDATE".to_owned(),
+                },
+            })
+            .collect();
+        let name = |change: &Changed| {
+            let how = if change.to == "UPDATE" { "write back" } else { "lock" };
+            format!("{how} {}", change.at)
+        };
+        let names: Vec<String> = changes.iter().map(name).collect();
+        let levels: Vec<(&str, Level)> = templates
+            .programs
+            .iter()
+            .zip(&promoted.levels)
+            .map(|(program, level)| (program.name.as_str(), *level))
+            .collect();
+        Some(ChangeSet {
+            name: names.join(" + "),
+            changes,
+            allocation: allocation(&levels),
+            share: promoted.share,
+            diff: difference(before, &scripts),
+            refuted: None,
+            scripts,
+        })
+    }
+}
+
+/// Levels as an allocation: the lowest is that of all scripts that aren't named.
+fn allocation(levels: &[(&str, Level)]) -> Allocation {
+    let rest = levels.iter().map(|(_, level)| *level).min().unwrap_or(Level::ReadCommitted);
+    let own = levels.iter().filter(|(_, level)| *level != rest);
+    let scripts = own.map(|(script, level)| ((*script).to_owned(), Mode::of(*level))).collect();
+    Allocation { rest: Mode::of(rest), scripts }
+}
+
+fn steps(programs: &[Program], objection: &Objection) -> Vec<String> {
+    objection.steps(programs).to_string().lines().map(str::to_owned).collect()
+}
+
+pub(crate) fn reason(programs: &[Program], shown: &Shown) -> Reason {
+    let (tried, untried) = match &shown.executed {
+        Executed::Shown(tried) => (Some((**tried).clone()), None),
+        Executed::Untried(why) => (None, Some(why.clone())),
+        Executed::Unshown(_) => (None, None),
+    };
+    Reason { level: shown.lower, theory: steps(programs, &shown.objection), shown: tried, untried }
+}

@@ -1,0 +1,34 @@
+//! Which level each transaction needs, why, and the smallest change of the scripts with which a lower
+//! one does.
+//!
+//! The theory proposes and the server decides: for each level that isn't safe there is a schedule of few
+//! transactions ([`isobench_robustness`]), which the caller executes. Schedules that could not be shown
+//! are struck, and the levels are decided anew without them.
+//!
+//! The crate has no server: executing is a function that the caller gives.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `decision` | proved and shown levels, and changes of scripts |
+//! | `advice` | what is said of it, as it stands in JSON |
+//! | `patch` | scripts with changes, and the difference |
+//! | `idioms` | how frameworks ask for a level |
+//! | `file` | what `--write` writes and `--check` reads |
+//! | `text` | the answer for a terminal |
+
+mod advice;
+mod decision;
+mod file;
+mod idioms;
+mod patch;
+mod text;
+
+pub use advice::{
+    Advice, Candidate, ChangeSet, Changed, FORMAT, Measured, Reason, Status, Transaction, UnknownStatement,
+    Unshown,
+};
+pub use decision::{Decision, Execute, Executed, Possible, Question, Shown};
+pub use file::{AdviceFile, FileError, LEVELS_START, Mismatch};
+pub use idioms::{IDIOMS, Idiom};
+pub use patch::{ScriptText, difference, patched};
+pub use text::{answer, broken};

@@ -1,0 +1,155 @@
+//! Scripts with some reads changed, and the difference for people.
+
+use isobench_observation::{TemplateStatement, Templates};
+use isobench_robustness::{Change, Promotion};
+use similar::TextDiff;
+
+/// The text of a script, with the texts of its statements as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptText {
+    /// Its name.
+    pub name: String,
+    /// The whole text.
+    pub text: String,
+    /// By command, the SQL as it stands in the text; empty for other commands.
+    pub commands: Vec<String>,
+}
+
+/// The lines before and after a change that the difference shows.
+const CONTEXT: usize = 2;
+
+/// The scripts with these reads changed. `None` if one of the statements isn't found in its text, or
+/// can't be changed so.
+pub fn patched(
+    templates: &Templates,
+    scripts: &[ScriptText],
+    promotions: &[Promotion],
+) -> Option<Vec<ScriptText>> {
+    let mut scripts = scripts.to_vec();
+    for promotion in promotions {
+        let all = templates.statements.iter().filter(|statement| statement.at == promotion.at);
+        // A repeated statement stands in the script repeatedly.
+        let statement = all.into_iter().next()?;
+        let script = &mut scripts[statement.script];
+        let same = templates.statements.iter().filter(|other| {
+            other.script == statement.script
+                && other.text == statement.text
+                && other.place.1 == statement.place.1
+        });
+        // The last one first, so that places before it stay.
+        let places: Vec<&TemplateStatement> = same.collect();
+        for other in places.into_iter().rev() {
+            change(script, other, promotion)?;
+        }
+    }
+    Some(scripts)
+}
+
+/// Changes one statement.
+fn change(script: &mut ScriptText, statement: &TemplateStatement, promotion: &Promotion) -> Option<()> {
+    let written = script.commands.get(statement.place.0)?.clone();
+    // A command of several statements has no text of its own for each.
+    let trimmed = written.trim().trim_end_matches(';').trim_end();
+    if trimmed.is_empty() || trimmed.contains(';') {
+        return None;
+    }
+    let line_start = start_of_line(&script.text, statement.line)?;
+    let found = script.text[line_start..].find(trimmed)? + line_start;
+    let fix = statement.fixes.get(&promotion.table)?;
+    let new = match promotion.change {
+        Change::Lock(strength) => {
+            let apart = if trimmed.contains("--") || trimmed.contains('\n') { "\n" } else { " " };
+            format!("{trimmed}{apart}{}{}", strength.clause(), fix.lock.as_ref()?)
+        }
+        Change::Write => fix.write.clone()?,
+    };
+    script.text.replace_range(found..found + trimmed.len(), &new);
+    script.commands[statement.place.0] = new;
+    Some(())
+}
+
+fn start_of_line(text: &str, line: u32) -> Option<usize> {
+    let before = usize::try_from(line).ok()?.checked_sub(1)?;
+    if before == 0 {
+        return Some(0);
+    }
+    text.match_indices('\n').nth(before - 1).map(|(at, _)| at + 1)
+}
+
+/// The difference of scripts before and after, as a unified diff.
+pub fn difference(before: &[ScriptText], after: &[ScriptText]) -> String {
+    let changed = before.iter().zip(after).filter(|(old, new)| old.text != new.text);
+    let diff = |(old, new): (&ScriptText, &ScriptText)| {
+        TextDiff::from_lines(&old.text, &new.text)
+            .unified_diff()
+            .context_radius(CONTEXT)
+            .header(&format!("a/{}", old.name), &format!("b/{}", new.name))
+            .to_string()
+    };
+    changed.map(diff).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use isobench_observation::Fix;
+    use isobench_robustness::Strength;
+
+    use super::*;
+
+    fn script() -> (Templates, Vec<ScriptText>) {
+        let text = "\\set id random(1, 9)\nBEGIN;\nSELECT a FROM t -- its value\n    WHERE id = :id \\gset\nCOMMIT;\n";
+        let sql = "SELECT a FROM t -- its value\n    WHERE id = :id";
+        let fix = Fix {
+            lock: Some(String::new()),
+            write: Some("UPDATE t SET a = a WHERE id = :id RETURNING a".to_owned()),
+        };
+        let statement = TemplateStatement {
+            script: 0,
+            place: (2, 0),
+            line: 3,
+            at: "s.sql:3".to_owned(),
+            text: "SELECT a FROM t WHERE id = :id".to_owned(),
+            unknown: None,
+            fixes: BTreeMap::from([("t".to_owned(), fix)]),
+        };
+        let commands = ["", "BEGIN", sql, "COMMIT"].map(str::to_owned).to_vec();
+        let texts = vec![ScriptText { name: "s.sql".to_owned(), text: text.to_owned(), commands }];
+        (Templates { statements: vec![statement], ..Templates::default() }, texts)
+    }
+
+    fn promotion(change: Change) -> Promotion {
+        Promotion { program: 0, at: "s.sql:3".to_owned(), table: "t".to_owned(), change }
+    }
+
+    #[test]
+    fn a_lock_stands_after_the_statement_and_before_what_stores_its_result() {
+        let (templates, before) = script();
+        let after = patched(&templates, &before, &[promotion(Change::Lock(Strength::NoKeyUpdate))]).unwrap();
+        assert_eq!(
+            after[0].text,
+            "\\set id random(1, 9)\nBEGIN;\nSELECT a FROM t -- its value\n    WHERE id = :id\nFOR NO KEY UPDATE \\gset\n\
+             COMMIT;\n"
+        );
+        assert_eq!(
+            difference(&before, &after),
+            "--- a/s.sql\n+++ b/s.sql\n@@ -2,4 +2,5 @@\n BEGIN;\n SELECT a FROM t -- its value\n-    WHERE id = :id \
+             \\gset\n+    WHERE id = :id\n+FOR NO KEY UPDATE \\gset\n COMMIT;\n"
+        );
+    }
+
+    #[test]
+    fn a_query_becomes_an_update() {
+        let (templates, before) = script();
+        let after = patched(&templates, &before, &[promotion(Change::Write)]).unwrap();
+        assert!(after[0].text.contains("\nUPDATE t SET a = a WHERE id = :id RETURNING a \\gset\n"));
+    }
+
+    #[test]
+    fn what_is_not_found_is_not_changed() {
+        let (templates, mut scripts) = script();
+        scripts[0].commands[2] = "SELECT b".to_owned();
+        assert_eq!(patched(&templates, &scripts, &[promotion(Change::Write)]), None);
+    }
+}

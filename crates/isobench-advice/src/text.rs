@@ -1,0 +1,223 @@
+//! The answer for a terminal: the table of transactions first, then prices, changes, and evidence.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use isobench_isolation::Level;
+use isobench_observation::Templates;
+use isobench_report::wrap;
+use isobench_result::view::tried::witnesses;
+
+use crate::advice::{Advice, ChangeSet, Measured, Reason, Status, Transaction, reason};
+use crate::decision::Shown;
+use crate::idioms::IDIOMS;
+
+/// The most sets of changes that are listed.
+const MOST_SETS: usize = 6;
+
+/// The answer, in lines of at most this width where words permit it.
+pub fn answer(advice: &Advice, width: usize) -> String {
+    let mut text = String::new();
+    let tables = advice.tables.join(", ");
+    paragraph(&mut text, &format!("This holds if nothing else writes these tables: {tables}."), width);
+    text.push('\n');
+    if advice.contradicted {
+        let sentence = "The recorded histories show anomalies at these levels, so what was decided of the \
+            statements is wrong somewhere: nothing below is proved.";
+        paragraph(&mut text, sentence, width);
+        text.push('\n');
+    }
+    let mut evidence = Vec::new();
+    transactions(&mut text, advice, &mut evidence, width);
+    if let Some(measured) = &advice.measured {
+        prices(&mut text, measured);
+    }
+    changes(&mut text, advice, width);
+    idioms(&mut text, advice);
+    for (number, reason) in evidence.iter().enumerate() {
+        let _ = writeln!(text, "\n[{}] {}", number + 1, happens(reason));
+        shown(&mut text, reason);
+    }
+    undecided(&mut text, advice, width);
+    text
+}
+
+/// What happens at levels that aren't enough.
+pub fn broken(templates: &Templates, broken: &Shown) -> String {
+    let reason = reason(&templates.programs, broken);
+    let mut text = format!("{}\n", happens(&reason));
+    shown(&mut text, &reason);
+    if let Some(why) = &reason.untried {
+        let _ = writeln!(text, "It couldn't be executed: {why}.");
+    }
+    text
+}
+
+fn paragraph(text: &mut String, sentence: &str, width: usize) {
+    for line in wrap(sentence, width, 0) {
+        text.push_str(&line);
+        text.push('\n');
+    }
+}
+
+/// The table of transactions. Reasons with evidence are collected, each once.
+fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Vec<&'a Reason>, width: usize) {
+    let names = advice.transactions.iter().map(|one| one.script.chars().count());
+    let longest = names.max().unwrap_or_default().max("transaction".len());
+    let levels = advice.transactions.iter().map(|one| one.level.to_string().len());
+    let widest = levels.max().unwrap_or_default().max("level".len());
+    let _ = writeln!(text, "{:longest$}  {:widest$}  why", "transaction", "level");
+    for one in &advice.transactions {
+        let mut why = why(one, evidence);
+        for higher in &one.higher {
+            let number = numbered(evidence, higher);
+            let _ = write!(why, "; raising it to {} would be unsafe [{number}]", higher.level);
+        }
+        let indent = longest + widest + 4;
+        let lines = wrap(&why, width.saturating_sub(indent).max(30), 0);
+        for (number, line) in lines.iter().enumerate() {
+            let (script, level) =
+                if number == 0 { (one.script.as_str(), one.level.to_string()) } else { ("", String::new()) };
+            let _ = writeln!(text, "{script:longest$}  {level:widest$}  {line}");
+        }
+    }
+}
+
+fn why<'a>(one: &'a Transaction, evidence: &mut Vec<&'a Reason>) -> String {
+    let mut why = match (&one.below, one.status) {
+        (None, Status::Proved) => "proved for these statements".to_owned(),
+        (None, Status::Undecided) => "nothing wrong shown".to_owned(),
+        (Some(reason), _) if reason.shown.is_some() => {
+            format!("shown unsafe at {} [{}]", reason.level, numbered(evidence, reason))
+        }
+        (Some(reason), _) => {
+            let why = reason.untried.as_deref().unwrap_or("it wasn't tried");
+            format!("may be unsafe at {} [{}]: {why}", reason.level, numbered(evidence, reason))
+        }
+    };
+    if one.proved != one.level {
+        let _ = write!(why, "; undecided, as only {} is proved", one.proved);
+    } else if one.status == Status::Proved && one.below.is_some() && one.level != Level::Serializable {
+        why.push_str("; this level is proved to be enough");
+    }
+    if !one.unknown.is_empty() {
+        let lines: Vec<String> = one.unknown.iter().map(|unknown| unknown.line.to_string()).collect();
+        let plural = if lines.len() == 1 { "" } else { "s" };
+        let _ = write!(why, "; not known what line{plural} {} may do", lines.join(", "));
+    }
+    why
+}
+
+/// The number of a reason among the evidence, from 1. The same schedule at the same level is one.
+fn numbered<'a>(evidence: &mut Vec<&'a Reason>, reason: &'a Reason) -> usize {
+    let same = |other: &&Reason| other.theory == reason.theory && other.shown == reason.shown;
+    if let Some(place) = evidence.iter().position(same) {
+        return place + 1;
+    }
+    evidence.push(reason);
+    evidence.len()
+}
+
+fn prices(text: &mut String, measured: &Measured) {
+    let _ = writeln!(text, "\nWhat it costs: committed transactions per second, relative to {}", measured.to);
+    let names = measured.candidates.iter().map(|one| one.name.chars().count());
+    let longest = names.max().unwrap_or_default();
+    let _ = writeln!(text, "{:longest$}  {:>16}  {:>9}  {:>9}", "", "throughput", "conflicts", "anomalies");
+    for one in &measured.candidates {
+        let ratio = match (one.ratio, one.low, one.high) {
+            (Some(ratio), Some(low), Some(high)) if (low, high) != (1.0, 1.0) => {
+                format!("{ratio:.2} ({low:.2}–{high:.2})")
+            }
+            (Some(ratio), ..) => format!("{ratio:.2}"),
+            (None, ..) => "–".to_owned(),
+        };
+        let anomalies = one.anomalies.map_or("–".to_owned(), |count| count.to_string());
+        let conflicts = format!("{:.1} %", one.conflicts * 100.0);
+        let _ = writeln!(text, "{:longest$}  {ratio:>16}  {conflicts:>9}  {anomalies:>9}", one.name);
+    }
+}
+
+fn changes(text: &mut String, advice: &Advice, width: usize) {
+    let held: Vec<&ChangeSet> = advice.changes.iter().filter(|set| set.refuted.is_none()).collect();
+    let Some(first) = held.first() else { return };
+    let _ = writeln!(text, "\nWith these changes lower levels do:");
+    for set in held.iter().take(MOST_SETS) {
+        let share = if set.share { ", or FOR SHARE" } else { "" };
+        let clauses: BTreeSet<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
+        let clauses: Vec<&str> = clauses.into_iter().collect();
+        let sentence = format!("{} ({}{share}): {}", set.name, clauses.join(", "), set.allocation.said());
+        for line in wrap(&sentence, width.saturating_sub(2), 2) {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    let _ = writeln!(text, "\nThe smallest one:\n{}", first.diff.trim_end());
+}
+
+fn idioms(text: &mut String, advice: &Advice) {
+    let levels: BTreeSet<Level> = advice
+        .transactions
+        .iter()
+        .map(|one| one.level)
+        .filter(|level| *level != Level::ReadCommitted)
+        .collect();
+    for level in levels {
+        let _ = writeln!(text, "\nHow to ask for {level}:");
+        for idiom in IDIOMS {
+            let _ = writeln!(text, "  {:10}  {}", idiom.framework, idiom.of(level));
+        }
+    }
+}
+
+fn happens(reason: &Reason) -> String {
+    match &reason.shown {
+        Some(_) => format!("What happens at {}:", reason.level),
+        None => format!("What may happen at {}:", reason.level),
+    }
+}
+
+/// What was shown; else what theory says.
+fn shown(text: &mut String, reason: &Reason) {
+    let Some(tried) = &reason.shown else {
+        reason.theory.iter().for_each(|line| {
+            let _ = writeln!(text, "  {line}");
+        });
+        return;
+    };
+    if let Some(witness) = witnesses(&[(reason.level.to_string(), tried)]).into_iter().next() {
+        let _ = writeln!(text, "{}", witness.heading);
+        witness.lines.iter().for_each(|line| {
+            let _ = writeln!(text, "  {line}");
+        });
+    }
+}
+
+fn undecided(text: &mut String, advice: &Advice, width: usize) {
+    if !advice.unshown.is_empty() {
+        text.push('\n');
+        let sentence = "Possible by theory, but not shown; so the levels above are undecided where they are lower \
+            than proved:";
+        paragraph(text, sentence, width);
+        for one in &advice.unshown {
+            let steps = one.theory.join("; ");
+            let sentence = format!("{steps}. Not shown in {} interleavings.", one.interleavings);
+            for line in wrap(&sentence, width.saturating_sub(2), 2) {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+    }
+    let unknown: Vec<(&str, &crate::advice::UnknownStatement)> = advice
+        .transactions
+        .iter()
+        .flat_map(|one| one.unknown.iter().map(|unknown| (one.script.as_str(), unknown)))
+        .collect();
+    if !unknown.is_empty() {
+        text.push('\n');
+        paragraph(text, "Taken to read and write anything, so that nothing is proved:", width);
+        for (script, one) in unknown {
+            let sentence = format!("{script}:{}: {}: {}", one.line, one.reason, one.text);
+            for line in wrap(&sentence, width.saturating_sub(2), 2) {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Rows that a command adds to a design: levels for each script, some with changed scripts.
+
+use std::collections::BTreeSet;
+
+use isobench_isolation::{Allocation, Level};
+use isobench_plan::DEFAULT_STRATEGY;
+
+use super::{CellPlan, Design};
+use crate::failure::Outcome;
+use crate::workload::Sources;
+
+/// A row that is measured along with the levels of the plan.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Its levels.
+    pub allocation: Allocation,
+    /// Changed scripts, with the name of the change; `None`: they are as they are.
+    pub changed: Option<(String, Sources)>,
+}
+
+/// The rows in which a work is measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rows {
+    levels: BTreeSet<Level>,
+    /// Indices of the plan's allocations.
+    allocations: BTreeSet<usize>,
+}
+
+impl Rows {
+    /// True if a cell is in one of these rows.
+    pub fn has(&self, cell: &CellPlan) -> bool {
+        match cell.allocation {
+            Some(allocation) => self.allocations.contains(&allocation),
+            None => self.levels.contains(&cell.level),
+        }
+    }
+}
+
+impl Design {
+    /// Measures these rows along with the levels of the plan, in place of other allocations. The plan has
+    /// one work.
+    ///
+    /// # Errors
+    /// A script can't ask for its level.
+    pub fn measure(&mut self, candidates: Vec<Candidate>) -> Outcome {
+        let levels: BTreeSet<Level> = self.plan.levels().iter().copied().collect();
+        let mut allocations: Vec<Allocation> = Vec::new();
+        let mut number = |allocation: &Allocation| {
+            allocations.iter().position(|known| known == allocation).unwrap_or_else(|| {
+                allocations.push(allocation.clone());
+                allocations.len() - 1
+            })
+        };
+        let mut plain = Rows { levels: levels.clone(), ..Rows::default() };
+        let mut changed = Vec::new();
+        for candidate in candidates {
+            // One level for all is a row of the levels.
+            let uniform = candidate.allocation.level().filter(|level| levels.contains(level));
+            let mut rows = Rows::default();
+            match (uniform, candidate.changed.is_some()) {
+                (Some(level), true) => rows.levels.extend([level]),
+                (Some(_), false) => continue,
+                (None, true) => rows.allocations.extend([number(&candidate.allocation)]),
+                (None, false) => plain.allocations.extend([number(&candidate.allocation)]),
+            }
+            if let Some((name, sources)) = candidate.changed {
+                let mut work = self.works[0].with_sources(sources);
+                (work.strategy, work.rows) = (Some(name), Some(rows));
+                changed.push(work);
+            }
+        }
+        self.plan.allocation = (!allocations.is_empty()).then_some(allocations);
+        self.works.truncate(1);
+        if !changed.is_empty() {
+            self.works[0].strategy = Some(DEFAULT_STRATEGY.to_owned());
+            self.works[0].rows = Some(plain);
+        }
+        self.works.extend(changed);
+        for work in &self.works {
+            for allocation in self.plan.allocations() {
+                crate::modes::ask(&mut work.sources.mix().clone(), allocation, self.protocol)?;
+            }
+        }
+        Ok(())
+    }
+}

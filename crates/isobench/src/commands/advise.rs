@@ -1,0 +1,376 @@
+//! `isobench advise`: which level each transaction needs, the smallest change with which a lower one
+//! does, and what each costs.
+//!
+//! Not here: the decision and its words (`isobench_advice`), the programs of scripts
+//! (`isobench_observation`), and the measurement (`isobench_comparison`).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use isobench_advice::{
+    Advice, AdviceFile, Candidate as Row, ChangeSet, Decision, Executed, Measured, Question, ScriptText,
+    Status, answer,
+};
+use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
+use isobench_comparison::{
+    Candidate, Design, Failure, Followers, Judging, Outcome, Resolved, Site, Sources, Surroundings, Target,
+    Work, catalog, compare as measure, refusal,
+};
+use isobench_database::InitOptions;
+use isobench_isolation::history::Mode;
+use isobench_isolation::{Allocation, Level};
+use isobench_observation::{Templates, templates};
+use isobench_plan::Plan;
+use isobench_probe::Options;
+use isobench_probe::interleaving::TryError;
+use isobench_result::{Cell, Document, between, summarise};
+use isobench_runner::{Control, Urgency};
+use isobench_script::{CommandKind, Script};
+
+use crate::destination::{Kind, check_file};
+use crate::display::Display;
+use crate::interrupt;
+use crate::options::{AdviseOptions, command};
+use crate::output::{self, is_stream, say};
+use crate::servers::{Stage, Wanted, stage};
+
+/// The most sets of changes that are tried, and that are measured.
+const MOST_TRIED: usize = 6;
+const MOST_MEASURED: usize = 4;
+
+/// The limit of a statement of a script that is tried.
+const STEP: Duration = Duration::from_secs(5);
+
+/// Decides, tries, measures, and prints the advice.
+///
+/// # Errors
+/// Wrong options, an error in a script, no server, or one other than PostgreSQL; interrupted; with
+/// `--check`, levels that aren't enough.
+pub fn advise(options: &AdviseOptions) -> Outcome {
+    if let Some(path) = &options.json {
+        check_file("--json", path, Kind::Advice)?;
+    }
+    if let Some(path) = &options.write {
+        check_file("--write", path, Kind::Levels)?;
+    }
+    let checked = options.check.as_deref().map(read_file).transpose()?;
+    let Stage { mut design, mut targets, control } = set_up(options)?;
+    let advised =
+        interrupt::blame(&control, carry_out(options, checked.as_ref(), &mut design, &mut targets, &control));
+    let closed: Vec<Outcome> = targets.into_iter().map(|target| target.close(false)).collect();
+    advised.and(closed.into_iter().collect())
+}
+
+fn read_file(path: &Path) -> Outcome<AdviceFile> {
+    let wrong =
+        |error: &dyn std::fmt::Display| Failure::setup(format!("--check: {}: {error}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    AdviceFile::read(&text).map_err(|error| wrong(&error))
+}
+
+/// Checks the scripts, and finds or starts the server.
+fn set_up(options: &AdviseOptions) -> Outcome<Stage> {
+    let resolve = |plan: &Plan| Resolved::of(plan, None, Plan::default(), &InitOptions::default());
+    let plan = options.plan();
+    // Each transaction has to be able to ask for a level of its own.
+    let names = script_names(&resolve(&plan)?.design().works[0].sources);
+    let own = names.first().map(|name| (name.clone(), Mode::of(Level::ReadCommitted)));
+    let allocation = Allocation { rest: Mode::of(Level::Serializable), scripts: own.into_iter().collect() };
+    let plan = resolve(&Plan { allocation: Some(vec![allocation]), ..plan }).map_err(of_advice)?;
+    let (connection, embedded) = (&options.connection, &options.embedded);
+    stage(plan, &Wanted { connection, embedded, standby: None, alters: false }, &|text| {
+        eprintln!("note: {text}")
+    })
+}
+
+/// The failure of an allocation, without the option that nobody gave.
+fn of_advice(failure: Failure) -> Failure {
+    match failure {
+        Failure::Setup(text) => Failure::Setup(text.trim_start_matches("--allocation: ").to_owned()),
+        other => other,
+    }
+}
+
+fn script_names(sources: &Sources) -> Vec<String> {
+    sources.mix().scripts().iter().map(|weighted| weighted.script.name.clone()).collect()
+}
+
+/// A place for trying, with the scripts.
+struct Trial<'a> {
+    site: &'a Site,
+    target: &'a Target,
+    work: &'a Work,
+    seed: u64,
+    budget: Duration,
+    control: &'a Control,
+    names: &'a [String],
+}
+
+fn carry_out(
+    options: &AdviseOptions,
+    checked: Option<&AdviceFile>,
+    design: &mut Design,
+    targets: &mut [Target],
+    control: &Control,
+) -> Outcome {
+    let target = &mut targets[0];
+    if target.standby {
+        return Err(refusal(&target.place(), "trying takes transactions that write"));
+    }
+    target.claim_namespace(&say)?;
+    let target = &*target;
+    let site = target.room()?.ok_or_else(|| {
+        Failure::setup("there is no schema for the tables on which transactions are tried; use PostgreSQL")
+    })?;
+    let work = design.works[0].clone();
+    work.tables.make(&site)?;
+    let catalog = catalog(&site)?.ok_or_else(|| {
+        Failure::setup(format!(
+            "{} isn't advised on: which levels are enough is known for PostgreSQL",
+            target.database.product.name
+        ))
+    })?;
+    let workload = work.workload(design.seed(), &site.database)?;
+    let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
+    let found = templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new());
+    let names = script_names(&work.sources);
+    let budget = Duration::from_secs_f64(options.budget);
+    let trial =
+        Trial { site: &site, target, work: &work, seed: design.seed(), budget, control, names: &names };
+    if let Some(file) = checked {
+        return check(options, file, &found, &trial);
+    }
+    let question = Question { templates: &found, struck: BTreeSet::new() };
+    let decision = question.decide(|schedule| {
+        trial.execute(&work.sources, &[named(&names, &schedule.scripts)], &levels(&names, schedule.levels))
+    })?;
+    let changes = changes(&question, &decision, &trial)?;
+    let mut advice = Advice::of(&found, &decision, changes);
+    let written = options.write.as_deref().map(|path| {
+        let text = AdviceFile::of(&advice, &found, &decision).text();
+        output::save(path, &text)
+    });
+    let measured =
+        if options.no_measure { Ok(()) } else { measured(&mut advice, design, &work, targets, control) };
+    written.transpose()?;
+    let takes_stdout = options.json.as_deref().is_some_and(is_stream);
+    if let Some(path) = &options.json {
+        let json = serde_json::to_string_pretty(&advice).map_err(Failure::setup)?;
+        output::save(path, &(json + "\n"))?;
+    }
+    let text = answer(&advice, output::width());
+    if takes_stdout {
+        eprint!("{text}")
+    } else {
+        output::print(&text)?
+    }
+    measured
+}
+
+fn named(names: &[String], scripts: &[usize]) -> Vec<String> {
+    scripts.iter().map(|script| names[*script].clone()).collect()
+}
+
+fn levels(names: &[String], levels: &[Level]) -> Allocation {
+    let scripts = names.iter().cloned().zip(levels.iter().copied().map(Mode::of)).collect();
+    Allocation { rest: Mode::of(Level::Serializable), scripts }
+}
+
+impl Trial<'_> {
+    /// Tries combinations of scripts at these levels, on tables in their starting state.
+    fn execute(
+        &self,
+        sources: &Sources,
+        combinations: &[Vec<String>],
+        allocation: &Allocation,
+    ) -> Outcome<Executed> {
+        if self.control.urgency() > Urgency::None {
+            return Err(Failure::Incomplete("interrupted".to_owned()));
+        }
+        let scripts: Vec<&str> = combinations.iter().flatten().map(String::as_str).collect();
+        say(&format!("trying {} at {}", scripts.join(" × "), allocation_of(&scripts, allocation)));
+        self.target.make_anew(self.site)?;
+        let work = self.work.with_sources(sources.clone());
+        work.tables.make(self.site)?;
+        let workload = work.workload(self.seed, &self.site.database)?;
+        let extent = Extent {
+            allocations: std::slice::from_ref(allocation),
+            combinations: Some(combinations),
+            budget: self.budget,
+            conditions: &[],
+            options: Options { step_timeout: STEP, ..Options::default() },
+        };
+        match try_interleavings(self.site, &workload, extent, self.control) {
+            Ok(found) => {
+                let level = &found.levels[0];
+                let of_levels = |witness: &isobench_probe::interleaving::Witness| !witness.no_level_prevents;
+                if level.gravest().is_some_and(of_levels) {
+                    return Ok(Executed::Shown(Box::new(tried(&found, level))));
+                }
+                let refused = found.refused.iter().find(|(script, _)| scripts.contains(&script.as_str()));
+                Ok(match refused {
+                    Some((script, why)) => Executed::Untried(format!("{script} can't be tried: {why}")),
+                    None => Executed::Unshown(level.trials),
+                })
+            }
+            Err(TryError::Stopped) => Err(Failure::Incomplete("interrupted".to_owned())),
+            Err(TryError::Lost(why)) => Err(Failure::Incomplete(why)),
+            Err(error @ TryError::Script { .. }) => Err(Failure::setup(error)),
+            Err(error) => Ok(Executed::Untried(error.to_string())),
+        }
+    }
+}
+
+/// The levels of these scripts, in few words.
+fn allocation_of(scripts: &[&str], allocation: &Allocation) -> String {
+    let levels: BTreeSet<Level> = scripts.iter().map(|script| allocation.of(script).level).collect();
+    levels.iter().map(Level::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+/// The sets of changes, each tried against what was shown without it.
+fn changes(question: &Question<'_>, decision: &Decision, trial: &Trial<'_>) -> Outcome<Vec<ChangeSet>> {
+    let before = texts(&trial.work.sources);
+    let promoted = question.changes(&decision.struck);
+    let sets = promoted.iter().filter_map(|one| ChangeSet::of(question.templates, &before, one));
+    let shown: BTreeSet<Vec<String>> = decision
+        .reasons
+        .iter()
+        .filter(|reason| matches!(reason.executed, Executed::Shown(_)))
+        .map(|reason| named(trial.names, &reason.scripts()))
+        .collect();
+    let shown: Vec<Vec<String>> = shown.into_iter().collect();
+    let mut all = Vec::new();
+    for mut set in sets.take(MOST_TRIED) {
+        let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
+        if let Executed::Shown(tried) = trial.execute(&sources, &shown, &set.allocation)? {
+            set.refuted = Some(*tried);
+        }
+        all.push(set);
+    }
+    Ok(all)
+}
+
+/// The texts of scripts, with those of their statements.
+fn texts(sources: &Sources) -> Vec<ScriptText> {
+    let scripts = sources.mix().scripts().iter().zip(sources.texts());
+    let text = |(weighted, text): (&isobench_script::Weighted, &str)| ScriptText {
+        name: weighted.script.name.clone(),
+        text: text.to_owned(),
+        commands: weighted
+            .script
+            .commands
+            .iter()
+            .map(|command| match &command.kind {
+                CommandKind::Sql(sql) => sql.as_written(),
+                _ => String::new(),
+            })
+            .collect(),
+    };
+    scripts.map(text).collect()
+}
+
+/// Checks levels that were decided before.
+///
+/// # Errors
+/// They aren't enough, or belong to other scripts.
+fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &Trial<'_>) -> Outcome {
+    let path = options.check.as_deref().unwrap_or(Path::new("")).display();
+    let names: Vec<&str> = trial.names.iter().map(String::as_str).collect();
+    let wanted = file.levels(&names).map_err(|error| Failure::setup(format!("--check: {path}: {error}")))?;
+    let question = Question { templates: found, struck: file.struck(found) };
+    let broken = question.broken(&wanted, |schedule| {
+        let combination = [named(trial.names, &schedule.scripts)];
+        trial.execute(&trial.work.sources, &combination, &levels(trial.names, schedule.levels))
+    })?;
+    let Some(broken) = broken else {
+        let plural = if names.len() == 1 { "" } else { "s" };
+        return output::print(&format!(
+            "The levels of {path} are enough for {} script{plural}.\n",
+            names.len()
+        ));
+    };
+    output::print(&isobench_advice::broken(found, &broken))?;
+    Err(Failure::Broken(format!("the levels of {path} aren't enough any more; see above")))
+}
+
+/// Measures the candidates, and notes their prices.
+fn measured(
+    advice: &mut Advice,
+    design: &mut Design,
+    work: &Work,
+    targets: &[Target],
+    control: &Control,
+) -> Outcome {
+    let plain = |allocation: Allocation| Candidate { allocation, changed: None };
+    let mut candidates = vec![plain(advice.allocation()), plain(advice.proved())];
+    let held = advice.changes.iter().filter(|set| set.refuted.is_none());
+    for set in held.take(MOST_MEASURED) {
+        let sources = work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
+        candidates.push(Candidate {
+            allocation: set.allocation.clone(),
+            changed: Some((set.name.clone(), sources)),
+        });
+    }
+    design.measure(candidates)?;
+    let judging =
+        design.is_recorded(&targets[0].database).then_some(Judging { folder: None, stop_on_broken: false });
+    let around = Surroundings {
+        targets,
+        judging: judging.as_ref(),
+        machines: None,
+        control,
+        say: &say,
+        save: &|_| Ok(()),
+        command: command(),
+    };
+    let mut display = Display::new(false);
+    let outcome = measure(design, around, &mut Followers(vec![&mut display]));
+    drop(display);
+    let (mut document, _) = outcome?;
+    summarise(&mut document);
+    note(advice, &document);
+    match &document.incomplete_reason {
+        Some(reason) => Err(Failure::Incomplete(format!("the measurement is incomplete: {reason}"))),
+        None => Ok(()),
+    }
+}
+
+/// Notes the prices, and takes back what the histories contradict.
+fn note(advice: &mut Advice, document: &Document) {
+    let Some(first) = document.cells.first() else { return };
+    let others = document.cells.len() - 1;
+    let row = |cell: &Cell| {
+        let ratio = between(document, cell, first, others);
+        let changes = cell.strategy.clone().filter(|name| advice.changes.iter().any(|set| set.name == *name));
+        let allocation = cell.level.allocation.clone();
+        Row {
+            name: changes.iter().cloned().chain([cell.level.name()]).collect::<Vec<_>>().join(", "),
+            allocation: allocation
+                .unwrap_or(Allocation::uniform(cell.level.requested.unwrap_or(Level::ReadCommitted))),
+            changes,
+            tps: cell.summary.tps.mean,
+            ratio: ratio.as_ref().map(|ratio| ratio.mean),
+            low: ratio.as_ref().and_then(|ratio| ratio.low),
+            high: ratio.as_ref().and_then(|ratio| ratio.high),
+            conflicts: cell.summary.conflict_ratio,
+            anomalies: cell.summary.verdict.as_ref().map(|verdict| verdict.anomalies),
+        }
+    };
+    let candidates: Vec<Row> = document.cells.iter().map(row).collect();
+    let own = advice.allocation();
+    let contradicted = candidates.iter().any(|row| {
+        row.changes.is_none()
+            && row.allocation == own
+            && own.range().1 < Level::Serializable
+            && row.anomalies > Some(0)
+    });
+    if contradicted {
+        advice.contradicted = true;
+        for transaction in &mut advice.transactions {
+            transaction.status = Status::Undecided;
+        }
+    }
+    advice.measured = Some(Measured { to: first.level.name(), candidates });
+}

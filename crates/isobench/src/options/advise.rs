@@ -1,0 +1,103 @@
+//! Options of `isobench advise`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use isobench_isolation::Level;
+use isobench_plan::Plan;
+
+use super::{ConnectionOptions, EmbeddedOptions};
+
+/// The heading of options that name scripts and tables.
+const SCRIPTS: &str = "Transactions";
+
+/// The heading of options of the measurement.
+const LENGTH: &str = "Measurement";
+
+/// The heading of options for the output.
+const OUTPUT: &str = "Output";
+
+/// Options of `isobench advise`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  isobench advise -w smallbank
+  isobench advise -f order.sql@5 -f report.sql@1 --setup shop.sql --write advice.toml
+  isobench advise -f order.sql -f report.sql --setup shop.sql --check advice.toml
+
+Exit status of --check: 3 if the levels of the file aren't enough.")]
+pub struct AdviseOptions {
+    /// Script file, each a transaction or several; several are one mix (repeatable)
+    #[arg(long, short = 'f', value_name = "FILE[@WEIGHT]", help_heading = SCRIPTS)]
+    pub file: Option<Vec<String>>,
+    /// Built-in script, by its name or the beginning of it (repeatable)
+    #[arg(long, short = 'b', value_name = "NAME[@WEIGHT]", help_heading = SCRIPTS)]
+    pub builtin: Option<Vec<String>>,
+    /// Checked workload (isobench workloads) [default: orders, if no script is named]
+    #[arg(long, short = 'w', value_name = "NAME", help_heading = SCRIPTS, conflicts_with_all = ["file", "builtin"])]
+    pub workload: Option<String>,
+    /// SQL script that makes the tables of scripts of your own, instead of pgbench's
+    #[arg(long, value_name = "FILE.sql", help_heading = SCRIPTS, requires = "file")]
+    pub setup: Option<PathBuf>,
+    /// Seconds for executing each schedule that speaks against a level, also 500ms
+    #[arg(
+        long = "try",
+        value_name = "SECONDS",
+        default_value = "8",
+        value_parser = isobench_plan::seconds,
+        help_heading = SCRIPTS
+    )]
+    pub budget: f64,
+    /// Number of clients [default: 8]
+    #[arg(long, short = 'c', visible_alias = "client", value_name = "NUM", help_heading = LENGTH)]
+    pub clients: Option<u32>,
+    /// Seconds of each row in each round, also 500ms [default: 1]
+    #[arg(long, short = 'T', value_name = "SECONDS", value_parser = isobench_plan::seconds, help_heading = LENGTH)]
+    pub time: Option<f64>,
+    /// Number of rounds [default: 5]
+    #[arg(long, value_name = "NUM", help_heading = LENGTH)]
+    pub rounds: Option<u32>,
+    /// Seed of all random numbers
+    #[arg(long, value_name = "NUM", help_heading = LENGTH)]
+    pub seed: Option<u64>,
+    /// Decide and try, but measure nothing
+    #[arg(long, help_heading = LENGTH)]
+    pub no_measure: bool,
+    /// Write the advice as JSON to this file (- for stdout)
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub json: Option<PathBuf>,
+    /// Write the levels to this file, for --check
+    #[arg(long, value_name = "FILE.toml", help_heading = OUTPUT, conflicts_with = "check")]
+    pub write: Option<PathBuf>,
+    /// Check whether the levels of this file are enough for the scripts as they are now; measures
+    /// nothing
+    #[arg(long, value_name = "FILE.toml", help_heading = OUTPUT)]
+    pub check: Option<PathBuf>,
+    /// The embedded server.
+    #[command(flatten)]
+    pub embedded: EmbeddedOptions,
+    /// The named server.
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+}
+
+impl AdviseOptions {
+    /// Returns the plan of the measurement.
+    pub fn plan(&self) -> Plan {
+        let own = self.file.is_some() || self.builtin.is_some();
+        let workload = || vec![self.workload.clone().unwrap_or_else(|| "orders".to_owned())];
+        Plan {
+            workload: (!own).then(workload),
+            file: self.file.clone(),
+            builtin: self.builtin.clone(),
+            setup: self.setup.clone(),
+            levels: Some(vec![Level::ReadCommitted, Level::RepeatableRead, Level::Serializable]),
+            clients: Some(vec![self.clients.unwrap_or(8)]),
+            time: Some(self.time.unwrap_or(1.0)),
+            rounds: Some(self.rounds.unwrap_or(5)),
+            seed: self.seed,
+            // They were tried before.
+            tries: Some(0.0),
+            ..Plan::default()
+        }
+    }
+}
