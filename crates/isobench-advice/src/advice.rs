@@ -2,7 +2,7 @@
 
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
-use isobench_observation::Templates;
+use isobench_observation::{Carried, Templates};
 use isobench_result::Tried;
 use isobench_robustness::{Change, Objection, Program, Promoted};
 use serde::Serialize;
@@ -24,6 +24,9 @@ pub struct Advice {
     pub tables: Vec<String>,
     /// A transaction for each script.
     pub transactions: Vec<Transaction>,
+    /// Values that one transaction of a script reads and a later one writes, which no level protects, a
+    /// sentence each.
+    pub carried: Vec<String>,
     /// Schedules that theory names, and that weren't shown.
     pub unshown: Vec<Unshown>,
     /// Changes of scripts with which lower levels do, the fewest first.
@@ -210,6 +213,7 @@ impl Advice {
             version: 1,
             tables: templates.tables.iter().cloned().collect(),
             transactions: transactions.collect(),
+            carried: templates.carried.iter().map(carried).collect(),
             unshown: unshown.collect(),
             changes,
             contradicted: false,
@@ -267,6 +271,15 @@ impl ChangeSet {
             scripts,
         })
     }
+}
+
+fn carried(carried: &Carried) -> String {
+    let Carried { read, written } = carried;
+    format!(
+        "{}:{} writes what another transaction, of line {}, read before: no level protects that; put both into one \
+         transaction",
+        written.file, written.line, read.line
+    )
 }
 
 /// Levels as an allocation: the lowest is that of all scripts that aren't named.

@@ -29,6 +29,10 @@ pub fn answer(advice: &Advice, width: usize) -> String {
     }
     let mut evidence = Vec::new();
     transactions(&mut text, advice, &mut evidence, width);
+    for sentence in &advice.carried {
+        text.push('\n');
+        paragraph(&mut text, &format!("{sentence}."), width);
+    }
     if let Some(measured) = &advice.measured {
         prices(&mut text, measured);
     }

@@ -18,7 +18,7 @@ use isobench_script::Statement as StatementKind;
 use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
 
 use crate::catalog::{Catalog, RelationId};
-use crate::flow::Flows;
+use crate::flow::{Carried, Flows};
 use crate::statement::{Access, ColumnName, Deed, Examiner, Fix, Given, Known, Surroundings, anything};
 use crate::tokens::Text;
 
@@ -36,6 +36,9 @@ pub struct Templates {
     pub tables: BTreeSet<String>,
     /// Scripts with too many ways through them, by their names.
     pub branching: BTreeSet<String>,
+    /// Values that one transaction reads and a later one of the same script writes, which no level
+    /// protects.
+    pub carried: Vec<Carried>,
 }
 
 /// A statement on rows.
@@ -66,7 +69,7 @@ pub fn templates(
     absent: &BTreeSet<String>,
 ) -> Templates {
     let flows = Flows::of(scripts, symbols, catalog);
-    let mut found = Templates::default();
+    let mut found = Templates { carried: flows.carried(), ..Templates::default() };
     let mut read: Vec<Vec<Vec<Read>>> = Vec::new();
     let mut number = 0;
     for (script, parsed) in scripts.iter().enumerate() {

@@ -1,14 +1,18 @@
 //! Scripts tried against each other on a real PostgreSQL: known answers, random programs that must not
 //! be accused, and an oracle that runs all interleavings.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use isobench_database::Database;
 use isobench_database::products::YUGABYTEDB;
+use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
+use isobench_observation::{Catalog, templates};
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, Programs, TriedCondition, TryError, Trying, explore};
-use isobench_script::{Prng, Symbols, Variables, parse};
+use isobench_robustness::{Struck, allocate};
+use isobench_script::{Prng, Script, Symbols, Variables, parse};
 
 use crate::support::{TestServer, installed};
 
@@ -44,15 +48,8 @@ fn tried_at(
     budget: Duration,
     conditions: &[TriedCondition],
 ) -> Result<Found, TryError> {
-    let mut connection = server.open().expect("a connection");
-    connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").expect("an empty schema");
-    connection.execute(setup).expect("tables");
-    connection.close();
-    let mut symbols = Symbols::new();
-    let named = scripts.iter().zip(1..);
-    let scripts: Vec<_> = named
-        .map(|(text, number)| parse(&format!("{number}.sql"), text, &mut symbols).expect("a script"))
-        .collect();
+    set_up(server, setup);
+    let (scripts, symbols) = parsed(scripts);
     let variables = Variables::new(&symbols);
     let programs = Programs::new(&scripts, symbols, variables);
     let trying = Trying {
@@ -66,6 +63,24 @@ fn tried_at(
         stopped: &|| false,
     };
     explore(&programs, &trying)
+}
+
+/// Makes tables in an empty schema.
+fn set_up(server: &TestServer, setup: &str) {
+    let mut connection = server.open().expect("a connection");
+    connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").expect("an empty schema");
+    connection.execute(setup).expect("tables");
+    connection.close();
+}
+
+/// Scripts called `1.sql`, `2.sql`, …
+fn parsed(scripts: &[&str]) -> (Vec<Script>, Symbols) {
+    let mut symbols = Symbols::new();
+    let named = scripts.iter().zip(1..);
+    let scripts = named
+        .map(|(text, number)| parse(&format!("{number}.sql"), text, &mut symbols).expect("a script"))
+        .collect();
+    (scripts, symbols)
 }
 
 /// What was found at each level: `d`amage, a `w`rong answer, or nothing (`-`).
@@ -386,4 +401,53 @@ fn serializable_is_never_accused() {
     }
     eprintln!("{count} programs, {trials} interleavings at serializable");
     assert!(trials > 0);
+}
+
+/// The levels that are proved to be enough for scripts, from their SQL. `None` if values are passed on from one
+/// transaction to the next, which no level protects.
+fn proved(server: &TestServer, setup: &str, scripts: &[&str]) -> Option<Allocation> {
+    set_up(server, setup);
+    let (parsed, symbols) = parsed(scripts);
+    let mut connection = server.open().expect("a connection");
+    let catalog =
+        Catalog::load(&mut |sql| connection.query(sql).map(|result| result.rows)).expect("a catalog");
+    connection.close();
+    let found = templates(&parsed, &symbols, &catalog, &BTreeSet::new());
+    if !found.carried.is_empty() {
+        return None;
+    }
+    let levels = allocate(&found.programs, &Struck::new()).levels;
+    let named = found.programs.iter().zip(levels);
+    let scripts = named.map(|(program, level)| (program.name.clone(), Mode::of(level))).collect();
+    Some(Allocation { rest: Mode::of(Level::Serializable), scripts })
+}
+
+/// At the levels that are proved for random programs, and for those of which the answers are known, nothing
+/// may be shown.
+#[test]
+fn what_is_proved_is_never_shown_to_be_unsafe() {
+    let Some(server) = installed("what_is_proved_is_never_shown_to_be_unsafe") else { return };
+    let (count, seed) = programs(40);
+    let (mut trials, mut below) = (0, 0);
+    let mut check = |setup: &str, scripts: &[&str], budget: Duration, name: &str| {
+        let Some(allocation) = proved(&server, setup, scripts) else { return };
+        let found =
+            tried_at(&server, setup, scripts, &[allocation.clone()], budget, &[]).expect("interleavings");
+        let level = &found.levels[0];
+        let shown = level.gravest().filter(|witness| !witness.no_level_prevents);
+        assert!(shown.is_none(), "{name}, {allocation}\n{}\n{shown:#?}", scripts.join("\n"));
+        trials += level.trials;
+        below += usize::from(allocation.scripts.iter().any(|(_, mode)| mode.level < Level::Serializable));
+    };
+    for (name, scripts, _) in CASES {
+        check(ACCOUNTS, scripts, Duration::from_secs(2), name);
+    }
+    for number in 0..count {
+        let mut random = Prng::seed(seed + number);
+        let texts: Vec<String> = (0..random.int_between(2, 4)).map(|_| random_program(&mut random)).collect();
+        let scripts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        check(KEYED, &scripts, Duration::from_millis(500), &format!("seed {}", seed + number));
+    }
+    eprintln!("{count} sets, {below} with a level below serializable, {trials} interleavings");
+    assert!(trials > 0 && below > 0);
 }
