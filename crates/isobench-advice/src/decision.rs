@@ -1,10 +1,13 @@
 //! The levels that are proved, those below which something was shown, and changes of scripts.
 
+use std::collections::BTreeSet;
+
 use isobench_isolation::Level;
 use isobench_observation::Templates;
 use isobench_result::Tried;
 use isobench_robustness::{
-    Allocated, Change, Objection, Program, Promoted, Promoting, Promotion, Struck, allocate, decide, promote,
+    Allocated, Change, Objection, Program, Promoted, Promoting, Promotion, Strike, Struck, allocate, decide,
+    promote,
 };
 
 /// The most reads that are changed at once.
@@ -24,8 +27,10 @@ pub struct Question<'a> {
 /// A schedule that is to be executed: the programs that meet, the first of which is split, each at its
 /// level.
 pub struct Execute<'a> {
-    /// The scripts' numbers: the one that is split, and those within, in order.
-    pub scripts: Vec<usize>,
+    /// The scripts' numbers: the one that is split, and those within, in order. First those that theory
+    /// names, then all pairs of them: a single statement can't be split, but what it does to another one
+    /// before it commits shows the same.
+    pub casts: Vec<Vec<usize>>,
     /// A level for each program.
     pub levels: &'a [Level],
 }
@@ -55,19 +60,15 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// The programs of its transactions, the one that is split first.
-    pub fn scripts(&self) -> Vec<usize> {
-        scripts(&self.objection)
+    /// Who meets, as in [`Execute::casts`].
+    pub fn casts(&self) -> Vec<Vec<usize>> {
+        casts(&self.objection)
     }
 }
 
 /// A schedule that theory names, and that wasn't shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Possible {
-    /// The statement whose read would be overwritten, and the one that would.
-    pub read: String,
-    /// See `read`.
-    pub overwritten_by: String,
     /// The schedule.
     pub objection: Objection,
     /// The interleavings that were executed.
@@ -112,8 +113,8 @@ impl Question<'_> {
             let raised = allocated.raised.iter().map(|one| (one.program, one.lower, &one.objection, false));
             let higher = allocated.harmful.iter().map(|one| (one.program, one.level, &one.objection, true));
             for (program, level, objection, is_harmful) in raised.chain(higher) {
-                let pair = pair(programs, objection);
-                if struck.contains(&pair) {
+                let strike = strike(programs, objection);
+                if struck.contains(&strike) {
                     continue;
                 }
                 let mut levels = allocated.levels.clone();
@@ -122,17 +123,11 @@ impl Question<'_> {
                     Executed::Untried(format!("{MOST_EXECUTED} schedules were tried before"))
                 } else {
                     left -= 1;
-                    execute(&Execute { scripts: scripts(objection), levels: &levels })?
+                    execute(&Execute { casts: casts(objection), levels: &levels })?
                 };
                 if let Executed::Unshown(interleavings) = executed {
-                    let (read, overwritten_by) = pair.clone();
-                    struck.insert(pair);
-                    possible.push(Possible {
-                        read,
-                        overwritten_by,
-                        objection: objection.clone(),
-                        interleavings,
-                    });
+                    struck.insert(strike);
+                    possible.push(Possible { objection: objection.clone(), interleavings });
                     continue;
                 }
                 let shown = Shown { program, lower: level, objection: objection.clone(), executed };
@@ -159,9 +154,9 @@ impl Question<'_> {
         let mut struck = self.struck.clone();
         for _ in 0..MOST_EXECUTED {
             let Some(objection) = decide(programs, levels, &struck) else { return Ok(None) };
-            let executed = execute(&Execute { scripts: scripts(&objection), levels })?;
+            let executed = execute(&Execute { casts: casts(&objection), levels })?;
             if let Executed::Unshown(_) = executed {
-                struck.insert(pair(programs, &objection));
+                struck.insert(strike(programs, &objection));
                 continue;
             }
             let program = objection.read.role.program;
@@ -187,12 +182,32 @@ impl Question<'_> {
     }
 }
 
-/// The statements of an objection whose read is overwritten, and that overwrites it.
-fn pair(programs: &[Program], objection: &Objection) -> (String, String) {
+/// What is struck if an objection can't be shown.
+fn strike(programs: &[Program], objection: &Objection) -> Strike {
     let at = |place: isobench_robustness::Place| {
         programs[place.role.program].branches[place.role.branch].operations[place.operation].at.clone()
     };
-    (at(objection.read), at(objection.overwrites))
+    Strike {
+        read: at(objection.read),
+        overwritten_by: at(objection.overwrites),
+        snapshot: objection.snapshot,
+    }
+}
+
+/// Who meets.
+fn casts(objection: &Objection) -> Vec<Vec<usize>> {
+    let own = scripts(objection);
+    let programs: BTreeSet<usize> = own.iter().copied().collect();
+    let mut casts = vec![own];
+    for one in &programs {
+        for other in &programs {
+            let pair = vec![*one, *other];
+            if !casts.contains(&pair) {
+                casts.push(pair);
+            }
+        }
+    }
+    casts
 }
 
 /// The programs of an objection's transactions, the one that is split first.

@@ -6,7 +6,7 @@ use std::fmt;
 
 use isobench_isolation::Level;
 use isobench_observation::Templates;
-use isobench_robustness::Struck;
+use isobench_robustness::{Strike, Struck};
 use serde::{Deserialize, Serialize};
 
 use crate::advice::Advice;
@@ -39,6 +39,8 @@ pub struct NotShown {
     pub read: String,
     /// The text of the second.
     pub overwritten_by: String,
+    /// True if the reader had one snapshot, as at repeatable read.
+    pub snapshot: bool,
 }
 
 /// The file can't be used.
@@ -98,7 +100,10 @@ impl AdviceFile {
         let not_shown: BTreeSet<NotShown> = decision
             .struck
             .iter()
-            .filter_map(|(read, by)| Some(NotShown { read: text(read)?, overwritten_by: text(by)? }))
+            .filter_map(|one| {
+                let (read, overwritten_by) = (text(&one.read)?, text(&one.overwritten_by)?);
+                Some(NotShown { read, overwritten_by, snapshot: one.snapshot })
+            })
             .collect();
         AdviceFile {
             version: VERSION,
@@ -146,7 +151,12 @@ impl AdviceFile {
         let pairs = self.not_shown.iter().flat_map(|one| {
             let (reads, writes) = (named(&one.read), named(&one.overwritten_by));
             reads.into_iter().flat_map(move |read| {
-                writes.clone().into_iter().map(move |write| (read.clone(), write)).collect::<Vec<_>>()
+                let strike = |write: &String| Strike {
+                    read: read.clone(),
+                    overwritten_by: write.clone(),
+                    snapshot: one.snapshot,
+                };
+                writes.iter().map(strike).collect::<Vec<_>>()
             })
         });
         pairs.collect()
@@ -162,7 +172,11 @@ mod tests {
         let file = AdviceFile {
             version: VERSION,
             levels: BTreeMap::from([("pay.sql".to_owned(), Level::RepeatableRead)]),
-            not_shown: vec![NotShown { read: "SELECT 1".to_owned(), overwritten_by: "UPDATE t".to_owned() }],
+            not_shown: vec![NotShown {
+                read: "SELECT 1".to_owned(),
+                overwritten_by: "UPDATE t".to_owned(),
+                snapshot: true,
+            }],
         };
         assert_eq!(AdviceFile::read(&file.text()), Ok(file.clone()));
         assert_eq!(file.levels(&["pay.sql"]), Ok(vec![Level::RepeatableRead]));

@@ -19,7 +19,7 @@ pub(crate) struct Compiled {
     /// The texts of constants.
     pub(crate) constants: Vec<String>,
     /// The statements of reads and of writes that don't overwrite them, by number.
-    struck: BTreeSet<(usize, usize)>,
+    struck: BTreeSet<(usize, usize, bool)>,
 }
 
 pub(crate) struct CompiledBranch {
@@ -106,14 +106,21 @@ impl Compiled {
         constants.sort();
         let constants = constants.into_iter().map(|(_, text)| text).collect();
         let statement = |name: &String| names.statements.get(name).copied();
-        let struck = struck.iter().filter_map(|(read, write)| Some((statement(read)?, statement(write)?)));
+        let struck = struck
+            .iter()
+            .filter_map(|one| Some((statement(&one.read)?, statement(&one.overwritten_by)?, one.snapshot)));
         let struck = struck.collect();
         Compiled { branches, constants, struck }
     }
 
     /// True if what a read sees may be overwritten by another operation, as far as has been tried.
-    pub(crate) fn may_overwrite(&self, read: &CompiledOperation, write: &CompiledOperation) -> bool {
-        !self.struck.contains(&(read.at, write.at))
+    pub(crate) fn may_overwrite(
+        &self,
+        read: &CompiledOperation,
+        write: &CompiledOperation,
+        snapshot: bool,
+    ) -> bool {
+        !self.struck.contains(&(read.at, write.at, snapshot))
     }
 
     /// The greatest number of variables that a branch has.

@@ -8,9 +8,21 @@ use crate::conflict::Instance;
 use crate::model::{Operation, Program};
 use crate::unification::{Class, Unification};
 
-/// Pairs of statements by [`Operation::at`]: of the first it was tried in vain to show that the second
-/// overwrites what it read. Objections that need it are left out.
-pub type Struck = BTreeSet<(String, String)>;
+/// Two statements, of the first of which it was tried in vain to show that the second overwrites what it
+/// read. Objections that need it are left out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Strike {
+    /// The first, by [`Operation::at`].
+    pub read: String,
+    /// The second.
+    pub overwritten_by: String,
+    /// True if the reader had one snapshot, as at repeatable read; what can't be shown there may well be
+    /// at read committed.
+    pub snapshot: bool,
+}
+
+/// All that was struck.
+pub type Struck = BTreeSet<Strike>;
 
 /// A transaction's program and branch, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +69,8 @@ pub struct Objection {
     pub back: Place,
     /// True if the first transaction within is also the last one.
     pub alone: bool,
+    /// True if the one that is split has one snapshot: it runs at repeatable read or serializable.
+    pub snapshot: bool,
     /// Values that must be equal; those of the transactions between are free.
     pub equal: Vec<Equal>,
 }
@@ -74,6 +88,7 @@ pub(crate) struct Parts<'p> {
     /// Branches.
     pub(crate) between: &'p [usize],
     pub(crate) equal: &'p Unification,
+    pub(crate) snapshot: bool,
 }
 
 impl Objection {
@@ -106,6 +121,7 @@ impl Objection {
             by: place(last, parts.by),
             back: place(parts.split, parts.back),
             alone: parts.last.is_none(),
+            snapshot: parts.snapshot,
             equal: classes.filter(matters).collect(),
         }
     }

@@ -189,7 +189,7 @@ impl<'c> Search<'c> {
                 for (overwrites, other) in first.branch.operations.iter().enumerate() {
                     let mut equal = Unification::new(self.compiled);
                     if own.reads_from(other)
-                        && self.compiled.may_overwrite(own, other)
+                        && self.compiled.may_overwrite(own, other, snapshot)
                         && !bars(before, split, read, other)
                         && equal.unify((0, &own.known), (1, &other.known))
                     {
@@ -272,6 +272,7 @@ impl<'c> Search<'c> {
                         by,
                         between: between.as_deref().unwrap_or_default(),
                         equal: &equal,
+                        snapshot: clause.snapshot,
                     };
                     found.insert(clause, Objection::of(self.compiled, &parts));
                 }

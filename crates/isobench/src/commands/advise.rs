@@ -144,7 +144,7 @@ fn carry_out(
     }
     let question = Question { templates: &found, struck: BTreeSet::new() };
     let decision = question.decide(|schedule| {
-        trial.execute(&work.sources, &[named(&names, &schedule.scripts)], &levels(&names, schedule.levels))
+        trial.execute(&work.sources, &named(&names, &schedule.casts), &levels(&names, schedule.levels))
     })?;
     let changes = changes(&question, &decision, &trial)?;
     let mut advice = Advice::of(&found, &decision, changes);
@@ -169,8 +169,8 @@ fn carry_out(
     measured
 }
 
-fn named(names: &[String], scripts: &[usize]) -> Vec<String> {
-    scripts.iter().map(|script| names[*script].clone()).collect()
+fn named(names: &[String], casts: &[Vec<usize>]) -> Vec<Vec<String>> {
+    casts.iter().map(|cast| cast.iter().map(|script| names[*script].clone()).collect()).collect()
 }
 
 fn levels(names: &[String], levels: &[Level]) -> Allocation {
@@ -189,8 +189,9 @@ impl Trial<'_> {
         if self.control.urgency() > Urgency::None {
             return Err(Failure::Incomplete("interrupted".to_owned()));
         }
-        let scripts: Vec<&str> = combinations.iter().flatten().map(String::as_str).collect();
-        say(&format!("trying {} at {}", scripts.join(" × "), allocation_of(&scripts, allocation)));
+        let scripts: BTreeSet<&str> = combinations.iter().flatten().map(String::as_str).collect();
+        let meeting: Vec<&str> = scripts.iter().copied().collect();
+        say(&format!("trying {} at {}", meeting.join(" × "), allocation_of(&scripts, allocation)));
         self.target.make_anew(self.site)?;
         let work = self.work.with_sources(sources.clone());
         work.tables.make(self.site)?;
@@ -209,7 +210,7 @@ impl Trial<'_> {
                 if level.gravest().is_some_and(of_levels) {
                     return Ok(Executed::Shown(Box::new(tried(&found, level))));
                 }
-                let refused = found.refused.iter().find(|(script, _)| scripts.contains(&script.as_str()));
+                let refused = found.refused.iter().find(|(script, _)| scripts.contains(script.as_str()));
                 Ok(match refused {
                     Some((script, why)) => Executed::Untried(format!("{script} can't be tried: {why}")),
                     None => Executed::Unshown(level.trials),
@@ -224,7 +225,7 @@ impl Trial<'_> {
 }
 
 /// The levels of these scripts, in few words.
-fn allocation_of(scripts: &[&str], allocation: &Allocation) -> String {
+fn allocation_of(scripts: &BTreeSet<&str>, allocation: &Allocation) -> String {
     let levels: BTreeSet<Level> = scripts.iter().map(|script| allocation.of(script).level).collect();
     levels.iter().map(Level::to_string).collect::<Vec<_>>().join(" and ")
 }
@@ -238,7 +239,7 @@ fn changes(question: &Question<'_>, decision: &Decision, trial: &Trial<'_>) -> O
         .reasons
         .iter()
         .filter(|reason| matches!(reason.executed, Executed::Shown(_)))
-        .map(|reason| named(trial.names, &reason.scripts()))
+        .flat_map(|reason| named(trial.names, &reason.casts()))
         .collect();
     let shown: Vec<Vec<String>> = shown.into_iter().collect();
     let mut all = Vec::new();
@@ -281,8 +282,8 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     let wanted = file.levels(&names).map_err(|error| Failure::setup(format!("--check: {path}: {error}")))?;
     let question = Question { templates: found, struck: file.struck(found) };
     let broken = question.broken(&wanted, |schedule| {
-        let combination = [named(trial.names, &schedule.scripts)];
-        trial.execute(&trial.work.sources, &combination, &levels(trial.names, schedule.levels))
+        let casts = named(trial.names, &schedule.casts);
+        trial.execute(&trial.work.sources, &casts, &levels(trial.names, schedule.levels))
     })?;
     let Some(broken) = broken else {
         let plural = if names.len() == 1 { "" } else { "s" };

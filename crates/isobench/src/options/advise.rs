@@ -19,12 +19,7 @@ const OUTPUT: &str = "Output";
 
 /// Options of `isobench advise`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  isobench advise -w smallbank
-  isobench advise -f order.sql@5 -f report.sql@1 --setup shop.sql --write advice.toml
-  isobench advise -f order.sql -f report.sql --setup shop.sql --check advice.toml
-
-Exit status of --check: 3 if the levels of the file aren't enough.")]
+#[command(after_help = "Exit status of --check: 3 if the levels of the file aren't enough.")]
 pub struct AdviseOptions {
     /// Script file, each a transaction or several; several are one mix (repeatable)
     #[arg(long, short = 'f', value_name = "FILE[@WEIGHT]", help_heading = SCRIPTS)]

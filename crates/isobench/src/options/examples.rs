@@ -6,7 +6,7 @@ use clap::Command;
 type Example = (&'static str, &'static str);
 
 /// The examples, by command; a command below another one has both names.
-const EXAMPLES: [(&str, [Example; 3]); 21] = [
+const EXAMPLES: [(&str, [Example; 3]); 22] = [
     (
         "compare",
         [
@@ -16,6 +16,20 @@ const EXAMPLES: [(&str, [Example; 3]); 21] = [
                 "compare -f transfer.sql --setup tables.sql --levels rc,ser",
             ),
             ("until ratios are known to 2 %, on a server", "compare -h db.example.org -d test --resolve 2%"),
+        ],
+    ),
+    (
+        "advise",
+        [
+            ("which of SmallBank's transactions needs which level", "advise -w smallbank"),
+            (
+                "your own transactions, with the levels in a file",
+                "advise -f order.sql@5 -f report.sql --setup shop.sql --write advice.toml",
+            ),
+            (
+                "whether these levels are still enough",
+                "advise -f order.sql -f report.sql --setup shop.sql --check advice.toml",
+            ),
         ],
     ),
     (

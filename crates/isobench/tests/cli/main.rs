@@ -4,6 +4,7 @@
 //! By topic, a module each; one test program, so that it is linked once. The outcome of a test
 //! doesn't depend on the time.
 
+mod advise;
 mod allocation;
 mod bad_input;
 mod check;

@@ -1,0 +1,121 @@
+//! `isobench advise`: levels with what was shown, changes that mend it, their prices, and the check of a
+//! file of levels.
+
+use serde_json::Value;
+
+use crate::compare::words;
+use crate::support::scene::Scene;
+
+const SETUP: &str = "CREATE TABLE control (id int PRIMARY KEY, batch int NOT NULL);\n\
+    INSERT INTO control SELECT g, 1 FROM generate_series(1, 20) g;\n\
+    CREATE TABLE receipt (id bigserial PRIMARY KEY, shop int NOT NULL, batch int NOT NULL);\n\
+    CREATE INDEX ON receipt (shop, batch);\n";
+
+const CLOSE: &str = "\\set s random(1, 20)\nBEGIN;\nUPDATE control SET batch = batch + 1 WHERE id = :s;\nCOMMIT;\n";
+
+const RECEIPT: &str = "\\set s random(1, 20)\nBEGIN;\nSELECT batch AS b FROM control WHERE id = :s \\gset\n\
+    INSERT INTO receipt (shop, batch) VALUES (:s, :b);\nCOMMIT;\n";
+
+const REPORT: &str = "\\set s random(1, 20)\nBEGIN;\nSELECT batch - 1 AS b FROM control WHERE id = :s \\gset\n\
+    SELECT count(*) FROM receipt WHERE shop = :s AND batch = :b;\nCOMMIT;\n";
+
+const SCRIPTS: &str = "advise -f receipt.sql@3 -f close.sql -f report.sql@3 --setup setup.sql";
+
+fn scene(name: &str) -> Option<Scene> {
+    let scene = Scene::with_server(name)?;
+    for (name, text) in
+        [("setup.sql", SETUP), ("close.sql", CLOSE), ("receipt.sql", RECEIPT), ("report.sql", REPORT)]
+    {
+        scene.write(name, text);
+    }
+    Some(scene)
+}
+
+/// The transactions of a report: with the levels that are known of this example (Ports and Grittner 2012,
+/// 2.1.2; which read to lock: Fekete et al. 2005).
+#[test]
+fn receipts_need_serializable_or_one_lock() {
+    let Some(s) = scene("receipts_need_serializable_or_one_lock") else { return };
+    let line = format!("{SCRIPTS} --time 200ms --rounds 3 --json out.json --write levels.toml");
+    let finished = s.run(&words(&line)).expect(0);
+    let finished = finished.prints(&[
+        "This holds if nothing else writes these tables: control, receipt.",
+        "\nreceipt.sql  serializable  shown unsafe at repeatable read [1]\n",
+        "+SELECT batch AS b FROM control WHERE id = :s FOR NO KEY UPDATE \\gset",
+        "\n  Spring      @Transactional(isolation = Isolation.SERIALIZABLE)\n",
+        "\nWhat it costs: committed transactions per second, relative to read committed",
+        "\nlock receipt.sql:3, report.sql: rr; else rc ",
+    ]);
+    assert!(finished.stdout.contains("a transaction gets an answer that no serial order gives"), "{}", finished.stdout);
+    let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
+    assert_eq!(advice["format"], "isobench/advice");
+    for transaction in advice["transactions"].as_array().expect("transactions") {
+        assert_eq!(transaction["level"], "serializable", "{transaction:#}");
+        assert_eq!(transaction["status"], "proved", "{transaction:#}");
+        assert_eq!(transaction["below"]["shown"]["found"].as_array().map(Vec::len), Some(1), "{transaction:#}");
+    }
+    assert_eq!(advice["changes"][0]["changes"][0]["at"], "receipt.sql:3");
+    assert_eq!(advice["changes"][0]["allocation"], "report.sql=rr,*=rc");
+    assert_eq!(advice["changes"][0]["refuted"], Value::Null);
+    let rows = advice["measured"]["candidates"].as_array().expect("rows");
+    assert_eq!(rows.len(), 5, "{rows:#?}");
+    assert!(rows.iter().all(|row| row["tps"].as_f64() > Some(0.0)), "{rows:#?}");
+    assert_eq!(rows[3]["anomalies"], 0, "{:#}", rows[3]);
+    // The levels of the file are enough until a statement changes.
+    s.run(&words(&format!("{SCRIPTS} --check levels.toml"))).expect(0).prints(&["are enough for 3 scripts"]);
+    let lower = s.read("levels.toml").replace("\"report.sql\" = \"serializable\"", "\"report.sql\" = \"repeatable read\"");
+    s.write("lower.toml", &lower);
+    let finished = s.run(&words(&format!("{SCRIPTS} --check lower.toml"))).expect(3);
+    finished.prints(&["a transaction gets an answer that no serial order gives"]).says(&["aren't enough any more"]);
+    s.assert_clean();
+}
+
+#[test]
+fn what_is_not_known_is_said_and_proves_nothing() {
+    let Some(s) = scene("what_is_not_known_is_said_and_proves_nothing") else { return };
+    s.write(
+        "trigger.sql",
+        "CREATE TABLE line (id bigserial PRIMARY KEY, purchase int, amount int);\n\
+         CREATE TABLE purchase (id int PRIMARY KEY, total int NOT NULL);\nINSERT INTO purchase VALUES (1, 0);\n\
+         CREATE FUNCTION add() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE purchase SET total = \
+         (SELECT sum(amount) FROM line WHERE purchase = NEW.purchase) WHERE id = NEW.purchase; RETURN NULL; END $$;\n\
+         CREATE TRIGGER add AFTER INSERT ON line FOR EACH ROW EXECUTE FUNCTION add();\n",
+    );
+    s.write("buy.sql", "BEGIN;\nINSERT INTO line (purchase, amount) VALUES (1, 5);\nCOMMIT;\n");
+    let finished = s.run(&words("advise -f buy.sql --setup trigger.sql --no-measure --json out.json")).expect(0);
+    finished.prints(&[
+        "\nbuy.sql      repeatable read  shown unsafe at read committed [1]; undecided, as only serializable is",
+        "not known what line 2 may do",
+        "buy.sql:2: what triggers of line do isn't known: INSERT INTO line",
+    ]);
+    let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
+    assert_eq!(advice["transactions"][0]["status"], "undecided");
+    // No level protects what one transaction passes on to the next.
+    s.write(
+        "apart.sql",
+        "SELECT batch AS b FROM control WHERE id = 1 \\gset\nUPDATE control SET batch = :b + 1 WHERE id = 1;\n",
+    );
+    let finished = s.run(&words("advise -f apart.sql --setup setup.sql --no-measure")).expect(0);
+    finished.prints(&["apart.sql:2 writes what another transaction, of line 1, read before: no level protects that"]);
+    s.assert_clean();
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_before_anything_is_tried() {
+    let Some(s) = scene("what_cannot_be_done_is_refused_before_anything_is_tried") else { return };
+    s.write("mine.toml", "x = 1\n");
+    s.write("other.toml", "version = 1\n[levels]\n\"gone.sql\" = \"serializable\"\n");
+    s.write("level.sql", "BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT 1;\nCOMMIT;\n");
+    for (line, said) in [
+        ("--write mine.toml", "exists and isn't a file of levels of isobench, so it isn't overwritten"),
+        ("--check mine.toml", "--check: mine.toml: "),
+        ("--check other.toml", "it has a level for gone.sql, but there is no such script"),
+        ("--check none.toml", "--check: none.toml: No such file"),
+        ("-f level.sql", "level.sql:1: "),
+        ("-f none.sql", "could not open file \"none.sql\""),
+    ] {
+        s.run(&words(&format!("{SCRIPTS} {line}"))).expect(1).says(&[said]);
+    }
+    assert_eq!(s.read("mine.toml"), "x = 1\n");
+    s.assert_clean();
+}
