@@ -230,14 +230,14 @@ fn number_tables(examined: &[Examined]) -> Tables {
         }
         for (_, table, search) in finding.searches() {
             let mut columns = Vec::new();
-            mentioned(&search.condition, &mut columns);
+            mentioned(table, &search.condition, &mut columns);
             if let Some((entry, other)) = elsewhere(&search.condition)
                 && let Some(shown) = finding.shown.get(entry)
             {
                 tables.keep(shown.table, other);
             }
             tables.number(table);
-            for column in columns {
+            for (table, column) in columns {
                 tables.keep(table, &column);
             }
         }

@@ -165,6 +165,13 @@ pub(crate) enum Condition {
         both: bool,
         pattern: bool,
     },
+    /// A join has a row of another table for it, which matches.
+    Linked {
+        table: RelationId,
+        /// Columns that must be equal, of this table and of the other.
+        pairs: Vec<(String, String)>,
+        condition: Box<Condition>,
+    },
     /// The row isn't there.
     Absent,
     /// Before the last row that was found, in an order.

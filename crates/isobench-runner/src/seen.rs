@@ -74,7 +74,9 @@ impl SeenStatement {
                 noted.push(NotedValue::Key(key.clone(), forms.key));
             }
             for operand in &search.operands {
-                let form = forms.columns.get(usize::from(operand.column)).copied();
+                let table = description.tables.get(usize::from(operand.table));
+                let column = table.and_then(|table| table.columns.get(usize::from(operand.column)));
+                let form = column.map(|column| column.form);
                 let form = form.unwrap_or(ValueForm::Text);
                 let entry = match &operand.value {
                     SearchValue::Last => search.rows,

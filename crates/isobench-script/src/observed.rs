@@ -125,8 +125,9 @@ pub enum SearchWhen {
 pub struct SearchOperand {
     /// The value.
     pub value: SearchValue,
-    /// The column that it is compared with, as numbered in its table's kept columns, which tells
-    /// its form.
+    /// The table of the column that it is compared with: the search's, or one that it is joined to.
+    pub table: u16,
+    /// The column, as numbered in its table's kept columns, which tells its form.
     pub column: u16,
 }
 

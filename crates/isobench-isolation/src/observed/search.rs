@@ -13,6 +13,9 @@
 //! COMMIT was sent after the transaction's end. If the versions between don't match in one run, the
 //! search follows the writer with which that run began, and precedes the one that ended it.
 //!
+//! A join that missed a row of one table did so because of that row, if the row of the other table that
+//! it would have been joined to surely was there (`joined.rs`).
+//!
 //! A search for the row's absence ([`Predicate::Absent`]) that doesn't find it looked at a version in
 //! which the row exists.
 
@@ -20,6 +23,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::joined::{Joined, Others};
 use super::predicate::{Comparison, Predicate};
 use super::resolve::{OwnWrites, ReadVersions, Resolution, Row, Written};
 use crate::history::Key;
@@ -51,6 +55,7 @@ pub(super) struct Searches {
     rows: Vec<Vec<u32>>,
     /// By table and column.
     indexes: FxHashMap<(u16, u16), Index>,
+    others: Others,
     effort: u64,
     /// Searches for which it is known what they missed.
     pub(super) done: u64,
@@ -66,7 +71,8 @@ impl Searches {
                 rows.push(number);
             }
         }
-        Searches { rows, indexes: FxHashMap::default(), effort: EFFORT, done: 0, left: 0 }
+        let others = Others::of(resolution, &rows);
+        Searches { rows, indexes: FxHashMap::default(), others, effort: EFFORT, done: 0, left: 0 }
     }
 
     /// The rows that a search missed although some of their versions match, apart from rows that its
@@ -79,10 +85,13 @@ impl Searches {
         read: &ReadVersions,
     ) -> Vec<(Key, Between)> {
         let description = &resolution.description;
-        let closed = description.tables.get(usize::from(search.table)).is_some_and(|table| table.closed);
+        let is_closed =
+            |table: u16| description.tables.get(usize::from(table)).is_some_and(|table| table.closed);
         let Some(predicate) = description.predicates.get(usize::from(search.predicate)) else {
             return Vec::new();
         };
+        let mut closed = is_closed(search.table);
+        predicate.each_linked(&mut |linked| closed &= is_closed(linked.table));
         let rows = self.candidates(resolution, search, predicate);
         if !closed || description.dropped > 0 || self.effort < rows.len() as u64 {
             self.left += 1;
@@ -99,7 +108,8 @@ impl Searches {
             }
             self.effort = self.effort.saturating_sub(row.writes.len() as u64);
             let Search { operands, attempt, .. } = *search;
-            let matches = Matching { resolution, predicate, operands, attempt };
+            let others = Joined { resolution, others: &self.others, attempt, own, read, writer: None };
+            let matches = Matching { resolution, predicate, operands, attempt, others };
             if let Some(between) = matches.between(row, read.get(&number).copied()) {
                 missed.push((row.key, between));
             }
@@ -177,6 +187,7 @@ struct Matching<'a> {
     predicate: &'a Predicate,
     operands: &'a [i64],
     attempt: u32,
+    others: Joined<'a>,
 }
 
 impl Matching<'_> {
@@ -190,7 +201,7 @@ impl Matching<'_> {
         // Versions by place: 0 is the initial one, the others are those of the groups.
         let absent = *self.predicate == Predicate::Absent;
         let initial_misses =
-            if absent { !row.inserted } else { row.inserted || !self.matches(row, row.initial) };
+            if absent { !row.inserted } else { row.inserted || !self.matches(row, row.initial, None) };
         let misses = |place: usize| match place.checked_sub(1) {
             None => initial_misses,
             // What its writer replaced itself was never to be found by others.
@@ -240,21 +251,20 @@ impl Matching<'_> {
         if *self.predicate == Predicate::Absent {
             return write.is_deletion();
         }
-        !write.is_deletion() && !write.partial && self.matches(row, write.columns)
+        !write.is_deletion() && !write.partial && self.matches(row, write.columns, Some(write.attempt))
     }
 
-    fn matches(&self, row: &Row, columns: Option<u32>) -> bool {
+    /// True if a version with these columns, of this writer, is known to match.
+    fn matches(&self, row: &Row, columns: Option<u32>, writer: Option<u32>) -> bool {
         let description = &self.resolution.description;
         let count = description.tables[usize::from(row.key.table)].columns.len();
         let columns = columns.map_or(&[][..], |place| self.resolution.values(place, count));
-        let text = |number: i64| {
-            let number = usize::try_from(number).ok()?;
-            description.texts.get(number).map(String::as_str)
-        };
         // Without its columns a version matches only a condition that every row fulfils.
         if columns.is_empty() && *self.predicate != Predicate::True {
             return false;
         }
-        self.predicate.holds(columns, self.operands, &text) == Some(true)
+        let text = |number: i64| self.resolution.text(number);
+        let others = Joined { writer, ..self.others };
+        self.predicate.holds_with(columns, self.operands, &text, &others) == Some(true)
     }
 }

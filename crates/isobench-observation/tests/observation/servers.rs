@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{self, Seen};
-use isobench_isolation::observed::{NULL, ObservedTable, Predicate, ValueForm};
+use isobench_isolation::observed::{Elsewhere, Linked, NULL, ObservedTable, Predicate, ValueForm};
 use isobench_observation::{Catalog, Inheritance};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host, Rows};
@@ -567,12 +567,12 @@ fn check_shown(
         }
         let number = usize::from(search.table);
         if seen.observed.predicates[usize::from(search.predicate)] == Predicate::Absent {
-            let there = matching(seen, search, &Predicate::True, &found, (&tables[number], &before[number]));
+            let there = matching(seen, search, &Predicate::True, &found, &before);
             same("the row that prevents it", &there.len(), &1)?;
             continue;
         }
         let predicate = &seen.observed.predicates[usize::from(search.predicate)];
-        let matching = matching(seen, search, predicate, &found, (&tables[number], &before[number]));
+        let matching = matching(seen, search, predicate, &found, &before);
         let shown: BTreeSet<Vec<String>> =
             search.rows.iter().flat_map(|rows| &found[*rows]).map(|row| row.key.clone()).collect();
         if search.when == SearchWhen::Limited {
@@ -680,7 +680,7 @@ fn matching(
     search: &ObservedSearch,
     predicate: &Predicate,
     found: &[Vec<Shown>],
-    (table, before): (&ObservedTable, &Contents),
+    before: &[Contents],
 ) -> BTreeSet<Vec<String>> {
     let mut texts: Vec<String> = Vec::new();
     let variable = |slot: Slot| match seen.symbols.name(slot) {
@@ -713,7 +713,9 @@ fn matching(
             i64::try_from(texts.iter().position(|known| Some(known) == last).unwrap()).unwrap()
         }
     };
-    let form = |place: u16| table.columns[usize::from(place)].form;
+    let form = |table: u16, place: u16| {
+        seen.observed.tables[usize::from(table)].columns[usize::from(place)].form
+    };
     let values = |operand: &SearchOperand| -> Row {
         match &operand.value {
             SearchValue::Last => {
@@ -734,23 +736,45 @@ fn matching(
     let operands: Vec<i64> = search
         .operands
         .iter()
-        .flat_map(|operand| values(operand).into_iter().map(|text| (form(operand.column), text)))
+        .flat_map(|operand| values(operand).into_iter().map(|text| (form(operand.table, operand.column), text)))
         .map(|(form, text)| number(form, text))
         .collect();
-    let rows: Vec<(&Vec<String>, Vec<i64>)> = before
-        .iter()
-        .map(|(key, (_, columns))| {
+    let mut all: Vec<Vec<(&Vec<String>, Vec<i64>)>> = Vec::new();
+    for (table, before) in seen.observed.tables.iter().zip(before) {
+        let rows = before.iter().map(|(key, (_, columns))| {
             let values = table.columns.iter().zip(columns);
             (key, values.map(|(column, value)| number(column.form, value.clone())).collect())
-        })
-        .collect();
+        });
+        all.push(rows.collect());
+    }
     let text =
         |place: i64| usize::try_from(place).ok().and_then(|place| texts.get(place)).map(String::as_str);
     let wanted: Option<Vec<String>> =
         search.key.as_ref().map(|key| key.iter().filter_map(value_text).collect());
     let holds = |key: &Vec<String>, columns: &[i64]| {
         wanted.as_ref().is_none_or(|wanted| wanted == key)
-            && predicate.holds(columns, &operands, &text) == Some(true)
+            && predicate.holds_with(columns, &operands, &text, &Others { all: &all, text: &text }) == Some(true)
     };
-    rows.into_iter().filter(|(key, columns)| holds(key, columns)).map(|(key, _)| key.clone()).collect()
+    let rows = &all[usize::from(search.table)];
+    rows.iter().filter(|(key, columns)| holds(key, columns)).map(|(key, _)| (*key).clone()).collect()
+}
+
+/// The rows of all tables, with the numbers of their values.
+struct Others<'o, F> {
+    all: &'o [Vec<(&'o Vec<String>, Vec<i64>)>],
+    text: &'o F,
+}
+
+impl<'t, F: Fn(i64) -> Option<&'t str>> Elsewhere for Others<'_, F> {
+    fn has(&self, linked: &Linked, columns: &[i64], operands: &[i64]) -> bool {
+        let mut rows = self.all[usize::from(linked.table)].iter();
+        rows.any(|(_, others)| {
+            let equal = |(own, other): &(u16, u16)| {
+                let (own, other) = (columns[usize::from(*own)], others[usize::from(*other)]);
+                own == other && own != NULL
+            };
+            linked.pairs.iter().all(equal)
+                && linked.predicate.holds_with(others, operands, self.text, self) == Some(true)
+        })
+    }
 }

@@ -359,7 +359,7 @@ fn searched_when(value: &str, when: SearchWhen, rows: &[[&'static str; 3]]) -> H
     );
     let mut symbols = Symbols::new();
     isobench_script::parse("test.sql", &script, &mut symbols).expect("a script");
-    let operand = SearchOperand { value: SearchValue::Variable(symbols.intern("v")), column: 0 };
+    let operand = SearchOperand { value: SearchValue::Variable(symbols.intern("v")), table: 0, column: 0 };
     let search =
         ObservedSearch { table: 0, rows: Some(0), when, predicate: 0, key: None, operands: vec![operand] };
     let mut statement = shows(RowRole::Read);
@@ -419,7 +419,7 @@ fn limited(rows: &str, offset: &str, answer: &[[&'static str; 3]]) -> (u64, bool
         key: None,
         operands,
     };
-    let last = SearchOperand { value: SearchValue::Last, column: 0 };
+    let last = SearchOperand { value: SearchValue::Last, table: 0, column: 0 };
     let mut statement = shows(RowRole::Read);
     statement.limit = Some(RowLimit { rows: value(rows), offset: value(offset) });
     statement.searches =
@@ -449,7 +449,7 @@ fn a_limit_decides_what_was_found() {
 /// The same of a statement that compares with a list of values, and of a row with the value 1.
 fn listed(value: SearchValue) -> (u64, bool) {
     let script = "INSERT INTO t RETURNING id, xmin, c;\nSELECT id, xmin, c FROM t;\n";
-    let list = SearchOperand { value, column: 0 };
+    let list = SearchOperand { value, table: 0, column: 0 };
     let search = ObservedSearch {
         table: 0,
         rows: None,
