@@ -363,6 +363,9 @@ fn outer_columns(
         for expression in expressions {
             *appended += 1;
             add(fresh, own.at, own.before, &format!("{expression} AS isobench_{appended}"));
+            if let Some((at, before)) = shown.alongside {
+                add(fresh, at, before, "NULL");
+            }
         }
         shift(&mut rows, first);
         return rows;

@@ -99,6 +99,8 @@ pub struct RowLimit {
     pub rows: Option<SearchValue>,
     /// The number of rows that are skipped.
     pub offset: Option<SearchValue>,
+    /// The entry of [`ObservedStatement::rows`] whose rows are limited; `None` if those of the result are.
+    pub of: Option<usize>,
 }
 
 /// When the result of a statement tells that a search found all rows that match.
@@ -148,6 +150,8 @@ pub enum SearchValue {
         /// variables.
         literal: bool,
     },
+    /// A time, moved by microseconds.
+    Moved(Box<SearchValue>, i64),
     /// `NULL`
     Null,
     /// A parameter of the script's author, `$1`, whose value isn't known.

@@ -103,7 +103,8 @@ impl Examiner<'_> {
         locks: bool,
     ) -> Option<Vec<Vec<Search>>> {
         let conditions = self.conditions(from, condition, items)?;
-        let tree = if locks { None } else { self.tree(items, conditions.clone()) };
+        let settled = !locks || self.stay_joined(items, &conditions);
+        let tree = if settled { self.tree(items, conditions.clone()) } else { None };
         tree.or_else(|| {
             let linked = if locks { None } else { self.linked(items, conditions.clone()) };
             linked.or_else(|| {
@@ -111,6 +112,18 @@ impl Examiner<'_> {
                 Some(searches.into_iter().map(|search| vec![search]).collect())
             })
         })
+    }
+
+    /// True if rows that are joined stay so: no script changes the columns by which they are.
+    fn stay_joined(&self, items: &Items, conditions: &Conditions) -> bool {
+        let changes = |(item, name): &Column| match items.list[*item].source {
+            Source::Table { relation, .. } => {
+                let table = self.catalog.root(relation);
+                self.surroundings.removed.concerns(table, std::slice::from_ref(name), self.catalog)
+            }
+            _ => true,
+        };
+        !conditions.equal.iter().any(|(one, other)| changes(one) || changes(other))
     }
 
     /// Sorts the conditions of a join.

@@ -81,7 +81,7 @@ impl Examiner<'_> {
         rows = rows.filter(|rows| *rows != SearchValue::Null);
         offset = offset.filter(|rows| *rows != SearchValue::Null && !is_number(Some(rows), |rows| rows == 0));
         let any = rows.is_some() || offset.is_some();
-        Ok(any.then_some(RowLimit { rows, offset }))
+        Ok(any.then_some(RowLimit { rows, offset, of: None }))
     }
 
     /// A number of rows.

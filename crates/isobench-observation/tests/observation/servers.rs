@@ -548,7 +548,8 @@ fn check_shown(
         _ => None,
     };
     let limit = observed.limit.as_ref();
-    let reached = limit.and_then(|limit| count(&limit.rows)).is_some_and(|most| result.rows.len() >= most);
+    let limited = limit.and_then(|limit| limit.of).map_or(result.rows.len(), |entry| found[entry].len());
+    let reached = limit.and_then(|limit| count(&limit.rows)).is_some_and(|most| limited >= most);
     let skips = limit.is_some_and(|limit| limit.offset.is_some());
     for search in observed.searches.iter().filter(|_| !skips) {
         let known = match search.when {
@@ -565,7 +566,6 @@ fn check_shown(
         if !known {
             continue;
         }
-        let number = usize::from(search.table);
         if seen.observed.predicates[usize::from(search.predicate)] == Predicate::Absent {
             let there = matching(seen, search, &Predicate::True, &found, &before);
             same("the row that prevents it", &there.len(), &1)?;
@@ -736,8 +736,13 @@ fn matching(
     let operands: Vec<i64> = search
         .operands
         .iter()
-        .flat_map(|operand| values(operand).into_iter().map(|text| (form(operand.table, operand.column), text)))
-        .map(|(form, text)| number(form, text))
+        .flat_map(|operand| {
+            let form = form(operand.table, operand.column);
+            if let SearchValue::Moved(value, by) = &operand.value {
+                return vec![form.moment(&value_text(value).unwrap()).unwrap() + by];
+            }
+            values(operand).into_iter().map(|text| number(form, text)).collect()
+        })
         .collect();
     let mut all: Vec<Vec<(&Vec<String>, Vec<i64>)>> = Vec::new();
     for (table, before) in seen.observed.tables.iter().zip(before) {

@@ -131,6 +131,15 @@ impl ShownRows {
             join(parts, *literal, simple, variables, &mut self.text)?;
             return value_of(&self.text, form, numbers);
         }
+        if let SearchValue::Moved(value, by) = value {
+            let value = self.operand(value, form, simple, variables, numbers)?;
+            // Infinities stay where they are.
+            return if matches!(value, i64::MAX | NULL) || value == NULL + 1 {
+                Some(value)
+            } else {
+                value.checked_add(*by)
+            };
+        }
         if matches!(value, SearchValue::Parameter(_)) {
             return None;
         }
@@ -277,9 +286,13 @@ impl ShownRows {
         let rows = limit.rows.as_ref().map(|_| self.noted.pop_front().flatten());
         let offset = limit.offset.as_ref().map(|_| self.noted.pop_front().flatten());
         let whole = matches!(offset, None | Some(Some(0 | NULL)));
+        let count = match limit.of {
+            None => self.rows,
+            Some(entry) => self.found.get(entry).map_or(0, |found| found.len() as u64),
+        };
         let reached = match rows {
             None | Some(Some(NULL)) => Some(false),
-            Some(Some(most)) if most > 0 => Some(self.rows >= most.unsigned_abs()),
+            Some(Some(most)) if most > 0 => Some(count >= most.unsigned_abs()),
             Some(_) => None,
         };
         reached.filter(|_| whole)
@@ -563,6 +576,7 @@ fn write_value(value: &SearchValue, variables: &Variables, into: &mut Vec<u8>) -
         // Joined texts are written by `join`, and what the result shows isn't known yet.
         SearchValue::Null
         | SearchValue::Joined { .. }
+        | SearchValue::Moved(..)
         | SearchValue::Parameter(_)
         | SearchValue::Last
         | SearchValue::Shown { .. }

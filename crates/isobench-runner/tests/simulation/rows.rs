@@ -421,7 +421,7 @@ fn limited(rows: &str, offset: &str, answer: &[[&'static str; 3]]) -> (u64, bool
     };
     let last = SearchOperand { value: SearchValue::Last, table: 0, column: 0 };
     let mut statement = shows(RowRole::Read);
-    statement.limit = Some(RowLimit { rows: value(rows), offset: value(offset) });
+    statement.limit = Some(RowLimit { rows: value(rows), offset: value(offset), of: None });
     statement.searches =
         vec![search(SearchWhen::Unlimited, 0, Vec::new()), search(SearchWhen::Limited, 1, vec![last])];
     let mut case = case(script, vec![(0, shows(RowRole::Inserted)), (1, statement)]);

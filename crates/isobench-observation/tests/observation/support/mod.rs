@@ -342,9 +342,10 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         )
         .unwrap();
     }
-    if let Some(RowLimit { rows, offset }) = &statement.limit {
+    if let Some(RowLimit { rows, offset, of }) = &statement.limit {
         let number = |value: &Option<SearchValue>| value.as_ref().map_or("-".to_owned(), describe_value);
-        writeln!(text, "    limit {} offset {}", number(rows), number(offset)).unwrap();
+        let of = of.map_or(String::new(), |entry| format!(" of rows {entry}"));
+        writeln!(text, "    limit {} offset {}{of}", number(rows), number(offset)).unwrap();
     }
     for search in &statement.searches {
         let value = describe_value;
@@ -393,6 +394,7 @@ fn describe_value(value: &SearchValue) -> String {
             let parts = parts.iter().map(part).collect::<Vec<_>>().join(" || ");
             if *literal { format!("literal {parts}") } else { parts }
         }
+        SearchValue::Moved(value, by) => format!("{} moved by {by}", describe_value(value)),
         SearchValue::Null => "NULL".to_owned(),
         SearchValue::Parameter(number) => format!("${number}"),
         SearchValue::Last => "that of the last row".to_owned(),
