@@ -26,6 +26,7 @@
 //!   take it for an operand of a search.
 
 mod catalog;
+mod constants;
 mod dark;
 mod flow;
 mod forms;
@@ -47,6 +48,7 @@ pub use catalog::{
 pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};
 pub use flow::{Carried, Flows, StatementPlace};
 pub use forms::Forms;
+use constants::{Assigned, Constants, Numbers};
 use forms::between;
 pub use plan::{Plans, Query};
 use render::{Renderer, Tables, elsewhere, key_text, mentioned};
@@ -103,11 +105,15 @@ pub fn observe_except<'s>(
 ) -> Observed {
     let mut scripts: Vec<&mut Script> = scripts.into_iter().collect();
     let (surroundings, obstacle) = surroundings(&scripts, catalog);
+    let constants = Constants::of(&scripts, catalog);
     let mut examined = Vec::new();
     for (script, parsed) in scripts.iter().enumerate() {
+        let mut assigned = Assigned::default();
         for (command, parsed) in parsed.commands.iter().enumerate() {
+            assigned.pass(&parsed.kind);
             if let CommandKind::Sql(sql) = &parsed.kind {
-                let mut findings = examine(sql, catalog, &surroundings, obstacle.as_ref());
+                let numbers = constants.numbers(sql, &assigned.slots);
+                let mut findings = examine(sql, catalog, &surroundings, &numbers, obstacle.as_ref());
                 for Statement { text, finding, .. } in &mut findings {
                     if let Some(dark) = reason(text) {
                         finding.withdraw(dark);
@@ -192,6 +198,7 @@ fn examine(
     sql: &Sql,
     catalog: &Catalog,
     surroundings: &Surroundings,
+    numbers: &Numbers,
     obstacle: Option<&Dark>,
 ) -> Vec<Statement> {
     let unknown = |dark: Dark| Finding { dark: vec![dark], writes_anything: true, ..Finding::default() };
@@ -215,7 +222,7 @@ fn examine(
             parameters: text.parameters(&range),
             finding: match obstacle {
                 Some(obstacle) => unknown(obstacle.clone()),
-                None => Examiner::new(catalog, surroundings, &text, range).examine(),
+                None => Examiner::new(catalog, surroundings, &text, range).with_numbers(numbers).examine(),
             },
         })
         .collect()

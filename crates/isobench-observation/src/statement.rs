@@ -29,6 +29,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 use crate::catalog::{Catalog, RelationId};
+use crate::constants::Numbers;
 use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
@@ -246,6 +247,8 @@ pub(crate) struct Examiner<'a> {
     pub text: &'a Text<'a>,
     /// The statement's tokens.
     pub range: Range<usize>,
+    /// The variables that always have one number.
+    numbers: Option<&'a Numbers>,
     pub found: Finding,
     /// The tables whose rows were dealt with, by the first tokens of their names.
     handled: BTreeSet<usize>,
@@ -281,11 +284,18 @@ impl<'a> Examiner<'a> {
             surroundings,
             text,
             range,
+            numbers: None,
             found: Finding::default(),
             handled: BTreeSet::new(),
             known_names: BTreeSet::new(),
             offered: Vec::new(),
         }
+    }
+
+    /// Tells it the variables that always have one number.
+    pub(crate) fn with_numbers(mut self, numbers: &'a Numbers) -> Self {
+        self.numbers = Some(numbers);
+        self
     }
 
     /// Examines the statement.
@@ -407,6 +417,12 @@ impl<'a> Examiner<'a> {
     fn parameter(&self, placeholder: &str) -> Option<SearchValue> {
         let variable = self.text.variable(placeholder).map(SearchValue::Variable);
         variable.or_else(|| self.text.parameter(placeholder).map(SearchValue::Parameter))
+    }
+
+    /// The number that a variable always has.
+    fn number(&self, placeholder: &str) -> Option<SearchValue> {
+        let number = self.numbers?.get(&self.text.variable(placeholder)?)?;
+        Some(SearchValue::Constant(number.clone()))
     }
 
     /// The place of a token as the parser tells it.

@@ -10,6 +10,8 @@
 //! committed before that writer began: snapshots are of prefixes of what was committed, also on
 //! standbys.
 
+use std::cell::Cell;
+
 use rustc_hash::FxHashMap;
 
 use super::predicate::{Elsewhere, Linked, NULL};
@@ -28,6 +30,8 @@ enum Other {
 #[derive(Debug, Default)]
 pub(super) struct Others {
     indexes: FxHashMap<(u16, u16), FxHashMap<i64, Vec<Other>>>,
+    /// The number of rows that were looked at since it was last asked for.
+    looked_at: Cell<u64>,
 }
 
 impl Others {
@@ -43,6 +47,11 @@ impl Others {
             });
         }
         others
+    }
+
+    /// The number of rows that were looked at since the last call.
+    pub(super) fn looked_at(&self) -> u64 {
+        self.looked_at.take()
     }
 }
 
@@ -101,6 +110,7 @@ impl Elsewhere for Joined<'_> {
 impl Joined<'_> {
     /// True if every version of a row that the search may have looked at is joined and matches.
     fn is_there(&self, other: Other, linked: &Linked, columns: &[i64], operands: &[i64]) -> bool {
+        self.others.looked_at.set(self.others.looked_at.get() + 1);
         let fits = |place: Option<u32>| self.fits(place, linked, columns, operands);
         // What was there before the run may be older than another snapshot had it.
         let fresh = self.resolution.description.fresh;

@@ -113,6 +113,7 @@ impl Searches {
             if let Some(between) = matches.between(row, read.get(&number).copied()) {
                 missed.push((row.key, between));
             }
+            self.effort = self.effort.saturating_sub(self.others.looked_at());
         }
         missed
     }

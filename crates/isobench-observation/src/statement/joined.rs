@@ -227,7 +227,9 @@ impl Examiner<'_> {
 
     /// The searches of an inner join that may lose rows of each of its tables, and of the tables that
     /// left joins add. `None` if it isn't known which pairs of rows it joins.
-    fn linked(&self, items: &Items, conditions: Conditions) -> Option<Vec<Vec<Search>>> {
+    fn linked(&self, items: &Items, mut conditions: Conditions) -> Option<Vec<Vec<Search>>> {
+        let written = conditions.own.clone();
+        self.pass_constants(items, &mut conditions)?;
         let mut searches = vec![Vec::new(); items.list.len()];
         let inner: Vec<usize> = (0..items.list.len()).filter(|place| conditions.inner[*place]).collect();
         for &place in &inner {
@@ -241,7 +243,6 @@ impl Examiner<'_> {
             searches[place].push(Self::search_by(relation, own)?);
             searches[place].extend(self.joined_to_shown(items, &conditions, place, relation));
         }
-        let written = conditions.own.clone();
         self.added(items, &conditions, &written, &mut searches)?;
         Some(searches)
     }

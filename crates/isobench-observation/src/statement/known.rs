@@ -98,7 +98,9 @@ impl Examiner<'_> {
                     Ok(SearchValue::Constant(digits.clone()))
                 }
                 Value::Null => Ok(SearchValue::Null),
-                Value::Placeholder(name) => self.parameter(name).ok_or(NotUnderstood),
+                Value::Placeholder(name) => {
+                    self.number(name).or_else(|| self.parameter(name)).ok_or(NotUnderstood)
+                }
                 _ => Err(NotUnderstood),
             },
             _ => Err(NotUnderstood),

@@ -55,7 +55,7 @@ pub struct Seen {
     pub observed: Observed,
 }
 
-/// Observes a script with one SQL command.
+/// Observes a script with one SQL command, perhaps after others.
 pub fn see(text: &str, catalog: &Catalog) -> Seen {
     see_except(text, catalog, &|_| None)
 }
@@ -64,9 +64,12 @@ pub fn see(text: &str, catalog: &Catalog) -> Seen {
 pub fn see_except(text: &str, catalog: &Catalog, reason: &dyn Fn(&str) -> Option<Dark>) -> Seen {
     let mut symbols = Symbols::new();
     let mut script = parse("corpus.sql", text, &mut symbols).unwrap();
-    let first = |script: &isobench_script::Script| match &script.commands[0].kind {
-        CommandKind::Sql(sql) => sql.clone(),
-        _ => panic!("not SQL: {text}"),
+    let sql = |command: &isobench_script::Command| match &command.kind {
+        CommandKind::Sql(sql) => Some(sql.clone()),
+        _ => None,
+    };
+    let first = |script: &isobench_script::Script| {
+        script.commands.iter().find_map(sql).unwrap_or_else(|| panic!("no SQL: {text}"))
     };
     let original = first(&script);
     let observed = observe_except([&mut script], catalog, reason);
