@@ -692,3 +692,27 @@ fn a_join_missed_a_row_whose_other_side_surely_was_there() {
     };
     assert_eq!(missed_of_owner(updated, true), "", "the snapshot may have had the owner of another kind");
 }
+
+#[test]
+fn a_table_that_somebody_rewrites_is_not_searched() {
+    // The third transaction has a snapshot of before the copy, in which the copied rows aren't there.
+    let copied = 150;
+    let run = |by: &[ObservedOperation<'static>]| {
+        let mut log = LogWriter::new();
+        log.commit(0, 10, &[insert(1, 101, &[7]), answered(5)]);
+        log.commit(20, 60, &[search(&[7], &[]), update(2, 103), answered(50)]);
+        log.commit(30, 70, by);
+        log.history()
+    };
+    let history = run(&[]);
+    assert!(told(&history).contains("m t 1 before v1"), "{}", told(&history));
+    let read = ObservedOperation::Read { key: key(1), writer: copied, columns: &[7] };
+    let replaced = Replaced::By(copied);
+    let write = ObservedOperation::Write { key: key(1), writer: 104, replaced, columns: &[8] };
+    let delete = ObservedOperation::Delete { key: key(1), deleted: copied };
+    for by in [read, write, delete] {
+        let history = run(&[by]);
+        assert!(!told(&history).contains("m t"), "{}", told(&history));
+        assert_ne!(kept(&history), Some(false));
+    }
+}
