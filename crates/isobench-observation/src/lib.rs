@@ -45,10 +45,10 @@ pub use catalog::{
     Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
     RelationKind, Unobservable,
 };
+use constants::{Assigned, Constants, Numbers};
 pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};
 pub use flow::{Carried, Flows, StatementPlace};
 pub use forms::Forms;
-use constants::{Assigned, Constants, Numbers};
 use forms::between;
 pub use plan::{Plans, Query};
 use render::{Renderer, Tables, elsewhere, key_text, mentioned};
@@ -242,6 +242,11 @@ fn number_tables(examined: &[Examined]) -> Tables {
                 && let Some(shown) = finding.shown.get(entry)
             {
                 tables.keep(shown.table, other);
+            }
+            if let Some((entry, name, _)) = &search.referred
+                && let Some(shown) = finding.shown.get(*entry)
+            {
+                tables.keep(shown.table, name);
             }
             tables.number(table);
             for (table, column) in columns {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_isolation::observed::{Linked, Place, Predicate};
 use isobench_script::{
-    ObservedRows, ObservedSearch, ObservedStatement, RowField, RowRole, SearchOperand, SearchValue,
+    ObservedRows, ObservedSearch, ObservedStatement, Referred, RowField, RowRole, SearchOperand, SearchValue,
 };
 
 use crate::catalog::{Catalog, Relation, RelationId};
@@ -68,7 +68,7 @@ pub(crate) fn mentioned(table: RelationId, condition: &Condition, columns: &mut 
         Condition::Before(order) => {
             columns.extend(order.iter().map(|column| (table, column.name.clone())));
         }
-        Condition::Not(inner) => mentioned(table, inner, columns),
+        Condition::Not(inner) | Condition::Found(inner) => mentioned(table, inner, columns),
         Condition::And(parts) | Condition::Or(parts) => {
             for part in parts {
                 mentioned(table, part, columns);
@@ -215,6 +215,10 @@ impl Renderer<'_> {
             self.predicates.len() - 1
         });
         let (key, when) = (search.key.clone(), search.when);
+        let referred = search.referred.as_ref().map(|(entry, name, each)| {
+            let column = finding.shown.get(*entry).map(|shown| self.tables.place(shown.table, name));
+            Referred { entry: *entry, column: column.unwrap_or(u16::MAX), each: *each }
+        });
         ObservedSearch {
             table: self.tables.number(table),
             rows,
@@ -222,6 +226,7 @@ impl Renderer<'_> {
             predicate: field(number),
             key,
             operands,
+            referred,
         }
     }
 
@@ -251,6 +256,9 @@ impl Renderer<'_> {
                 }))
             }
             Condition::Absent => Predicate::Absent,
+            Condition::Found(inner) => {
+                Predicate::Found(Box::new(self.predicate(table, inner, operands, list)))
+            }
             Condition::Folded { name, case, value, both, pattern } => {
                 let column = self.tables.place(table, name);
                 let operand = operand(column, value);

@@ -135,6 +135,9 @@ pub(crate) struct Level {
 pub(crate) struct Search {
     pub key: Option<Vec<SearchValue>>,
     pub condition: Condition,
+    /// Rows that are found by their key, and aren't shown: the entry of [`Finding::shown`] that has it in
+    /// this column; true if each of them is searched for.
+    pub referred: Option<(usize, String, bool)>,
     /// When the result tells that nothing else matched. An entry of [`Finding::shown`] is meant by
     /// its number.
     pub when: SearchWhen,
@@ -171,6 +174,8 @@ pub(crate) enum Condition {
         both: bool,
         pattern: bool,
     },
+    /// A row that matches was found, and isn't shown.
+    Found(Box<Condition>),
     /// A join has a row of another table for it, which matches.
     Linked {
         table: RelationId,
@@ -192,7 +197,7 @@ impl Condition {
     pub(crate) fn lists(&self) -> usize {
         match self {
             Self::Among(..) | Self::OneOf(..) => 1,
-            Self::Not(inner) => inner.lists(),
+            Self::Not(inner) | Self::Found(inner) => inner.lists(),
             Self::And(parts) | Self::Or(parts) => parts.iter().map(Self::lists).sum(),
             _ => 0,
         }

@@ -67,6 +67,9 @@ impl SeenStatement {
         for search in &what.searches {
             let forms = forms(search.table);
             search.rows.into_iter().for_each(&mut collect);
+            if let Some(kept) = search.referred.and_then(|referred| kept.get_mut(referred.entry)) {
+                *kept = true;
+            }
             if let SearchWhen::Found(entry) = search.when {
                 collect(entry);
             }

@@ -90,6 +90,19 @@ pub struct ObservedSearch {
     pub key: Option<Vec<SearchValue>>,
     /// The operands of the condition.
     pub operands: Vec<SearchOperand>,
+    /// Rows that are found by their key, in place of `rows`: they aren't shown themselves.
+    pub referred: Option<Referred>,
+}
+
+/// The rows of a table whose keys other rows have in a column.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct Referred {
+    /// The entry of [`ObservedStatement::rows`] that shows the other rows.
+    pub entry: usize,
+    /// Their column, as numbered among those that its table keeps.
+    pub column: u16,
+    /// True if each of the rows is searched for by its key; false if all together are what was found.
+    pub each: bool,
 }
 
 /// LIMIT, OFFSET and FETCH.
@@ -110,6 +123,8 @@ pub enum SearchWhen {
     Always,
     /// If the result has no row.
     Empty,
+    /// If the result has a row.
+    Nonempty,
     /// If the result has fewer rows than [`ObservedStatement::limit`].
     Unlimited,
     /// If the result has as many rows.

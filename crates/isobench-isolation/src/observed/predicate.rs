@@ -77,6 +77,9 @@ pub enum Predicate {
     },
     /// True of the version in which there is no row: what doesn't find that has found one.
     Absent,
+    /// True of versions that don't match, and where there is no row: what doesn't find that has found a
+    /// row that matches, which isn't shown. Without a key in the search, at most one row matches at a time.
+    Found(Box<Predicate>),
     /// A join has a row of another table for it, which matches. Never false: of rows that aren't known
     /// nothing follows.
     Linked(Box<Linked>),
@@ -188,7 +191,7 @@ impl Predicate {
                 found(linked);
                 linked.predicate.each_linked(found);
             }
-            Predicate::Not(inner) => inner.each_linked(found),
+            Predicate::Not(inner) | Predicate::Found(inner) => inner.each_linked(found),
             Predicate::And(parts) | Predicate::Or(parts) => {
                 parts.iter().for_each(|part| part.each_linked(found));
             }
@@ -202,6 +205,7 @@ impl Predicate {
         match self {
             Predicate::True | Predicate::Absent | Predicate::IsNull(_) => {}
             Predicate::Linked(linked) => linked.predicate.each_compared(linked.table, operands, found),
+            Predicate::Found(inner) => inner.each_compared(own, operands, found),
             Predicate::Compare { column, operand, .. }
             | Predicate::Folded { column, operand, .. }
             | Predicate::Decimal { column, operand, .. }
@@ -292,12 +296,16 @@ impl Predicate {
             Predicate::Like { column: left, operand: right, escape } => {
                 like(text(column(*left)?)?, text(operand(*right)?)?, *escape)
             }
-            Predicate::Not(inner) => inner.holds_with(columns, operands, text, elsewhere).map(|truth| !truth),
+            Predicate::Not(inner) | Predicate::Found(inner) => {
+                inner.holds_with(columns, operands, text, elsewhere).map(|truth| !truth)
+            }
             Predicate::And(parts) => {
                 let parts = parts.iter().map(|part| part.holds_with(columns, operands, text, elsewhere));
                 any(parts.map(|truth| truth.map(|truth| !truth))).map(|truth| !truth)
             }
-            Predicate::Or(parts) => any(parts.iter().map(|part| part.holds_with(columns, operands, text, elsewhere))),
+            Predicate::Or(parts) => {
+                any(parts.iter().map(|part| part.holds_with(columns, operands, text, elsewhere)))
+            }
         }
     }
 }

@@ -17,7 +17,10 @@
 //! it would have been joined to surely was there (`joined.rs`).
 //!
 //! A search for the row's absence ([`Predicate::Absent`]) that doesn't find it looked at a version in
-//! which the row exists.
+//! which the row exists. Likewise, a row that was found and isn't shown ([`Predicate::Found`]) was in a
+//! version that may match. If the key isn't known, it is that of the only row of which any version may
+//! match, if one surely does: while that row isn't there, another one may be, but then it was written,
+//! too, since both can't be there at once.
 
 use std::ops::Range;
 
@@ -98,6 +101,28 @@ impl Searches {
             return Vec::new();
         }
         self.done += 1;
+        let rows = match predicate {
+            Predicate::Found(_) if search.key.is_none() => {
+                self.effort = self.effort.saturating_sub(rows.len() as u64);
+                let others = Joined {
+                    resolution,
+                    others: &self.others,
+                    attempt: search.attempt,
+                    own,
+                    read,
+                    writer: None,
+                };
+                let matches = Matching {
+                    resolution,
+                    predicate,
+                    operands: search.operands,
+                    attempt: search.attempt,
+                    others,
+                };
+                matches.only_row(&rows)
+            }
+            _ => rows,
+        };
         let mut found = search.found.to_vec();
         found.sort_unstable();
         let mut missed = Vec::new();
@@ -201,12 +226,19 @@ impl Matching<'_> {
         groups.first()?;
         // Versions by place: 0 is the initial one, the others are those of the groups.
         let absent = *self.predicate == Predicate::Absent;
-        let initial_misses =
-            if absent { !row.inserted } else { row.inserted || !self.matches(row, row.initial, None) };
-        let misses = |place: usize| match place.checked_sub(1) {
-            None => initial_misses,
+        let found = self.found();
+        let initial_misses = if absent || found.is_some() {
+            !row.inserted && found.is_none_or(|found| self.may_match(row, found, row.initial))
+        } else {
+            row.inserted || !self.matches(row, row.initial, None)
+        };
+        let misses = |place: usize| match (place.checked_sub(1), found) {
+            (None, _) => initial_misses,
+            (Some(group), Some(found)) => {
+                groups[group].iter().any(|write| self.may_be_found(row, found, write))
+            }
             // What its writer replaced itself was never to be found by others.
-            Some(group) => {
+            (Some(group), None) => {
                 replaced_by_itself(&groups[group..])
                     || !groups[group].iter().all(|write| self.written(row, write))
             }
@@ -226,6 +258,54 @@ impl Matching<'_> {
         let others = |place: &usize| groups[place - 1].iter().any(|write| write.attempt != self.attempt);
         let before = ended.filter(others).and_then(counter);
         (after.is_some() || before.is_some()).then_some((after, before))
+    }
+
+    /// The condition of a row that was found and isn't shown.
+    fn found(&self) -> Option<&Predicate> {
+        match self.predicate {
+            Predicate::Found(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    /// The only one of these rows of which a version may match, if one surely does.
+    fn only_row(&self, rows: &[u32]) -> Vec<u32> {
+        let Some(found) = self.found() else { return Vec::new() };
+        let mut only = Vec::new();
+        for &number in rows {
+            let row = &self.resolution.rows[number as usize];
+            let writes = || row.writes.iter().map(|write| &self.resolution.writes[*write as usize]);
+            let initial = !row.inserted && self.may_match(row, found, row.initial);
+            if row.doubtful || initial || writes().any(|write| self.may_be_found(row, found, write)) {
+                only.push(number);
+            }
+        }
+        let surely = |number: &u32| {
+            let row = &self.resolution.rows[*number as usize];
+            let sure = |columns: Option<u32>| self.truth(row, found, columns) == Some(Some(true));
+            let mut writes = row.writes.iter().map(|write| &self.resolution.writes[*write as usize]);
+            !row.inserted && sure(row.initial)
+                || writes.any(|write| !write.is_deletion() && !write.partial && sure(write.columns))
+        };
+        if only.len() == 1 && surely(&only[0]) { only } else { Vec::new() }
+    }
+
+    /// True if a written version may match a condition.
+    fn may_be_found(&self, row: &Row, found: &Predicate, write: &Written) -> bool {
+        !write.is_deletion() && (write.partial || self.may_match(row, found, write.columns))
+    }
+
+    /// True if a version with these columns may match a condition.
+    fn may_match(&self, row: &Row, found: &Predicate, columns: Option<u32>) -> bool {
+        self.truth(row, found, columns).is_none_or(|truth| truth != Some(false))
+    }
+
+    /// The truth of a condition for a version; `None` if its columns aren't known.
+    fn truth(&self, row: &Row, condition: &Predicate, columns: Option<u32>) -> Option<Option<bool>> {
+        let count = self.resolution.description.tables[usize::from(row.key.table)].columns.len();
+        let columns = self.resolution.values(columns?, count);
+        let text = |number: i64| self.resolution.text(number);
+        (!columns.is_empty()).then(|| condition.holds_with(columns, self.operands, &text, &self.others))
     }
 
     /// The place of the oldest version that may have been looked at.

@@ -669,18 +669,23 @@ fn missed_of_owner(before: impl FnOnce(&mut LogWriter), fresh: bool) -> String {
 #[test]
 fn a_join_missed_a_row_whose_other_side_surely_was_there() {
     let missed = "m t 1 before v1 @0";
-    let seen = |kind: i64| move |log: &mut LogWriter| {
-        let columns = [7, kind];
-        log.commit(50, 60, &[ObservedOperation::Read { key: owner(7), writer: 7, columns: &columns }]);
+    let seen = |kind: i64| {
+        move |log: &mut LogWriter| {
+            let columns = [7, kind];
+            log.commit(50, 60, &[ObservedOperation::Read { key: owner(7), writer: 7, columns: &columns }]);
+        }
     };
     assert_eq!(missed_of_owner(seen(1), true), missed, "it is known from another statement");
     assert_eq!(missed_of_owner(seen(1), false), "", "a snapshot may have had an older owner");
     assert_eq!(missed_of_owner(seen(2), true), "", "an owner of another kind");
     assert_eq!(missed_of_owner(|_| {}, true), "", "nobody knows the owner");
-    let inserted = |begin: u64, end: u64| move |log: &mut LogWriter| {
-        let key = owner(7);
-        let row = ObservedOperation::Write { key, writer: 103, replaced: Replaced::Nothing, columns: &[7, 1] };
-        log.commit(begin, end, &[row, answered(end - 1)]);
+    let inserted = |begin: u64, end: u64| {
+        move |log: &mut LogWriter| {
+            let key = owner(7);
+            let row =
+                ObservedOperation::Write { key, writer: 103, replaced: Replaced::Nothing, columns: &[7, 1] };
+            log.commit(begin, end, &[row, answered(end - 1)]);
+        }
     };
     assert_eq!(missed_of_owner(inserted(5, 10), true), missed, "the owner was there before");
     assert_eq!(missed_of_owner(inserted(15, 21), true), "", "the owner may be newer than the snapshot");

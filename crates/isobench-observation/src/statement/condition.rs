@@ -43,7 +43,12 @@ impl Examiner<'_> {
         let root = &self.catalog.relations[self.catalog.root(relation)];
         let table = Table { examiner: self, relation: root, item };
         let Some(condition) = condition else {
-            return Some(Search { key: None, condition: Condition::True, when: SearchWhen::Always });
+            return Some(Search {
+                key: None,
+                condition: Condition::True,
+                referred: None,
+                when: SearchWhen::Always,
+            });
         };
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
@@ -63,7 +68,7 @@ impl Examiner<'_> {
             1 => conditions.remove(0),
             _ => Condition::And(conditions),
         };
-        Some(Search { key, condition: rest, when: SearchWhen::Always })
+        Some(Search { key, condition: rest, referred: None, when: SearchWhen::Always })
     }
 
     /// A condition as written, as far as its place is known: after the WHERE before its first token, up

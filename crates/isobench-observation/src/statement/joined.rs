@@ -84,6 +84,7 @@ fn is_strict(condition: &Condition) -> bool {
         Condition::And(parts) => parts.iter().any(is_strict),
         Condition::Or(parts) => !parts.is_empty() && parts.iter().all(is_strict),
         Condition::True
+        | Condition::Found(_)
         | Condition::Linked { .. }
         | Condition::Absent
         | Condition::IsNull(_)
@@ -459,12 +460,12 @@ impl Examiner<'_> {
     }
 
     /// A search of a table by conditions.
-    fn search_by(relation: &Relation, mut own: Vec<Condition>) -> Option<Search> {
+    pub(super) fn search_by(relation: &Relation, mut own: Vec<Condition>) -> Option<Search> {
         if own.iter().map(Condition::lists).sum::<usize>() > 1 {
             return None;
         }
         let key = if relation.has_children() { None } else { take_key(relation, &mut own) };
-        Some(Search { key, condition: all_of(own), when: SearchWhen::Always })
+        Some(Search { key, condition: all_of(own), referred: None, when: SearchWhen::Always })
     }
 
     /// Passes constants from columns to those that must be equal to them. Returns which pairs are equal
@@ -615,7 +616,7 @@ impl Examiner<'_> {
 }
 
 /// All of these conditions.
-fn all_of(mut conditions: Vec<Condition>) -> Condition {
+pub(super) fn all_of(mut conditions: Vec<Condition>) -> Condition {
     match conditions.len() {
         0 => Condition::True,
         1 => conditions.remove(0),

@@ -62,16 +62,17 @@ impl Examiner<'_> {
         let passed = match &*query.body {
             SetExpr::Select(select) => return self.select(query, select, &scope, main),
             SetExpr::Query(inner) if is_plain(query) => return self.query(inner, &scope, main),
-            SetExpr::SetOperation { op: SetOperator::Union, set_quantifier: SetQuantifier::All, left, right }
-                if main && is_unordered(query) =>
-            {
-                match (&**left, &**right) {
-                    (SetExpr::Select(left), SetExpr::Select(right)) => {
-                        return self.union_all(query, [left, right], &scope);
-                    }
-                    _ => Clause::SetOperation,
+            SetExpr::SetOperation {
+                op: SetOperator::Union,
+                set_quantifier: SetQuantifier::All,
+                left,
+                right,
+            } if main && is_unordered(query) => match (&**left, &**right) {
+                (SetExpr::Select(left), SetExpr::Select(right)) => {
+                    return self.union_all(query, [left, right], &scope);
                 }
-            }
+                _ => Clause::SetOperation,
+            },
             // Tables in there are noted as those of subqueries are, but with the clause.
             SetExpr::SetOperation { .. } => Clause::SetOperation,
             SetExpr::Values(_) | SetExpr::Table(_) => Clause::Table,
@@ -156,7 +157,8 @@ impl Examiner<'_> {
         }
         let searches = self.searches_of_select((query, select), scope, &items, &shape, main);
         if searches.len() == shown.len() {
-            let page = if main || !is_page(query, &items, &shape) { None } else { page_of(&self.limit(query)) };
+            let page =
+                if main || !is_page(query, &items, &shape) { None } else { page_of(&self.limit(query)) };
             for (rows, searches) in shown.iter_mut().zip(searches) {
                 rows.searches = searches;
                 rows.page = rows.page.take().or_else(|| page.clone());
@@ -164,6 +166,7 @@ impl Examiner<'_> {
         }
         if main {
             self.answers(select, scope);
+            self.answer_of_row(select, scope);
             self.found.count = if shape.grouped { None } else { count_of_all(select) };
             self.written_in_ctes(query, select, scope, &shape, &items, &mut shown);
         } else {
@@ -346,7 +349,7 @@ impl Examiner<'_> {
             }
             return searches;
         }
-        let Some(search) = self.search_of_one(select, items, main) else { return Vec::new() };
+        let Some(search) = self.search_of_one((query, select), scope, items, main) else { return Vec::new() };
         // Without GROUP BY an aggregate has one row, whatever the limit; and so has a key.
         if !cut || shape.aggregated && !shape.grouped || search.key.is_some() && !shape.grouped {
             return vec![vec![search]];
@@ -386,9 +389,7 @@ impl Examiner<'_> {
             let Source::Table { relation, .. } = item.source else { return false };
             let relation = &self.catalog.relations[self.catalog.root(relation)];
             let key = relation.key_names();
-            let by_key = |condition: &Condition| {
-                matches!(condition, Condition::OneOf(name, ..) if key.as_slice() == [name.as_str()] && !relation.has_children())
-            };
+            let by_key = |condition: &Condition| matches!(condition, Condition::OneOf(name, ..) if key.as_slice() == [name.as_str()] && !relation.has_children());
             searches.first().is_some_and(|search| {
                 let looked_up = match &search.condition {
                     Condition::And(parts) => parts.iter().any(by_key),
@@ -401,10 +402,22 @@ impl Examiner<'_> {
     }
 
     /// What a SELECT of one table, or of one subquery that searched, searched for.
-    fn search_of_one(&mut self, select: &Select, items: &Items, main: bool) -> Option<Search> {
+    fn search_of_one(
+        &mut self,
+        (query, select): (&Query, &Select),
+        scope: &Scope,
+        items: &Items,
+        main: bool,
+    ) -> Option<Search> {
         let [item] = items.list.as_slice() else { return None };
         match &item.source {
-            Source::Table { relation, .. } => self.search(*relation, item, select.selection.as_ref()),
+            Source::Table { relation, .. } => {
+                let whole = main && !is_limited(query) && query.locks.is_empty();
+                let condition = select.selection.as_ref().filter(|_| whole);
+                let found = condition
+                    .and_then(|condition| self.search_by_key_of_others(*relation, item, condition, scope));
+                found.or_else(|| self.search(*relation, item, select.selection.as_ref()))
+            }
             Source::Passed { shown, .. } => match shown.as_slice() {
                 [Shown { searches, page, .. }]
                     if !searches.is_empty()

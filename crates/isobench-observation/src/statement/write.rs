@@ -213,7 +213,7 @@ impl Examiner<'_> {
             conditions.push(Condition::Compare(column.name.clone(), Comparison::Equal, value));
         }
         let key = Some(take_key(table, &mut conditions)?);
-        Some(Search { key, condition: Condition::Absent, when: SearchWhen::Empty })
+        Some(Search { key, condition: Condition::Absent, referred: None, when: SearchWhen::Empty })
     }
 
     /// Notes the tables that the query of an INSERT reads.

@@ -11,8 +11,8 @@ use isobench_observation::{Catalog, Inheritance};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host, Rows};
 use isobench_script::{
-    ObservedRows, ObservedSearch, ObservedStatement, Piece, RowRole, SearchOperand, SearchValue, SearchWhen,
-    Slot, Sql, TextPart,
+    ObservedRows, ObservedSearch, ObservedStatement, Piece, Referred, RowRole, SearchOperand, SearchValue,
+    SearchWhen, Slot, Sql, TextPart,
 };
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
@@ -219,7 +219,25 @@ fn join() -> impl Strategy<Value = String> {
     let any = (list, kind, on, third, places).prop_map(|(list, kind, on, third, condition)| {
         format!("SELECT {list} FROM t {kind} s ON {on}{third} WHERE {condition} ORDER BY 1, 2")
     });
-    prop_oneof![any, along_foreign_keys()]
+    prop_oneof![2 => any, 2 => along_foreign_keys(), 1 => in_keys()]
+}
+
+/// Rows that refer to those of a subquery.
+fn in_keys() -> impl Strategy<Value = String> {
+    let own = prop_oneof![Just(""), Just(" AND c.v > 1"), Just(" AND c.id = 1"), Just(" AND c.v IN (1, 5)")];
+    let inner = prop_oneof![
+        Just(""),
+        Just(" WHERE v = 1"),
+        Just(" WHERE p.v > 1"),
+        Just(" WHERE p.id = 2"),
+        Just(" WHERE v IS NULL"),
+        Just(" LIMIT 1")
+    ];
+    let key = prop_oneof![Just("p.id"), Just("id"), Just("p.v")];
+    let list = prop_oneof![Just("c.id, c.v"), Just("count(*)"), Just("*")];
+    (list, own, inner, key).prop_map(|(list, own, inner, key)| {
+        format!("SELECT {list} FROM owned c WHERE c.owner_id IN (SELECT {key} FROM owner p{inner}){own}")
+    })
 }
 
 /// Joins of a table, those that it refers to, and those that refer to it.
@@ -555,6 +573,7 @@ fn check_shown(
         let known = match search.when {
             SearchWhen::Always => true,
             SearchWhen::Empty => result.rows.is_empty(),
+            SearchWhen::Nonempty => !result.rows.is_empty(),
             SearchWhen::Unlimited => !reached,
             SearchWhen::Limited => reached,
             SearchWhen::Found(entry) => !found[entry].is_empty(),
@@ -572,6 +591,23 @@ fn check_shown(
             continue;
         }
         let predicate = &seen.observed.predicates[usize::from(search.predicate)];
+        let referred = search.referred.map(|Referred { entry, column, each }| {
+            let values = found[entry].iter().filter_map(|row| row.columns[usize::from(column)].clone());
+            (values.map(|value| vec![value]).collect::<BTreeSet<Vec<String>>>(), each)
+        });
+        if let Predicate::Found(inner) = predicate {
+            let there = matching(seen, search, inner, &found, &before);
+            match &referred {
+                Some((keys, _)) => same("rows referred to", &keys.is_subset(&there), &true)?,
+                None => same("rows found and not shown", &there.len(), &1)?,
+            }
+            continue;
+        }
+        if let Some((keys, _)) = referred {
+            let there = matching(seen, search, predicate, &found, &before);
+            same("rows referred to", &there, &keys)?;
+            continue;
+        }
         let matching = matching(seen, search, predicate, &found, &before);
         let shown: BTreeSet<Vec<String>> =
             search.rows.iter().flat_map(|rows| &found[*rows]).map(|row| row.key.clone()).collect();
@@ -713,9 +749,8 @@ fn matching(
             i64::try_from(texts.iter().position(|known| Some(known) == last).unwrap()).unwrap()
         }
     };
-    let form = |table: u16, place: u16| {
-        seen.observed.tables[usize::from(table)].columns[usize::from(place)].form
-    };
+    let form =
+        |table: u16, place: u16| seen.observed.tables[usize::from(table)].columns[usize::from(place)].form;
     let values = |operand: &SearchOperand| -> Row {
         match &operand.value {
             SearchValue::Last => {
@@ -758,7 +793,8 @@ fn matching(
         search.key.as_ref().map(|key| key.iter().filter_map(value_text).collect());
     let holds = |key: &Vec<String>, columns: &[i64]| {
         wanted.as_ref().is_none_or(|wanted| wanted == key)
-            && predicate.holds_with(columns, &operands, &text, &Others { all: &all, text: &text }) == Some(true)
+            && predicate.holds_with(columns, &operands, &text, &Others { all: &all, text: &text })
+                == Some(true)
     };
     let rows = &all[usize::from(search.table)];
     rows.iter().filter(|(key, columns)| holds(key, columns)).map(|(key, _)| (*key).clone()).collect()

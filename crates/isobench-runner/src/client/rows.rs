@@ -14,7 +14,8 @@ use isobench_isolation::observed::{
 };
 use isobench_pgwire::backend::DataRow;
 use isobench_script::{
-    ObservedRows, RowLimit, RowRole, SearchOperand, SearchValue, SearchWhen, TextPart, Variables,
+    ObservedRows, ObservedSearch, Referred, RowLimit, RowRole, SearchOperand, SearchValue, SearchWhen,
+    TextPart, Variables,
 };
 use smallvec::SmallVec;
 
@@ -273,6 +274,7 @@ impl ShownRows {
         match when {
             SearchWhen::Always => true,
             SearchWhen::Empty => self.rows == 0,
+            SearchWhen::Nonempty => self.rows > 0,
             SearchWhen::Unlimited => !reached,
             SearchWhen::Limited => reached,
             SearchWhen::Found(entry) => self.found.get(entry).is_some_and(|keys| !keys.is_empty()),
@@ -403,6 +405,12 @@ impl ShownRows {
             }
             let found = search.rows.and_then(|rows| self.found.get(rows)).map_or(&[][..], Vec::as_slice);
             let known = reached.is_some_and(|reached| self.is_known(place, search.when, reached));
+            if let Some(referred) = search.referred {
+                if comparable && known {
+                    self.search_referred(statement, search, referred);
+                }
+                continue;
+            }
             if comparable && known {
                 let operation = ObservedOperation::Search {
                     table: search.table,
@@ -419,6 +427,31 @@ impl ShownRows {
         self.rows = 0;
         for table in &statement.what.unseen {
             self.draft.push(ObservedOperation::Unseen { table: *table }, statement.number);
+        }
+    }
+
+    /// Adds the searches for rows whose keys other rows show; `columns` has the operands.
+    fn search_referred(&mut self, statement: &SeenStatement, search: &ObservedSearch, referred: Referred) {
+        let Referred { entry, column, each } = referred;
+        let count = statement.forms.get(entry).map_or(0, |forms| forms.columns.len()).max(1);
+        let values = self.kept.get(entry).map_or(&[][..], Vec::as_slice);
+        let values = values.iter().skip(usize::from(column)).step_by(count);
+        let mut keys: Vec<i64> = values.copied().filter(|value| *value != NULL).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let operation = |key, found| ObservedOperation::Search {
+            table: search.table,
+            predicate: search.predicate,
+            key,
+            operands: &self.columns,
+            found,
+        };
+        if each {
+            for key in keys {
+                self.draft.push(operation(Some(key), &[]), statement.number);
+            }
+        } else {
+            self.draft.push(operation(None, &keys), statement.number);
         }
     }
 

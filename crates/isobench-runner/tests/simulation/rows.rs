@@ -418,6 +418,7 @@ fn limited(rows: &str, offset: &str, answer: &[[&'static str; 3]]) -> (u64, bool
         predicate,
         key: None,
         operands,
+        referred: None,
     };
     let last = SearchOperand { value: SearchValue::Last, table: 0, column: 0 };
     let mut statement = shows(RowRole::Read);
@@ -457,6 +458,7 @@ fn listed(value: SearchValue) -> (u64, bool) {
         predicate: 0,
         key: None,
         operands: vec![list],
+        referred: None,
     };
     let mut statement = shows(RowRole::Read);
     statement.searches.push(search);

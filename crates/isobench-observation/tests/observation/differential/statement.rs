@@ -288,7 +288,10 @@ impl Random {
             0 | 1 => " ON CONFLICT DO NOTHING".to_owned(),
             2 => format!(" ON CONFLICT {keys} DO UPDATE SET {set} = excluded.{set} + 1"),
             _ if keys == "(a)" && self.chance(2) => {
-                format!(" ON CONFLICT (a) DO UPDATE SET {set} = 7 WHERE {name}.a = {} AND 1 = 1", self.number())
+                format!(
+                    " ON CONFLICT (a) DO UPDATE SET {set} = 7 WHERE {name}.a = {} AND 1 = 1",
+                    self.number()
+                )
             }
             _ => format!(" ON CONFLICT {keys} DO UPDATE SET {set} = 7 WHERE {name}.c > 3"),
         };

@@ -8,8 +8,8 @@ use isobench_observation::{
     Relation, RelationKind, observe_except,
 };
 use isobench_script::{
-    CommandKind, ObservedRows, ObservedStatement, RowLimit, SearchValue, SearchWhen, Sql, Symbols, TextPart,
-    parse,
+    CommandKind, ObservedRows, ObservedStatement, Referred, RowLimit, SearchValue, SearchWhen, Sql, Symbols,
+    TextPart, parse,
 };
 
 /// The folder of the corpus.
@@ -255,6 +255,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         inheritance: read_place(fields[5]),
         columns: list(fields[6]).iter().map(|text| column(text)).collect(),
         key: list(fields[7]).iter().map(|place| place.parse().unwrap()).collect(),
+        unique: vec![list(fields[7]).iter().map(|place| place.parse().unwrap()).collect()],
         triggers: bits(fields[8]),
         before_row: bits(fields[9]),
         rules: fields[10] == "true",
@@ -352,12 +353,19 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
     }
     for search in &statement.searches {
         let value = describe_value;
-        let of = search
-            .rows
-            .map_or_else(|| format!("for {}", table(search.table)), |rows| format!("of rows {rows}"));
+        let of = match (search.rows, search.referred) {
+            (Some(rows), _) => format!("of rows {rows}"),
+            (None, None) => format!("for {}", table(search.table)),
+            (None, Some(Referred { entry, column, each })) => format!(
+                "for {} of {} key in column {column} of rows {entry}",
+                table(search.table),
+                if each { "each" } else { "any" }
+            ),
+        };
         let when = match search.when {
             SearchWhen::Always => String::new(),
             SearchWhen::Empty => ", if there is none".to_owned(),
+            SearchWhen::Nonempty => ", if there is a row".to_owned(),
             SearchWhen::Unlimited => ", if there are fewer than the limit".to_owned(),
             SearchWhen::Limited => ", if there are as many as the limit".to_owned(),
             SearchWhen::Found(entry) => format!(", if rows {entry} show one"),
