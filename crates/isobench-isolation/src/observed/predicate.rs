@@ -193,7 +193,9 @@ impl Predicate {
             }
             Predicate::Not(inner) | Predicate::Found(inner) => inner.each_linked(found),
             Predicate::And(parts) | Predicate::Or(parts) => {
-                parts.iter().for_each(|part| part.each_linked(found));
+                for part in parts {
+                    part.each_linked(found);
+                }
             }
             _ => {}
         }
@@ -205,7 +207,6 @@ impl Predicate {
         match self {
             Predicate::True | Predicate::Absent | Predicate::IsNull(_) => {}
             Predicate::Linked(linked) => linked.predicate.each_compared(linked.table, operands, found),
-            Predicate::Found(inner) => inner.each_compared(own, operands, found),
             Predicate::Compare { column, operand, .. }
             | Predicate::Folded { column, operand, .. }
             | Predicate::Decimal { column, operand, .. }
@@ -225,7 +226,7 @@ impl Predicate {
                     found((own, *column), *operand);
                 }
             }
-            Predicate::Not(inner) => inner.each_compared(own, operands, found),
+            Predicate::Not(inner) | Predicate::Found(inner) => inner.each_compared(own, operands, found),
             Predicate::And(parts) | Predicate::Or(parts) => {
                 for part in parts {
                     part.each_compared(own, operands, found);

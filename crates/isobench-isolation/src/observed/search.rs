@@ -282,7 +282,7 @@ impl Matching<'_> {
         }
         let surely = |number: &u32| {
             let row = &self.resolution.rows[*number as usize];
-            let sure = |columns: Option<u32>| self.truth(row, found, columns) == Some(Some(true));
+            let sure = |columns: Option<u32>| self.truth(row, found, columns) == Some(true);
             let mut writes = row.writes.iter().map(|write| &self.resolution.writes[*write as usize]);
             !row.inserted && sure(row.initial)
                 || writes.any(|write| !write.is_deletion() && !write.partial && sure(write.columns))
@@ -297,15 +297,18 @@ impl Matching<'_> {
 
     /// True if a version with these columns may match a condition.
     fn may_match(&self, row: &Row, found: &Predicate, columns: Option<u32>) -> bool {
-        self.truth(row, found, columns).is_none_or(|truth| truth != Some(false))
+        self.truth(row, found, columns) != Some(false)
     }
 
-    /// The truth of a condition for a version; `None` if its columns aren't known.
-    fn truth(&self, row: &Row, condition: &Predicate, columns: Option<u32>) -> Option<Option<bool>> {
+    /// The truth of a condition for a version; `None` if it isn't known, or NULL.
+    fn truth(&self, row: &Row, condition: &Predicate, columns: Option<u32>) -> Option<bool> {
         let count = self.resolution.description.tables[usize::from(row.key.table)].columns.len();
         let columns = self.resolution.values(columns?, count);
+        if columns.is_empty() {
+            return None;
+        }
         let text = |number: i64| self.resolution.text(number);
-        (!columns.is_empty()).then(|| condition.holds_with(columns, self.operands, &text, &self.others))
+        condition.holds_with(columns, self.operands, &text, &self.others)
     }
 
     /// The place of the oldest version that may have been looked at.

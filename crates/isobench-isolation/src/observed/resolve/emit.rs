@@ -39,7 +39,7 @@ enum Origin {
 
 impl Resolution {
     /// Reads a chunk for versions whose writers weren't seen: then others write to the table or rewrite it
-    /// (pg_repack copies all rows), or a statement wrote more than it showed.
+    /// (`pg_repack` copies all rows), or a statement wrote more than it showed.
     ///
     /// `closed` says of each table whether all of its writes are shown, as far as was known before.
     pub(super) fn inspect(&mut self, chunk: &[u8], closed: &[bool]) -> Result<(), &'static str> {
