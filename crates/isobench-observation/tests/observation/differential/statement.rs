@@ -82,6 +82,9 @@ impl Random {
                 2 => format!("upper({alias}.d) = upper('D{}')", self.below(3)),
                 _ => format!("{alias}.d ILIKE '%{}' AND 1 = 1", self.below(3)),
             },
+            7 if self.chance(2) => {
+                format!("{} IN (SELECT i.a FROM t AS i WHERE i.c < {})", self.column(alias), self.number())
+            }
             7 => format!("EXISTS (SELECT FROM v AS e WHERE e.c = {})", self.column(alias)),
             _ => format!("({} OR {})", self.condition(alias), self.condition(alias)),
         }
