@@ -11,6 +11,7 @@
 //! results (`isobench-runner`).
 
 mod committed;
+mod joined;
 mod log;
 mod order;
 mod predicate;
@@ -24,7 +25,7 @@ use crate::history::FormatError;
 
 pub use committed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
-pub use predicate::{Case, Comparison, NULL, Place, Predicate};
+pub use predicate::{Case, Comparison, Elsewhere, Linked, NULL, Place, Predicate};
 pub use usage::{Dependence, Flow, StatementUse, Unchanged};
 pub use value::{ValueForm, array_elements};
 

@@ -26,6 +26,7 @@
 //!   take it for an operand of a search.
 
 mod catalog;
+mod constants;
 mod dark;
 mod flow;
 mod forms;
@@ -45,6 +46,7 @@ pub use catalog::{
     Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
     RelationKind, Unobservable,
 };
+use constants::{Assigned, Constants, Numbers};
 pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};
 pub use flow::{Carried, Flows, StatementPlace};
 pub use forms::Forms;
@@ -106,11 +108,15 @@ pub fn observe_except<'s>(
 ) -> Observed {
     let mut scripts: Vec<&mut Script> = scripts.into_iter().collect();
     let (surroundings, obstacle) = surroundings(&scripts, catalog);
+    let constants = Constants::of(&scripts, catalog);
     let mut examined = Vec::new();
     for (script, parsed) in scripts.iter().enumerate() {
+        let mut assigned = Assigned::default();
         for (command, parsed) in parsed.commands.iter().enumerate() {
+            assigned.pass(&parsed.kind);
             if let CommandKind::Sql(sql) = &parsed.kind {
-                let mut findings = examine(sql, catalog, &surroundings, obstacle.as_ref());
+                let numbers = constants.numbers(sql, &assigned.slots);
+                let mut findings = examine(sql, catalog, &surroundings, &numbers, obstacle.as_ref());
                 for Statement { text, finding, .. } in &mut findings {
                     if let Some(dark) = reason(text) {
                         finding.withdraw(dark);
@@ -195,6 +201,7 @@ fn examine(
     sql: &Sql,
     catalog: &Catalog,
     surroundings: &Surroundings,
+    numbers: &Numbers,
     obstacle: Option<&Dark>,
 ) -> Vec<Statement> {
     let unknown = |dark: Dark| Finding { dark: vec![dark], writes_anything: true, ..Finding::default() };
@@ -218,7 +225,7 @@ fn examine(
             parameters: text.parameters(&range),
             finding: match obstacle {
                 Some(obstacle) => unknown(obstacle.clone()),
-                None => Examiner::new(catalog, surroundings, &text, range).examine(),
+                None => Examiner::new(catalog, surroundings, &text, range).with_numbers(numbers).examine(),
             },
         })
         .collect()
@@ -233,14 +240,19 @@ fn number_tables(examined: &[Examined]) -> Tables {
         }
         for (_, table, search) in finding.searches() {
             let mut columns = Vec::new();
-            mentioned(&search.condition, &mut columns);
+            mentioned(table, &search.condition, &mut columns);
             if let Some((entry, other)) = elsewhere(&search.condition)
                 && let Some(shown) = finding.shown.get(entry)
             {
                 tables.keep(shown.table, other);
             }
+            if let Some((entry, name, _)) = &search.referred
+                && let Some(shown) = finding.shown.get(*entry)
+            {
+                tables.keep(shown.table, name);
+            }
             tables.number(table);
-            for column in columns {
+            for (table, column) in columns {
                 tables.keep(table, &column);
             }
         }

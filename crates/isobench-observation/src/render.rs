@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_isolation::observed::{Place, Predicate};
+use isobench_isolation::observed::{Linked, Place, Predicate};
 use isobench_script::{
-    ObservedRows, ObservedSearch, ObservedStatement, RowField, RowRole, SearchOperand, SearchValue,
+    ObservedRows, ObservedSearch, ObservedStatement, Referred, RowField, RowRole, SearchOperand, SearchValue,
 };
 
 use crate::catalog::{Catalog, Relation, RelationId};
@@ -47,10 +47,16 @@ impl Tables {
     }
 }
 
-/// The columns that a condition mentions.
-pub(crate) fn mentioned(condition: &Condition, columns: &mut Vec<String>) {
+/// The columns that a condition on a table mentions, with their tables.
+pub(crate) fn mentioned(table: RelationId, condition: &Condition, columns: &mut Vec<(RelationId, String)>) {
     match condition {
         Condition::True | Condition::Absent => {}
+        Condition::Linked { table: other, pairs, condition } => {
+            for (own, theirs) in pairs {
+                columns.extend([(table, own.clone()), (*other, theirs.clone())]);
+            }
+            mentioned(*other, condition, columns);
+        }
         Condition::Compare(name, ..)
         | Condition::In(name, _)
         | Condition::Among(name, _)
@@ -58,12 +64,14 @@ pub(crate) fn mentioned(condition: &Condition, columns: &mut Vec<String>) {
         | Condition::IsNull(name)
         | Condition::Decimal(name, ..)
         | Condition::Folded { name, .. }
-        | Condition::Like(name, ..) => columns.push(name.clone()),
-        Condition::Before(order) => columns.extend(order.iter().map(|column| column.name.clone())),
-        Condition::Not(inner) => mentioned(inner, columns),
+        | Condition::Like(name, ..) => columns.push((table, name.clone())),
+        Condition::Before(order) => {
+            columns.extend(order.iter().map(|column| (table, column.name.clone())));
+        }
+        Condition::Not(inner) | Condition::Found(inner) => mentioned(table, inner, columns),
         Condition::And(parts) | Condition::Or(parts) => {
             for part in parts {
-                mentioned(part, columns);
+                mentioned(table, part, columns);
             }
         }
     }
@@ -199,13 +207,18 @@ impl Renderer<'_> {
                 _ => unreachable!("a list"),
             };
             place_list(&mut predicate, field(operands.len()));
-            operands.push(SearchOperand { value, column: self.tables.place(table, name) });
+            let column = self.tables.place(table, name);
+            operands.push(SearchOperand { value, table: self.tables.number(table), column });
         }
         let number = self.predicates.iter().position(|known| *known == predicate).unwrap_or_else(|| {
             self.predicates.push(predicate);
             self.predicates.len() - 1
         });
         let (key, when) = (search.key.clone(), search.when);
+        let referred = search.referred.as_ref().map(|(entry, name, each)| {
+            let column = finding.shown.get(*entry).map(|shown| self.tables.place(shown.table, name));
+            Referred { entry: *entry, column: column.unwrap_or(u16::MAX), each: *each }
+        });
         ObservedSearch {
             table: self.tables.number(table),
             rows,
@@ -213,6 +226,7 @@ impl Renderer<'_> {
             predicate: field(number),
             key,
             operands,
+            referred,
         }
     }
 
@@ -224,13 +238,27 @@ impl Renderer<'_> {
         operands: &mut Vec<SearchOperand>,
         list: &mut Option<&'c Condition>,
     ) -> Predicate {
+        let number = self.tables.numbers.get(&table).copied().unwrap_or(u16::MAX);
         let mut operand = |column: u16, value: &SearchValue| {
-            operands.push(SearchOperand { value: value.clone(), column });
+            operands.push(SearchOperand { value: value.clone(), table: number, column });
             field(operands.len() - 1)
         };
         match condition {
             Condition::True => Predicate::True,
+            Condition::Linked { table: other, pairs, condition } => {
+                let place = |(own, theirs): &(String, String)| {
+                    (self.tables.place(table, own), self.tables.place(*other, theirs))
+                };
+                Predicate::Linked(Box::new(Linked {
+                    table: self.tables.numbers.get(other).copied().unwrap_or(u16::MAX),
+                    pairs: pairs.iter().map(place).collect(),
+                    predicate: self.predicate(*other, condition, operands, list),
+                }))
+            }
             Condition::Absent => Predicate::Absent,
+            Condition::Found(inner) => {
+                Predicate::Found(Box::new(self.predicate(table, inner, operands, list)))
+            }
             Condition::Folded { name, case, value, both, pattern } => {
                 let column = self.tables.place(table, name);
                 let operand = operand(column, value);
@@ -343,6 +371,9 @@ fn outer_columns(
         for expression in expressions {
             *appended += 1;
             add(fresh, own.at, own.before, &format!("{expression} AS isobench_{appended}"));
+            if let Some((at, before)) = shown.alongside {
+                add(fresh, at, before, "NULL");
+            }
         }
         shift(&mut rows, first);
         return rows;

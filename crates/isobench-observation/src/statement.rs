@@ -31,6 +31,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 use crate::catalog::{Catalog, RelationId};
+use crate::constants::Numbers;
 use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
@@ -94,6 +95,11 @@ pub(crate) struct Shown {
     /// What the rows were searched by, if others of the table didn't match; the first is what the
     /// statement says, the others are parts of it.
     pub searches: Vec<Search>,
+    /// The number of rows that a subquery is limited to, which has them as they are.
+    pub page: Option<SearchValue>,
+    /// The end of the list of the other branch of a UNION ALL, which has NULLs in place of the row's
+    /// columns.
+    pub alongside: Option<(usize, &'static str)>,
 }
 
 /// How rows come into the statement's own list of output columns.
@@ -133,6 +139,9 @@ pub(crate) struct Level {
 pub(crate) struct Search {
     pub key: Option<Vec<SearchValue>>,
     pub condition: Condition,
+    /// Rows that are found by their key, and aren't shown: the entry of [`Finding::shown`] that has it in
+    /// this column; true if each of them is searched for.
+    pub referred: Option<(usize, String, bool)>,
     /// When the result tells that nothing else matched. An entry of [`Finding::shown`] is meant by
     /// its number.
     pub when: SearchWhen,
@@ -169,6 +178,15 @@ pub(crate) enum Condition {
         both: bool,
         pattern: bool,
     },
+    /// A row that matches was found, and isn't shown.
+    Found(Box<Condition>),
+    /// A join has a row of another table for it, which matches.
+    Linked {
+        table: RelationId,
+        /// Columns that must be equal, of this table and of the other.
+        pairs: Vec<(String, String)>,
+        condition: Box<Condition>,
+    },
     /// The row isn't there.
     Absent,
     /// Before the last row that was found, in an order.
@@ -183,7 +201,7 @@ impl Condition {
     pub(crate) fn lists(&self) -> usize {
         match self {
             Self::Among(..) | Self::OneOf(..) => 1,
-            Self::Not(inner) => inner.lists(),
+            Self::Not(inner) | Self::Found(inner) => inner.lists(),
             Self::And(parts) | Self::Or(parts) => parts.iter().map(Self::lists).sum(),
             _ => 0,
         }
@@ -238,6 +256,8 @@ pub(crate) struct Examiner<'a> {
     pub text: &'a Text<'a>,
     /// The statement's tokens.
     pub range: Range<usize>,
+    /// The variables that always have one number.
+    numbers: Option<&'a Numbers>,
     pub found: Finding,
     /// The tables whose rows were dealt with, by the first tokens of their names.
     handled: BTreeSet<usize>,
@@ -273,11 +293,18 @@ impl<'a> Examiner<'a> {
             surroundings,
             text,
             range,
+            numbers: None,
             found: Finding::default(),
             handled: BTreeSet::new(),
             known_names: BTreeSet::new(),
             offered: Vec::new(),
         }
+    }
+
+    /// Tells it the variables that always have one number.
+    pub(crate) fn with_numbers(mut self, numbers: &'a Numbers) -> Self {
+        self.numbers = Some(numbers);
+        self
     }
 
     /// Examines the statement.
@@ -399,6 +426,12 @@ impl<'a> Examiner<'a> {
     fn parameter(&self, placeholder: &str) -> Option<SearchValue> {
         let variable = self.text.variable(placeholder).map(SearchValue::Variable);
         variable.or_else(|| self.text.parameter(placeholder).map(SearchValue::Parameter))
+    }
+
+    /// The number that a variable always has.
+    fn number(&self, placeholder: &str) -> Option<SearchValue> {
+        let number = self.numbers?.get(&self.text.variable(placeholder)?)?;
+        Some(SearchValue::Constant(number.clone()))
     }
 
     /// The place of a token as the parser tells it.

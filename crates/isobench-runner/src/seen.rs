@@ -67,6 +67,9 @@ impl SeenStatement {
         for search in &what.searches {
             let forms = forms(search.table);
             search.rows.into_iter().for_each(&mut collect);
+            if let Some(kept) = search.referred.and_then(|referred| kept.get_mut(referred.entry)) {
+                *kept = true;
+            }
             if let SearchWhen::Found(entry) = search.when {
                 collect(entry);
             }
@@ -74,7 +77,9 @@ impl SeenStatement {
                 noted.push(NotedValue::Key(key.clone(), forms.key));
             }
             for operand in &search.operands {
-                let form = forms.columns.get(usize::from(operand.column)).copied();
+                let table = description.tables.get(usize::from(operand.table));
+                let column = table.and_then(|table| table.columns.get(usize::from(operand.column)));
+                let form = column.map(|column| column.form);
                 let form = form.unwrap_or(ValueForm::Text);
                 let entry = match &operand.value {
                     SearchValue::Last => search.rows,

@@ -58,8 +58,8 @@ pub use leaving::CannotLeave;
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
 pub use modes::{CannotSetModes, NoModes};
 pub use observed::{
-    ObservedRows, ObservedSearch, ObservedStatement, RowField, RowLimit, RowRole, SearchOperand, SearchValue,
-    SearchWhen, TextPart,
+    ObservedRows, ObservedSearch, ObservedStatement, Referred, RowField, RowLimit, RowRole, SearchOperand,
+    SearchValue, SearchWhen, TextPart,
 };
 pub use parse::{Dialect, parse, parse_as};
 pub use random::{Prng, Streams};

@@ -90,6 +90,19 @@ pub struct ObservedSearch {
     pub key: Option<Vec<SearchValue>>,
     /// The operands of the condition.
     pub operands: Vec<SearchOperand>,
+    /// Rows that are found by their key, in place of `rows`: they aren't shown themselves.
+    pub referred: Option<Referred>,
+}
+
+/// The rows of a table whose keys other rows have in a column.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct Referred {
+    /// The entry of [`ObservedStatement::rows`] that shows the other rows.
+    pub entry: usize,
+    /// Their column, as numbered among those that its table keeps.
+    pub column: u16,
+    /// True if each of the rows is searched for by its key; false if all together are what was found.
+    pub each: bool,
 }
 
 /// LIMIT, OFFSET and FETCH.
@@ -99,6 +112,8 @@ pub struct RowLimit {
     pub rows: Option<SearchValue>,
     /// The number of rows that are skipped.
     pub offset: Option<SearchValue>,
+    /// The entry of [`ObservedStatement::rows`] whose rows are limited; `None` if those of the result are.
+    pub of: Option<usize>,
 }
 
 /// When the result of a statement tells that a search found all rows that match.
@@ -108,6 +123,8 @@ pub enum SearchWhen {
     Always,
     /// If the result has no row.
     Empty,
+    /// If the result has a row.
+    Nonempty,
     /// If the result has fewer rows than [`ObservedStatement::limit`].
     Unlimited,
     /// If the result has as many rows.
@@ -125,8 +142,9 @@ pub enum SearchWhen {
 pub struct SearchOperand {
     /// The value.
     pub value: SearchValue,
-    /// The column that it is compared with, as numbered in its table's kept columns, which tells
-    /// its form.
+    /// The table of the column that it is compared with: the search's, or one that it is joined to.
+    pub table: u16,
+    /// The column, as numbered in its table's kept columns, which tells its form.
     pub column: u16,
 }
 
@@ -147,6 +165,8 @@ pub enum SearchValue {
         /// variables.
         literal: bool,
     },
+    /// A time, moved by microseconds.
+    Moved(Box<SearchValue>, i64),
     /// `NULL`
     Null,
     /// A parameter of the script's author, `$1`, whose value isn't known.

@@ -272,7 +272,7 @@ impl Renumbered<'_> {
         };
         let mut outcome = Ok(());
         let count = u16::try_from(values.len()).unwrap_or(u16::MAX);
-        condition.each_compared(count, &mut |column, operand| {
+        condition.each_compared(table, count, &mut |(table, column), operand| {
             let operand = usize::from(operand);
             if let Some(value) = values.get(operand) {
                 match self.value(table, usize::from(column), *value) {

@@ -77,12 +77,45 @@ pub enum Predicate {
     },
     /// True of the version in which there is no row: what doesn't find that has found one.
     Absent,
+    /// True of versions that don't match, and where there is no row: what doesn't find that has found a
+    /// row that matches, which isn't shown. Without a key in the search, at most one row matches at a time.
+    Found(Box<Predicate>),
+    /// A join has a row of another table for it, which matches. Never false: of rows that aren't known
+    /// nothing follows.
+    Linked(Box<Linked>),
     /// `NOT …`
     Not(Box<Predicate>),
     /// All of them.
     And(Vec<Predicate>),
     /// At least one of them.
     Or(Vec<Predicate>),
+}
+
+/// What a join requires of another table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linked {
+    /// The other table.
+    pub table: u16,
+    /// Columns that must be equal: of this table, and of the other one.
+    pub pairs: Vec<(u16, u16)>,
+    /// The condition on the other table's row.
+    pub predicate: Predicate,
+}
+
+/// What is known of rows that a condition doesn't belong to.
+pub trait Elsewhere {
+    /// True if a table surely has a row that a row with these columns is joined to. `operands` are
+    /// those of the whole condition.
+    fn has(&self, linked: &Linked, columns: &[i64], operands: &[i64]) -> bool;
+}
+
+/// Nothing is known of other tables.
+struct Nowhere;
+
+impl Elsewhere for Nowhere {
+    fn has(&self, _: &Linked, _: &[i64], _: &[i64]) -> bool {
+        false
+    }
 }
 
 /// Upper or lower case.
@@ -151,33 +184,52 @@ impl Comparison {
 }
 
 impl Predicate {
-    /// Calls `found` with each column and an operand that is compared with it, of so many.
-    pub(super) fn each_compared(&self, operands: u16, found: &mut impl FnMut(u16, u16)) {
+    /// Calls `found` with each condition on another table.
+    pub(super) fn each_linked<'p>(&'p self, found: &mut dyn FnMut(&'p Linked)) {
+        match self {
+            Predicate::Linked(linked) => {
+                found(linked);
+                linked.predicate.each_linked(found);
+            }
+            Predicate::Not(inner) | Predicate::Found(inner) => inner.each_linked(found),
+            Predicate::And(parts) | Predicate::Or(parts) => {
+                for part in parts {
+                    part.each_linked(found);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Calls `found` with each column of a table and an operand that is compared with it, of so many.
+    /// `own` is the condition's table.
+    pub(super) fn each_compared(&self, own: u16, operands: u16, found: &mut dyn FnMut((u16, u16), u16)) {
         match self {
             Predicate::True | Predicate::Absent | Predicate::IsNull(_) => {}
+            Predicate::Linked(linked) => linked.predicate.each_compared(linked.table, operands, found),
             Predicate::Compare { column, operand, .. }
             | Predicate::Folded { column, operand, .. }
             | Predicate::Decimal { column, operand, .. }
-            | Predicate::Like { column, operand, .. } => found(*column, *operand),
+            | Predicate::Like { column, operand, .. } => found((own, *column), *operand),
             Predicate::Among { column, first } => {
                 for operand in *first..operands {
-                    found(*column, operand);
+                    found((own, *column), operand);
                 }
             }
             Predicate::Before(places) => {
                 for place in places {
-                    found(place.column, place.operand);
+                    found((own, place.column), place.operand);
                 }
             }
             Predicate::In { column, operands } => {
                 for operand in operands {
-                    found(*column, *operand);
+                    found((own, *column), *operand);
                 }
             }
-            Predicate::Not(inner) => inner.each_compared(operands, found),
+            Predicate::Not(inner) | Predicate::Found(inner) => inner.each_compared(own, operands, found),
             Predicate::And(parts) | Predicate::Or(parts) => {
                 for part in parts {
-                    part.each_compared(operands, found);
+                    part.each_compared(own, operands, found);
                 }
             }
         }
@@ -191,12 +243,24 @@ impl Predicate {
         operands: &[i64],
         text: &impl Fn(i64) -> Option<&'t str>,
     ) -> Option<bool> {
+        self.holds_with(columns, operands, text, &Nowhere)
+    }
+
+    /// The same, with what is known of other tables.
+    pub fn holds_with<'t>(
+        &self,
+        columns: &[i64],
+        operands: &[i64],
+        text: &impl Fn(i64) -> Option<&'t str>,
+        elsewhere: &impl Elsewhere,
+    ) -> Option<bool> {
         let column = |number: u16| columns.get(usize::from(number)).copied().filter(|value| *value != NULL);
         let operand = |number: u16| operands.get(usize::from(number)).copied().filter(|value| *value != NULL);
         match self {
             Predicate::True => Some(true),
             // A version that has columns is one of a row.
             Predicate::Absent => Some(false),
+            Predicate::Linked(linked) => elsewhere.has(linked, columns, operands).then_some(true),
             Predicate::Folded { column: left, case, operand: right, both, pattern } => {
                 let left = case.of(text(column(*left)?)?)?;
                 let right = text(operand(*right)?)?;
@@ -233,12 +297,16 @@ impl Predicate {
             Predicate::Like { column: left, operand: right, escape } => {
                 like(text(column(*left)?)?, text(operand(*right)?)?, *escape)
             }
-            Predicate::Not(inner) => inner.holds(columns, operands, text).map(|truth| !truth),
+            Predicate::Not(inner) | Predicate::Found(inner) => {
+                inner.holds_with(columns, operands, text, elsewhere).map(|truth| !truth)
+            }
             Predicate::And(parts) => {
-                let parts = parts.iter().map(|part| part.holds(columns, operands, text));
+                let parts = parts.iter().map(|part| part.holds_with(columns, operands, text, elsewhere));
                 any(parts.map(|truth| truth.map(|truth| !truth))).map(|truth| !truth)
             }
-            Predicate::Or(parts) => any(parts.iter().map(|part| part.holds(columns, operands, text))),
+            Predicate::Or(parts) => {
+                any(parts.iter().map(|part| part.holds_with(columns, operands, text, elsewhere)))
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 mod counters;
 mod emit;
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
@@ -97,9 +98,9 @@ pub(super) struct Resolution {
     by_writer: FxHashMap<(u32, u32), u32>,
     /// The attempt that each (sub)transaction belongs to.
     owners: FxHashMap<u32, u32>,
-    /// The columns of versions that no transaction of the log wrote, before it is known that they
-    /// are initial ones.
-    unwritten: FxHashMap<Key, (u32, u32)>,
+    /// The columns of versions that no transaction of the log wrote: before the order is proved, all of
+    /// which may be initial ones; afterwards those of rows that aren't written.
+    pub(super) unwritten: FxHashMap<Key, (u32, u32)>,
     reads_left: u64,
     /// Reads of rows with a writer that can't have written them.
     reads_odd: u64,
@@ -341,7 +342,14 @@ impl Resolution {
                 })
                 .map(|(_, place)| place);
         }
-        self.unwritten = FxHashMap::default();
+        // What is never written is needed for what joins missed.
+        let mut joined = BTreeSet::new();
+        for predicate in &self.description.predicates {
+            predicate.each_linked(&mut |linked| {
+                joined.insert(linked.table);
+            });
+        }
+        self.unwritten.retain(|key, _| joined.contains(&key.table));
     }
 
     /// True if a (sub)transaction had begun before the run. Numbers are compared as PostgreSQL does,
@@ -365,6 +373,12 @@ impl Resolution {
     pub(super) fn succeeds(&self, writer: u32, reader: u32) -> bool {
         let (writer, reader) = (&self.attempts[writer as usize], &self.attempts[reader as usize]);
         reader.end < writer.sent
+    }
+
+    /// The text with a number.
+    pub(super) fn text(&self, number: i64) -> Option<&str> {
+        let number = usize::try_from(number).ok()?;
+        self.description.texts.get(number).map(String::as_str)
     }
 
     /// The values of a version's columns.

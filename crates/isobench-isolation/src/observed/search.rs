@@ -13,13 +13,20 @@
 //! COMMIT was sent after the transaction's end. If the versions between don't match in one run, the
 //! search follows the writer with which that run began, and precedes the one that ended it.
 //!
+//! A join that missed a row of one table did so because of that row, if the row of the other table that
+//! it would have been joined to surely was there (`joined.rs`).
+//!
 //! A search for the row's absence ([`Predicate::Absent`]) that doesn't find it looked at a version in
-//! which the row exists.
+//! which the row exists. Likewise, a row that was found and isn't shown ([`Predicate::Found`]) was in a
+//! version that may match. If the key isn't known, it is that of the only row of which any version may
+//! match, if one surely does: while that row isn't there, another one may be, but then it was written,
+//! too, since both can't be there at once.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::joined::{Joined, Others};
 use super::predicate::{Comparison, Predicate};
 use super::resolve::{OwnWrites, ReadVersions, Resolution, Row, Written};
 use crate::history::Key;
@@ -51,6 +58,7 @@ pub(super) struct Searches {
     rows: Vec<Vec<u32>>,
     /// By table and column.
     indexes: FxHashMap<(u16, u16), Index>,
+    others: Others,
     effort: u64,
     /// Searches for which it is known what they missed.
     pub(super) done: u64,
@@ -66,7 +74,8 @@ impl Searches {
                 rows.push(number);
             }
         }
-        Searches { rows, indexes: FxHashMap::default(), effort: EFFORT, done: 0, left: 0 }
+        let others = Others::of(resolution, &rows);
+        Searches { rows, indexes: FxHashMap::default(), others, effort: EFFORT, done: 0, left: 0 }
     }
 
     /// The rows that a search missed although some of their versions match, apart from rows that its
@@ -79,16 +88,41 @@ impl Searches {
         read: &ReadVersions,
     ) -> Vec<(Key, Between)> {
         let description = &resolution.description;
-        let closed = description.tables.get(usize::from(search.table)).is_some_and(|table| table.closed);
+        let is_closed =
+            |table: u16| description.tables.get(usize::from(table)).is_some_and(|table| table.closed);
         let Some(predicate) = description.predicates.get(usize::from(search.predicate)) else {
             return Vec::new();
         };
+        let mut closed = is_closed(search.table);
+        predicate.each_linked(&mut |linked| closed &= is_closed(linked.table));
         let rows = self.candidates(resolution, search, predicate);
         if !closed || description.dropped > 0 || self.effort < rows.len() as u64 {
             self.left += 1;
             return Vec::new();
         }
         self.done += 1;
+        let rows = match predicate {
+            Predicate::Found(_) if search.key.is_none() => {
+                self.effort = self.effort.saturating_sub(rows.len() as u64);
+                let others = Joined {
+                    resolution,
+                    others: &self.others,
+                    attempt: search.attempt,
+                    own,
+                    read,
+                    writer: None,
+                };
+                let matches = Matching {
+                    resolution,
+                    predicate,
+                    operands: search.operands,
+                    attempt: search.attempt,
+                    others,
+                };
+                matches.only_row(&rows)
+            }
+            _ => rows,
+        };
         let mut found = search.found.to_vec();
         found.sort_unstable();
         let mut missed = Vec::new();
@@ -99,10 +133,12 @@ impl Searches {
             }
             self.effort = self.effort.saturating_sub(row.writes.len() as u64);
             let Search { operands, attempt, .. } = *search;
-            let matches = Matching { resolution, predicate, operands, attempt };
+            let others = Joined { resolution, others: &self.others, attempt, own, read, writer: None };
+            let matches = Matching { resolution, predicate, operands, attempt, others };
             if let Some(between) = matches.between(row, read.get(&number).copied()) {
                 missed.push((row.key, between));
             }
+            self.effort = self.effort.saturating_sub(self.others.looked_at());
         }
         missed
     }
@@ -177,6 +213,7 @@ struct Matching<'a> {
     predicate: &'a Predicate,
     operands: &'a [i64],
     attempt: u32,
+    others: Joined<'a>,
 }
 
 impl Matching<'_> {
@@ -189,12 +226,19 @@ impl Matching<'_> {
         groups.first()?;
         // Versions by place: 0 is the initial one, the others are those of the groups.
         let absent = *self.predicate == Predicate::Absent;
-        let initial_misses =
-            if absent { !row.inserted } else { row.inserted || !self.matches(row, row.initial) };
-        let misses = |place: usize| match place.checked_sub(1) {
-            None => initial_misses,
+        let found = self.found();
+        let initial_misses = if absent || found.is_some() {
+            !row.inserted && found.is_none_or(|found| self.may_match(row, found, row.initial))
+        } else {
+            row.inserted || !self.matches(row, row.initial, None)
+        };
+        let misses = |place: usize| match (place.checked_sub(1), found) {
+            (None, _) => initial_misses,
+            (Some(group), Some(found)) => {
+                groups[group].iter().any(|write| self.may_be_found(row, found, write))
+            }
             // What its writer replaced itself was never to be found by others.
-            Some(group) => {
+            (Some(group), None) => {
                 replaced_by_itself(&groups[group..])
                     || !groups[group].iter().all(|write| self.written(row, write))
             }
@@ -214,6 +258,57 @@ impl Matching<'_> {
         let others = |place: &usize| groups[place - 1].iter().any(|write| write.attempt != self.attempt);
         let before = ended.filter(others).and_then(counter);
         (after.is_some() || before.is_some()).then_some((after, before))
+    }
+
+    /// The condition of a row that was found and isn't shown.
+    fn found(&self) -> Option<&Predicate> {
+        match self.predicate {
+            Predicate::Found(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    /// The only one of these rows of which a version may match, if one surely does.
+    fn only_row(&self, rows: &[u32]) -> Vec<u32> {
+        let Some(found) = self.found() else { return Vec::new() };
+        let mut only = Vec::new();
+        for &number in rows {
+            let row = &self.resolution.rows[number as usize];
+            let writes = || row.writes.iter().map(|write| &self.resolution.writes[*write as usize]);
+            let initial = !row.inserted && self.may_match(row, found, row.initial);
+            if row.doubtful || initial || writes().any(|write| self.may_be_found(row, found, write)) {
+                only.push(number);
+            }
+        }
+        let surely = |number: &u32| {
+            let row = &self.resolution.rows[*number as usize];
+            let sure = |columns: Option<u32>| self.truth(row, found, columns) == Some(true);
+            let mut writes = row.writes.iter().map(|write| &self.resolution.writes[*write as usize]);
+            !row.inserted && sure(row.initial)
+                || writes.any(|write| !write.is_deletion() && !write.partial && sure(write.columns))
+        };
+        if only.len() == 1 && surely(&only[0]) { only } else { Vec::new() }
+    }
+
+    /// True if a written version may match a condition.
+    fn may_be_found(&self, row: &Row, found: &Predicate, write: &Written) -> bool {
+        !write.is_deletion() && (write.partial || self.may_match(row, found, write.columns))
+    }
+
+    /// True if a version with these columns may match a condition.
+    fn may_match(&self, row: &Row, found: &Predicate, columns: Option<u32>) -> bool {
+        self.truth(row, found, columns) != Some(false)
+    }
+
+    /// The truth of a condition for a version; `None` if it isn't known, or NULL.
+    fn truth(&self, row: &Row, condition: &Predicate, columns: Option<u32>) -> Option<bool> {
+        let count = self.resolution.description.tables[usize::from(row.key.table)].columns.len();
+        let columns = self.resolution.values(columns?, count);
+        if columns.is_empty() {
+            return None;
+        }
+        let text = |number: i64| self.resolution.text(number);
+        condition.holds_with(columns, self.operands, &text, &self.others)
     }
 
     /// The place of the oldest version that may have been looked at.
@@ -240,21 +335,20 @@ impl Matching<'_> {
         if *self.predicate == Predicate::Absent {
             return write.is_deletion();
         }
-        !write.is_deletion() && !write.partial && self.matches(row, write.columns)
+        !write.is_deletion() && !write.partial && self.matches(row, write.columns, Some(write.attempt))
     }
 
-    fn matches(&self, row: &Row, columns: Option<u32>) -> bool {
+    /// True if a version with these columns, of this writer, is known to match.
+    fn matches(&self, row: &Row, columns: Option<u32>, writer: Option<u32>) -> bool {
         let description = &self.resolution.description;
         let count = description.tables[usize::from(row.key.table)].columns.len();
         let columns = columns.map_or(&[][..], |place| self.resolution.values(place, count));
-        let text = |number: i64| {
-            let number = usize::try_from(number).ok()?;
-            description.texts.get(number).map(String::as_str)
-        };
         // Without its columns a version matches only a condition that every row fulfils.
         if columns.is_empty() && *self.predicate != Predicate::True {
             return false;
         }
-        self.predicate.holds(columns, self.operands, &text) == Some(true)
+        let text = |number: i64| self.resolution.text(number);
+        let others = Joined { writer, ..self.others };
+        self.predicate.holds_with(columns, self.operands, &text, &others) == Some(true)
     }
 }

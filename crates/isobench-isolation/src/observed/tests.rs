@@ -79,9 +79,21 @@ impl LogWriter {
             closed: self.closed,
         };
         let equal = Predicate::Compare { column: 0, comparison: Comparison::Equal, operand: 0 };
+        let column = |name: &str| ObservedColumn { name: name.to_owned(), form: ValueForm::Integer };
+        let owner = ObservedTable {
+            name: "owner".to_owned(),
+            columns: vec![column("id"), column("kind")],
+            ..table.clone()
+        };
+        // Of the owner of a row of t.
+        let owned = Predicate::Linked(Box::new(Linked {
+            table: 1,
+            pairs: vec![(0, 0)],
+            predicate: Predicate::Compare { column: 1, comparison: Comparison::Equal, operand: 0 },
+        }));
         let description = ObservedDescription {
-            tables: vec![table],
-            predicates: vec![equal, Predicate::True],
+            tables: vec![table, owner],
+            predicates: vec![equal.clone(), Predicate::True, owned, Predicate::Found(Box::new(equal))],
             statements: vec!["demo.sql:1: SELECT".to_owned()],
             horizon: HORIZON,
             committed,
@@ -632,4 +644,131 @@ fn of_two_updates_of_one_version_one_is_lost_whichever_came_first() {
     };
     assert_eq!(lost(true), [crate::Anomaly::LostUpdate]);
     assert_eq!(lost(false), []);
+}
+
+fn owner(id: i64) -> Key {
+    Key { table: 1, id }
+}
+
+/// A join of t with its owners of a kind.
+fn join<'o>(kind: &'o [i64], found: &'o [i64]) -> ObservedOperation<'o> {
+    ObservedOperation::Search { table: 0, predicate: 2, key: None, operands: kind, found }
+}
+
+/// What the first attempt missed, which looks for owners of the kind 1 at 20..30, if another one inserts
+/// a row of the owner 7 afterwards.
+fn missed_of_owner(before: impl FnOnce(&mut LogWriter), fresh: bool) -> String {
+    let mut log = LogWriter { fresh, ..LogWriter::new() };
+    log.commit(20, 30, &[join(&[1], &[])]);
+    log.commit(21, 40, &[insert(1, 102, &[7]), answered(25)]);
+    before(&mut log);
+    let text = told(&log.history());
+    text.lines().next().unwrap().split_once(": ").map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+}
+
+#[test]
+fn a_join_missed_a_row_whose_other_side_surely_was_there() {
+    let missed = "m t 1 before v1 @0";
+    let seen = |kind: i64| {
+        move |log: &mut LogWriter| {
+            let columns = [7, kind];
+            log.commit(50, 60, &[ObservedOperation::Read { key: owner(7), writer: 7, columns: &columns }]);
+        }
+    };
+    assert_eq!(missed_of_owner(seen(1), true), missed, "it is known from another statement");
+    assert_eq!(missed_of_owner(seen(1), false), "", "a snapshot may have had an older owner");
+    assert_eq!(missed_of_owner(seen(2), true), "", "an owner of another kind");
+    assert_eq!(missed_of_owner(|_| {}, true), "", "nobody knows the owner");
+    let inserted = |begin: u64, end: u64| {
+        move |log: &mut LogWriter| {
+            let key = owner(7);
+            let row =
+                ObservedOperation::Write { key, writer: 103, replaced: Replaced::Nothing, columns: &[7, 1] };
+            log.commit(begin, end, &[row, answered(end - 1)]);
+        }
+    };
+    assert_eq!(missed_of_owner(inserted(5, 10), true), missed, "the owner was there before");
+    assert_eq!(missed_of_owner(inserted(15, 21), true), "", "the owner may be newer than the snapshot");
+    let updated = |log: &mut LogWriter| {
+        seen(1)(log);
+        let key = owner(7);
+        let row = ObservedOperation::Write { key, writer: 103, replaced: Replaced::By(7), columns: &[7, 2] };
+        log.commit(15, 24, &[row, answered(18)]);
+    };
+    assert_eq!(missed_of_owner(updated, true), "", "the snapshot may have had the owner of another kind");
+}
+
+#[test]
+fn a_table_that_somebody_rewrites_is_not_searched() {
+    // The third transaction has a snapshot of before the copy, in which the copied rows aren't there.
+    let copied = 150;
+    let run = |by: &[ObservedOperation<'static>]| {
+        let mut log = LogWriter::new();
+        log.commit(0, 10, &[insert(1, 101, &[7]), answered(5)]);
+        log.commit(20, 60, &[search(&[7], &[]), update(2, 103), answered(50)]);
+        log.commit(30, 70, by);
+        log.history()
+    };
+    let history = run(&[]);
+    assert!(told(&history).contains("m t 1 before v1"), "{}", told(&history));
+    let read = ObservedOperation::Read { key: key(1), writer: copied, columns: &[7] };
+    let replaced = Replaced::By(copied);
+    let write = ObservedOperation::Write { key: key(1), writer: 104, replaced, columns: &[8] };
+    let delete = ObservedOperation::Delete { key: key(1), deleted: copied };
+    for by in [read, write, delete] {
+        let history = run(&[by]);
+        assert!(!told(&history).contains("m t"), "{}", told(&history));
+        assert_ne!(kept(&history), Some(false));
+    }
+}
+
+/// What the first attempt missed, which at 20..30 found a row of a class that isn't shown; at most one
+/// row has it.
+fn found_unshown(key: Option<i64>, others: impl FnOnce(&mut LogWriter)) -> String {
+    let mut log = LogWriter::new();
+    let found = ObservedOperation::Search { table: 0, predicate: 3, key, operands: &[7], found: &[] };
+    log.commit(20, 30, &[found]);
+    log.commit(0, 10, &[insert(1, 101, &[7]), answered(5)]);
+    log.commit(
+        21,
+        40,
+        &[
+            ObservedOperation::Write {
+                key: self::key(1),
+                writer: 102,
+                replaced: Replaced::By(101),
+                columns: &[8],
+            },
+            answered(25),
+        ],
+    );
+    others(&mut log);
+    let text = told(&log.history());
+    text.lines().next().unwrap().split_once(": ").map(|(_, rest)| rest.to_owned()).unwrap_or_default()
+}
+
+#[test]
+fn a_row_that_is_found_and_not_shown_was_in_a_version_that_matches() {
+    let missed = "m t 1 after v1 before v2 @0";
+    assert_eq!(found_unshown(Some(1), |_| {}), missed, "by its key");
+    assert_eq!(found_unshown(None, |_| {}), missed, "the only one that had the class");
+    assert_eq!(found_unshown(Some(2), |_| {}), "", "a row that nobody writes");
+    let other = |log: &mut LogWriter| log.commit(15, 27, &[insert(2, 103, &[9]), answered(18)]);
+    assert_eq!(found_unshown(None, other), missed, "another class");
+    // It existed before, and its class isn't known.
+    let unknown = |log: &mut LogWriter| log.commit(15, 27, &[update(2, 103), answered(18)]);
+    assert_eq!(found_unshown(None, unknown), "");
+    assert_eq!(found_unshown(Some(1), unknown), missed);
+    let before = |log: &mut LogWriter| {
+        let replaced = Replaced::By(7);
+        log.commit(
+            41,
+            60,
+            &[
+                ObservedOperation::Read { key: key(2), writer: 7, columns: &[7] },
+                ObservedOperation::Write { key: key(2), writer: 103, replaced, columns: &[9] },
+            ],
+        );
+    };
+    assert_eq!(found_unshown(None, before), "", "either of two");
 }

@@ -235,6 +235,7 @@ fn relation(row: &[Option<String>]) -> Relation {
         inheritance,
         columns: Vec::new(),
         key: Vec::new(),
+        unique: Vec::new(),
         triggers: events(number(row, 7)),
         before_row: events(number(row, 8)),
         rules: truth(row, 6),
@@ -268,14 +269,19 @@ fn column_type(name: &str, iso: bool) -> ColumnType {
 
 /// The first index of each table is the best.
 fn add_keys(catalog: &mut Catalog, rows: &Rows) {
-    let mut chosen: BTreeMap<usize, String> = BTreeMap::new();
+    let mut indexes: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for row in rows {
         let Some(id) = catalog.resolve(Some(&text(row, 0)), &text(row, 1)) else { continue };
-        let index = text(row, 2);
-        if *chosen.entry(id).or_insert_with(|| index.clone()) == index {
-            let relation = &mut catalog.relations[id];
-            relation.key.extend(relation.column(&text(row, 3)));
-        }
+        let relation = &mut catalog.relations[id];
+        let place = *indexes.entry((id, text(row, 2))).or_insert_with(|| {
+            relation.unique.push(Vec::new());
+            relation.unique.len() - 1
+        });
+        let column = relation.column(&text(row, 3));
+        relation.unique[place].extend(column);
+    }
+    for relation in &mut catalog.relations {
+        relation.key = relation.unique.first().cloned().unwrap_or_default();
     }
 }
 

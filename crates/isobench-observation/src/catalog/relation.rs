@@ -25,6 +25,8 @@ pub struct Relation {
     /// The columns (places in `columns`) of the primary key, or of another unique, immediate, complete
     /// and valid index of columns that are NOT NULL. Empty if there is none.
     pub key: Vec<usize>,
+    /// The columns of all such indexes, the key's among them.
+    pub unique: Vec<Vec<usize>>,
     /// True if no other index than the key's keeps rows out.
     pub only_key: bool,
     /// The events that fire triggers of users.

@@ -43,7 +43,12 @@ impl Examiner<'_> {
         let root = &self.catalog.relations[self.catalog.root(relation)];
         let table = Table { examiner: self, relation: root, item };
         let Some(condition) = condition else {
-            return Some(Search { key: None, condition: Condition::True, when: SearchWhen::Always });
+            return Some(Search {
+                key: None,
+                condition: Condition::True,
+                referred: None,
+                when: SearchWhen::Always,
+            });
         };
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
@@ -63,7 +68,7 @@ impl Examiner<'_> {
             1 => conditions.remove(0),
             _ => Condition::And(conditions),
         };
-        Some(Search { key, condition: rest, when: SearchWhen::Always })
+        Some(Search { key, condition: rest, referred: None, when: SearchWhen::Always })
     }
 
     /// A condition as written, as far as its place is known: after the WHERE before its first token, up
@@ -410,6 +415,16 @@ impl Table<'_, '_> {
                 let value = self.value(expr, kind)?;
                 keeps(data_type, kind, &value).then_some(value)
             }
+            // A day of a time without a zone has 24 hours.
+            Expr::BinaryOp { left, op: op @ (BinaryOperator::Plus | BinaryOperator::Minus), right }
+                if kind == ColumnType::Timestamp =>
+            {
+                let Expr::Cast { data_type, .. } = plain(left) else { return None };
+                (cast_type(data_type) == Some(kind)).then_some(())?;
+                let by = moved_by(right)?;
+                let by = if *op == BinaryOperator::Minus { by.checked_neg()? } else { by };
+                Some(SearchValue::Moved(Box::new(self.value(left, kind)?), by))
+            }
             Expr::BinaryOp { op: BinaryOperator::StringConcat, .. } if kind == ColumnType::Text => {
                 let mut parts = Vec::new();
                 self.parts_of_text(expr, &mut parts)?;
@@ -487,6 +502,49 @@ fn plain(expr: &Expr) -> &Expr {
     match expr {
         Expr::Nested(inner) => plain(inner),
         other => other,
+    }
+}
+
+/// The microseconds of `interval '1 day'` or `7 * interval '1 day'`; of no unit that is longer.
+fn moved_by(expr: &Expr) -> Option<i64> {
+    match plain(expr) {
+        Expr::BinaryOp { left, op: BinaryOperator::Multiply, right } => match (whole(left), whole(right)) {
+            (Some(times), None) => moved_by(right)?.checked_mul(times),
+            (None, Some(times)) => moved_by(left)?.checked_mul(times),
+            _ => None,
+        },
+        Expr::Interval(interval) => {
+            let plain = interval.leading_field.is_none()
+                && interval.leading_precision.is_none()
+                && interval.last_field.is_none()
+                && interval.fractional_seconds_precision.is_none();
+            let Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) = &*interval.value
+            else {
+                return None;
+            };
+            let (count, unit) = text.split_once(' ').filter(|_| plain)?;
+            let seconds = match unit.strip_suffix('s').unwrap_or(unit) {
+                "second" => 1,
+                "minute" => 60,
+                "hour" => 3600,
+                "day" => 86_400,
+                _ => return None,
+            };
+            integer(count)?.parse::<i64>().ok()?.checked_mul(seconds * 1_000_000)
+        }
+        _ => None,
+    }
+}
+
+/// A whole number that stands in a statement, perhaps with a sign and a type.
+fn whole(expr: &Expr) -> Option<i64> {
+    match plain(expr) {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => whole(expr)?.checked_neg(),
+        Expr::Cast { expr, data_type, format: None, .. } => {
+            let number = matches!(cast_type(data_type), Some(ColumnType::Integer | ColumnType::Decimal));
+            if number { whole(expr) } else { None }
+        }
+        other => number(other),
     }
 }
 

@@ -228,6 +228,8 @@ impl Examiner<'_> {
                         old: None,
                         transaction: false,
                         searches: Vec::new(),
+                        page: None,
+                        alongside: None,
                     };
                     self.offered.push(rows.clone());
                     found.push(rows);

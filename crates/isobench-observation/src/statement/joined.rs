@@ -4,6 +4,9 @@
 //! which match: a left join does, and an inner join along a foreign key. The rows that a left join adds
 //! are all those that match the rows shown.
 //!
+//! Otherwise a row is missed because it isn't there or doesn't match, or because there is no row in the
+//! other tables for it ([`Condition::Linked`]).
+//!
 //! If every condition that joins two tables requires columns to be equal that must both equal one
 //! constant, the join is the product of what is found in each table. An inner join that has a row has
 //! found all rows of each.
@@ -81,6 +84,8 @@ fn is_strict(condition: &Condition) -> bool {
         Condition::And(parts) => parts.iter().any(is_strict),
         Condition::Or(parts) => !parts.is_empty() && parts.iter().all(is_strict),
         Condition::True
+        | Condition::Found(_)
+        | Condition::Linked { .. }
         | Condition::Absent
         | Condition::IsNull(_)
         | Condition::OneOf(..)
@@ -99,11 +104,27 @@ impl Examiner<'_> {
         locks: bool,
     ) -> Option<Vec<Vec<Search>>> {
         let conditions = self.conditions(from, condition, items)?;
-        let tree = if locks { None } else { self.tree(items, conditions.clone()) };
+        let settled = !locks || self.stay_joined(items, &conditions);
+        let tree = if settled { self.tree(items, conditions.clone()) } else { None };
         tree.or_else(|| {
-            let searches = self.searches_of(items, conditions)?;
-            Some(searches.into_iter().map(|search| vec![search]).collect())
+            let linked = if locks { None } else { self.linked(items, conditions.clone()) };
+            linked.or_else(|| {
+                let searches = self.searches_of(items, conditions)?;
+                Some(searches.into_iter().map(|search| vec![search]).collect())
+            })
         })
+    }
+
+    /// True if rows that are joined stay so: no script changes the columns by which they are.
+    fn stay_joined(&self, items: &Items, conditions: &Conditions) -> bool {
+        let changes = |(item, name): &Column| match items.list[*item].source {
+            Source::Table { relation, .. } => {
+                let table = self.catalog.root(relation);
+                self.surroundings.removed.concerns(table, std::slice::from_ref(name), self.catalog)
+            }
+            _ => true,
+        };
+        !conditions.equal.iter().any(|(one, other)| changes(one) || changes(other))
     }
 
     /// Sorts the conditions of a join.
@@ -201,6 +222,112 @@ impl Examiner<'_> {
         let mut own = conditions.own[root].clone();
         own.extend(needed.into_iter().map(|column| Condition::Not(Box::new(Condition::IsNull(column)))));
         searches[root].push(Self::search_by(self.relation_of(&items.list[root])?, own)?);
+        self.added(items, &conditions, &written, &mut searches)?;
+        Some(searches)
+    }
+
+    /// The searches of an inner join that may lose rows of each of its tables, and of the tables that
+    /// left joins add. `None` if it isn't known which pairs of rows it joins.
+    fn linked(&self, items: &Items, mut conditions: Conditions) -> Option<Vec<Vec<Search>>> {
+        let written = conditions.own.clone();
+        self.pass_constants(items, &mut conditions)?;
+        let mut searches = vec![Vec::new(); items.list.len()];
+        let inner: Vec<usize> = (0..items.list.len()).filter(|place| conditions.inner[*place]).collect();
+        for &place in &inner {
+            let mut joined = vec![place];
+            let own = self.linked_from(items, &conditions, place, &mut joined)?;
+            // Without a condition that joins them, a row of one has all of the other.
+            if joined.len() < inner.len() {
+                return None;
+            }
+            let relation = self.relation_of(&items.list[place])?;
+            searches[place].push(Self::search_by(relation, own)?);
+            searches[place].extend(self.joined_to_shown(items, &conditions, place, relation));
+        }
+        self.added(items, &conditions, &written, &mut searches)?;
+        Some(searches)
+    }
+
+    /// The search of a table for the rows that are joined to those shown of the only table that it is
+    /// joined to.
+    fn joined_to_shown(
+        &self,
+        items: &Items,
+        conditions: &Conditions,
+        place: usize,
+        relation: &Relation,
+    ) -> Option<Search> {
+        let mut pairs = conditions.equal.iter().filter_map(|(one, other)| {
+            let (mine, theirs) = match (one.0 == place, other.0 == place) {
+                (true, false) => (one, other),
+                (false, true) => (other, one),
+                _ => return None,
+            };
+            conditions.inner[theirs.0].then_some((mine, theirs))
+        });
+        let (mine, theirs) = pairs.next()?;
+        if pairs.next().is_some() || !self.same_kind(items, mine, theirs) {
+            return None;
+        }
+        let mut own = conditions.own[place].clone();
+        own.push(Condition::OneOf(mine.1.clone(), theirs.0, theirs.1.clone()));
+        Self::search_by(relation, own)
+    }
+
+    /// The conditions on a table of an inner join, with those on the tables that are joined to it and
+    /// aren't among `joined`.
+    fn linked_from(
+        &self,
+        items: &Items,
+        conditions: &Conditions,
+        from: usize,
+        joined: &mut Vec<usize>,
+    ) -> Option<Vec<Condition>> {
+        let mut own = conditions.own[from].clone();
+        let before = joined.clone();
+        let pairs_with = |other: usize| -> Vec<(&Column, &Column)> {
+            let pair = |(one, two): &'_ (Column, Column)| (one.0, two.0);
+            let pairs = conditions.equal.iter().filter(|pairs| {
+                let places = pair(pairs);
+                places == (from, other) || places == (other, from)
+            });
+            pairs.map(|(one, two)| if one.0 == from { (one, two) } else { (two, one) }).collect()
+        };
+        for other in (0..items.list.len()).filter(|other| conditions.inner[*other] && *other != from) {
+            let pairs = pairs_with(other);
+            if pairs.is_empty() || before.contains(&other) {
+                continue;
+            }
+            // More than one way to a table is no tree.
+            if joined.contains(&other) {
+                return None;
+            }
+            joined.push(other);
+            if !pairs.iter().all(|(mine, theirs)| self.same_kind(items, mine, theirs)) {
+                return None;
+            }
+            let inner = self.linked_from(items, conditions, other, joined)?;
+            if inner.iter().any(|condition| condition.lists() > 0) {
+                return None;
+            }
+            let Source::Table { relation, .. } = items.list[other].source else { return None };
+            own.push(Condition::Linked {
+                table: self.catalog.root(relation),
+                pairs: pairs.iter().map(|(mine, theirs)| (mine.1.clone(), theirs.1.clone())).collect(),
+                condition: Box::new(all_of(inner)),
+            });
+        }
+        Some(own)
+    }
+
+    /// Adds the searches of the tables whose rows left joins add to those shown of others.
+    fn added(
+        &self,
+        items: &Items,
+        conditions: &Conditions,
+        written: &[Vec<Condition>],
+        searches: &mut [Vec<Search>],
+    ) -> Option<()> {
         for place in (0..items.list.len()).filter(|place| !conditions.inner[*place]) {
             let mut own = written[place].clone();
             let mut added = None;
@@ -231,7 +358,7 @@ impl Examiner<'_> {
             own.push(added?);
             searches[place].push(Self::search_by(self.relation_of(&items.list[place])?, own)?);
         }
-        Some(searches)
+        Some(())
     }
 
     /// Checks that an inner join finds one row of each other table for each row of the root: each is
@@ -333,17 +460,12 @@ impl Examiner<'_> {
     }
 
     /// A search of a table by conditions.
-    fn search_by(relation: &Relation, mut own: Vec<Condition>) -> Option<Search> {
+    pub(super) fn search_by(relation: &Relation, mut own: Vec<Condition>) -> Option<Search> {
         if own.iter().map(Condition::lists).sum::<usize>() > 1 {
             return None;
         }
         let key = if relation.has_children() { None } else { take_key(relation, &mut own) };
-        let condition = match own.len() {
-            0 => Condition::True,
-            1 => own.remove(0),
-            _ => Condition::And(own),
-        };
-        Some(Search { key, condition, when: SearchWhen::Always })
+        Some(Search { key, condition: all_of(own), referred: None, when: SearchWhen::Always })
     }
 
     /// Passes constants from columns to those that must be equal to them. Returns which pairs are equal
@@ -449,8 +571,17 @@ impl Examiner<'_> {
         match expr {
             Expr::Nested(inner) => self.column_of(inner, items),
             Expr::CompoundIdentifier(parts) => {
-                let [table, name]: &[Ident; 2] = parts.as_slice().try_into().ok()?;
+                let (schema, table, name): (Option<&Ident>, &Ident, &Ident) = match parts.as_slice() {
+                    [table, name] => (None, table, name),
+                    [schema, table, name] => (Some(schema), table, name),
+                    _ => return None,
+                };
                 let place = items.list.iter().position(|item| item.name == ident(table))?;
+                // With an alias, the server would refuse a schema.
+                let own = self.relation_of(&items.list[place])?;
+                if schema.is_some_and(|schema| ident(schema) != own.schema) {
+                    return None;
+                }
                 let name = ident(name);
                 self.relation_of(&items.list[place])?.column(&name)?;
                 Some((place, name))
@@ -481,6 +612,15 @@ impl Examiner<'_> {
             }
             _ => false,
         }
+    }
+}
+
+/// All of these conditions.
+pub(super) fn all_of(mut conditions: Vec<Condition>) -> Condition {
+    match conditions.len() {
+        0 => Condition::True,
+        1 => conditions.remove(0),
+        _ => Condition::And(conditions),
     }
 }
 

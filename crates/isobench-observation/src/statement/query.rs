@@ -1,8 +1,9 @@
 //! SELECT: the rows that its list of output columns can show.
 
-use isobench_script::SearchWhen;
+use isobench_script::{RowLimit, SearchValue, SearchWhen};
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, LimitClause, NonBlock, OrderByKind, Query, Select, SelectItem, SetExpr,
+    SetOperator, SetQuantifier,
 };
 use sqlparser::tokenizer::Token;
 
@@ -61,6 +62,17 @@ impl Examiner<'_> {
         let passed = match &*query.body {
             SetExpr::Select(select) => return self.select(query, select, &scope, main),
             SetExpr::Query(inner) if is_plain(query) => return self.query(inner, &scope, main),
+            SetExpr::SetOperation {
+                op: SetOperator::Union,
+                set_quantifier: SetQuantifier::All,
+                left,
+                right,
+            } if main && is_unordered(query) => match (&**left, &**right) {
+                (SetExpr::Select(left), SetExpr::Select(right)) => {
+                    return self.union_all(query, [left, right], &scope);
+                }
+                _ => Clause::SetOperation,
+            },
             // Tables in there are noted as those of subqueries are, but with the clause.
             SetExpr::SetOperation { .. } => Clause::SetOperation,
             SetExpr::Values(_) | SetExpr::Table(_) => Clause::Table,
@@ -69,6 +81,21 @@ impl Examiner<'_> {
         self.lost_writes(&scope);
         self.hide_tables(&query.body, passed, &scope)?;
         Ok(Vec::new())
+    }
+
+    /// The rows of both branches of a UNION ALL. Where a row of one is shown, the other has NULLs.
+    fn union_all(&mut self, query: &Query, branches: [&Select; 2], scope: &Scope) -> Understood<Vec<Shown>> {
+        let mut found = Vec::new();
+        for (branch, other) in [(branches[0], branches[1]), (branches[1], branches[0])] {
+            let before = if other.projection.is_empty() { " " } else { ", " };
+            let end = (self.list_end(other)?, before);
+            for mut rows in self.select(query, branch, scope, false)? {
+                rows.alongside = Some(end);
+                rows.nullable = true;
+                found.push(rows);
+            }
+        }
+        Ok(found)
     }
 
     /// Notes the tables directly in FROM of a set operation's branches.
@@ -130,12 +157,16 @@ impl Examiner<'_> {
         }
         let searches = self.searches_of_select((query, select), scope, &items, &shape, main);
         if searches.len() == shown.len() {
+            let page =
+                if main || !is_page(query, &items, &shape) { None } else { page_of(&self.limit(query)) };
             for (rows, searches) in shown.iter_mut().zip(searches) {
                 rows.searches = searches;
+                rows.page = rows.page.take().or_else(|| page.clone());
             }
         }
         if main {
             self.answers(select, scope);
+            self.answer_of_row(select, scope);
             self.found.count = if shape.grouped { None } else { count_of_all(select) };
             self.written_in_ctes(query, select, scope, &shape, &items, &mut shown);
         } else {
@@ -270,11 +301,12 @@ impl Examiner<'_> {
         let part = items.list.iter().any(|item| matches!(item.source, Source::Table { part: true, .. }));
         let limit = self.limit(query);
         let unlimited = matches!(limit, Ok(None));
+        let page = if is_page(query, items, shape) { page_of(&limit) } else { None };
         let obstacle = [
             // The statement would search among what it writes itself.
             (scope.ctes.values().any(|cte| cte.writes), Clause::With),
             (part, Clause::Part),
-            (limit.is_err() || !main && !unlimited, Clause::Limit),
+            (limit.is_err() || !main && !unlimited && page.is_none(), Clause::Limit),
             (shape.skips, Clause::SkipLocked),
             (select.having.is_some(), Clause::Having),
             (shape.set, Clause::Set),
@@ -300,6 +332,7 @@ impl Examiner<'_> {
             let mut searches = searches.flatten().unwrap_or_default();
             // Of an inner join without a row it isn't known which table lacks one.
             let always = |search: &Search| search.when == SearchWhen::Always;
+            let cut = cut && (shape.grouped || !self.finds_one(items, &searches));
             let known = searches.iter().flatten().any(always);
             if cut {
                 for searches in &mut searches {
@@ -316,7 +349,7 @@ impl Examiner<'_> {
             }
             return searches;
         }
-        let Some(search) = self.search_of_one(select, items) else { return Vec::new() };
+        let Some(search) = self.search_of_one((query, select), scope, items, main) else { return Vec::new() };
         // Without GROUP BY an aggregate has one row, whatever the limit; and so has a key.
         if !cut || shape.aggregated && !shape.grouped || search.key.is_some() && !shape.grouped {
             return vec![vec![search]];
@@ -350,13 +383,51 @@ impl Examiner<'_> {
         vec![searches]
     }
 
+    /// True if a join has one row at most: it looks up each table by its key.
+    fn finds_one(&self, items: &Items, searches: &[Vec<Search>]) -> bool {
+        let one = |(item, searches): (&Item, &Vec<Search>)| {
+            let Source::Table { relation, .. } = item.source else { return false };
+            let relation = &self.catalog.relations[self.catalog.root(relation)];
+            let key = relation.key_names();
+            let by_key = |condition: &Condition| matches!(condition, Condition::OneOf(name, ..) if key.as_slice() == [name.as_str()] && !relation.has_children());
+            searches.first().is_some_and(|search| {
+                let looked_up = match &search.condition {
+                    Condition::And(parts) => parts.iter().any(by_key),
+                    condition => by_key(condition),
+                };
+                search.key.is_some() || looked_up
+            })
+        };
+        searches.len() == items.list.len() && items.list.iter().zip(searches).all(one)
+    }
+
     /// What a SELECT of one table, or of one subquery that searched, searched for.
-    fn search_of_one(&mut self, select: &Select, items: &Items) -> Option<Search> {
+    fn search_of_one(
+        &mut self,
+        (query, select): (&Query, &Select),
+        scope: &Scope,
+        items: &Items,
+        main: bool,
+    ) -> Option<Search> {
         let [item] = items.list.as_slice() else { return None };
         match &item.source {
-            Source::Table { relation, .. } => self.search(*relation, item, select.selection.as_ref()),
+            Source::Table { relation, .. } => {
+                let whole = main && !is_limited(query) && query.locks.is_empty();
+                let condition = select.selection.as_ref().filter(|_| whole);
+                let found = condition
+                    .and_then(|condition| self.search_by_key_of_others(*relation, item, condition, scope));
+                found.or_else(|| self.search(*relation, item, select.selection.as_ref()))
+            }
             Source::Passed { shown, .. } => match shown.as_slice() {
-                [Shown { searches, .. }] if !searches.is_empty() && select.selection.is_none() => {
+                [Shown { searches, page, .. }]
+                    if !searches.is_empty()
+                        && select.selection.is_none()
+                        && (page.is_none() || self.found.limit.is_none()) =>
+                {
+                    if let (Some(page), true) = (page, main) {
+                        let limit = RowLimit { rows: Some(page.clone()), offset: None, of: Some(0) };
+                        self.found.limit = Some(limit);
+                    }
                     searches.first().cloned()
                 }
                 _ => {
@@ -392,6 +463,20 @@ fn follows_is(tokens: &[crate::tokens::Placed], distinct: usize) -> bool {
     is(1, "is") || is(1, "not") && is(2, "is")
 }
 
+/// True if a subquery has the rows of one table as they are, in no order.
+fn is_page(query: &Query, items: &Items, shape: &Shape) -> bool {
+    let table = matches!(items.list.as_slice(), [Item { source: Source::Table { .. }, .. }]);
+    table && query.order_by.is_none() && !shape.aggregated && !shape.windows
+}
+
+/// The number of rows that a query is limited to, if it skips none.
+fn page_of(limit: &Understood<Option<RowLimit>>) -> Option<SearchValue> {
+    match limit {
+        Ok(Some(RowLimit { rows, offset: None, .. })) => rows.clone(),
+        _ => None,
+    }
+}
+
 fn is_limited(query: &Query) -> bool {
     let limit = match &query.limit_clause {
         None => false,
@@ -403,8 +488,12 @@ fn is_limited(query: &Query) -> bool {
 
 /// True if nothing but parentheses is around the inner query.
 fn is_plain(query: &Query) -> bool {
-    query.with.is_none()
-        && query.order_by.is_none()
+    query.with.is_none() && is_unordered(query)
+}
+
+/// True if all rows of a query's body are its result, as they come.
+fn is_unordered(query: &Query) -> bool {
+    query.order_by.is_none()
         && query.limit_clause.is_none()
         && query.fetch.is_none()
         && query.locks.is_empty()

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use isobench_isolation::observed::Comparison;
-use isobench_script::SearchWhen;
+use isobench_script::{SearchValue, SearchWhen};
 use sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, Delete, Expr, FromTable, Ident, Insert, Merge, MergeAction,
     MergeInsertKind, MergeUpdateKind, ObjectName, OnConflictAction, OnInsert, OutputClause, Query, SetExpr,
     Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind,
 };
 
-use super::condition::{Table, take_key};
+use super::condition::{Table, conjuncts, take_key};
 use super::from::{Item, Items, Named, Source};
 use super::{
     Condition, Examiner, Level, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood, ident,
@@ -115,7 +115,11 @@ impl Examiner<'_> {
             Some(OnInsert::OnConflict(conflict)) => match &conflict.action {
                 OnConflictAction::DoNothing => (Role::Inserted, BTreeSet::new(), true),
                 OnConflictAction::DoUpdate(update) => {
-                    (Role::Upserted, assigned(&update.assignments)?, update.selection.is_some())
+                    let skips = update
+                        .selection
+                        .as_ref()
+                        .is_some_and(|condition| !self.follows(insert, &target, condition));
+                    (Role::Upserted, assigned(&update.assignments)?, skips)
                 }
             },
             Some(_) => return Err(NotUnderstood),
@@ -136,6 +140,42 @@ impl Examiner<'_> {
             self.inserted_if_none(source, scope, 0);
         }
         Ok(shown.into_iter().collect())
+    }
+
+    /// True if the condition of DO UPDATE is true of every row that prevents the insertion of one row: it
+    /// requires no more than the values by which the rows collide.
+    fn follows(&self, insert: &Insert, target: &Target, condition: &Expr) -> bool {
+        let (Some(OnInsert::OnConflict(conflict)), Some(relation)) = (&insert.on, target.relation) else {
+            return false;
+        };
+        let table = &self.catalog.relations[relation];
+        let Some(ConflictTarget::Columns(colliding)) = &conflict.conflict_target else { return false };
+        let plain = table.kind == RelationKind::Table
+            && table.inheritance == Inheritance::None
+            && !table.before_row.insert;
+        let row = insert.source.as_deref().and_then(|source| match &*source.body {
+            SetExpr::Values(values) => <&[_; 1]>::try_from(values.rows.as_slice()).ok(),
+            _ => None,
+        });
+        let (Some([row]), true) = (row, plain && !insert.columns.is_empty()) else { return false };
+        let own = Table { examiner: self, relation: table, item: &target.item };
+        let inserted = |name: &str| {
+            let named = |column: &ObjectName| {
+                column.0.len() == 1 && column.0[0].as_ident().is_some_and(|column| ident(column) == name)
+            };
+            let place = insert.columns.iter().position(named)?;
+            let kind = table.columns[table.column(name)?].kind;
+            own.value(row.get(place)?, kind).filter(|value| *value != SearchValue::Null)
+        };
+        let mut parts = Vec::new();
+        conjuncts(condition, &mut parts);
+        parts.into_iter().all(|part| match own.condition(part) {
+            Some(Condition::True) => true,
+            Some(Condition::Compare(name, Comparison::Equal, value)) => {
+                colliding.iter().any(|column| ident(column) == name) && inserted(&name) == Some(value)
+            }
+            _ => false,
+        })
     }
 
     /// What `INSERT … VALUES (…) ON CONFLICT DO NOTHING` of one row tells if it inserts nothing: that
@@ -173,7 +213,7 @@ impl Examiner<'_> {
             conditions.push(Condition::Compare(column.name.clone(), Comparison::Equal, value));
         }
         let key = Some(take_key(table, &mut conditions)?);
-        Some(Search { key, condition: Condition::Absent, when: SearchWhen::Empty })
+        Some(Search { key, condition: Condition::Absent, referred: None, when: SearchWhen::Empty })
     }
 
     /// Notes the tables that the query of an INSERT reads.
@@ -407,6 +447,8 @@ impl Examiner<'_> {
             old: returning.old.filter(|_| replaces),
             transaction: routed,
             searches: Vec::new(),
+            page: None,
+            alongside: None,
         };
         self.offered.push(rows.clone());
         Some(rows)

@@ -167,6 +167,33 @@ proptest! {
     }
 }
 
+/// What the parser doesn't know yet is sent as written, and may do anything that its words say.
+#[test]
+fn statements_of_postgresql_19_are_dark() {
+    let catalog = support::catalog(190_000);
+    for (statement, writes) in [
+        ("REPACK t;", true),
+        ("REPACK (CONCURRENTLY) t USING INDEX t_pkey;", true),
+        ("UPDATE t FOR PORTION OF during FROM 1 TO 5 SET v = 2 WHERE id = 1;", true),
+        ("DELETE FROM t FOR PORTION OF during FROM 1 TO 5 WHERE id = 1;", true),
+        ("DELETE FROM t FOR PORTION OF during (int4range(1, 5)) WHERE id = 1;", true),
+        ("INSERT INTO t (id, v) VALUES (1, 2) ON CONFLICT (id) DO SELECT RETURNING v;", true),
+        ("INSERT INTO t (id, v) VALUES (1, 2) ON CONFLICT (id) DO SELECT FOR UPDATE RETURNING v;", true),
+        (
+            "SELECT * FROM GRAPH_TABLE (shop MATCH (a IS customer)-[b IS bought]->(c) COLUMNS (a.name));",
+            false,
+        ),
+        ("SELECT v, count(*) FROM t GROUP BY ALL;", false),
+    ] {
+        // Of the table some other statement shows rows.
+        let seen = support::see(&format!("{statement}\nSELECT v FROM t WHERE id = 1;"), &catalog);
+        let described = &seen.observed.statements[0];
+        assert!(!described.rewritten && !described.dark.is_empty(), "{described:?}");
+        let unseen = seen.sql.observed.iter().any(|observed| !observed.unseen.is_empty());
+        assert_eq!(unseen, writes, "{statement}");
+    }
+}
+
 const WORDS: &[&str] = &[
     "SELECT",
     "FROM",

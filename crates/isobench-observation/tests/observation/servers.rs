@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{self, Seen};
-use isobench_isolation::observed::{NULL, ObservedTable, Predicate, ValueForm};
+use isobench_isolation::observed::{Elsewhere, Linked, NULL, ObservedTable, Predicate, ValueForm};
 use isobench_observation::{Catalog, Inheritance};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host, Rows};
 use isobench_script::{
-    ObservedRows, ObservedSearch, ObservedStatement, Piece, RowRole, SearchOperand, SearchValue, SearchWhen,
-    Slot, Sql, TextPart,
+    ObservedRows, ObservedSearch, ObservedStatement, Piece, Referred, RowRole, SearchOperand, SearchValue,
+    SearchWhen, Slot, Sql, TextPart,
 };
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
@@ -219,7 +219,25 @@ fn join() -> impl Strategy<Value = String> {
     let any = (list, kind, on, third, places).prop_map(|(list, kind, on, third, condition)| {
         format!("SELECT {list} FROM t {kind} s ON {on}{third} WHERE {condition} ORDER BY 1, 2")
     });
-    prop_oneof![any, along_foreign_keys()]
+    prop_oneof![2 => any, 2 => along_foreign_keys(), 1 => in_keys()]
+}
+
+/// Rows that refer to those of a subquery.
+fn in_keys() -> impl Strategy<Value = String> {
+    let own = prop_oneof![Just(""), Just(" AND c.v > 1"), Just(" AND c.id = 1"), Just(" AND c.v IN (1, 5)")];
+    let inner = prop_oneof![
+        Just(""),
+        Just(" WHERE v = 1"),
+        Just(" WHERE p.v > 1"),
+        Just(" WHERE p.id = 2"),
+        Just(" WHERE v IS NULL"),
+        Just(" LIMIT 1")
+    ];
+    let key = prop_oneof![Just("p.id"), Just("id"), Just("p.v")];
+    let list = prop_oneof![Just("c.id, c.v"), Just("count(*)"), Just("*")];
+    (list, own, inner, key).prop_map(|(list, own, inner, key)| {
+        format!("SELECT {list} FROM owned c WHERE c.owner_id IN (SELECT {key} FROM owner p{inner}){own}")
+    })
 }
 
 /// Joins of a table, those that it refers to, and those that refer to it.
@@ -548,12 +566,14 @@ fn check_shown(
         _ => None,
     };
     let limit = observed.limit.as_ref();
-    let reached = limit.and_then(|limit| count(&limit.rows)).is_some_and(|most| result.rows.len() >= most);
+    let limited = limit.and_then(|limit| limit.of).map_or(result.rows.len(), |entry| found[entry].len());
+    let reached = limit.and_then(|limit| count(&limit.rows)).is_some_and(|most| limited >= most);
     let skips = limit.is_some_and(|limit| limit.offset.is_some());
     for search in observed.searches.iter().filter(|_| !skips) {
         let known = match search.when {
             SearchWhen::Always => true,
             SearchWhen::Empty => result.rows.is_empty(),
+            SearchWhen::Nonempty => !result.rows.is_empty(),
             SearchWhen::Unlimited => !reached,
             SearchWhen::Limited => reached,
             SearchWhen::Found(entry) => !found[entry].is_empty(),
@@ -565,14 +585,30 @@ fn check_shown(
         if !known {
             continue;
         }
-        let number = usize::from(search.table);
         if seen.observed.predicates[usize::from(search.predicate)] == Predicate::Absent {
-            let there = matching(seen, search, &Predicate::True, &found, (&tables[number], &before[number]));
+            let there = matching(seen, search, &Predicate::True, &found, &before);
             same("the row that prevents it", &there.len(), &1)?;
             continue;
         }
         let predicate = &seen.observed.predicates[usize::from(search.predicate)];
-        let matching = matching(seen, search, predicate, &found, (&tables[number], &before[number]));
+        let referred = search.referred.map(|Referred { entry, column, each }| {
+            let values = found[entry].iter().filter_map(|row| row.columns[usize::from(column)].clone());
+            (values.map(|value| vec![value]).collect::<BTreeSet<Vec<String>>>(), each)
+        });
+        if let Predicate::Found(inner) = predicate {
+            let there = matching(seen, search, inner, &found, &before);
+            match &referred {
+                Some((keys, _)) => same("rows referred to", &keys.is_subset(&there), &true)?,
+                None => same("rows found and not shown", &there.len(), &1)?,
+            }
+            continue;
+        }
+        if let Some((keys, _)) = referred {
+            let there = matching(seen, search, predicate, &found, &before);
+            same("rows referred to", &there, &keys)?;
+            continue;
+        }
+        let matching = matching(seen, search, predicate, &found, &before);
         let shown: BTreeSet<Vec<String>> =
             search.rows.iter().flat_map(|rows| &found[*rows]).map(|row| row.key.clone()).collect();
         if search.when == SearchWhen::Limited {
@@ -680,7 +716,7 @@ fn matching(
     search: &ObservedSearch,
     predicate: &Predicate,
     found: &[Vec<Shown>],
-    (table, before): (&ObservedTable, &Contents),
+    before: &[Contents],
 ) -> BTreeSet<Vec<String>> {
     let mut texts: Vec<String> = Vec::new();
     let variable = |slot: Slot| match seen.symbols.name(slot) {
@@ -713,7 +749,8 @@ fn matching(
             i64::try_from(texts.iter().position(|known| Some(known) == last).unwrap()).unwrap()
         }
     };
-    let form = |place: u16| table.columns[usize::from(place)].form;
+    let form =
+        |table: u16, place: u16| seen.observed.tables[usize::from(table)].columns[usize::from(place)].form;
     let values = |operand: &SearchOperand| -> Row {
         match &operand.value {
             SearchValue::Last => {
@@ -734,23 +771,51 @@ fn matching(
     let operands: Vec<i64> = search
         .operands
         .iter()
-        .flat_map(|operand| values(operand).into_iter().map(|text| (form(operand.column), text)))
-        .map(|(form, text)| number(form, text))
-        .collect();
-    let rows: Vec<(&Vec<String>, Vec<i64>)> = before
-        .iter()
-        .map(|(key, (_, columns))| {
-            let values = table.columns.iter().zip(columns);
-            (key, values.map(|(column, value)| number(column.form, value.clone())).collect())
+        .flat_map(|operand| {
+            let form = form(operand.table, operand.column);
+            if let SearchValue::Moved(value, by) = &operand.value {
+                return vec![form.moment(&value_text(value).unwrap()).unwrap() + by];
+            }
+            values(operand).into_iter().map(|text| number(form, text)).collect()
         })
         .collect();
+    let mut all: Vec<Vec<(&Vec<String>, Vec<i64>)>> = Vec::new();
+    for (table, before) in seen.observed.tables.iter().zip(before) {
+        let rows = before.iter().map(|(key, (_, columns))| {
+            let values = table.columns.iter().zip(columns);
+            (key, values.map(|(column, value)| number(column.form, value.clone())).collect())
+        });
+        all.push(rows.collect());
+    }
     let text =
         |place: i64| usize::try_from(place).ok().and_then(|place| texts.get(place)).map(String::as_str);
     let wanted: Option<Vec<String>> =
         search.key.as_ref().map(|key| key.iter().filter_map(value_text).collect());
     let holds = |key: &Vec<String>, columns: &[i64]| {
         wanted.as_ref().is_none_or(|wanted| wanted == key)
-            && predicate.holds(columns, &operands, &text) == Some(true)
+            && predicate.holds_with(columns, &operands, &text, &Others { all: &all, text: &text })
+                == Some(true)
     };
-    rows.into_iter().filter(|(key, columns)| holds(key, columns)).map(|(key, _)| key.clone()).collect()
+    let rows = &all[usize::from(search.table)];
+    rows.iter().filter(|(key, columns)| holds(key, columns)).map(|(key, _)| (*key).clone()).collect()
+}
+
+/// The rows of all tables, with the numbers of their values.
+struct Others<'o, F> {
+    all: &'o [Vec<(&'o Vec<String>, Vec<i64>)>],
+    text: &'o F,
+}
+
+impl<'t, F: Fn(i64) -> Option<&'t str>> Elsewhere for Others<'_, F> {
+    fn has(&self, linked: &Linked, columns: &[i64], operands: &[i64]) -> bool {
+        let mut rows = self.all[usize::from(linked.table)].iter();
+        rows.any(|(_, others)| {
+            let equal = |(own, other): &(u16, u16)| {
+                let (own, other) = (columns[usize::from(*own)], others[usize::from(*other)]);
+                own == other && own != NULL
+            };
+            linked.pairs.iter().all(equal)
+                && linked.predicate.holds_with(others, operands, self.text, self) == Some(true)
+        })
+    }
 }

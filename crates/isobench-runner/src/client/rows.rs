@@ -14,7 +14,8 @@ use isobench_isolation::observed::{
 };
 use isobench_pgwire::backend::DataRow;
 use isobench_script::{
-    ObservedRows, RowLimit, RowRole, SearchOperand, SearchValue, SearchWhen, TextPart, Variables,
+    ObservedRows, ObservedSearch, Referred, RowLimit, RowRole, SearchOperand, SearchValue, SearchWhen,
+    TextPart, Variables,
 };
 use smallvec::SmallVec;
 
@@ -130,6 +131,15 @@ impl ShownRows {
         if let SearchValue::Joined { parts, literal } = value {
             join(parts, *literal, simple, variables, &mut self.text)?;
             return value_of(&self.text, form, numbers);
+        }
+        if let SearchValue::Moved(value, by) = value {
+            let value = self.operand(value, form, simple, variables, numbers)?;
+            // Infinities stay where they are.
+            return if matches!(value, i64::MAX | NULL) || value == NULL + 1 {
+                Some(value)
+            } else {
+                value.checked_add(*by)
+            };
         }
         if matches!(value, SearchValue::Parameter(_)) {
             return None;
@@ -264,6 +274,7 @@ impl ShownRows {
         match when {
             SearchWhen::Always => true,
             SearchWhen::Empty => self.rows == 0,
+            SearchWhen::Nonempty => self.rows > 0,
             SearchWhen::Unlimited => !reached,
             SearchWhen::Limited => reached,
             SearchWhen::Found(entry) => self.found.get(entry).is_some_and(|keys| !keys.is_empty()),
@@ -277,9 +288,13 @@ impl ShownRows {
         let rows = limit.rows.as_ref().map(|_| self.noted.pop_front().flatten());
         let offset = limit.offset.as_ref().map(|_| self.noted.pop_front().flatten());
         let whole = matches!(offset, None | Some(Some(0 | NULL)));
+        let count = match limit.of {
+            None => self.rows,
+            Some(entry) => self.found.get(entry).map_or(0, |found| found.len() as u64),
+        };
         let reached = match rows {
             None | Some(Some(NULL)) => Some(false),
-            Some(Some(most)) if most > 0 => Some(self.rows >= most.unsigned_abs()),
+            Some(Some(most)) if most > 0 => Some(count >= most.unsigned_abs()),
             Some(_) => None,
         };
         reached.filter(|_| whole)
@@ -390,6 +405,12 @@ impl ShownRows {
             }
             let found = search.rows.and_then(|rows| self.found.get(rows)).map_or(&[][..], Vec::as_slice);
             let known = reached.is_some_and(|reached| self.is_known(place, search.when, reached));
+            if let Some(referred) = search.referred {
+                if comparable && known {
+                    self.search_referred(statement, search, referred);
+                }
+                continue;
+            }
             if comparable && known {
                 let operation = ObservedOperation::Search {
                     table: search.table,
@@ -406,6 +427,31 @@ impl ShownRows {
         self.rows = 0;
         for table in &statement.what.unseen {
             self.draft.push(ObservedOperation::Unseen { table: *table }, statement.number);
+        }
+    }
+
+    /// Adds the searches for rows whose keys other rows show; `columns` has the operands.
+    fn search_referred(&mut self, statement: &SeenStatement, search: &ObservedSearch, referred: Referred) {
+        let Referred { entry, column, each } = referred;
+        let count = statement.forms.get(entry).map_or(0, |forms| forms.columns.len()).max(1);
+        let values = self.kept.get(entry).map_or(&[][..], Vec::as_slice);
+        let values = values.iter().skip(usize::from(column)).step_by(count);
+        let mut keys: Vec<i64> = values.copied().filter(|value| *value != NULL).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let operation = |key, found| ObservedOperation::Search {
+            table: search.table,
+            predicate: search.predicate,
+            key,
+            operands: &self.columns,
+            found,
+        };
+        if each {
+            for key in keys {
+                self.draft.push(operation(Some(key), &[]), statement.number);
+            }
+        } else {
+            self.draft.push(operation(None, &keys), statement.number);
         }
     }
 
@@ -563,6 +609,7 @@ fn write_value(value: &SearchValue, variables: &Variables, into: &mut Vec<u8>) -
         // Joined texts are written by `join`, and what the result shows isn't known yet.
         SearchValue::Null
         | SearchValue::Joined { .. }
+        | SearchValue::Moved(..)
         | SearchValue::Parameter(_)
         | SearchValue::Last
         | SearchValue::Shown { .. }

@@ -13,7 +13,7 @@ use isobench_isolation::observed::{
 use isobench_pgwire::SqlState;
 use isobench_runner::{AbortCause, Protocol};
 use isobench_script::{
-    ObservedRows, ObservedSearch, ObservedStatement, RowLimit, RowRole, SearchOperand, SearchValue,
+    ObservedRows, ObservedSearch, ObservedStatement, Referred, RowLimit, RowRole, SearchOperand, SearchValue,
     SearchWhen, Symbols,
 };
 use isobench_testkit::simulated::{Answer, Fault, Faults, Loss, On, When};
@@ -359,9 +359,16 @@ fn searched_when(value: &str, when: SearchWhen, rows: &[[&'static str; 3]]) -> H
     );
     let mut symbols = Symbols::new();
     isobench_script::parse("test.sql", &script, &mut symbols).expect("a script");
-    let operand = SearchOperand { value: SearchValue::Variable(symbols.intern("v")), column: 0 };
-    let search =
-        ObservedSearch { table: 0, rows: Some(0), when, predicate: 0, key: None, operands: vec![operand] };
+    let operand = SearchOperand { value: SearchValue::Variable(symbols.intern("v")), table: 0, column: 0 };
+    let search = ObservedSearch {
+        table: 0,
+        rows: Some(0),
+        when,
+        predicate: 0,
+        key: None,
+        operands: vec![operand],
+        referred: None,
+    };
     let mut statement = shows(RowRole::Read);
     statement.searches.push(search);
     let mut case = case(&script, vec![(0, shows(RowRole::Inserted)), (2, statement)]);
@@ -392,6 +399,8 @@ fn results_tell_whether_a_search_found_all() {
     for (when, rows, known) in [
         (SearchWhen::Empty, &[][..], true),
         (SearchWhen::Empty, &[row][..], false),
+        (SearchWhen::Nonempty, &[][..], false),
+        (SearchWhen::Nonempty, &[row][..], true),
         (SearchWhen::Found(0), &[][..], false),
         (SearchWhen::Found(0), &[row][..], true),
         (SearchWhen::Column(2, true), &[row][..], true),
@@ -407,8 +416,9 @@ fn results_tell_whether_a_search_found_all() {
 }
 
 /// The number of searches known of `SELECT … LIMIT rows OFFSET offset`, of all rows or of those before
-/// the last, and whether they missed a row with the value 2 that was inserted before.
-fn limited(rows: &str, offset: &str, answer: &[[&'static str; 3]]) -> (u64, bool) {
+/// the last, and whether they missed a row with the value 2 that was inserted before. `of`: the entry
+/// whose rows are limited.
+fn limited(rows: &str, offset: &str, of: Option<usize>, answer: &[[&'static str; 3]]) -> (u64, bool) {
     let script = "INSERT INTO t RETURNING id, xmin, c;\nSELECT id, xmin, c FROM t ORDER BY c;\n";
     let value = |text: &str| Some(SearchValue::Constant(text.to_owned()));
     let search = |when: SearchWhen, predicate: u16, operands: Vec<SearchOperand>| ObservedSearch {
@@ -418,10 +428,11 @@ fn limited(rows: &str, offset: &str, answer: &[[&'static str; 3]]) -> (u64, bool
         predicate,
         key: None,
         operands,
+        referred: None,
     };
-    let last = SearchOperand { value: SearchValue::Last, column: 0 };
+    let last = SearchOperand { value: SearchValue::Last, table: 0, column: 0 };
     let mut statement = shows(RowRole::Read);
-    statement.limit = Some(RowLimit { rows: value(rows), offset: value(offset) });
+    statement.limit = Some(RowLimit { rows: value(rows), offset: value(offset), of });
     statement.searches =
         vec![search(SearchWhen::Unlimited, 0, Vec::new()), search(SearchWhen::Limited, 1, vec![last])];
     let mut case = case(script, vec![(0, shows(RowRole::Inserted)), (1, statement)]);
@@ -435,21 +446,24 @@ fn limited(rows: &str, offset: &str, answer: &[[&'static str; 3]]) -> (u64, bool
 fn a_limit_decides_what_was_found() {
     let (low, high) = (["9", "650", "1"], ["9", "650", "5"]);
     // It wasn't reached: all rows were found.
-    assert_eq!(limited("2", "0", &[low]), (1, true));
-    assert_eq!(limited("2", "0", &[]), (1, true));
+    assert_eq!(limited("2", "0", None, &[low]), (1, true));
+    assert_eq!(limited("2", "0", None, &[]), (1, true));
+    // The rows of an entry count, not those of the result: the entry shows one row twice, or the other one.
+    assert_eq!(limited("3", "0", Some(0), &[low, high]), (1, true));
+    assert_eq!(limited("2", "0", Some(1), &[low, high]), (1, true));
     // It was: those before the last one, whose value is 5 here and 1 there.
-    assert_eq!(limited("1", "0", &[high]), (1, true));
-    assert_eq!(limited("1", "0", &[low]), (1, false));
+    assert_eq!(limited("1", "0", None, &[high]), (1, true));
+    assert_eq!(limited("1", "0", None, &[low]), (1, false));
     // Rows are skipped, or none is wanted, or it isn't a number.
     for (rows, offset) in [("2", "1"), ("0", "0"), ("-1", "0"), ("1", "x")] {
-        assert_eq!(limited(rows, offset, &[]), (0, false), "{rows} {offset}");
+        assert_eq!(limited(rows, offset, None, &[]), (0, false), "{rows} {offset}");
     }
 }
 
 /// The same of a statement that compares with a list of values, and of a row with the value 1.
 fn listed(value: SearchValue) -> (u64, bool) {
     let script = "INSERT INTO t RETURNING id, xmin, c;\nSELECT id, xmin, c FROM t;\n";
-    let list = SearchOperand { value, column: 0 };
+    let list = SearchOperand { value, table: 0, column: 0 };
     let search = ObservedSearch {
         table: 0,
         rows: None,
@@ -457,6 +471,7 @@ fn listed(value: SearchValue) -> (u64, bool) {
         predicate: 0,
         key: None,
         operands: vec![list],
+        referred: None,
     };
     let mut statement = shows(RowRole::Read);
     statement.searches.push(search);
@@ -477,6 +492,62 @@ fn lists_are_as_long_as_the_rows_shown_or_the_array() {
         assert_eq!(listed(array(text)), (0, false), "{text}");
     }
     assert_eq!(listed(SearchValue::Parameter(1)), (0, false));
+}
+
+/// The same of rows whose keys are the values 3 and 9 of a column shown: each is searched for by its key,
+/// or all of them are what was found.
+fn referred(each: bool) -> (u64, bool) {
+    let script = "INSERT INTO t RETURNING id, xmin, c;\nSELECT id, xmin, c FROM t;\n";
+    let search = ObservedSearch {
+        table: 0,
+        rows: None,
+        when: SearchWhen::Always,
+        predicate: 0,
+        key: None,
+        operands: Vec::new(),
+        referred: Some(Referred { entry: 0, column: 0, each }),
+    };
+    let mut statement = shows(RowRole::Read);
+    statement.searches.push(search);
+    let mut case = case(script, vec![(0, shows(RowRole::Inserted)), (1, statement)]);
+    let (description, _) = case.shown.as_mut().expect("statements");
+    description.predicates.push(Predicate::True);
+    missed(&found(case, "1", &[["7", "650", "3"], ["8", "650", "9"], ["9", "650", "3"]]))
+}
+
+#[test]
+fn rows_that_others_refer_to_are_found_by_their_keys() {
+    assert_eq!(referred(true), (2, true), "3 and 9 were searched for");
+    assert_eq!(referred(false), (1, false), "3 and 9 were found");
+}
+
+/// Whether `c = 1 + by` missed a row with the value 11.
+fn moved(by: i64) -> (u64, bool) {
+    let one = SearchValue::Constant("1".to_owned());
+    let script = "INSERT INTO t RETURNING id, xmin, c;\nSELECT id, xmin, c FROM t;\n";
+    let value = SearchValue::Moved(Box::new(one), by);
+    let search = ObservedSearch {
+        table: 0,
+        rows: Some(0),
+        when: SearchWhen::Always,
+        predicate: 0,
+        key: None,
+        operands: vec![SearchOperand { value, table: 0, column: 0 }],
+        referred: None,
+    };
+    let mut statement = shows(RowRole::Read);
+    statement.searches.push(search);
+    let mut case = case(script, vec![(0, shows(RowRole::Inserted)), (1, statement)]);
+    let (description, _) = case.shown.as_mut().expect("statements");
+    description.predicates.push(Predicate::Compare { column: 0, comparison: Comparison::Equal, operand: 0 });
+    missed(&found(case, "11", &[]))
+}
+
+#[test]
+fn values_are_moved() {
+    assert_eq!(moved(10), (1, true));
+    assert_eq!(moved(-10), (1, false));
+    assert_eq!(moved(i64::MAX), (0, false), "beyond all numbers");
 }
 
 #[test]

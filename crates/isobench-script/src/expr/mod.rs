@@ -69,6 +69,14 @@ impl Expr {
         Shown { node: &self.root, names }
     }
 
+    /// The integer that it is, if it is nothing else.
+    pub fn number(&self) -> Option<i64> {
+        match &self.root {
+            Node::Constant(Value::Int(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
     /// The variables that the value depends on, in any order, perhaps repeatedly.
     pub fn variables(&self) -> Vec<Slot> {
         let mut found = Vec::new();

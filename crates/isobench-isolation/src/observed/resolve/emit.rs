@@ -38,15 +38,23 @@ enum Origin {
 }
 
 impl Resolution {
-    /// Reads a chunk for versions whose writers weren't seen: then others write to the table, or a
-    /// statement wrote more than it showed.
+    /// Reads a chunk for versions whose writers weren't seen: then others write to the table or rewrite it
+    /// (`pg_repack` copies all rows), or a statement wrote more than it showed.
     ///
     /// `closed` says of each table whether all of its writes are shown, as far as was known before.
     pub(super) fn inspect(&mut self, chunk: &[u8], closed: &[bool]) -> Result<(), &'static str> {
         let mut chunk = Chunk::new(chunk);
         while let Some((_, operations)) = chunk.attempt()? {
             for _ in 0..operations {
-                let (ObservedOperation::Read { key, writer, .. }, _) = chunk.operation()? else { continue };
+                let (key, writer) = match chunk.operation()?.0 {
+                    ObservedOperation::Read { key, writer, .. } => (key, writer),
+                    ObservedOperation::Write { key, replaced: Replaced::By(writer), .. }
+                    | ObservedOperation::Delete { key, deleted: writer } => {
+                        self.note_replaced(key, writer);
+                        continue;
+                    }
+                    _ => continue,
+                };
                 let row = self.row(key).map(|row| &self.rows[row as usize]);
                 let explained = match self.origin(key, writer) {
                     Origin::Known(_) | Origin::LeftOut => true,
@@ -60,6 +68,15 @@ impl Resolution {
             }
         }
         Ok(())
+    }
+
+    /// Notes the writer of a version that was replaced or deleted: one that isn't known may have written
+    /// more, or have written all rows anew.
+    fn note_replaced(&mut self, key: Key, writer: u32) {
+        let known = self.is_initial(writer) || self.owners.contains_key(&writer);
+        if !known && let Some(table) = self.description.tables.get_mut(usize::from(key.table)) {
+            table.closed = false;
+        }
     }
 
     /// True if a row can't have this writer: a committed transaction of the log all of whose writes

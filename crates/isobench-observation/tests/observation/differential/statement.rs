@@ -21,8 +21,8 @@ pub fn random(seed: u64) -> String {
     match random.below(20) {
         0..=6 => random.select(2),
         7..=13 => random.with(),
-        14 => random.set_operation(),
-        15 => random.merge(),
+        14 | 15 => random.set_operation(),
+        16 => random.merge(),
         _ => random.write(true),
     }
 }
@@ -82,6 +82,9 @@ impl Random {
                 2 => format!("upper({alias}.d) = upper('D{}')", self.below(3)),
                 _ => format!("{alias}.d ILIKE '%{}' AND 1 = 1", self.below(3)),
             },
+            7 if self.chance(2) => {
+                format!("{} IN (SELECT i.a FROM t AS i WHERE i.c < {})", self.column(alias), self.number())
+            }
             7 => format!("EXISTS (SELECT FROM v AS e WHERE e.c = {})", self.column(alias)),
             _ => format!("({} OR {})", self.condition(alias), self.condition(alias)),
         }
@@ -120,8 +123,12 @@ impl Random {
             from = format!("f AS {alias} {kind} t AS {owner} ON {owner}.a = {alias}.a");
             other = owner;
         }
-        let filter = self.filter(&alias);
-        match self.below(10) {
+        let mut filter = self.filter(&alias);
+        if other != alias && self.chance(2) {
+            let word = if filter.is_empty() { " WHERE" } else { " AND" };
+            filter = format!("{filter}{word} {}", self.condition(&other));
+        }
+        match self.below(11) {
             0 | 1 => {
                 let what = [
                     "count(*)",
@@ -163,6 +170,16 @@ impl Random {
                 self.column(&alias),
                 self.column(&other)
             ),
+            10 => {
+                // A page that is counted.
+                let (name, table) = (self.name(), self.one(&TABLES));
+                let inner = self.filter(&name);
+                let what = self.one(&["count(*)", "page.a", "max(page.b)"]);
+                format!(
+                    "SELECT {what} FROM (SELECT {name}.a, {name}.b FROM {table} AS {name}{inner} LIMIT {}) AS page",
+                    self.number()
+                )
+            }
             6 => {
                 let lock = self.one(&[
                     "FOR UPDATE SKIP LOCKED",
@@ -196,10 +213,13 @@ impl Random {
     }
 
     fn set_operation(&mut self) -> String {
-        let operation = self.one(&["UNION", "UNION ALL", "INTERSECT", "EXCEPT", "EXCEPT ALL"]);
+        let operation = self.one(&["UNION", "UNION ALL", "UNION ALL", "INTERSECT", "EXCEPT", "EXCEPT ALL"]);
         let mut branch = || {
             let alias = self.name();
-            let (column, filter) = (self.column(&alias), self.filter(&alias));
+            let (mut column, filter) = (self.column(&alias), self.filter(&alias));
+            if self.chance(4) {
+                column = format!("{column} AS x");
+            }
             format!("SELECT {column} FROM {} AS {alias}{filter}", self.one(&TABLES))
         };
         let (left, right) = (branch(), branch());
@@ -270,6 +290,12 @@ impl Random {
             _ if table == "x" => String::new(),
             0 | 1 => " ON CONFLICT DO NOTHING".to_owned(),
             2 => format!(" ON CONFLICT {keys} DO UPDATE SET {set} = excluded.{set} + 1"),
+            _ if keys == "(a)" && self.chance(2) => {
+                format!(
+                    " ON CONFLICT (a) DO UPDATE SET {set} = 7 WHERE {name}.a = {} AND 1 = 1",
+                    self.number()
+                )
+            }
             _ => format!(" ON CONFLICT {keys} DO UPDATE SET {set} = 7 WHERE {name}.c > 3"),
         };
         let rows = if table == "f" {

@@ -8,8 +8,8 @@ use isobench_observation::{
     Relation, RelationKind, observe_except,
 };
 use isobench_script::{
-    CommandKind, ObservedRows, ObservedStatement, RowLimit, SearchValue, SearchWhen, Sql, Symbols, TextPart,
-    parse,
+    CommandKind, ObservedRows, ObservedStatement, Referred, RowLimit, SearchValue, SearchWhen, Sql, Symbols,
+    TextPart, parse,
 };
 
 /// The folder of the corpus.
@@ -55,7 +55,7 @@ pub struct Seen {
     pub observed: Observed,
 }
 
-/// Observes a script with one SQL command.
+/// Observes a script with one SQL command, perhaps after others.
 pub fn see(text: &str, catalog: &Catalog) -> Seen {
     see_except(text, catalog, &|_| None)
 }
@@ -64,9 +64,12 @@ pub fn see(text: &str, catalog: &Catalog) -> Seen {
 pub fn see_except(text: &str, catalog: &Catalog, reason: &dyn Fn(&str) -> Option<Dark>) -> Seen {
     let mut symbols = Symbols::new();
     let mut script = parse("corpus.sql", text, &mut symbols).unwrap();
-    let first = |script: &isobench_script::Script| match &script.commands[0].kind {
-        CommandKind::Sql(sql) => sql.clone(),
-        _ => panic!("not SQL: {text}"),
+    let sql = |command: &isobench_script::Command| match &command.kind {
+        CommandKind::Sql(sql) => Some(sql.clone()),
+        _ => None,
+    };
+    let first = |script: &isobench_script::Script| {
+        script.commands.iter().find_map(sql).unwrap_or_else(|| panic!("no SQL: {text}"))
     };
     let original = first(&script);
     let observed = observe_except([&mut script], catalog, reason);
@@ -252,6 +255,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         inheritance: read_place(fields[5]),
         columns: list(fields[6]).iter().map(|text| column(text)).collect(),
         key: list(fields[7]).iter().map(|place| place.parse().unwrap()).collect(),
+        unique: vec![list(fields[7]).iter().map(|place| place.parse().unwrap()).collect()],
         triggers: bits(fields[8]),
         before_row: bits(fields[9]),
         rules: fields[10] == "true",
@@ -342,18 +346,26 @@ fn describe_statement(seen: &Seen, statement: &ObservedStatement, text: &mut Str
         )
         .unwrap();
     }
-    if let Some(RowLimit { rows, offset }) = &statement.limit {
+    if let Some(RowLimit { rows, offset, of }) = &statement.limit {
         let number = |value: &Option<SearchValue>| value.as_ref().map_or("-".to_owned(), describe_value);
-        writeln!(text, "    limit {} offset {}", number(rows), number(offset)).unwrap();
+        let of = of.map_or(String::new(), |entry| format!(" of rows {entry}"));
+        writeln!(text, "    limit {} offset {}{of}", number(rows), number(offset)).unwrap();
     }
     for search in &statement.searches {
         let value = describe_value;
-        let of = search
-            .rows
-            .map_or_else(|| format!("for {}", table(search.table)), |rows| format!("of rows {rows}"));
+        let of = match (search.rows, search.referred) {
+            (Some(rows), _) => format!("of rows {rows}"),
+            (None, None) => format!("for {}", table(search.table)),
+            (None, Some(Referred { entry, column, each })) => format!(
+                "for {} of {} key in column {column} of rows {entry}",
+                table(search.table),
+                if each { "each" } else { "any" }
+            ),
+        };
         let when = match search.when {
             SearchWhen::Always => String::new(),
             SearchWhen::Empty => ", if there is none".to_owned(),
+            SearchWhen::Nonempty => ", if there is a row".to_owned(),
             SearchWhen::Unlimited => ", if there are fewer than the limit".to_owned(),
             SearchWhen::Limited => ", if there are as many as the limit".to_owned(),
             SearchWhen::Found(entry) => format!(", if rows {entry} show one"),
@@ -393,6 +405,7 @@ fn describe_value(value: &SearchValue) -> String {
             let parts = parts.iter().map(part).collect::<Vec<_>>().join(" || ");
             if *literal { format!("literal {parts}") } else { parts }
         }
+        SearchValue::Moved(value, by) => format!("{} moved by {by}", describe_value(value)),
         SearchValue::Null => "NULL".to_owned(),
         SearchValue::Parameter(number) => format!("${number}"),
         SearchValue::Last => "that of the last row".to_owned(),
