@@ -6,8 +6,7 @@ use isobench_isolation::Level;
 use isobench_observation::Templates;
 use isobench_result::Tried;
 use isobench_robustness::{
-    Allocated, Change, Objection, Program, Promoted, Promoting, Promotion, Strike, Struck, allocate, decide,
-    promote,
+    Allocated, Change, Objection, Promoted, Promoting, Promotion, Struck, allocate, decide, promote,
 };
 
 /// The most reads that are changed at once.
@@ -113,7 +112,7 @@ impl Question<'_> {
             let raised = allocated.raised.iter().map(|one| (one.program, one.lower, &one.objection, false));
             let higher = allocated.harmful.iter().map(|one| (one.program, one.level, &one.objection, true));
             for (program, level, objection, is_harmful) in raised.chain(higher) {
-                let strike = strike(programs, objection);
+                let strike = objection.strike(programs);
                 if struck.contains(&strike) {
                     continue;
                 }
@@ -156,7 +155,7 @@ impl Question<'_> {
             let Some(objection) = decide(programs, levels, &struck) else { return Ok(None) };
             let executed = execute(&Execute { casts: casts(&objection), levels })?;
             if let Executed::Unshown(_) = executed {
-                struck.insert(strike(programs, &objection));
+                struck.insert(objection.strike(programs));
                 continue;
             }
             let program = objection.read.role.program;
@@ -179,18 +178,6 @@ impl Question<'_> {
             })
         };
         promote(&self.templates.programs, &Promoting { most: MOST_CHANGES, struck, may: &may })
-    }
-}
-
-/// What is struck if an objection can't be shown.
-fn strike(programs: &[Program], objection: &Objection) -> Strike {
-    let at = |place: isobench_robustness::Place| {
-        programs[place.role.program].branches[place.role.branch].operations[place.operation].at.clone()
-    };
-    Strike {
-        read: at(objection.read),
-        overwritten_by: at(objection.overwrites),
-        snapshot: objection.snapshot,
     }
 }
 

@@ -26,20 +26,24 @@ pub struct AdviceFile {
     pub version: u32,
     /// The level of each script.
     pub levels: BTreeMap<String, Level>,
-    /// Statements whose read could not be shown to be overwritten, by their texts.
+    /// Schedules that could not be shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_shown: Vec<NotShown>,
 }
 
-/// A statement whose read could not be shown to be overwritten by another one.
+/// A schedule that could not be shown, by the texts of its statements.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotShown {
-    /// The text of the first.
+    /// The read after which a transaction would be split.
     pub read: String,
-    /// The text of the second.
+    /// The write that would change what was read.
     pub overwritten_by: String,
-    /// True if the reader had one snapshot, as at repeatable read.
+    /// The statement on which the transaction would depend.
+    pub by: String,
+    /// The statement by which it would.
+    pub back: String,
+    /// True if it had one snapshot, as at repeatable read.
     pub snapshot: bool,
 }
 
@@ -101,8 +105,13 @@ impl AdviceFile {
             .struck
             .iter()
             .filter_map(|one| {
-                let (read, overwritten_by) = (text(&one.read)?, text(&one.overwritten_by)?);
-                Some(NotShown { read, overwritten_by, snapshot: one.snapshot })
+                Some(NotShown {
+                    read: text(&one.read)?,
+                    overwritten_by: text(&one.overwritten_by)?,
+                    by: text(&one.by)?,
+                    back: text(&one.back)?,
+                    snapshot: one.snapshot,
+                })
             })
             .collect();
         AdviceFile {
@@ -144,22 +153,29 @@ impl AdviceFile {
 
     /// What was struck, of statements that still have the same text.
     pub fn struck(&self, templates: &Templates) -> Struck {
+        // A text may stand in several places.
         let named = |text: &String| {
             let all = templates.statements.iter().filter(move |statement| statement.text == *text);
             all.map(|statement| statement.at.clone()).collect::<Vec<_>>()
         };
-        let pairs = self.not_shown.iter().flat_map(|one| {
-            let (reads, writes) = (named(&one.read), named(&one.overwritten_by));
-            reads.into_iter().flat_map(move |read| {
-                let strike = |write: &String| Strike {
-                    read: read.clone(),
-                    overwritten_by: write.clone(),
-                    snapshot: one.snapshot,
-                };
-                writes.iter().map(strike).collect::<Vec<_>>()
-            })
-        });
-        pairs.collect()
+        let mut struck = Struck::new();
+        for one in &self.not_shown {
+            let [reads, writes, bys, backs] = [&one.read, &one.overwritten_by, &one.by, &one.back].map(named);
+            for read in &reads {
+                for overwritten_by in &writes {
+                    for by in &bys {
+                        struck.extend(backs.iter().map(|back| Strike {
+                            read: read.clone(),
+                            overwritten_by: overwritten_by.clone(),
+                            by: by.clone(),
+                            back: back.clone(),
+                            snapshot: one.snapshot,
+                        }));
+                    }
+                }
+            }
+        }
+        struck
     }
 }
 
@@ -175,6 +191,8 @@ mod tests {
             not_shown: vec![NotShown {
                 read: "SELECT 1".to_owned(),
                 overwritten_by: "UPDATE t".to_owned(),
+                by: "SELECT 2".to_owned(),
+                back: "UPDATE u".to_owned(),
                 snapshot: true,
             }],
         };

@@ -301,7 +301,8 @@ impl Walk<'_> {
             let times: &mut usize = names.entry(branch.name.clone()).or_default();
             *times += 1;
             if *times > 1 {
-                branch.name.push_str(&format!(" ({times})"));
+                let times = format!(" ({times})");
+                branch.name.push_str(&times);
             }
         }
         (branches.len() <= MOST_BRANCHES).then(|| Program::new(&self.script.name, branches))
@@ -505,6 +506,7 @@ impl Walk<'_> {
     }
 
     /// The ways that an access can take.
+    #[expect(clippy::too_many_lines, reason = "a table: each kind of access with its operations")]
     fn access(&self, way: Way, access: &Access, at: &str) -> Vec<Way> {
         let mut way = way;
         let relation = &self.catalog.relations[access.table];

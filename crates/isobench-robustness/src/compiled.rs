@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::columns::Columns;
 use crate::model::{Branch, Kind, Operation, Program, Strength, Term};
-use crate::objection::Struck;
+use crate::objection::{Strike, Struck};
 
 /// The column that stands for a row's existence: whoever looks for a row reads it, inserts and
 /// deletions write it.
@@ -18,8 +18,8 @@ pub(crate) struct Compiled {
     pub(crate) branches: Vec<CompiledBranch>,
     /// The texts of constants.
     pub(crate) constants: Vec<String>,
-    /// The statements of reads and of writes that don't overwrite them, by number.
-    struck: BTreeSet<(usize, usize, bool)>,
+    /// What was struck, with the numbers of statements' names.
+    struck: BTreeSet<([usize; 4], bool)>,
 }
 
 pub(crate) struct CompiledBranch {
@@ -106,21 +106,20 @@ impl Compiled {
         constants.sort();
         let constants = constants.into_iter().map(|(_, text)| text).collect();
         let statement = |name: &String| names.statements.get(name).copied();
-        let struck = struck
-            .iter()
-            .filter_map(|one| Some((statement(&one.read)?, statement(&one.overwritten_by)?, one.snapshot)));
+        let numbers = |one: &Strike| {
+            let names = [&one.read, &one.overwritten_by, &one.by, &one.back];
+            let numbers: Vec<usize> = names.into_iter().filter_map(statement).collect();
+            Some((<[usize; 4]>::try_from(numbers).ok()?, one.snapshot))
+        };
+        let struck = struck.iter().filter_map(numbers);
         let struck = struck.collect();
         Compiled { branches, constants, struck }
     }
 
-    /// True if what a read sees may be overwritten by another operation, as far as has been tried.
-    pub(crate) fn may_overwrite(
-        &self,
-        read: &CompiledOperation,
-        write: &CompiledOperation,
-        snapshot: bool,
-    ) -> bool {
-        !self.struck.contains(&(read.at, write.at, snapshot))
+    /// True if a split by these operations was struck: the read, what overwrites it, and by which
+    /// operation the transaction depends on which one.
+    pub(crate) fn is_struck(&self, operations: [&CompiledOperation; 4], snapshot: bool) -> bool {
+        !self.struck.is_empty() && self.struck.contains(&(operations.map(|one| one.at), snapshot))
     }
 
     /// The greatest number of variables that a branch has.

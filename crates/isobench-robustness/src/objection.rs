@@ -8,17 +8,37 @@ use crate::conflict::Instance;
 use crate::model::{Operation, Program};
 use crate::unification::{Class, Unification};
 
-/// Two statements, of the first of which it was tried in vain to show that the second overwrites what it
-/// read. Objections that need it are left out.
+/// Statements by [`Operation::at`] of which it was tried in vain to show that a transaction is split by
+/// them. Objections that consist of them are left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Strike {
-    /// The first, by [`Operation::at`].
+    /// The read after which a transaction is split.
     pub read: String,
-    /// The second.
+    /// The write within that changes what was read.
     pub overwritten_by: String,
-    /// True if the reader had one snapshot, as at repeatable read; what can't be shown there may well be
-    /// at read committed.
+    /// The statement within on which the transaction that is split depends.
+    pub by: String,
+    /// The statement by which it does.
+    pub back: String,
+    /// True if the one that is split has one snapshot, as at repeatable read; what can't be shown there
+    /// may well be at read committed.
     pub snapshot: bool,
+}
+
+impl Objection {
+    /// What is struck if it can't be shown.
+    pub fn strike(&self, programs: &[Program]) -> Strike {
+        let at = |place: Place| {
+            programs[place.role.program].branches[place.role.branch].operations[place.operation].at.clone()
+        };
+        Strike {
+            read: at(self.read),
+            overwritten_by: at(self.overwrites),
+            by: at(self.by),
+            back: at(self.back),
+            snapshot: self.snapshot,
+        }
+    }
 }
 
 /// All that was struck.

@@ -189,7 +189,6 @@ impl<'c> Search<'c> {
                 for (overwrites, other) in first.branch.operations.iter().enumerate() {
                     let mut equal = Unification::new(self.compiled);
                     if own.reads_from(other)
-                        && self.compiled.may_overwrite(own, other, snapshot)
                         && !bars(before, split, read, other)
                         && equal.unify((0, &own.known), (1, &other.known))
                     {
@@ -243,6 +242,11 @@ impl<'c> Search<'c> {
                     // Nothing can be found that isn't known already.
                     let known = found.get(&clause).is_some_and(|known| known.within() <= length);
                     if known || !closes(opening, (back, own), other) {
+                        continue;
+                    }
+                    let overwrites = &first.branch.operations[opening.overwrites];
+                    let statements = [&split.branch.operations[*read], overwrites, other, own];
+                    if self.compiled.is_struck(statements, clause.snapshot) {
                         continue;
                     }
                     let mut equal = opening.equal.clone();

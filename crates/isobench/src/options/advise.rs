@@ -37,7 +37,7 @@ pub struct AdviseOptions {
     #[arg(
         long = "try",
         value_name = "SECONDS",
-        default_value = "8",
+        default_value = "5",
         value_parser = isobench_plan::seconds,
         help_heading = SCRIPTS
     )]

@@ -11,7 +11,8 @@ const SETUP: &str = "CREATE TABLE control (id int PRIMARY KEY, batch int NOT NUL
     CREATE TABLE receipt (id bigserial PRIMARY KEY, shop int NOT NULL, batch int NOT NULL);\n\
     CREATE INDEX ON receipt (shop, batch);\n";
 
-const CLOSE: &str = "\\set s random(1, 20)\nBEGIN;\nUPDATE control SET batch = batch + 1 WHERE id = :s;\nCOMMIT;\n";
+const CLOSE: &str =
+    "\\set s random(1, 20)\nBEGIN;\nUPDATE control SET batch = batch + 1 WHERE id = :s;\nCOMMIT;\n";
 
 const RECEIPT: &str = "\\set s random(1, 20)\nBEGIN;\nSELECT batch AS b FROM control WHERE id = :s \\gset\n\
     INSERT INTO receipt (shop, batch) VALUES (:s, :b);\nCOMMIT;\n";
@@ -46,13 +47,21 @@ fn receipts_need_serializable_or_one_lock() {
         "\nWhat it costs: committed transactions per second, relative to read committed",
         "\nlock receipt.sql:3, report.sql: rr; else rc ",
     ]);
-    assert!(finished.stdout.contains("a transaction gets an answer that no serial order gives"), "{}", finished.stdout);
+    assert!(
+        finished.stdout.contains("a transaction gets an answer that no serial order gives"),
+        "{}",
+        finished.stdout
+    );
     let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
     assert_eq!(advice["format"], "isobench/advice");
     for transaction in advice["transactions"].as_array().expect("transactions") {
         assert_eq!(transaction["level"], "serializable", "{transaction:#}");
         assert_eq!(transaction["status"], "proved", "{transaction:#}");
-        assert_eq!(transaction["below"]["shown"]["found"].as_array().map(Vec::len), Some(1), "{transaction:#}");
+        assert_eq!(
+            transaction["below"]["shown"]["found"].as_array().map(Vec::len),
+            Some(1),
+            "{transaction:#}"
+        );
     }
     assert_eq!(advice["changes"][0]["changes"][0]["at"], "receipt.sql:3");
     assert_eq!(advice["changes"][0]["allocation"], "report.sql=rr,*=rc");
@@ -63,10 +72,14 @@ fn receipts_need_serializable_or_one_lock() {
     assert_eq!(rows[3]["anomalies"], 0, "{:#}", rows[3]);
     // The levels of the file are enough until a statement changes.
     s.run(&words(&format!("{SCRIPTS} --check levels.toml"))).expect(0).prints(&["are enough for 3 scripts"]);
-    let lower = s.read("levels.toml").replace("\"report.sql\" = \"serializable\"", "\"report.sql\" = \"repeatable read\"");
+    let lower = s
+        .read("levels.toml")
+        .replace("\"report.sql\" = \"serializable\"", "\"report.sql\" = \"repeatable read\"");
     s.write("lower.toml", &lower);
     let finished = s.run(&words(&format!("{SCRIPTS} --check lower.toml"))).expect(3);
-    finished.prints(&["a transaction gets an answer that no serial order gives"]).says(&["aren't enough any more"]);
+    finished
+        .prints(&["a transaction gets an answer that no serial order gives"])
+        .says(&["aren't enough any more"]);
     s.assert_clean();
 }
 
@@ -82,7 +95,8 @@ fn what_is_not_known_is_said_and_proves_nothing() {
          CREATE TRIGGER add AFTER INSERT ON line FOR EACH ROW EXECUTE FUNCTION add();\n",
     );
     s.write("buy.sql", "BEGIN;\nINSERT INTO line (purchase, amount) VALUES (1, 5);\nCOMMIT;\n");
-    let finished = s.run(&words("advise -f buy.sql --setup trigger.sql --no-measure --json out.json")).expect(0);
+    let finished =
+        s.run(&words("advise -f buy.sql --setup trigger.sql --no-measure --json out.json")).expect(0);
     finished.prints(&[
         "\nbuy.sql      repeatable read  shown unsafe at read committed [1]; undecided, as only serializable is",
         "not known what line 2 may do",
@@ -96,7 +110,9 @@ fn what_is_not_known_is_said_and_proves_nothing() {
         "SELECT batch AS b FROM control WHERE id = 1 \\gset\nUPDATE control SET batch = :b + 1 WHERE id = 1;\n",
     );
     let finished = s.run(&words("advise -f apart.sql --setup setup.sql --no-measure")).expect(0);
-    finished.prints(&["apart.sql:2 writes what another transaction, of line 1, read before: no level protects that"]);
+    finished.prints(&[
+        "apart.sql:2 writes what another transaction, of line 1, read before: no level protects that",
+    ]);
     s.assert_clean();
 }
 
