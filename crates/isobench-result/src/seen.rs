@@ -279,7 +279,7 @@ mod tests {
         add(1200, 1200, None);
         add(3, 2, None);
         add(3, 0, Some("the log wasn't read"));
-        let said = super::cleared(&document);
+        let said = cleared(&document);
         let parts = [
             "1,200 transactions ran such statements, and none of them can",
             "2 can have shown no anomaly, and 1 may have",

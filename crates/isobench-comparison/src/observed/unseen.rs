@@ -74,11 +74,15 @@ mod tests {
         let empty = Catalog::default();
         assert_eq!(found(&[], &[], &empty), []);
         assert_eq!(found(&[Dark::RollbackTo], &[], &empty), [MayRead::Anything, MayRead::Nothing]);
-        assert_eq!(found(&[], &[subquery.clone()], &empty), [MayRead::Nothing, MayRead::Anything]);
+        let only_doctors = std::slice::from_ref(&subquery);
+        assert_eq!(found(&[], only_doctors, &empty), [MayRead::Nothing, MayRead::Anything]);
         let catalog = with_table("doctors");
         let only = MayRead::Tables(BTreeSet::from([0]));
-        assert_eq!(found(&[], &[subquery.clone()], &catalog), [MayRead::Nothing, only]);
-        assert_eq!(found(&[subquery, Dark::Prepared], &[], &catalog), [MayRead::Anything, MayRead::Nothing]);
+        assert_eq!(found(&[], only_doctors, &catalog), [MayRead::Nothing, only]);
+        assert_eq!(
+            found(&[subquery.clone(), Dark::Prepared], &[], &catalog),
+            [MayRead::Anything, MayRead::Nothing]
+        );
     }
 
     fn with_table(name: &str) -> Catalog {

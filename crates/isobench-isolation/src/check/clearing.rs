@@ -106,7 +106,9 @@ fn possible(
     }
     let mut read = vec![false; tables + 1];
     for set in &visibility.may_read {
-        places(set, tables).into_iter().for_each(|place| read[place] = true);
+        for place in places(set, tables) {
+            read[place] = true;
+        }
     }
     let mut chains: Vec<Option<Chain>> = Vec::with_capacity(tables + 1);
     for (writers, read) in writers.into_iter().zip(read) {

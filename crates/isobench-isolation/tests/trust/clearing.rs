@@ -19,24 +19,24 @@ use isobench_isolation::observed::{
 use crate::seeds;
 
 const TABLES: u16 = 3;
-const ROWS: i64 = 2;
+const ROWS: u16 = 2;
 const HORIZON: u32 = 700;
 /// A transaction before the horizon wrote all initial versions.
 const INITIAL: u32 = 600;
 
-/// SplitMix64.
+/// The generator `SplitMix64`.
 struct Random(u64);
 
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
+    fn below(&mut self, end: u16) -> u16 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
+        u16::try_from((mixed ^ (mixed >> 31)) % u64::from(end)).unwrap_or(0)
     }
 
-    fn chance(&mut self, percent: u64) -> bool {
+    fn chance(&mut self, percent: u16) -> bool {
         self.below(100) < percent
     }
 }
@@ -92,7 +92,7 @@ struct Database {
 
 impl Database {
     fn new(seed: u64) -> Database {
-        let keys = (0..TABLES).flat_map(|table| (0..ROWS).map(move |id| Key { table, id }));
+        let keys = (0..TABLES).flat_map(|table| (0..ROWS).map(move |id| Key { table, id: id.into() }));
         let rows = keys.map(|key| (key, vec![Version { writer: None, value: 0 }])).collect();
         let random = Random(seed);
         Database { rows, transactions: Vec::new(), next: HORIZON, now: 0, log: Vec::new(), random }
@@ -106,7 +106,7 @@ impl Database {
         active.sort_unstable();
         let visible = self.transactions.iter().enumerate().filter(|(_, one)| one.stage == Stage::Visible);
         let sees = visible.map(|(place, _)| place).collect();
-        let may_read = if self.random.chance(40) { 0 } else { 1 + self.random.below(4) as u16 };
+        let may_read = if self.random.chance(40) { 0 } else { 1 + self.random.below(4) };
         self.transactions.push(Running {
             stage: Stage::Open,
             begin: self.now,
@@ -124,8 +124,8 @@ impl Database {
     }
 
     fn key(&mut self) -> Key {
-        let table = self.random.below(u64::from(TABLES)) as u16;
-        Key { table, id: self.random.below(ROWS as u64) as i64 }
+        let table = self.random.below(TABLES);
+        Key { table, id: i64::from(self.random.below(ROWS)) }
     }
 
     /// The place of the version of a row that a transaction sees.
@@ -153,7 +153,7 @@ impl Database {
 
     fn search(&mut self, one: usize, table: u16, wanted: i64, shown: bool) {
         let mut found = Vec::new();
-        for id in 0..ROWS {
+        for id in (0..ROWS).map(i64::from) {
             let key = Key { table, id };
             let place = self.place(one, key);
             if self.rows[&key][place].value == wanted {
@@ -180,7 +180,7 @@ impl Database {
         if self.place(one, key) + 1 != self.rows[&key].len() {
             return self.abort(one);
         }
-        let value = self.random.below(3) as i64;
+        let value = i64::from(self.random.below(3));
         let next = self.next;
         let own = *self.transactions[one].own.get_or_insert(next);
         self.next += u32::from(own == next);
@@ -229,11 +229,12 @@ impl Database {
             MayRead::Tables(tables) => tables.contains(&key.table),
             MayRead::Anything => true,
         };
-        let wanted = self.random.below(3) as i64;
+        let wanted = i64::from(self.random.below(3));
+        let written_openly = self.random.chance(67);
         match self.random.below(8) {
             0 | 1 => self.read(one, key, shown || !may_hide),
             2 | 3 => self.search(one, key.table, wanted, shown || !may_hide),
-            4 | 5 => self.write(one, key, self.random.0 % 3 > 0),
+            4 | 5 => self.write(one, key, written_openly),
             _ if self.transactions[one].own.is_some() => {
                 self.transactions[one].stage = Stage::Logged;
                 self.log.push(one);
@@ -286,7 +287,7 @@ impl Database {
     /// What the check clears; `None` if nothing was committed.
     fn cleared(&self) -> Option<Cleared> {
         let mut encoder = ObservedEncoder::default();
-        for (id, running) in (0_u64..).zip(&self.transactions) {
+        for (client, running) in (0_u32..).zip(&self.transactions) {
             let outcome = match running.stage {
                 Stage::Visible => TransactionOutcome::Committed,
                 _ => TransactionOutcome::Aborted,
@@ -298,8 +299,7 @@ impl Database {
                 draft.push(ObservedOperation::Script { script: running.may_read, snapshot }, 0);
             }
             let Running { begin, end, .. } = *running;
-            let client = id as u32;
-            encoder.push(&Transaction { id, client, begin, end, outcome, mode: None }, &draft);
+            encoder.push(&Transaction { id: client.into(), client, begin, end, outcome, mode: None }, &draft);
         }
         let table = |number: u16| ObservedTable {
             name: format!("t{number}"),
@@ -348,7 +348,7 @@ fn run(seed: u64, together: usize) -> Database {
     for _ in 0..together {
         database.begin();
     }
-    let most = 3 + database.random.below(8) as usize;
+    let most = 3 + usize::from(database.random.below(8));
     loop {
         let ended = |stage: &Stage| matches!(stage, Stage::Visible | Stage::Aborted);
         let open: Vec<usize> = (0..database.transactions.len())
@@ -359,7 +359,7 @@ fn run(seed: u64, together: usize) -> Database {
         } else if open.is_empty() {
             return database;
         } else {
-            let chosen = open[database.random.below(open.len() as u64) as usize];
+            let chosen = open[usize::from(database.random.below(u16::try_from(open.len()).unwrap()))];
             database.step(chosen);
         }
     }
@@ -370,7 +370,9 @@ fn on_cycles(database: &Database) -> usize {
     let edges = database.dependencies();
     let count = database.transactions.len();
     let mut reach = vec![vec![false; count]; count];
-    edges.iter().for_each(|(from, to)| reach[*from][*to] = true);
+    for (from, to) in edges {
+        reach[from][to] = true;
+    }
     for middle in 0..count {
         for from in 0..count {
             for to in 0..count {
@@ -386,7 +388,7 @@ fn on_cycles(database: &Database) -> usize {
 fn no_transaction_on_a_cycle_is_cleared() {
     let (mut cleared, mut cyclic, mut dark) = (0, 0, 0);
     for seed in seeds(20_000) {
-        let database = run(seed, 2 + seed as usize % 4);
+        let database = run(seed, [2, 3, 4, 5][usize::try_from(seed % 4).unwrap()]);
         let Some(found) = database.cleared() else { continue };
         assert_eq!(found.why_not, None, "seed {seed}");
         let on_cycles = on_cycles(&database) as u64;

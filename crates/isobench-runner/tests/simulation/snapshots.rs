@@ -99,13 +99,13 @@ fn what_is_rolled_back_is_not_recorded() {
 /// the harness checks.
 #[test]
 fn errors_meet_the_question() {
-    for seed in 0..60 {
+    for (seed, protocol) in (0..60).zip(PROTOCOLS.into_iter().cycle()) {
         let faults = Faults::none()
             .and(On::Select, When::Chance(0.3), Fault::Error(SqlState::SERIALIZATION_FAILURE))
             .and(On::Select, When::Chance(0.1), Fault::Lost(Loss::Closed));
         let mut case = case(TRANSFER)
             .clients(3)
-            .protocol(PROTOCOLS[seed as usize % 3])
+            .protocol(protocol)
             .retry(backoff("none"))
             .on_error(OnError::Continue)
             .asks_snapshots(READ_ONLY)
