@@ -186,8 +186,20 @@ impl Measurement<'_> {
         match (judging, self.recorded) {
             (None, _) | (_, Recorded::Nothing) => Ok(job),
             (Some(_), Recorded::Annotations) => Judging::recording(job, self.history.as_deref()),
-            (Some(_), Recorded::Rows(seen)) => seen.job(job, self.site),
+            (Some(_), Recorded::Rows(seen)) => {
+                let job = seen.job(job, self.site)?;
+                Ok(if self.reads_one_snapshot() { seen.asking(job) } else { job })
+            }
         }
+    }
+
+    /// True if some transactions may read from one snapshot each, because of their level.
+    fn reads_one_snapshot(&self) -> bool {
+        let strongest = match self.mixed {
+            Some(allocation) => Some(allocation.range().1),
+            None => self.level,
+        };
+        strongest.is_none_or(|level| level >= Level::RepeatableRead)
     }
 
     /// Connects the clients, warms up, measures in one piece, and checks the tables, while `onlooker`

@@ -4,11 +4,14 @@
 //! Not here: which columns a statement is sent with (`isobench_observation`), and the check of the
 //! history (`judgement.rs`).
 
+mod unseen;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_database::wal::{WalOptions, WalReader, WalWrite, WalWriteKind, key_text};
 use isobench_isolation::observed::{
-    CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites, ObservedDescription,
+    CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites, KeyForm, ObservedDescription,
+    ObservedTable,
 };
 use isobench_observation::{
     Catalog, Dark, Flows, Forms, Observed, SeenStatement, StatementPlace, observe_except,
@@ -25,9 +28,29 @@ use crate::site::Site;
 /// The most memory that a recording of rows takes before the rest goes to a temporary file, bytes.
 const MOST_KEPT: usize = 256 << 20;
 
+/// The query for the snapshot of the transaction that it is executed in: see
+/// [`Job::asking_snapshot`]. At lower levels each statement has one of its own. It reads no table, and
+/// gives the transaction no number.
+const SNAPSHOT_QUESTION: &str = "SELECT pg_catalog.pg_current_xact_id_if_assigned(), \
+    pg_catalog.pg_current_snapshot(), \
+    pg_catalog.current_setting('transaction_isolation') IN ('repeatable read', 'serializable')";
+
+/// The relations that hold rows, by their numbers.
+const RELATIONS: &str = "SELECT pg_catalog.string_agg(c.oid::pg_catalog.text, ',' ORDER BY c.oid) \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relkind IN ('r', 'p', 'm', 'f') AND c.relpersistence <> 't' AND n.nspname !~ '^pg_'";
+
 /// The failure of reading the write-ahead log of a named server.
-pub const NOT_EMBEDDED: &str = "--observe wal: reading the write-ahead log needs a publication and a setting of the \
-    server, which isobench makes on its embedded PostgreSQL only; leave out the server's name, or use --observe rows";
+pub fn not_embedded(observe_by: Observe) -> String {
+    let name = match observe_by {
+        Observe::Snapshot => "snapshot",
+        Observe::Rows | Observe::Wal | Observe::Annotations => "wal",
+    };
+    format!(
+        "--observe {name}: reading the log of writes needs a publication and a setting of the server, which isobench \
+         makes on its embedded PostgreSQL only; leave out the server's name, or use --observe rows"
+    )
+}
 
 /// How the transactions of a job are recorded.
 pub enum Recorded {
@@ -51,6 +74,9 @@ pub struct SeenWorkload {
     pub forms: Vec<Forms>,
     /// The statements that could be, and are sent as written.
     pub as_written: AsWritten,
+    /// The number of tables of which rows are shown. Others follow them in the description if
+    /// transactions are asked for their snapshots.
+    shown: usize,
 }
 
 /// Returns what the catalogs say of the tables and functions that scripts use; `None` if rows of
@@ -112,15 +138,24 @@ pub fn recorded(
     let mut mix = workload.mix.clone();
     let observed = seen_by.observe(&mut mix);
     let seen = observed.statements.iter().any(|statement| !statement.tables.is_empty());
-    if !seen || annotates_the_dark(&mix) {
+    let by_snapshots = observe_by == Observe::Snapshot;
+    if !(seen || by_snapshots && !observed.statements.is_empty()) || annotates_the_dark(&mix) {
         return by_annotations;
     }
     workload.mix = mix;
+    let shown = observed.tables.len();
+    let mut tables = observed.tables;
+    let mut may_read = Vec::new();
+    if by_snapshots {
+        add_unshown(&mut tables, seen_by.catalog);
+        may_read = unseen::may_read(scripts(&workload.mix), &observed.statements, &tables, seen_by.catalog);
+    }
     let description = ObservedDescription {
-        tables: observed.tables,
+        tables,
         predicates: observed.predicates,
         fresh: true,
         usage: flows.usage(scripts(&workload.mix)),
+        may_read,
         ..ObservedDescription::default()
     };
     Recorded::Rows(Box::new(SeenWorkload {
@@ -129,7 +164,18 @@ pub fn recorded(
         flows,
         forms: observed.forms,
         as_written: seen_by.as_written.clone(),
+        shown,
     }))
+}
+
+/// Adds the tables of which no statement shows rows, so that the log's writes of them are known.
+fn add_unshown(tables: &mut Vec<ObservedTable>, catalog: &Catalog) {
+    let table = |name| ObservedTable { name, key: KeyForm::Numbered, columns: Vec::new(), closed: false };
+    for name in catalog.stored() {
+        if tables.len() < usize::from(u16::MAX) && !tables.iter().any(|table| table.name == name) {
+            tables.push(table(name));
+        }
+    }
 }
 
 /// The flow of values through a workload's scripts, which must be as written.
@@ -157,7 +203,9 @@ impl Recorded {
     /// The server refuses, or isn't embedded.
     pub fn second_source(&self, observe_by: Observe, site: &Site) -> Outcome<Option<SecondSource>> {
         match self {
-            Recorded::Rows(seen) if observe_by == Observe::Wal => SecondSource::start(seen, site).map(Some),
+            Recorded::Rows(seen) if observe_by.reads_log() => {
+                SecondSource::start(seen, observe_by, site).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -168,12 +216,18 @@ pub struct SecondSource {
     reader: WalReader,
     /// The numbers of the tables, by name.
     tables: BTreeMap<String, u16>,
+    /// The number of those of which rows are shown.
+    shown: usize,
+    /// The relations that hold rows, at the start.
+    relations: String,
+    /// A session for looking at them again.
+    site: Site,
 }
 
 impl SecondSource {
-    fn start(seen: &SeenWorkload, site: &Site) -> Outcome<SecondSource> {
+    fn start(seen: &SeenWorkload, observe_by: Observe, site: &Site) -> Outcome<SecondSource> {
         if !site.is_embedded() {
-            return Err(Failure::setup(NOT_EMBEDDED));
+            return Err(Failure::setup(not_embedded(observe_by)));
         }
         let names = seen.description.tables.iter().map(|table| table.name.clone());
         let tables: BTreeMap<String, u16> = names.zip(0..).collect();
@@ -184,8 +238,11 @@ impl SecondSource {
         let options = WalOptions::new(tables.keys().map(schemas).collect());
         let reader = WalReader::start(site.connector(), &site.database, &options);
         Ok(SecondSource {
-            reader: reader.map_err(|error| Failure::setup(format!("--observe wal: {error}")))?,
+            reader: reader.map_err(|error| Failure::setup(format!("--observe: {error}")))?,
             tables,
+            shown: seen.shown,
+            relations: relations(site)?,
+            site: site.clone(),
         })
     }
 
@@ -194,7 +251,7 @@ impl SecondSource {
     /// # Errors
     /// The log can't be read.
     pub fn read(mut self) -> Outcome<CommittedWrites> {
-        let failed = |error| Failure::setup(format!("--observe wal: {error}"));
+        let failed = |error| Failure::setup(format!("--observe: {error}"));
         let names = self.reader.tables().iter();
         let names = names.map(
             |(schema, table)| {
@@ -215,8 +272,20 @@ impl SecondSource {
             })
             .map_err(failed)?;
         self.reader.stop().map_err(failed)?;
+        if relations(&self.site)? != self.relations {
+            // Those that were made in the run aren't in the log, and anything may have read them.
+            covered.retain(|table| usize::from(*table) < self.shown);
+        }
         Ok(CommittedWrites { tables: covered.into_iter().collect(), transactions })
     }
+}
+
+/// The relations that hold rows, by their numbers.
+fn relations(site: &Site) -> Outcome<String> {
+    let mut connection = site.open().map_err(Failure::setup)?;
+    let relations = connection.value(RELATIONS).map_err(Failure::setup)?;
+    connection.close();
+    Ok(relations.unwrap_or_default())
 }
 
 /// The rows that a write of the log changed. An update of the key deletes one row and inserts
@@ -255,6 +324,11 @@ impl SeenWorkload {
     pub fn job(&self, job: Job, site: &Site) -> Outcome<Job> {
         let description = ObservedDescription { horizon: horizon(site)?, ..self.description.clone() };
         Ok(job.observing(description, MOST_KEPT))
+    }
+
+    /// The same job whose transactions are asked for their snapshots, if they may read anything unseen.
+    pub fn asking(&self, job: Job) -> Job {
+        if self.description.may_read.is_empty() { job } else { job.asking_snapshot(SNAPSHOT_QUESTION) }
     }
 
     /// What is seen of each statement, for the result.

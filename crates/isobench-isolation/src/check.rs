@@ -2,6 +2,7 @@
 //!
 //! [`Options`] go in, a [`Report`] comes out; `check/…` has the parts.
 
+mod clearing;
 mod components;
 mod context;
 mod cycles;
@@ -59,8 +60,8 @@ pub use doubt::{Doubt, DoubtKind};
 pub use recording::{CheckedRecording, GrowingRecording, check_recording};
 pub use render::{render, summary};
 pub use report::{
-    Blind, Broken, Count, Dependency, Examined, Finding, LevelCount, LostBetween, MixedReport, Report,
-    Verdict, Witness, WitnessStep, WritingBack, WrittenBack,
+    Blind, Broken, Cleared, Count, Dependency, Examined, Finding, LevelCount, LostBetween, MixedReport,
+    Report, Verdict, Witness, WitnessStep, WritingBack, WrittenBack,
 };
 pub use used::by_use;
 
@@ -218,7 +219,9 @@ fn examine<S: Source>(
 
     let operations = source.operations();
     let left = cyclic.left;
-    let outcome = Outcome { dropped, order, wanted, timeless, orders, operations, left, each, permitted };
+    let cleared = scope.cleared()?;
+    let outcome =
+        Outcome { dropped, order, wanted, timeless, orders, operations, left, each, permitted, cleared };
     Ok(outcome.report(history, options, &survey, &statuses, found))
 }
 
@@ -236,6 +239,8 @@ struct Outcome<'o> {
     each: Option<&'o ToEach>,
     /// The transactions on cycles that no promise excludes.
     permitted: FxHashSet<Node>,
+    /// What snapshots say of transactions that may have read more than they showed.
+    cleared: Option<Cleared>,
 }
 
 impl Outcome<'_> {
@@ -247,7 +252,8 @@ impl Outcome<'_> {
         statuses: &CommitStatuses,
         mut found: Findings,
     ) -> Examination {
-        let Outcome { dropped, order, wanted, timeless, orders, operations, left, each, permitted } = self;
+        let Outcome { dropped, order, wanted, timeless, orders, operations, left, each, permitted, cleared } =
+            self;
         let Orders { inferred, undecided, left: undecidable } = orders;
         let (mut doubts, suspicions) =
             (found.take_doubts(options.vouched), std::mem::take(&mut found.suspicions));
@@ -301,6 +307,7 @@ impl Outcome<'_> {
                 lost_between: None,
                 written_back: None,
                 mixed,
+                cleared: cleared.map(|cleared| cleared.if_decided(undecided)),
                 verdict,
                 blind,
             },

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::observed::StatementUse;
+use crate::observed::{StatementUse, Visibility};
 
 /// The maximum number of tables in a history.
 const MOST_TABLES: usize = 1 << 16;
@@ -438,6 +438,8 @@ pub struct Provenance {
     /// True if the history has only what its transactions used ([`History::used`]): then a lost update
     /// is one whose written value depends on the version read.
     pub by_use: bool,
+    /// What the transactions' snapshots say, if they were asked for. Files don't have it.
+    pub visibility: Option<Arc<Visibility>>,
 }
 
 impl Provenance {

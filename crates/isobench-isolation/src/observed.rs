@@ -17,6 +17,7 @@ mod order;
 mod predicate;
 mod resolve;
 mod search;
+mod snapshots;
 mod usage;
 mod value;
 
@@ -26,6 +27,7 @@ use crate::history::FormatError;
 pub use committed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
 pub use predicate::{Case, Comparison, Elsewhere, Linked, NULL, Place, Predicate};
+pub use snapshots::{MayRead, TakenSnapshot, Visibility};
 pub use usage::{Dependence, Flow, StatementUse, Unchanged};
 pub use value::{ValueForm, array_elements};
 
@@ -55,6 +57,9 @@ pub struct ObservedDescription {
     /// What the scripts do with what each statement reads, in the order of the statements' numbers;
     /// empty if that isn't known.
     pub usage: Vec<StatementUse>,
+    /// What each script's statements may read without showing it, in the order of the scripts; empty
+    /// unless transactions are asked for their snapshots.
+    pub may_read: Vec<MayRead>,
 }
 
 impl ObservedDescription {

@@ -230,6 +230,15 @@ impl Dark {
         }
     }
 
+    /// The table to which the reads that it leaves unseen are limited; `None` if they may be of any, or
+    /// if writes may be unseen.
+    pub fn reads_only(&self) -> Option<&str> {
+        match self.hides() {
+            Hides::ReadsOf(table) => Some(table),
+            Hides::Reads | Hides::All => None,
+        }
+    }
+
     /// The table, none of whose rows are seen.
     pub(crate) fn table(&self) -> Option<&str> {
         match self {

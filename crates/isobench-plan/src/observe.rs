@@ -17,6 +17,10 @@ pub enum Observe {
     /// As rows, and by the write-ahead log of the embedded PostgreSQL as a second source: for the order
     /// of versions, and what functions, triggers and cascades wrote. The server then writes more
     Wal,
+    /// As wal, and by snapshots: each transaction at repeatable read or serializable is asked for its own
+    /// just before COMMIT. What statements read without showing it is then narrowed down to the writes
+    /// that their snapshots didn't have
+    Snapshot,
     /// By the lines `--@` of the scripts; every statement is sent as written
     Annotations,
 }
@@ -27,9 +31,14 @@ impl Observe {
         self != Observe::Annotations
     }
 
+    /// True if the write-ahead log of the embedded server is read.
+    pub fn reads_log(self) -> bool {
+        matches!(self, Observe::Wal | Observe::Snapshot)
+    }
+
     /// The setting that an embedded server needs for it, if any.
     pub fn server_setting(self) -> Option<Setting> {
         let logical = || Setting { name: "wal_level".to_owned(), value: "logical".to_owned() };
-        (self == Observe::Wal).then(logical)
+        self.reads_log().then(logical)
     }
 }

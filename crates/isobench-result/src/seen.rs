@@ -3,6 +3,7 @@
 //! Not here: how it is said and laid out (`text/seen`, `html/seen`).
 
 use crate::document::{Cell, Document, Observation, ObservedStatement};
+use crate::numbers::{count, counted};
 use crate::words::{capital, distinct};
 use isobench_plan::Observe;
 
@@ -136,6 +137,34 @@ pub fn blind<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<String> {
     kinds.iter().map(said).collect()
 }
 
+/// What snapshots say of transactions that read unseen, a sentence for each cell, without full stops.
+pub fn cleared(document: &Document) -> Vec<String> {
+    let several = document.cells.len() > 1;
+    let said = |cell: &Cell| {
+        let cleared = cell.summary.verdict.as_ref()?.cleared.as_ref().filter(|cleared| cleared.dark > 0)?;
+        let of =
+            if several { format!("{}: ", crate::durability::name(document, cell)) } else { String::new() };
+        let dark = counted(cleared.dark, "transaction");
+        let open = cleared.dark.saturating_sub(cleared.cleared);
+        Some(match (&cleared.why_not, open) {
+            (Some(why), _) => {
+                format!("{of}{dark} ran such statements, and their snapshots clear none: {why}")
+            }
+            (None, 0) => format!(
+                "{of}{dark} ran such statements, and none of them can have shown an anomaly: by their snapshots no \
+                 concurrent write that they could have missed closes a cycle"
+            ),
+            (None, open) => format!(
+                "{of}{dark} ran such statements; by their snapshots {} can have shown no anomaly, and {} may have, \
+                 which accuses no level",
+                count(cleared.cleared),
+                count(open)
+            ),
+        })
+    };
+    document.cells.iter().filter_map(said).collect()
+}
+
 /// Sentences that differ in their numbers only.
 struct Blind<'a> {
     form: Vec<&'a str>,
@@ -177,7 +206,9 @@ mod tests {
     use isobench_stats::{LatencyHistogram, Ledger};
 
     use super::*;
-    use crate::document::{CellLevel, Client, Plan, Round, Server, Verdict};
+    use crate::document::{
+        CellLevel, ClearedTransactions, Client, Plan, Round, Server, Verdict, VerdictSummary,
+    };
 
     fn statement(line: u32, dark: &[&str]) -> ObservedStatement {
         ObservedStatement {
@@ -232,6 +263,30 @@ mod tests {
                 "The history has no instants",
             ]
         );
+    }
+
+    #[test]
+    fn what_snapshots_clear_is_said_and_accuses_nothing() {
+        let mut document = Document::new(Server::default(), Client::default(), Plan::default());
+        let mut add = |dark, cleared, why_not: Option<&str>| {
+            let mut cell = Cell::new("w", CellLevel::new(None, EffectiveLevel::Unknown));
+            let why_not = why_not.map(str::to_owned);
+            let cleared = Some(ClearedTransactions { dark, cleared, why_not });
+            cell.summary.verdict = Some(VerdictSummary { cleared, ..VerdictSummary::default() });
+            document.cells.push(cell);
+        };
+        add(0, 0, None);
+        add(1200, 1200, None);
+        add(3, 2, None);
+        add(3, 0, Some("the log wasn't read"));
+        let said = cleared(&document);
+        let parts = [
+            "1,200 transactions ran such statements, and none of them can",
+            "2 can have shown no anomaly, and 1 may have",
+            "their snapshots clear none: the log wasn't read",
+        ];
+        assert_eq!(said.len(), parts.len());
+        assert!(said.iter().zip(parts).all(|(said, part)| said.contains(part)), "{said:?}");
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod pipeline;
 mod replies;
 mod rows;
 mod savepoint;
+mod snapshot;
 mod state;
 mod store;
 
@@ -273,6 +274,8 @@ impl Client {
         if let Some(operations) = &mut self.operations {
             operations.reset(ctx.job.program.assertions[self.script].len());
         }
+        self.asking_snapshot = false;
+        self.asking_snapshot = false;
         if let Some(rows) = &mut self.rows {
             rows.start();
             self.rows_began = ctx.now;

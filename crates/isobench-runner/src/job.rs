@@ -24,6 +24,8 @@ pub struct Job {
     /// The query for the isolation level of the transaction that it is executed in, if transactions
     /// are asked.
     pub(crate) level_question: Option<String>,
+    /// The query for the snapshot of the transaction that it is executed in, if transactions are asked.
+    pub(crate) snapshot_question: Option<String>,
     /// The variable that holds a unique number for each attempt, if a script uses it.
     pub(crate) attempt_id: Option<Slot>,
     /// The variable that counts the attempts of each transaction, from 1, if a script uses it.
@@ -80,6 +82,7 @@ impl Job {
             reconnect: None,
             recording: None,
             level_question: None,
+            snapshot_question: None,
             attempt_id,
             attempt,
             transaction,
@@ -125,6 +128,19 @@ impl Job {
     #[must_use]
     pub fn asking_level(mut self, question: &str) -> Job {
         self.level_question = Some(question.to_owned());
+        self
+    }
+
+    /// Asks every transaction for its snapshot, in front of its COMMIT and together with it. Only what
+    /// rows show can be recorded with it ([`Job::observing`]).
+    ///
+    /// The answer is one row: the transaction's own number, or NULL if it has none; the snapshot as
+    /// PostgreSQL writes it (`xmin:xmax:xip,…`); and true if all statements of the transaction read
+    /// from it. Transactions that don't end by a COMMIT of its own, outside of a pipeline, are recorded
+    /// without.
+    #[must_use]
+    pub fn asking_snapshot(mut self, question: &str) -> Job {
+        self.snapshot_question = Some(question.to_owned());
         self
     }
 

@@ -76,6 +76,8 @@ pub(crate) struct SqlRequest {
 
 #[derive(Debug, Clone, Copy)]
 struct Commits {
+    /// It is one statement, which commits a block.
+    alone: bool,
     in_block: bool,
     outside: bool,
 }
@@ -145,6 +147,11 @@ impl SqlRequest {
         self.commits.in_block
     }
 
+    /// True if it consists of a COMMIT.
+    pub(crate) fn only_commits(&self) -> bool {
+        self.commits.alone
+    }
+
     /// The text that an error's position refers to, with the current values of the variables.
     /// `None` if only the name of a prepared statement is sent.
     pub(crate) fn text(&self, variables: &Variables) -> Option<String> {
@@ -184,6 +191,33 @@ impl SqlRequest {
     pub(crate) fn prepare(&self, out: &mut Vec<u8>) {
         if let Encoding::Extended { text, statement, .. } = &self.encoding {
             frontend::parse(out, statement, text);
+        }
+    }
+
+    /// Appends the messages that execute another statement, without parameters, and then the request,
+    /// without a Sync.
+    pub(crate) fn encode_after(
+        &self,
+        first: &str,
+        variables: &Variables,
+        sending: Sending,
+        out: &mut Vec<u8>,
+    ) {
+        match &self.encoding {
+            Encoding::Simple(pieces) => {
+                let mark = frontend::begin_query(out);
+                out.extend_from_slice(first.as_bytes());
+                out.extend_from_slice(b"; ");
+                write_pieces(pieces, variables, out);
+                frontend::finish(out, mark);
+            }
+            Encoding::Extended { .. } => {
+                frontend::parse(out, "", first);
+                let mark = frontend::begin_bind(out, "", 0);
+                frontend::finish_bind(out, mark);
+                frontend::execute(out);
+                self.encode(variables, sending, out);
+            }
         }
     }
 
@@ -260,7 +294,11 @@ impl Commits {
             }
             commits
         };
-        Commits { in_block: follow(true), outside: follow(false) }
+        Commits {
+            alone: matches!(statements, [Statement::Commit]),
+            in_block: follow(true),
+            outside: follow(false),
+        }
     }
 }
 

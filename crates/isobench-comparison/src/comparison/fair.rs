@@ -5,8 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use isobench_plan::Observe;
-
 use crate::design::{CellPlan, Design, Work};
 use crate::session_state::kept;
 use crate::tables::Tables;
@@ -97,8 +95,8 @@ pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
     if design.plan.readers() > 0 {
         return Some("a standby follows all cells of its server (--readers)".to_owned());
     }
-    if design.plan.observe() == Observe::Wal {
-        return Some("the write-ahead log is read for one cell at a time (--observe wal)".to_owned());
+    if design.plan.observe().reads_log() {
+        return Some("the write-ahead log is read for one cell at a time (--observe)".to_owned());
     }
     let of_servers = targets.iter().flat_map(|target| &target.server_settings).map(|(name, _)| name);
     let of_sessions = design.sessions.iter().flatten().map(|setting| &setting.name);

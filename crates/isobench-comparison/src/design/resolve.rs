@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use isobench_database::InitOptions;
 use isobench_isolation::{Allocation, Level};
-use isobench_plan::{Background, Plan, Vary};
+use isobench_plan::{Background, Observe, Plan, Vary};
 use isobench_result::figure;
 use isobench_runner::{Backoff, Protocol, StopCondition};
 
@@ -100,6 +100,7 @@ impl Resolved {
             work.sources.leave_level_alone()?;
         }
         check_allocations(&plan, &works, protocol)?;
+        check_observed(&plan)?;
         at_least_one("jobs", plan.jobs())?;
         at_least_one("rounds", plan.rounds())?;
         let settling = Settling::of(&plan)?;
@@ -299,6 +300,24 @@ fn stop(plan: &Plan) -> Outcome<StopCondition> {
     match plan.transactions {
         Some(transactions) => Ok(StopCondition::Transactions(at_least_one("transactions", transactions)?)),
         None => Ok(StopCondition::Time(seconds("time", plan.time.unwrap_or_default(), 0.01)?)),
+    }
+}
+
+/// # Errors
+/// Snapshots are asked for where rows aren't observed, or where sessions read from several servers.
+fn check_observed(plan: &Plan) -> Outcome {
+    if plan.observe() != Observe::Snapshot {
+        return Ok(());
+    }
+    let hindered = [
+        ("--rate", !plan.rates().is_empty()),
+        ("--think-time", plan.think_time.is_some()),
+        ("--fault", !plan.faults().is_empty()),
+        ("--readers", plan.readers() > 0),
+    ];
+    match hindered.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(wrong("observe", format!("snapshot excludes {option}; give one of them"))),
+        None => Ok(()),
     }
 }
 

@@ -456,3 +456,14 @@ fn levels_of_scripts_are_rows_after_the_levels() {
     plain.ask_for_levels(&plain.cells()[0], &mut same).unwrap();
     assert_eq!(same.scripts()[0].script.sql().next().unwrap().as_written(), "BEGIN;");
 }
+
+#[test]
+fn snapshots_are_asked_for_where_rows_are_observed_on_one_server() {
+    assert!(resolve("--observe snapshot --levels rr,ser -w tpcb-like").is_ok());
+    for option in ["--rate 100", "--think-time 5"] {
+        let error = resolve(&format!("--observe snapshot {option} -w tpcb-like")).unwrap_err().to_string();
+        let name = option.split(' ').next().unwrap();
+        assert_eq!(error, format!("--observe: snapshot excludes {name}; give one of them"));
+        assert!(resolve(&format!("--observe wal {option} -w tpcb-like")).is_ok());
+    }
+}

@@ -237,6 +237,16 @@ impl Blueprint<'_> {
     /// The graph of the members with these dependencies: those of rows in the order of the rows, and
     /// further ones. `None` if it would be too large.
     pub(super) fn graph(self, emitted: &[Emitted], further: &[(Node, u32)]) -> Option<Graph> {
+        self.graph_with(emitted, further, &|_| Some(()))
+    }
+
+    /// The same with further edges and nodes, which `add` makes.
+    pub(super) fn graph_with(
+        self,
+        emitted: &[Emitted],
+        further: &[(Node, u32)],
+        add: &dyn Fn(&mut Edges) -> Option<()>,
+    ) -> Option<Graph> {
         let Blueprint { history, members, class, order, doubtful } = self;
         let count = u32::try_from(members.len()).ok()?;
         let all = members.len() == class.len();
@@ -265,6 +275,7 @@ impl Blueprint<'_> {
             edges.push(number(*from), number(to) | label);
         }
         precedence::add(history, &members, class, order, &mut edges)?;
+        add(&mut edges)?;
         Some(Graph::new(edges).with_origin(members, doubtful))
     }
 }

@@ -8,7 +8,8 @@ use std::fmt::{self, Write as _};
 
 use super::grouped::grouped;
 use super::report::{
-    Blind, Broken, Count, Finding, LevelCount, LostBetween, MixedReport, Report, Witness, WrittenBack,
+    Blind, Broken, Cleared, Count, Finding, LevelCount, LostBetween, MixedReport, Report, Witness,
+    WrittenBack,
 };
 use crate::model::{Guarantee, Model, Order};
 
@@ -50,6 +51,9 @@ pub fn render(report: &Report) -> String {
             let _ = writeln!(text, "- {}: {}", one.columns.join(", "), cut(&one.statement));
         }
     }
+    if let Some(cleared) = report.cleared.as_ref().filter(|cleared| cleared.dark > 0) {
+        let _ = writeln!(text, "\n{}.", self::cleared(cleared));
+    }
     text.push('\n');
     text += &examined(report);
     if !report.blind.is_empty() {
@@ -59,6 +63,28 @@ pub fn render(report: &Report) -> String {
         }
     }
     text
+}
+
+/// What snapshots say of transactions that may have read more than they showed, a sentence without its
+/// full stop.
+fn cleared(cleared: &Cleared) -> String {
+    let Cleared { dark, why_not, .. } = cleared;
+    let dark = grouped(*dark);
+    match (why_not, cleared.open()) {
+        (Some(why), _) => {
+            format!("What {dark} transactions may have read without showing it is open: {why}")
+        }
+        (None, 0) => format!(
+            "{dark} transactions may have read more than they showed. By their snapshots none of them lies on a cycle, \
+             whatever they read"
+        ),
+        (None, open) => format!(
+            "{dark} transactions may have read more than they showed. By their snapshots {} of them lie on no cycle, \
+             whatever they read. {} may; nothing is claimed of them",
+            grouped(cleared.cleared),
+            grouped(open)
+        ),
+    }
 }
 
 /// True if what a mixed history shows breaks no promise, wherever it does. (What needs more than the

@@ -283,6 +283,33 @@ impl MixedReport {
     }
 }
 
+/// What snapshots say of transactions that may have read more than they showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cleared {
+    /// The number of such transactions that were committed.
+    pub dark: u64,
+    /// The number of those that no cycle of the data leads through, whatever they read.
+    pub cleared: u64,
+    /// The reason why none is cleared, a clause, if it isn't what the transactions did.
+    pub why_not: Option<String>,
+}
+
+impl Cleared {
+    /// The number of transactions that aren't cleared. They aren't accused of anything either.
+    pub fn open(&self) -> u64 {
+        self.dark.saturating_sub(self.cleared)
+    }
+
+    /// The same, if the order of so many pairs of versions isn't known.
+    pub(super) fn if_decided(self, undecided: u64) -> Cleared {
+        if undecided == 0 {
+            return self;
+        }
+        let why = || format!("the order of {undecided} pairs of versions of the same row is unknown");
+        Cleared { cleared: 0, why_not: Some(self.why_not.unwrap_or_else(why)), ..self }
+    }
+}
+
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
@@ -306,6 +333,9 @@ pub struct Report {
     pub written_back: Option<WrittenBack>,
     /// What the history's levels promise, if they promise different things.
     pub mixed: Option<MixedReport>,
+    /// What snapshots say of transactions that may have read more than they showed; `None` if they
+    /// weren't asked for.
+    pub cleared: Option<Cleared>,
     /// The conclusion.
     pub verdict: Verdict,
     /// The limits of the check.

@@ -6,6 +6,8 @@
 //! functions, triggers and cascades wrote. It is compared with what was proved from the answers
 //! ([`super::order`]); where the two differ, nothing is claimed.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 
 use super::KeyForm;
@@ -66,6 +68,12 @@ pub(super) struct CommitOrder {
     pub(super) agreed: u64,
     /// Rows of which they tell different orders.
     pub(super) differ: u64,
+    /// True if there is a second source.
+    pub(super) known: bool,
+    /// The tables whose writes are all there.
+    pub(super) covered: BTreeSet<u16>,
+    /// Transactions that aren't of the log.
+    pub(super) strangers: u64,
 }
 
 impl CommitOrder {
@@ -82,9 +90,11 @@ impl CommitOrder {
         for write in &resolution.writes {
             *seen.entry((write.row, write.attempt)).or_default() += 1;
         }
-        let mut order = CommitOrder::default();
+        let covered = committed.tables.iter().copied().collect();
+        let mut order = CommitOrder { known: true, covered, ..CommitOrder::default() };
         for (place, transaction) in (0_u64..).zip(&committed.transactions) {
             let attempt = resolution.committed_attempt(transaction.transaction);
+            order.strangers += u64::from(attempt.is_none());
             let mut known: FxHashMap<(u32, u32), u64> = FxHashMap::default();
             for write in &transaction.writes {
                 let Some(id) = id(resolution, write, &mut numbers) else { continue };

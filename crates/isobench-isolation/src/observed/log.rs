@@ -10,6 +10,7 @@ use crate::history::binary::{unzigzag, zigzag};
 use crate::history::{FormatError, Key, Mode, Transaction, TransactionOutcome};
 
 use super::predicate::NULL;
+use super::snapshots::TakenSnapshot;
 use super::{KeyForm, ObservedDescription, ValueForm};
 
 /// The version that a write replaced.
@@ -79,6 +80,18 @@ pub enum ObservedOperation<'o> {
         /// The table.
         table: u16,
     },
+    /// Searched a table, and what that missed isn't known.
+    Unsearched {
+        /// The table.
+        table: u16,
+    },
+    /// Is of a script whose transactions are asked for their snapshots.
+    Script {
+        /// The number of the script.
+        script: u16,
+        /// The snapshot, if the transaction has one for all of its statements and was asked for it.
+        snapshot: Option<TakenSnapshot<'o>>,
+    },
 }
 
 mod kind {
@@ -92,6 +105,9 @@ mod kind {
     pub const ANSWERED: u8 = 7;
     pub const UNSEEN: u8 = 8;
     pub const ANSWERED_WITHIN: u8 = 9;
+    pub const UNSEARCHED: u8 = 10;
+    pub const SCRIPT: u8 = 11;
+    pub const SNAPSHOT: u8 = 12;
 }
 
 /// The operations of one attempt so far, each with the number of its statement.
@@ -176,6 +192,20 @@ impl ObservedDraft {
             ObservedOperation::Unseen { table } => {
                 bytes.push(kind::UNSEEN);
                 number(bytes, u64::from(table));
+            }
+            ObservedOperation::Unsearched { table } => {
+                bytes.push(kind::UNSEARCHED);
+                number(bytes, u64::from(table));
+            }
+            ObservedOperation::Script { script, snapshot } => {
+                bytes.push(if snapshot.is_some() { kind::SNAPSHOT } else { kind::SCRIPT });
+                number(bytes, u64::from(script));
+                if let Some(TakenSnapshot { own, next, active }) = snapshot {
+                    // 0 is no transaction's number.
+                    number(bytes, u64::from(own.unwrap_or(0)));
+                    number(bytes, u64::from(next));
+                    values(bytes, active);
+                }
             }
         }
     }
@@ -336,7 +366,9 @@ impl ObservedEncoder {
                         let (at, unsent) = (at.saturating_add(within), unsent.saturating_sub(within));
                         draft.push(ObservedOperation::Answered { at, unsent }, statement);
                     }
-                    ObservedOperation::Unseen { .. } => draft.push(operation, statement),
+                    ObservedOperation::Unseen { .. }
+                    | ObservedOperation::Unsearched { .. }
+                    | ObservedOperation::Script { .. } => draft.push(operation, statement),
                 }
             }
             attempt.widen(within);
@@ -390,6 +422,16 @@ impl<'c> Chunk<'c> {
                 Ok((ObservedOperation::Answered { at, unsent }, 0))
             }
             kind::UNSEEN => Ok((ObservedOperation::Unseen { table: self.short()? }, 0)),
+            kind::UNSEARCHED => Ok((ObservedOperation::Unsearched { table: self.short()? }, 0)),
+            kind::SCRIPT => Ok((ObservedOperation::Script { script: self.short()?, snapshot: None }, 0)),
+            kind::SNAPSHOT => {
+                let script = self.short()?;
+                let own = Some(self.small("a transaction's number is too large")?).filter(|own| *own > 0);
+                let next = self.small("a transaction's number is too large")?;
+                list(&mut self.bytes, &mut self.columns)?;
+                let snapshot = Some(TakenSnapshot { own, next, active: &self.columns });
+                Ok((ObservedOperation::Script { script, snapshot }, 0))
+            }
             kind::SEARCH | kind::SEARCH_KEY => {
                 let (statement, table, predicate) = (self.short()?, self.short()?, self.short()?);
                 let key = if code == kind::SEARCH_KEY { Some(self.bytes.signed()?) } else { None };

@@ -15,6 +15,7 @@ use super::ObservedDescription;
 use super::committed::CommitOrder;
 use super::log::{Chunk, ObservedOperation, Replaced};
 use super::search::Searches;
+use super::snapshots::{Snapshots, Visibility};
 use crate::history::{FormatError, History, Key, Transaction, TransactionOutcome, Version};
 
 pub(super) use emit::{OwnWrites, ReadVersions};
@@ -102,6 +103,8 @@ pub(super) struct Resolution {
     /// which may be initial ones; afterwards those of rows that aren't written.
     pub(super) unwritten: FxHashMap<Key, (u32, u32)>,
     reads_left: u64,
+    /// Those of them in committed transactions.
+    committed_reads_left: u64,
     /// Reads of rows with a writer that can't have written them.
     reads_odd: u64,
     /// Texts of keys, by table and number in the log, with the number in the history.
@@ -111,6 +114,8 @@ pub(super) struct Resolution {
     shown: usize,
     /// What the second source tells.
     commits: CommitOrder,
+    /// What snapshots say.
+    pub(super) snapshots: Snapshots,
 }
 
 /// Turns a log into a history. `chunks` returns an iterator over the log's chunks, the same each
@@ -131,6 +136,7 @@ where
         resolution.collect(chunk?.as_ref()).map_err(damaged)?;
     }
     resolution.shown = resolution.writes.len();
+    resolution.snapshots.order();
     // By what is shown only: the second source doesn't tell the writes of subtransactions apart.
     let closed: Vec<bool> = resolution.description.tables.iter().map(|table| table.closed).collect();
     if let Some(committed) = resolution.description.committed.take() {
@@ -159,8 +165,10 @@ fn damaged(problem: &'static str) -> FormatError {
 impl Resolution {
     fn new(description: ObservedDescription) -> Resolution {
         let texts = vec![Vec::new(); description.tables.len()];
+        let snapshots = Snapshots::new(description.horizon);
         Resolution {
             description,
+            snapshots,
             attempts: Vec::new(),
             numbers: FxHashMap::default(),
             rows: Vec::new(),
@@ -170,6 +178,7 @@ impl Resolution {
             owners: FxHashMap::default(),
             unwritten: FxHashMap::default(),
             reads_left: 0,
+            committed_reads_left: 0,
             reads_odd: 0,
             keys: FxHashMap::default(),
             texts,
@@ -232,6 +241,12 @@ impl Resolution {
                     }
                     ObservedOperation::Delete { key, deleted } => {
                         self.write(attempt, key, 0, Replaced::By(deleted), &[]);
+                    }
+                    ObservedOperation::Script { script, snapshot } => {
+                        self.snapshots.note(attempt, script, snapshot);
+                        if let Some(own) = snapshot.and_then(|snapshot| snapshot.own) {
+                            self.owners.entry(own).or_insert(attempt);
+                        }
                     }
                     ObservedOperation::Read { key, writer, columns }
                         if !columns.is_empty() && self.is_initial(writer) =>
@@ -359,8 +374,12 @@ impl Resolution {
     }
 
     /// True if every snapshot of one attempt has what another one committed, because that was
-    /// acknowledged before the former sent anything. Not where snapshots may lag behind.
+    /// acknowledged before the former sent anything, or because the former's snapshot says so. By time
+    /// not where snapshots may lag behind.
     pub(super) fn precedes(&self, writer: u32, reader: u32) -> bool {
+        if let Some(sees) = self.snapshots.sees(reader, writer) {
+            return sees && self.attempts[writer as usize].outcome == TransactionOutcome::Committed;
+        }
         let (writer, reader) = (&self.attempts[writer as usize], &self.attempts[reader as usize]);
         self.description.fresh
             && writer.outcome == TransactionOutcome::Committed
@@ -369,8 +388,11 @@ impl Resolution {
     }
 
     /// True if no snapshot of one attempt can have what another one committed, because its COMMIT was
-    /// sent after the former's last reply.
+    /// sent after the former's last reply, or because the former's snapshot says so.
     pub(super) fn succeeds(&self, writer: u32, reader: u32) -> bool {
+        if let Some(sees) = self.snapshots.sees(reader, writer) {
+            return !sees;
+        }
         let (writer, reader) = (&self.attempts[writer as usize], &self.attempts[reader as usize]);
         reader.end < writer.sent
     }
@@ -379,6 +401,46 @@ impl Resolution {
     pub(super) fn text(&self, number: i64) -> Option<&str> {
         let number = usize::try_from(number).ok()?;
         self.description.texts.get(number).map(String::as_str)
+    }
+
+    /// What snapshots say of the history's transactions; `None` if none was asked for.
+    fn visibility(&self) -> Option<Visibility> {
+        if self.snapshots.is_empty() {
+            return None;
+        }
+        let mut attempts: Vec<_> = self.attempts.iter().map(|attempt| (attempt.outcome, None)).collect();
+        // Of several (sub)transactions of an attempt the first one, by whose end all have ended.
+        for (number, attempt) in &self.owners {
+            let known = &mut attempts[*attempt as usize].1;
+            let earlier = |known: u32| number.wrapping_sub(known).cast_signed() < 0;
+            if known.is_none_or(earlier) {
+                *known = Some(*number);
+            }
+        }
+        let mut visibility = self.snapshots.visibility(&self.description, &attempts, &self.commits.covered);
+        if visibility.why_not.is_none() {
+            visibility.why_not = self.why_nothing_follows();
+        }
+        Some(visibility)
+    }
+
+    /// The reason why it isn't known who wrote what, if there is one.
+    fn why_nothing_follows(&self) -> Option<String> {
+        let unknown = |attempt: &&Attempt| attempt.outcome == TransactionOutcome::Unknown;
+        let unknown = self.attempts.iter().filter(unknown).count();
+        let reasons = [
+            (!self.commits.known, "the write-ahead log wasn't read".to_owned()),
+            (
+                self.commits.strangers > 0,
+                format!("{} transactions of others wrote at the same time", self.commits.strangers),
+            ),
+            (self.description.dropped > 0, "the recording isn't complete".to_owned()),
+            (unknown > 0, format!("the outcome of {unknown} transactions is unknown")),
+            (self.committed_reads_left > 0, "rows were read whose writers weren't seen".to_owned()),
+            (self.reads_odd > 0, "rows were read whose writers weren't seen to write them".to_owned()),
+            (self.commits.differ > 0, "the log and what statements showed contradict each other".to_owned()),
+        ];
+        reasons.into_iter().find(|(is, _)| *is).map(|(_, why)| why)
     }
 
     /// The values of a version's columns.

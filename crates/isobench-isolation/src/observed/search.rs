@@ -64,18 +64,25 @@ pub(super) struct Searches {
     pub(super) done: u64,
     /// Searches for which it isn't.
     pub(super) left: u64,
+    /// True if all dependencies of the last search are known: no version of a row that it may have
+    /// looked at is known in part only.
+    pub(super) complete: bool,
+    /// For each table, true if all versions of its written rows are known wholly.
+    whole: Vec<bool>,
 }
 
 impl Searches {
     pub(super) fn of(resolution: &Resolution) -> Searches {
         let mut rows = vec![Vec::new(); resolution.description.tables.len()];
+        let mut whole = vec![true; rows.len()];
         for (number, row) in (0_u32..).zip(&resolution.rows) {
             if let Some(rows) = rows.get_mut(usize::from(row.key.table)) {
                 rows.push(number);
+                whole[usize::from(row.key.table)] &= is_whole(resolution, row);
             }
         }
-        let others = Others::of(resolution, &rows);
-        Searches { rows, indexes: FxHashMap::default(), others, effort: EFFORT, done: 0, left: 0 }
+        let (indexes, others) = (FxHashMap::default(), Others::of(resolution, &rows));
+        Searches { rows, indexes, others, effort: EFFORT, done: 0, left: 0, complete: true, whole }
     }
 
     /// The rows that a search missed although some of their versions match, apart from rows that its
@@ -90,6 +97,7 @@ impl Searches {
         let description = &resolution.description;
         let is_closed =
             |table: u16| description.tables.get(usize::from(table)).is_some_and(|table| table.closed);
+        self.complete = false;
         let Some(predicate) = description.predicates.get(usize::from(search.predicate)) else {
             return Vec::new();
         };
@@ -123,11 +131,18 @@ impl Searches {
             }
             _ => rows,
         };
+        // Of rows that other rows decide on, not all that were missed are known.
+        let mut joined = matches!(predicate, Predicate::Found(_));
+        predicate.each_linked(&mut |_| joined = true);
+        let any = matches!(predicate, Predicate::True | Predicate::Absent);
+        let whole = self.whole.get(usize::from(search.table)).copied().unwrap_or(false);
+        self.complete = !joined && (search.key.is_some() || any || whole);
         let mut found = search.found.to_vec();
         found.sort_unstable();
         let mut missed = Vec::new();
         for number in rows {
             let row = &resolution.rows[number as usize];
+            self.complete &= !row.doubtful && (any || whole || is_whole(resolution, row));
             if row.doubtful || own.contains_key(&number) || found.binary_search(&row.key.id).is_ok() {
                 continue;
             }
@@ -167,6 +182,15 @@ impl Searches {
         rows.dedup();
         rows
     }
+}
+
+/// True if the values of all versions of a row are known.
+fn is_whole(resolution: &Resolution, row: &Row) -> bool {
+    let known = |write: &u32| {
+        let write = &resolution.writes[*write as usize];
+        write.is_deletion() || write.columns.is_some() && !write.partial
+    };
+    !row.doubtful && (row.inserted || row.initial.is_some()) && row.writes.iter().all(known)
 }
 
 /// The column that must equal one of the operands, of which there are so many, if there is one.

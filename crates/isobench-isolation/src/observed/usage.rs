@@ -173,7 +173,7 @@ impl History {
         let mut rebuilt = self.blank();
         rebuilt.set_dropped(self.dropped());
         if let Some(provenance) = self.provenance() {
-            rebuilt.set_provenance(Provenance { by_use: true, ..provenance.clone() });
+            rebuilt.set_provenance(Provenance { by_use: true, visibility: None, ..provenance.clone() });
         }
         let mut draft = Draft::new();
         for index in 0..self.transactions().len() {

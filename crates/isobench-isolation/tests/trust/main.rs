@@ -5,6 +5,7 @@
 //! | `oracle` | small random histories against brute force: `naive` (definitions) and `search` (orders of execution) |
 //! | `simulated` | a simulated database that implements each level is never accused; planted defects are caught |
 //! | `observed` | logs of what a simulated PostgreSQL's answers show prove nothing false; see the file |
+//! | `clearing` | no transaction on a cycle is cleared, whatever it read without showing it |
 //! | `mixed` | each transaction is judged by its own level: definitions, schedules of PostgreSQL, examples |
 //! | `golden` | each anomaly in a history, and a similar one without it; the examples of the literature |
 //! | `pieces` | all of them are checked in pieces and at once, with the same results |
@@ -19,6 +20,7 @@
 //! long; `ISOBENCH_BLESS=1` updates the rendered reports of the golden histories.
 
 mod blind;
+mod clearing;
 mod counts;
 mod doubts;
 mod golden;

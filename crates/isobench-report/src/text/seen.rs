@@ -22,6 +22,7 @@ pub fn briefly(document: &Document) -> Vec<String> {
     let all: Vec<&Observation> = document.observations.iter().collect();
     let mut paragraphs: Vec<String> = seen(document, &all, "", FEW).into_iter().collect();
     paragraphs.extend(all.iter().filter_map(|observation| unseen(document, observation)));
+    paragraphs.extend(cleared(document));
     paragraphs
 }
 
@@ -33,11 +34,20 @@ pub fn fully(document: &Document) -> Vec<String> {
         paragraphs.extend(seen(document, &[observation], &of, (MANY, usize::MAX)));
         paragraphs.extend(unseen(document, observation));
     }
+    paragraphs.extend(cleared(document));
     let blind: Vec<String> = blind(&document.cells).iter().map(|sentence| capital(sentence) + ".").collect();
     if !blind.is_empty() {
         paragraphs.push(format!("What the check couldn't see: {}", blind.join(" ")));
     }
     paragraphs
+}
+
+/// What snapshots say of transactions whose statements aren't covered; `None` if they weren't asked
+/// for, or say nothing.
+fn cleared(document: &Document) -> Option<String> {
+    let cleared = isobench_result::seen::cleared(document);
+    let cleared: Vec<String> = cleared.iter().map(|sentence| capital(sentence) + ".").collect();
+    (!cleared.is_empty()).then(|| format!("Snapshots: {}", cleared.join(" ")))
 }
 
 /// The share of the statements that got further columns, and what couldn't be tracked; `None` if no

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isobench_isolation::check::graph::{self, Graph};
-use isobench_isolation::check::{self, Broken, Examined, LevelCount, MixedReport, Report};
+use isobench_isolation::check::{self, Broken, Cleared, Examined, LevelCount, MixedReport, Report};
 use isobench_isolation::history::Operation;
 use isobench_isolation::{Anomaly, Finding, Guarantee, History, Level, Model, Order};
 use serde::{Deserialize, Serialize};
@@ -48,12 +48,56 @@ pub struct Verdict {
     /// false if the promise to any of them is broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixed: Option<MixedVerdict>,
+    /// What the snapshots of transactions say of what they read unseen (`--observe snapshot`). Missing
+    /// unless there are statements that aren't seen wholly, and transactions were asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cleared: Option<ClearedTransactions>,
     /// The extent of the check.
     pub examined: ExaminedHistory,
     /// The limits of the check, a sentence each.
     pub blind: Vec<String>,
     /// Time that the check took, in seconds.
     pub check_s: f64,
+}
+
+/// Committed attempts that may have read more than they showed, and what their snapshots say of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ClearedTransactions {
+    /// The number of such attempts.
+    pub dark: u64,
+    /// The number of those that show no anomaly by the data, whatever they read unseen: they lie on no
+    /// cycle of dependencies. Nothing is claimed of the others.
+    pub cleared: u64,
+    /// The reason why none is cleared, a clause, if it isn't what the transactions did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+}
+
+impl ClearedTransactions {
+    fn of(cleared: &Cleared) -> ClearedTransactions {
+        let Cleared { dark, cleared, why_not } = cleared.clone();
+        ClearedTransactions { dark, cleared, why_not }
+    }
+
+    /// True if nothing that was read unseen can matter.
+    pub fn is_all(&self) -> bool {
+        self.why_not.is_none() && self.cleared == self.dark
+    }
+
+    /// The sum of several rounds; `None` if one of them has none, or there are no rounds.
+    pub fn sum<'v>(verdicts: impl Iterator<Item = &'v Verdict>) -> Option<ClearedTransactions> {
+        let mut sum: Option<ClearedTransactions> = None;
+        for verdict in verdicts {
+            let ClearedTransactions { dark, cleared, why_not } = verdict.cleared.clone()?;
+            let sum = sum.get_or_insert_default();
+            sum.dark = sum.dark.saturating_add(dark);
+            sum.cleared = sum.cleared.saturating_add(cleared);
+            sum.why_not = sum.why_not.take().or(why_not);
+        }
+        sum
+    }
 }
 
 /// The anomalies that would not show if statements set only the columns that they change.
@@ -244,6 +288,7 @@ impl Verdict {
             }),
             written_back: report.written_back.as_ref().map(WrittenBack::of),
             mixed: report.mixed.as_ref().map(|mixed| MixedVerdict::new(history, report, mixed)),
+            cleared: report.cleared.as_ref().map(ClearedTransactions::of),
             examined: report.examined.into(),
             blind: report.blind.iter().map(ToString::to_string).collect(),
             check_s: took.as_secs_f64(),
@@ -468,8 +513,13 @@ pub struct VerdictSummary {
     /// didn't use.
     pub harmless: u64,
     /// What could matter and wasn't seen, a clause for each statement: "reserve.sql:4 decides an
-    /// INSERT". If there is any, that nothing was found says little.
+    /// INSERT". If there is any, that nothing was found says little. Empty if the snapshots of all rounds
+    /// clear everything (`cleared`).
     pub unseen: Vec<String>,
+    /// What the snapshots of all rounds say of attempts that read unseen. Missing unless all rounds
+    /// have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cleared: Option<ClearedTransactions>,
     /// Values that were read in one transaction and written in another, which no level protects, a
     /// clause each: "edit.sql:4 writes what edit.sql:3 read in another transaction".
     pub carried: Vec<String>,
@@ -577,6 +627,7 @@ impl VerdictSummary {
             kinds,
             harmless: verdicts.iter().map(|verdict| verdict.harmless).fold(0, u64::saturating_add),
             unseen: Vec::new(),
+            cleared: ClearedTransactions::sum(verdicts.iter().copied()),
             carried: Vec::new(),
             nothing_shared: verdicts.iter().all(|verdict| !verdict.examined.shares()),
         })

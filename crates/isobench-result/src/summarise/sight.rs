@@ -1,6 +1,6 @@
 //! The limits of what was seen of a cell's transactions, and what no level protects in them.
 
-use crate::document::{Cell, Document, Observation, Round, VerdictSummary};
+use crate::document::{Cell, ClearedTransactions, Document, Observation, Round, VerdictSummary};
 use crate::seen::place;
 use crate::words::distinct;
 
@@ -15,6 +15,8 @@ pub(super) fn with_limits(document: &Document, cell: &Cell, verdict: VerdictSumm
     let carried = own()
         .flat_map(|observation| &observation.carried)
         .map(|value| format!("{} writes what {} read in another transaction", value.written, value.read));
+    let clear = verdict.cleared.as_ref().is_some_and(ClearedTransactions::is_all);
+    let unseen = unseen.filter(|_| !clear);
     VerdictSummary { unseen: distinct(unseen), carried: distinct(carried), ..verdict }
 }
 
@@ -63,5 +65,12 @@ mod tests {
         let found = with_limits(&document, &cell, VerdictSummary::default());
         assert_eq!(found.unseen, ["a.sql:2 decides an INSERT"]);
         assert_eq!(found.carried, ["a.sql:2 writes what a.sql:1 read in another transaction"]);
+        for (cleared, why_not, unseen) in [(3, None, 0), (2, None, 1), (3, Some("the log wasn't read"), 1)] {
+            let why_not = why_not.map(str::to_owned);
+            let cleared = Some(ClearedTransactions { dark: 3, cleared, why_not });
+            let found =
+                with_limits(&document, &cell, VerdictSummary { cleared, ..VerdictSummary::default() });
+            assert_eq!((found.unseen.len(), found.carried.len()), (unseen, 1));
+        }
     }
 }

@@ -154,7 +154,13 @@ impl Client {
             let variables = Box::new(self.variables.clone());
             (ctx.report)(ClientEvent::Sends(self.place(self.command), variables));
         }
-        request.encode(&self.variables, sending, ctx.out);
+        match self.snapshot_question(ctx, request) {
+            Some(question) => {
+                self.asking_snapshot = true;
+                request.encode_after(question, &self.variables, sending, ctx.out);
+            }
+            None => request.encode(&self.variables, sending, ctx.out),
+        }
         // From here on a lost connection may hide a commit, until the reply has come.
         self.may_commit |= request.may_commit(self.status);
         self.yielded = true;

@@ -507,6 +507,9 @@ impl Client {
         {
             recording.drop_for(why);
         }
+        if outcome != TransactionOutcome::Aborted && ctx.job.snapshot_question.is_some() {
+            rows.end_with_snapshot(self.script);
+        }
         let now = ctx.clock.now();
         // Writes that were taken back, or couldn't be read, must not be told of as committed ones.
         let misread = outcome != TransactionOutcome::Aborted && rows.is_misread();

@@ -62,6 +62,9 @@ impl Client {
     }
 
     fn on_frame(&mut self, ctx: &mut Context<'_>, frame: Frame<'_>) -> Result<(), String> {
+        if self.on_snapshot(frame)? {
+            return Ok(());
+        }
         match frame.tag {
             tag::BIND_COMPLETE
             | tag::PARSE_COMPLETE
@@ -164,6 +167,7 @@ impl Client {
             (ctx.report)(ClientEvent::NotPrepared(failed));
             return;
         }
+        self.asking_snapshot = false;
         let report = self.failure.is_none() && ctx.job.spec.detail.errors;
         self.fail(ctx, error);
         if report {
@@ -314,7 +318,7 @@ impl Client {
         let (annotated, seen) = (self.annotated_of(request), self.seen_of(request));
         let failed = self.failure.is_some();
         if let (Some(rows), Some(seen)) = (&mut self.rows, seen) {
-            rows.answered(seen);
+            rows.answered(seen, ctx.job.snapshot_question.is_some());
         }
         if let (Some(operations), Some(annotated)) = (&mut self.operations, annotated) {
             if failed || operations.is_settled() {

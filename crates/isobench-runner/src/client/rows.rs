@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use isobench_isolation::history::Key;
 use isobench_isolation::observed::{
-    KeyForm, NULL, ObservedDraft, ObservedOperation, Replaced, ValueForm, array_elements,
+    KeyForm, NULL, ObservedDraft, ObservedOperation, Replaced, TakenSnapshot, ValueForm, array_elements,
 };
 use isobench_pgwire::backend::DataRow;
 use isobench_script::{
@@ -42,6 +42,10 @@ pub(super) struct ShownRows {
     lists: VecDeque<Option<Vec<i64>>>,
     /// Statements that were sent and aren't answered yet.
     pending: u32,
+    /// A command was sent since the transaction started.
+    sent: bool,
+    /// The transaction's snapshot, if it was asked for.
+    snapshot: Option<Snapshot>,
     /// For each entry of the statement that is being answered, the keys found.
     found: Vec<Vec<i64>>,
     /// For each entry, the values of the columns of its rows, one row after the other.
@@ -64,6 +68,39 @@ pub(super) struct ShownRows {
     part: Vec<u8>,
 }
 
+/// A transaction's snapshot, as its answer has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Snapshot {
+    own: Option<u32>,
+    next: u32,
+    active: Vec<i64>,
+}
+
+impl Snapshot {
+    /// Reads an answer ([`crate::Job::asking_snapshot`]); `None` if not all statements of the
+    /// transaction read from the snapshot, or it can't be read.
+    pub(super) fn of(row: DataRow<'_>) -> Option<Snapshot> {
+        let mut columns = row.columns();
+        let (own, snapshot, all) = (columns.next()?, columns.next()??, columns.next()??);
+        truth(all).filter(|all| *all)?;
+        let own = match own {
+            Some(own) => Some(low(own)?),
+            None => None,
+        };
+        let mut parts = snapshot.split(|byte| *byte == b':');
+        let (_, next, active) = (parts.next()?, low(parts.next()?)?, parts.next()?);
+        let active = active.split(|byte| *byte == b',').filter(|number| !number.is_empty());
+        let active = active.map(|number| low(number).map(i64::from)).collect::<Option<Vec<i64>>>()?;
+        Some(Snapshot { own, next, active })
+    }
+}
+
+/// The lower 32 bits of a transaction's number, which are what rows have.
+fn low(text: &[u8]) -> Option<u32> {
+    let number: u64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    u32::try_from(number & u64::from(u32::MAX)).ok()
+}
+
 /// A row that a statement showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ShownRow {
@@ -79,6 +116,8 @@ impl ShownRows {
         self.wrote = false;
         self.incomplete = None;
         self.shown.clear();
+        self.sent = false;
+        self.snapshot = None;
     }
 
     /// Starts a new attempt, with no request unanswered.
@@ -117,6 +156,29 @@ impl ShownRows {
             }
         }
         self.pending += u32::try_from(seen.len()).unwrap_or(u32::MAX);
+        self.sent = true;
+    }
+
+    /// Notes the snapshot that the transaction read from.
+    pub(super) fn take_snapshot(&mut self, snapshot: Option<Snapshot>) {
+        self.snapshot = snapshot;
+    }
+
+    /// Ends a transaction of a script whose transactions are asked for their snapshots, unless nothing
+    /// was sent since the last one.
+    pub(super) fn end_with_snapshot(&mut self, script: usize) {
+        if !self.sent {
+            return;
+        }
+        self.draft.append(&mut self.writes);
+        let taken = self.snapshot.take();
+        let snapshot = taken.as_ref().map(|taken| TakenSnapshot {
+            own: taken.own,
+            next: taken.next,
+            active: &taken.active,
+        });
+        let script = u16::try_from(script).unwrap_or(u16::MAX);
+        self.draft.push(ObservedOperation::Script { script, snapshot }, 0);
     }
 
     fn operand(
@@ -389,7 +451,10 @@ impl ShownRows {
     }
 
     /// Ends a statement that was answered.
-    pub(super) fn answered(&mut self, statement: &SeenStatement) {
+    ///
+    /// `asked`: transactions are asked for their snapshots, so that it is of use to know where it isn't
+    /// known what a search missed.
+    pub(super) fn answered(&mut self, statement: &SeenStatement, asked: bool) {
         self.pending = self.pending.saturating_sub(1);
         self.draft.append(&mut self.writes);
         let reached = match &statement.what.limit {
@@ -420,6 +485,8 @@ impl ShownRows {
                     found,
                 };
                 self.draft.push(operation, statement.number);
+            } else if asked && (!comparable || reached.is_none()) {
+                self.draft.push(ObservedOperation::Unsearched { table: search.table }, statement.number);
             }
         }
         self.found.iter_mut().chain(&mut self.kept).for_each(Vec::clear);

@@ -285,6 +285,8 @@ pub(crate) struct Client {
     /// Statements of the request that have been answered.
     pub(super) answered: u32,
     pub(super) command_began: Nanos,
+    /// The next result answers the question for the snapshot.
+    pub(super) asking_snapshot: bool,
     /// The server may commit while it executes the outstanding request. If the connection is lost
     /// meanwhile, the outcome is unknown.
     pub(super) may_commit: bool,
@@ -358,6 +360,7 @@ impl Client {
             yielded: false,
             outstanding: 0,
             answered: 0,
+            asking_snapshot: false,
             command_began: Nanos(0),
             may_commit: false,
             failure: None,

@@ -31,6 +31,7 @@ END;
 pub const INSERT: &str = "INSERT INTO h VALUES (1);\n";
 
 /// The query for a transaction's level.
+pub const SNAPSHOT_QUESTION: &str = "SELECT the snapshot";
 pub const LEVEL_QUESTION: &str = "SHOW transaction_isolation";
 
 /// Milliseconds in nanoseconds.
@@ -74,6 +75,7 @@ pub struct Case {
     pub shown: Option<(ObservedDescription, Vec<(usize, ObservedStatement)>)>,
     /// Some transactions are asked for their level.
     pub asks: bool,
+    pub asks_snapshots: bool,
 }
 
 /// A case with connected clients, to be run once or several times with the same sessions.
@@ -132,6 +134,7 @@ impl Case {
             storage: None,
             shown: None,
             asks: false,
+            asks_snapshots: false,
         }
     }
 
@@ -211,6 +214,14 @@ impl Case {
     }
 
     /// Asks some transactions for their level; the server answers with this one.
+    /// Transactions are asked for their snapshots, and this is what they answer.
+    pub fn asks_snapshots(mut self, answer: [Option<&'static str>; 3]) -> Case {
+        self.asks_snapshots = true;
+        let fields: Vec<_> = answer.iter().map(|value| ("x", *value)).collect();
+        self.settings.answers.insert(0, (SNAPSHOT_QUESTION, Answer::row(&fields)));
+        self
+    }
+
     pub fn asks(mut self, level: &'static str) -> Case {
         self.asks = true;
         self.settings.answers.insert(0, (LEVEL_QUESTION, Answer::column("transaction_isolation", &[level])));
@@ -258,6 +269,7 @@ impl Case {
             None => job,
         };
         let job = if self.asks { job.asking_level(LEVEL_QUESTION) } else { job };
+        let job = if self.asks_snapshots { job.asking_snapshot(SNAPSHOT_QUESTION) } else { job };
         let server = SimulatedServer::new(self.settings.clone());
         let control = Arc::new(Control::new());
         for (at, urgency) in self.interrupts.iter().copied() {

@@ -29,5 +29,6 @@ mod savepoints;
 mod scripts;
 mod series;
 mod sessions;
+mod snapshots;
 mod stopping;
 mod turns;

@@ -11,11 +11,10 @@ mod saving;
 use std::path::PathBuf;
 
 use isobench_comparison::{
-    Design, Failure, Followers, Judgements, Judging, Listener, Machines, NOT_EMBEDDED, Outcome, Resolved,
-    Surroundings, Target, compare as measure, now, take_part as part,
+    Design, Failure, Followers, Judgements, Judging, Listener, Machines, Outcome, Resolved, Surroundings,
+    Target, compare as measure, not_embedded, now, take_part as part,
 };
 use isobench_database::Database;
-use isobench_plan::Observe;
 use isobench_report::Terminal;
 use isobench_result::{Document, RequirementResult, judge, requirement_lines, summarise};
 use isobench_runner::Control;
@@ -131,8 +130,9 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
     let files = Files::new(options, &now())?;
     let monitor = Monitor::open(&options.monitor)?;
     let named = names_server(&options.connection);
-    if named && plan.design().plan.observe() == Observe::Wal {
-        return Err(Failure::setup(NOT_EMBEDDED));
+    let observe = plan.design().plan.observe();
+    if named && observe.reads_log() {
+        return Err(Failure::setup(not_embedded(observe)));
     }
     if let Some(folder) = options.history.as_deref().filter(|_| !options.no_verdict) {
         check_folder(folder).map_err(|error| {

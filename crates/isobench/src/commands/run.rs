@@ -8,7 +8,8 @@ use std::time::Duration;
 use isobench_comparison::{
     AsWritten, Condition, Conditions, Entered, Failure, Invariants, Judging, Machines, Measured, Measurement,
     Messages, Onlooker, Open, Others, Outcome, Recorded, SoFar, Tables as WorkloadTables, Target,
-    WATCH_EVERY, cell_entry, client, count, job, no_serializable, now, recorded_at, refusal, serve,
+    WATCH_EVERY, cell_entry, client, count, job, no_serializable, not_embedded, now, recorded_at, refusal,
+    serve,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
@@ -17,7 +18,7 @@ use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
 use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
-use isobench_plan::{Plan, Setting};
+use isobench_plan::{Observe, Plan, Setting};
 use isobench_report::to_csv;
 use isobench_result::{
     CellLevel, Document, Observation, RequirementResult, Round, Server, Workload, judge, requirement_lines,
@@ -132,6 +133,10 @@ fn take_part(options: &RunOptions, settings: &RunSettings, machines: &Machines) 
 
 /// Carries out the run, as the first of these machines if there are several.
 fn lead(options: &RunOptions, settings: &RunSettings, machines: Option<&Machines>) -> Outcome {
+    let named = servers::names_server(&options.connection) || options.database.is_some();
+    if named && options.observe.reads_log() {
+        return Err(Failure::setup(not_embedded(options.observe)));
+    }
     let monitor = Monitor::open(&options.monitor)?;
     let embedded = options.embedded.with(options.observe.server_setting().as_slice());
     let (target, control) =
@@ -316,6 +321,12 @@ fn how_recorded(
             "{option}: nothing shows what the scripts read and write; use --observe rows on PostgreSQL, a checked \
              workload (-w), or lines --@",
         )));
+    }
+    if options.observe == Observe::Snapshot && !matches!(recorded, Recorded::Rows(_)) {
+        return Err(Failure::setup(
+            "--observe snapshot: rows aren't observed where transactions are paced, where retries start at a \
+             savepoint, or where lines --@ say what a statement does that isn't seen",
+        ));
     }
     Ok(recorded)
 }

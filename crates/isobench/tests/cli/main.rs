@@ -55,6 +55,7 @@ mod server_command;
 mod server_side;
 mod settings;
 mod shell;
+mod snapshots;
 mod standby;
 mod strategies;
 mod support;

@@ -1,6 +1,8 @@
 //! The attempts of the history: the reads, each with the version that was read, the writes with their
 //! counters, and the rows that searches missed.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::super::KeyForm;
@@ -127,7 +129,12 @@ impl Resolution {
                 match operation {
                     ObservedOperation::Read { key, writer, .. } => {
                         self.emit_unseen(&mut unseen, Some((key, writer)), &mut own, &mut draft);
-                        if let Some(version) = self.read_of(key, writer, *number, &own) {
+                        let left = self.reads_left;
+                        let version = self.read_of(key, writer, *number, &own);
+                        if transaction.outcome == TransactionOutcome::Committed {
+                            self.committed_reads_left += self.reads_left - left;
+                        }
+                        if let Some(version) = version {
                             if let (Some(row), Some(counter)) = (self.row(key), version.counter) {
                                 let newest = read.entry(row).or_default();
                                 *newest = counter.max(*newest);
@@ -149,14 +156,21 @@ impl Resolution {
                         if transaction.outcome == TransactionOutcome::Committed {
                             let attempt = *number;
                             let search = Search { table, predicate, key, operands, found, attempt };
-                            for (key, missed) in searches.missed(self, &search, &own, &read) {
+                            let missed = searches.missed(self, &search, &own, &read);
+                            if !searches.complete {
+                                self.snapshots.note_search(attempt, table);
+                            }
+                            for (key, missed) in missed {
                                 let key = self.name(key);
                                 let (after, before) = missed;
                                 draft.push_by(Operation::Missed { key, after, before }, statement);
                             }
                         }
                     }
-                    ObservedOperation::Answered { .. } | ObservedOperation::Unseen { .. } => {}
+                    ObservedOperation::Unsearched { table } => self.snapshots.note_search(*number, table),
+                    ObservedOperation::Answered { .. }
+                    | ObservedOperation::Unseen { .. }
+                    | ObservedOperation::Script { .. } => {}
                 }
             }
             self.emit_unseen(&mut unseen, None, &mut own, &mut draft);
@@ -263,6 +277,7 @@ impl Resolution {
     }
 
     pub(super) fn provenance(self, searches: &Searches) -> Provenance {
+        let visibility = self.visibility().map(Arc::new);
         let texts = (0_u16..).zip(self.texts).filter(|(_, texts)| !texts.is_empty());
         Provenance {
             statements: self.description.statements,
@@ -275,6 +290,7 @@ impl Resolution {
             orders_differ: self.commits.differ,
             usage: self.description.usage,
             by_use: false,
+            visibility,
         }
     }
 }

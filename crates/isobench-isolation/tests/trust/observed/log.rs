@@ -77,6 +77,7 @@ impl Log {
         ObservedDescription {
             fresh: true,
             usage: Vec::new(),
+            may_read: Vec::new(),
             tables: tables.collect(),
             predicates: self.predicates.clone(),
             statements: (0..16).map(|number| format!("statement {number}")).collect(),

@@ -319,6 +319,7 @@ fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, 
     let anomalous = anomalies.iter().map(|anomaly| anomaly.count).sum();
     Verdict {
         mixed: None,
+        cleared: None,
         harmless: 0,
         lost_between: None,
         written_back: None,
