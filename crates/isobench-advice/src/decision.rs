@@ -1,12 +1,12 @@
 //! The levels that are proved, those below which something was shown, and changes of scripts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_isolation::Level;
 use isobench_observation::Templates;
 use isobench_result::Tried;
 use isobench_robustness::{
-    Allocated, Change, Objection, Promoted, Promoting, Promotion, Struck, allocate, decide, promote,
+    Allocated, Change, Objection, Promoted, Promoting, Promotion, Strike, Struck, allocate, decide, promote,
 };
 
 /// The most reads that are changed at once.
@@ -104,7 +104,8 @@ impl Question<'_> {
         let proved = allocate(programs, &Struck::new());
         let mut struck = self.struck.clone();
         let mut possible: Vec<Possible> = Vec::new();
-        let mut left = MOST_EXECUTED;
+        // A schedule that was shown stands against levels again when these are decided anew.
+        let mut known: BTreeMap<(Strike, Vec<Level>), Executed> = BTreeMap::new();
         loop {
             let allocated = allocate(programs, &struck);
             let (mut reasons, mut harmful) = (Vec::new(), Vec::new());
@@ -118,11 +119,16 @@ impl Question<'_> {
                 }
                 let mut levels = allocated.levels.clone();
                 levels[program] = level;
-                let executed = if left == 0 {
-                    Executed::Untried(format!("{MOST_EXECUTED} schedules were tried before"))
-                } else {
-                    left -= 1;
-                    execute(&Execute { casts: casts(objection), levels: &levels })?
+                let key = (strike.clone(), levels);
+                let executed = match known.get(&key) {
+                    Some(executed) => executed.clone(),
+                    None if known.len() >= MOST_EXECUTED => {
+                        Executed::Untried(format!("{MOST_EXECUTED} schedules were tried before"))
+                    }
+                    None => {
+                        let executed = execute(&Execute { casts: casts(objection), levels: &key.1 })?;
+                        known.entry(key).or_insert(executed).clone()
+                    }
                 };
                 if let Executed::Unshown(interleavings) = executed {
                     struck.insert(strike);

@@ -45,7 +45,7 @@ fn receipts_need_serializable_or_one_lock() {
         "+SELECT batch AS b FROM control WHERE id = :s FOR NO KEY UPDATE \\gset",
         "\n  Spring      @Transactional(isolation = Isolation.SERIALIZABLE)\n",
         "\nWhat it costs: committed transactions per second, relative to read committed",
-        "\nlock receipt.sql:3, report.sql: rr; else rc ",
+        "\nlock receipt.sql:3, report: rr; else rc ",
     ]);
     assert!(
         finished.stdout.contains("a transaction gets an answer that no serial order gives"),
@@ -99,7 +99,7 @@ fn what_is_not_known_is_said_and_proves_nothing() {
         s.run(&words("advise -f buy.sql --setup trigger.sql --no-measure --json out.json")).expect(0);
     finished.prints(&[
         "\nbuy.sql      repeatable read  shown unsafe at read committed [1]; undecided, as only serializable is",
-        "not known what line 2 may do",
+        "is proved; not known",
         "buy.sql:2: what triggers of line do isn't known: INSERT INTO line",
     ]);
     let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
