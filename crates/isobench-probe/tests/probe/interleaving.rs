@@ -431,8 +431,8 @@ fn what_is_proved_is_never_shown_to_be_unsafe() {
     let (mut trials, mut below) = (0, 0);
     let mut check = |setup: &str, scripts: &[&str], budget: Duration, name: &str| {
         let Some(allocation) = proved(&server, setup, scripts) else { return };
-        let found =
-            tried_at(&server, setup, scripts, &[allocation.clone()], budget, &[]).expect("interleavings");
+        let found = tried_at(&server, setup, scripts, std::slice::from_ref(&allocation), budget, &[])
+            .expect("interleavings");
         let level = &found.levels[0];
         let shown = level.gravest().filter(|witness| !witness.no_level_prevents);
         assert!(shown.is_none(), "{name}, {allocation}\n{}\n{shown:#?}", scripts.join("\n"));

@@ -81,7 +81,7 @@ fn set_up(options: &AdviseOptions) -> Outcome<Stage> {
     let plan = resolve(&Plan { allocation: Some(vec![allocation]), ..plan }).map_err(of_advice)?;
     let (connection, embedded) = (&options.connection, &options.embedded);
     stage(plan, &Wanted { connection, embedded, standby: None, alters: false }, &|text| {
-        eprintln!("note: {text}")
+        eprintln!("note: {text}");
     })
 }
 
@@ -162,9 +162,9 @@ fn carry_out(
     }
     let text = answer(&advice, output::width());
     if takes_stdout {
-        eprint!("{text}")
+        eprint!("{text}");
     } else {
-        output::print(&text)?
+        output::print(&text)?;
     }
     measured
 }
