@@ -96,6 +96,7 @@ mod tests {
             inheritance: Inheritance::None,
             columns: Vec::new(),
             key: Vec::new(),
+            unique: Vec::new(),
             only_key: true,
             triggers: Events::default(),
             before_row: Events::default(),

@@ -10,10 +10,11 @@ use crate::markdown::{code, files, page, root};
 use crate::{factors, figures, isobench};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 14] = [
+pub const COMMANDS: [&str; 15] = [
     "compare",
     "peers",
     "plans",
+    "advise",
     "audit",
     "report",
     "results",
