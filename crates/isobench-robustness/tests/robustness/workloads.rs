@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 use isobench_isolation::Level;
 use isobench_robustness::concrete::Transactions;
 use isobench_robustness::{
-    Change, Program, Promoted, Promoting, Promotion, Strength, Struck, allocate, decide, promote, promoted,
+    Branch, Change, Operation, Program, Promoted, Promoting, Promotion, Strength, Struck, allocate, decide,
+    promote, promoted,
 };
 
 use crate::templates::{by_rows, programs};
@@ -448,4 +449,53 @@ fn an_objection_is_said_step_by_step() {
          T1 depends on T3 by its update of checking at WC/:3, because of the read of checking at Bal:checking(c)\n\
          T1's :c, T2's :c, T3's :c are the same\n"
     );
+}
+
+/// What can't be shown is left out, and only that: another way to the same end still counts.
+#[test]
+fn what_is_struck_is_left_out() {
+    let take = Branch::new(
+        "",
+        vec![
+            Operation::read("stock", [("id", ":i")], ["count"]).in_statement("take:1"),
+            Operation::update("stock", [("id", ":i")], [], ["count"]).in_statement("take:2"),
+        ],
+    );
+    let programs = [Program::new("take", vec![take])];
+    let rc = [Level::ReadCommitted];
+    let objection = decide(&programs, &rc, &Struck::new()).expect("a lost update");
+    let strike = objection.strike(&programs);
+    let names = [&strike.read, &strike.overwritten_by, &strike.by, &strike.back];
+    assert_eq!(
+        (names.map(String::as_str), strike.snapshot),
+        (["take:1", "take:2", "take:1", "take:2"], false)
+    );
+    // The updates depend on each other as well.
+    let mut struck = Struck::from([strike]);
+    let next = decide(&programs, &rc, &struck).expect("the order of the updates").strike(&programs);
+    assert_eq!((next.by.as_str(), next.back.as_str()), ("take:2", "take:2"));
+    struck.insert(next);
+    assert_eq!(decide(&programs, &rc, &struck), None);
+    assert_eq!(allocate(&programs, &struck).levels, rc);
+}
+
+/// A search whose rows stay the same rows can lock them: what is computed from them is then as new as they
+/// are. Where rows come and go, it can't.
+#[test]
+fn searches_lock_the_rows_that_they_find() {
+    let leave = |come_and_go: bool| {
+        let mut operations = vec![
+            Operation::search("doctors", [("shift", ":s")], ["shift", "on_call"]).in_statement("leave:1"),
+            Operation::update("doctors", [("id", ":d")], [], ["on_call"]).in_statement("leave:2"),
+        ];
+        if come_and_go {
+            operations.push(Operation::insert("doctors", [("id", ":n")]).in_statement("leave:3"));
+        }
+        [Program::new("leave", vec![Branch::new("", operations)])]
+    };
+    let programs = leave(false);
+    assert_eq!(allocate(&programs, &Struck::new()).levels, [Level::Serializable]);
+    let first = found(&programs, 1).remove(0);
+    assert_eq!((first.levels, first.promotions[0].at.as_str()), (vec![Level::ReadCommitted], "leave:1"));
+    assert!(found(&leave(true), 1).is_empty());
 }
