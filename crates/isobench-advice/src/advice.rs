@@ -8,6 +8,7 @@ use isobench_robustness::{Change, Objection, Program, Promoted};
 use serde::Serialize;
 
 use crate::decision::{Decision, Executed, Shown};
+use crate::hints::hints;
 use crate::patch::{ScriptText, difference, patched};
 
 /// The value of the member `format` of the JSON.
@@ -34,6 +35,8 @@ pub struct Advice {
     /// True if the recorded histories show anomalies at levels that should be enough: the model is wrong
     /// somewhere, and nothing is proved.
     pub contradicted: bool,
+    /// Other ways to write the SQL, a sentence each. They weren't tried.
+    pub hints: Vec<String>,
     /// What was measured; null if nothing was.
     pub measured: Option<Measured>,
 }
@@ -217,6 +220,7 @@ impl Advice {
             unshown: unshown.collect(),
             changes,
             contradicted: false,
+            hints: hints(programs, &decision.reasons),
             measured: None,
         }
     }

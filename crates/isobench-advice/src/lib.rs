@@ -12,6 +12,7 @@
 //! | `decision` | proved and shown levels, and changes of scripts |
 //! | `advice` | what is said of it, as it stands in JSON |
 //! | `patch` | scripts with changes, and the difference |
+//! | `hints` | other ways to write the SQL, for people |
 //! | `idioms` | how frameworks ask for a level |
 //! | `file` | what `--write` writes and `--check` reads |
 //! | `text` | the answer for a terminal |
@@ -19,6 +20,7 @@
 mod advice;
 mod decision;
 mod file;
+mod hints;
 mod idioms;
 mod patch;
 mod text;

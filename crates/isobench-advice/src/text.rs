@@ -37,6 +37,14 @@ pub fn answer(advice: &Advice, width: usize) -> String {
         prices(&mut text, measured);
     }
     changes(&mut text, advice, width);
+    if !advice.hints.is_empty() {
+        text.push_str("\nWithout a lock or a higher level, but not tried:\n");
+        for hint in &advice.hints {
+            for line in wrap(&format!("{hint}."), width.saturating_sub(2), 2) {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+    }
     idioms(&mut text, advice);
     for (number, reason) in evidence.iter().enumerate() {
         let _ = writeln!(text, "\n[{}] {}", number + 1, happens(reason));

@@ -1,0 +1,122 @@
+//! Other ways to write the SQL than a lock: an atomic update, a unique index.
+//!
+//! They are for people: whether the new value is a sum, and whether a row may be there twice, the SQL
+//! doesn't say.
+
+use isobench_robustness::{Columns, Kind, Operation, Place, Program, Term};
+
+use crate::decision::Shown;
+
+/// The hints that follow from what happens at lower levels, each once.
+pub(crate) fn hints(programs: &[Program], reasons: &[Shown]) -> Vec<String> {
+    let mut hints: Vec<String> = Vec::new();
+    for reason in reasons {
+        let (read, overwrites) = (reason.objection.read, reason.objection.overwrites);
+        if let Some(hint) = hint(programs, read, overwrites).filter(|hint| !hints.contains(hint)) {
+            hints.push(hint);
+        }
+    }
+    hints
+}
+
+/// What may be done about a read that another transaction of the same program overwrites.
+fn hint(programs: &[Program], read: Place, overwrites: Place) -> Option<String> {
+    if read.role.program != overwrites.role.program {
+        return None;
+    }
+    let branch = |place: Place| &programs[place.role.program].branches[place.role.branch];
+    let (reads, writes) =
+        (&branch(read).operations[read.operation], &branch(overwrites).operations[overwrites.operation]);
+    if writes.kind == Kind::Insert && matches!(reads.kind, Kind::Read | Kind::Search) {
+        let columns: Vec<&str> = equal_columns(reads);
+        return (!columns.is_empty()).then(|| {
+            format!(
+                "{} looks for a row of {} that {} inserts: a unique index on ({}) makes the second insert fail, at \
+                 any level",
+                reads.at,
+                reads.table,
+                writes.at,
+                columns.join(", ")
+            )
+        });
+    }
+    let own = &branch(read).operations[read.operation..];
+    let update = own.iter().find(|operation| {
+        operation.kind == Kind::Update && operation.table == reads.table && operation.key == reads.key
+    })?;
+    let both = common(&reads.reads, &update.writes);
+    let atomic = both.iter().any(|column| common(&update.reads, &Columns::from([*column])).is_empty());
+    (atomic && !reads.key.is_empty()).then(|| {
+        format!(
+            "{} sets {} to what follows from {}: if that adds something, SET {1} = {1} + … in one statement does the \
+             same",
+            update.at,
+            both.join(", "),
+            reads.at
+        )
+    })
+}
+
+/// The columns that a read requires to have certain values.
+fn equal_columns(read: &Operation) -> Vec<&str> {
+    let known = read.key.iter().chain(&read.known);
+    known.filter(|(_, term)| *term != Term::Unknown).map(|(column, _)| column.as_str()).collect()
+}
+
+/// The columns that both have; none where all columns are meant.
+fn common<'c>(one: &'c Columns, other: &Columns) -> Vec<&'c str> {
+    match (one, other) {
+        (Columns::These(one), Columns::These(other)) => {
+            one.iter().filter(|column| other.contains(*column)).map(String::as_str).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_isolation::Level;
+    use isobench_robustness::{Branch, Struck, decide};
+
+    use super::*;
+    use crate::decision::Executed;
+
+    fn of(operations: Vec<Operation>) -> Vec<String> {
+        let programs = [Program::new("p", vec![Branch::new("", operations)])];
+        let level = Level::ReadCommitted;
+        let objection = decide(&programs, &[level], &Struck::new()).expect("an objection");
+        let executed = Executed::Untried(String::new());
+        hints(&programs, &[Shown { program: 0, lower: level, objection, executed }])
+    }
+
+    #[test]
+    fn a_value_that_is_written_back_may_be_an_atomic_update() {
+        let read = || Operation::read("stock", [("id", ":i")], ["id", "count"]).in_statement("s.sql:2");
+        let set = |reads: &[&str]| {
+            Operation::update("stock", [("id", ":i")], Columns::from(reads), ["count"])
+                .in_statement("s.sql:3")
+        };
+        assert_eq!(
+            of(vec![read(), set(&["id"])]),
+            [
+                "s.sql:3 sets count to what follows from s.sql:2: if that adds something, SET count = count + … in one \
+              statement does the same"
+            ]
+        );
+        // It is one already.
+        assert_eq!(of(vec![read(), set(&["id", "count"])]), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_looked_for_and_inserted_may_be_unique() {
+        let search = Operation::search("person", [("email", ":e")], ["email"]).in_statement("s.sql:2");
+        let insert = Operation::insert("person", []).knowing([("email", ":e")]).in_statement("s.sql:3");
+        assert_eq!(
+            of(vec![search, insert]),
+            [
+                "s.sql:2 looks for a row of person that s.sql:3 inserts: a unique index on (email) makes the second \
+              insert fail, at any level"
+            ]
+        );
+    }
+}
