@@ -510,20 +510,24 @@ impl Walk<'_> {
     fn access(&self, way: Way, access: &Access, at: &str) -> Vec<Way> {
         let mut way = way;
         let relation = &self.catalog.relations[access.table];
-        let key_names = relation.key_names();
         let terms: BTreeMap<&str, Term> = access
             .equal
             .iter()
             .map(|(column, known)| (column.as_str(), way.term(known, self.symbols)))
             .collect();
-        let key: Vec<(String, Term)> = key_names
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), terms.get(name)?.clone())))
-            .collect();
-        let one_row = !key.is_empty() && key.len() == key_names.len() && !relation.has_children();
+        // The key, or another unique index, all of whose columns are known.
+        let names = |key: &Vec<usize>| -> Vec<&str> {
+            key.iter().map(|place| relation.columns[*place].name.as_str()).collect()
+        };
+        let mut keys = std::iter::once(&relation.key).chain(&relation.unique).map(names);
+        let whole = |key: &Vec<&str>| !key.is_empty() && key.iter().all(|name| terms.contains_key(name));
+        let key_names = keys.find(whole).filter(|_| !relation.has_children()).unwrap_or_default();
+        let one_row = !key_names.is_empty();
+        let key: Vec<(String, Term)> =
+            key_names.iter().map(|name| ((*name).to_owned(), terms[name].clone())).collect();
         let rest: Vec<(String, Term)> = terms
             .iter()
-            .filter(|(column, _)| !one_row || !key_names.contains(column))
+            .filter(|(column, _)| !key_names.contains(column))
             .map(|(column, term)| ((*column).to_owned(), term.clone()))
             .collect();
         let tested = access.tested.iter().map(|column| (column.clone(), Term::Unknown));
@@ -534,11 +538,9 @@ impl Walk<'_> {
                 let referred = self.catalog.foreign_keys.iter().filter(|key| {
                     self.catalog.ends(key).is_some_and(|(referenced, _)| referenced == access.table)
                 });
-                let mut keys = referred
-                    .flat_map(|key| &key.referenced_columns)
-                    .map(String::as_str)
-                    .chain(key_names.iter().copied());
-                keys.any(|column| set.contains(column))
+                let referred = referred.flat_map(|key| &key.referenced_columns).map(String::as_str);
+                let unique = std::iter::once(&relation.key).chain(&relation.unique).flat_map(names);
+                referred.chain(unique).any(|column| set.contains(column))
             }
         };
         let statement = way.statement;
