@@ -20,14 +20,7 @@ CREATE TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timest
 
 #[test]
 fn workloads_are_seen() {
-    let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
-        return skip("workloads_are_seen", "no installed PostgreSQL (pg_config)");
-    };
-    let options = ServerOptions { bin: Some(bin), ..ServerOptions::default() };
-    let server = Server::start(&options, &mut |_| {}).unwrap();
-    let host = Host::unix(server.socket_dir(), server.port());
-    let options = ConnectOptions::new(host, server.user(), server.database());
-    let mut connection = Connection::open(&options).unwrap();
+    let Some((_server, mut connection)) = installed("workloads_are_seen") else { return };
     let database = detect(&mut connection).unwrap();
     connection.execute(PGBENCH).unwrap();
     let mut text = String::new();
@@ -52,7 +45,21 @@ fn workloads_are_seen() {
     expect(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/workloads.txt"), &text);
 }
 
-fn load(connection: &mut Connection) -> Catalog {
+/// The installed PostgreSQL with a session; `None` if there is none, so that the test is skipped.
+pub fn installed(test: &str) -> Option<(Server, Connection)> {
+    let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
+        skip(test, "no installed PostgreSQL (pg_config)");
+        return None;
+    };
+    let options = ServerOptions { bin: Some(bin), ..ServerOptions::default() };
+    let server = Server::start(&options, &mut |_| {}).unwrap();
+    let host = Host::unix(server.socket_dir(), server.port());
+    let options = ConnectOptions::new(host, server.user(), server.database());
+    let connection = Connection::open(&options).unwrap();
+    Some((server, connection))
+}
+
+pub fn load(connection: &mut Connection) -> Catalog {
     Catalog::load(&mut |sql| connection.query(sql).map(|result| result.rows)).unwrap()
 }
 
