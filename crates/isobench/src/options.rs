@@ -137,7 +137,7 @@ pub fn program() -> Program {
 
 /// The commands that the usual help only names; `isobench help` describes them.
 const FURTHER: [&str; 9] =
-    ["results", "trend", "init", "workloads", "plans", "server", "peers", "completions", "man"];
+    ["trend", "init", "workloads", "plans", "results", "server", "peers", "completions", "man"];
 
 /// The same with the commands that most users need.
 fn briefly(program: Program) -> Program {
