@@ -34,7 +34,7 @@ pub fn answer(advice: &Advice, width: usize) -> String {
         paragraph(&mut text, &format!("{sentence}."), width);
     }
     if let Some(measured) = &advice.measured {
-        prices(&mut text, measured);
+        prices(&mut text, measured, width);
     }
     changes(&mut text, advice, width);
     if !advice.hints.is_empty() {
@@ -130,11 +130,10 @@ fn numbered<'a>(evidence: &mut Vec<&'a Reason>, reason: &'a Reason) -> usize {
     evidence.len()
 }
 
-fn prices(text: &mut String, measured: &Measured) {
+fn prices(text: &mut String, measured: &Measured, width: usize) {
     let _ = writeln!(text, "\nWhat it costs: committed transactions per second, relative to {}", measured.to);
-    let names = measured.candidates.iter().map(|one| one.name.chars().count());
-    let longest = names.max().unwrap_or_default();
-    let _ = writeln!(text, "{:longest$}  {:>16}  {:>9}  {:>9}", "", "throughput", "conflicts", "anomalies");
+    let heading = format!("{:<16}  {:>9}  {:>9}  ", "throughput", "conflicts", "anomalies");
+    let _ = writeln!(text, "{}", heading.trim_end());
     for one in &measured.candidates {
         let ratio = match (one.ratio, one.low, one.high) {
             (Some(ratio), Some(low), Some(high)) if (low, high) != (1.0, 1.0) => {
@@ -145,7 +144,11 @@ fn prices(text: &mut String, measured: &Measured) {
         };
         let anomalies = one.anomalies.map_or("–".to_owned(), |count| count.to_string());
         let conflicts = format!("{:.1} %", one.conflicts * 100.0);
-        let _ = writeln!(text, "{:longest$}  {ratio:>16}  {conflicts:>9}  {anomalies:>9}", one.name);
+        let mut before = format!("{ratio:<16}  {conflicts:>9}  {anomalies:>9}  ");
+        for line in wrap(&one.name, width.saturating_sub(heading.len()).max(30), 2) {
+            let _ = writeln!(text, "{before}{line}");
+            before = " ".repeat(heading.len());
+        }
     }
 }
 

@@ -45,7 +45,7 @@ fn receipts_need_serializable_or_one_lock() {
         "+SELECT batch AS b FROM control WHERE id = :s FOR NO KEY UPDATE \\gset",
         "\n  Spring      @Transactional(isolation = Isolation.SERIALIZABLE)\n",
         "\nWhat it costs: committed transactions per second, relative to read committed",
-        "\nlock receipt.sql:3, report: rr; else rc ",
+        "  lock receipt.sql:3, report: rr; else rc\n",
     ]);
     assert!(
         finished.stdout.contains("a transaction gets an answer that no serial order gives"),
