@@ -22,7 +22,7 @@ use crate::flow::{Carried, Flows};
 use crate::statement::{Access, ColumnName, Deed, Examiner, Fix, Given, Known, Surroundings, anything};
 use crate::tokens::Text;
 
-/// The most ways through a script that are told apart. A script with more reads and writes anything.
+/// The most ways through a script that are distinguished. A script with more reads and writes anything.
 const MOST_BRANCHES: usize = 96;
 
 /// The programs of scripts, and what of them isn't known.

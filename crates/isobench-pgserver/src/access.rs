@@ -49,8 +49,8 @@ pub(crate) fn set_password(files: &ServerFiles, password: &str) -> Result<(), Se
     Err(ServerError::Start { version: String::new(), message })
 }
 
-/// A TCP port that nobody else is given while this exists: the operating system hands out no port
-/// on which a socket is bound, and a server may listen on one on which nobody does (Linux, socket(7),
+/// A TCP port that no one else is given while this exists: the operating system hands out no port
+/// on which a socket is bound, and a server may listen on one on which no one does (Linux, socket(7),
 /// `SO_REUSEADDR`). Elsewhere it is only a port that was free.
 #[derive(Debug)]
 pub(crate) struct ReservedPort {

@@ -85,7 +85,7 @@ fn set_up(options: &AdviseOptions) -> Outcome<Stage> {
     })
 }
 
-/// The failure of an allocation, without the option that nobody gave.
+/// The failure of an allocation, without the option that the user didn't give.
 fn of_advice(failure: Failure) -> Failure {
     match failure {
         Failure::Setup(text) => Failure::Setup(text.trim_start_matches("--allocation: ").to_owned()),
