@@ -202,12 +202,8 @@ impl CellMeasurer<'_> {
         if let Some(why) = untried_on(target.database.product) {
             return Ok(Some(Err(why)));
         }
-        if let Tables::Own(setup) = &work.tables
-            && let Some(word) = setup.names_schemas()
-        {
-            return Ok(Some(Err(format!(
-                "the setup mentions \"{word}\", so its tables can't be made in a second schema"
-            ))));
+        if let Some(why) = work.tables.bound() {
+            return Ok(Some(Err(why)));
         }
         let Some(room) = target.room()? else {
             return Ok(Some(Err("there is no schema for tables of their own".to_owned())));

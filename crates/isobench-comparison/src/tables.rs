@@ -55,6 +55,13 @@ pub struct Ready {
 }
 
 impl Tables {
+    /// Why these tables can't be made in a schema other than the setup's own, if they can't.
+    pub fn bound(&self) -> Option<String> {
+        let Tables::Own(setup) = self else { return None };
+        let word = setup.names_schemas()?;
+        Some(format!("the setup mentions \"{word}\", so its tables can't be made in a second schema"))
+    }
+
     /// Brings the tables into their starting state: restores rows loaded before if the product
     /// prefers that, and otherwise creates the tables again. `builtin` is true if only built-in
     /// scripts will use them.

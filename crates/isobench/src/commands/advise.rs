@@ -119,6 +119,10 @@ fn carry_out(
     if target.standby {
         return Err(refusal(&target.place(), "trying takes transactions that write"));
     }
+    // Trying makes the tables again and again, and only where they are isobench's own.
+    if let Some(why) = design.works[0].tables.bound() {
+        return Err(Failure::setup(format!("--setup: {why}")));
+    }
     target.claim_namespace(&say)?;
     let target = &*target;
     let site = target.room()?.ok_or_else(|| {

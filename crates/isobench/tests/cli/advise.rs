@@ -121,6 +121,9 @@ fn what_cannot_be_done_is_refused_before_anything_is_tried() {
     let Some(s) = scene("what_cannot_be_done_is_refused_before_anything_is_tried") else { return };
     s.write("mine.toml", "x = 1\n");
     s.write("other.toml", "version = 1\n[levels]\n\"gone.sql\" = \"serializable\"\n");
+    s.write("schema.sql", "CREATE SCHEMA IF NOT EXISTS shop;\nCREATE TABLE shop.t (id int PRIMARY KEY);\n");
+    let finished = s.run(&words("advise -f close.sql --setup schema.sql")).expect(1);
+    finished.says(&["--setup: the setup mentions \"", "can't be made in a second schema"]);
     s.write("level.sql", "BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT 1;\nCOMMIT;\n");
     for (line, said) in [
         ("--write mine.toml", "exists and isn't a file of levels of isobench, so it isn't overwritten"),
