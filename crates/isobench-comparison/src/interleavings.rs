@@ -183,10 +183,10 @@ fn other_schemas(site: &Site) -> Result<Vec<String>, TryError> {
 
 impl CellMeasurer<'_> {
     /// Tries the scripts of a work against each other, on tables of their own that are removed
-    /// afterwards. Returns the reason if that can't be done, and `None` if it isn't wanted.
+    /// afterwards. Returns the reason if that can't be done or fails, and `None` if it isn't wanted.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The tables can't be made.
     pub fn try_interleavings(
         &self,
         server: usize,
@@ -234,7 +234,7 @@ impl CellMeasurer<'_> {
         let found = match found {
             Ok(found) => Some(Ok(found)),
             Err(TryError::Stopped) => None,
-            Err(TryError::Lost(why)) => return Err(Failure::setup(why)),
+            // If the server is gone, whatever comes next says so; a script may have ended its session.
             Err(error) => Some(Err(error.to_string())),
         };
         Ok(found)

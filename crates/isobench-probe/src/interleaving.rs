@@ -87,8 +87,8 @@ pub enum TryError {
     /// The server refused a statement that isn't a script's.
     #[error("{0}")]
     Server(String),
-    /// The server is gone.
-    #[error("the server is lost: {0}")]
+    /// A session is gone, and perhaps the server.
+    #[error("the session is lost: {0}")]
     Lost(String),
     /// A session couldn't be opened.
     #[error(transparent)]

@@ -136,6 +136,18 @@ fn a_comparison_tries_before_it_measures_and_answers_by_what_it_found() {
 }
 
 #[test]
+fn a_session_that_is_lost_while_trying_ends_no_comparison() {
+    let test = "a_session_that_is_lost_while_trying_ends_no_comparison";
+    let Some(s) = Scene::with_server(test).map(scene) else { return };
+    s.write("large.sql", "SELECT repeat('x', 68000000) AS x;\n");
+    s.run(&words(&format!("{SHORT} -f large.sql -f sell.sql --setup setup.sql"))).expect(0);
+    let document = document::read(&s, "out.json");
+    let tried = &document["cells"][0]["tried"]["not_tried"][0]["reason"];
+    assert!(tried.as_str().is_some_and(|why| why.contains("more than 67108864 bytes")), "{tried}");
+    assert_eq!(document["complete"], true);
+}
+
+#[test]
 fn a_named_server_is_left_as_it_was() {
     let Some(database) = Database::new("a_named_server_is_left_as_it_was") else { return };
     let s = scene(Scene::new());
