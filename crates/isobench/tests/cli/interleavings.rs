@@ -140,7 +140,7 @@ fn a_session_that_is_lost_while_trying_ends_no_comparison() {
     let test = "a_session_that_is_lost_while_trying_ends_no_comparison";
     let Some(s) = Scene::with_server(test).map(scene) else { return };
     s.write("large.sql", "SELECT repeat('x', 68000000) AS x;\n");
-    s.run(&words(&format!("{SHORT} -f large.sql -f sell.sql --setup setup.sql"))).expect(0);
+    s.run(&words(&format!("{SHORT} -f large.sql --setup setup.sql --try 5s"))).expect(0);
     let document = document::read(&s, "out.json");
     let tried = &document["cells"][0]["tried"]["not_tried"][0]["reason"];
     assert!(tried.as_str().is_some_and(|why| why.contains("more than 67108864 bytes")), "{tried}");
