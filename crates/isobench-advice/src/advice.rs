@@ -4,7 +4,7 @@ use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Carried, Templates};
 use isobench_result::Tried;
-use isobench_robustness::{Change, Objection, Program, Promoted};
+use isobench_robustness::{Change, How, Objection, Program, Promoted};
 use serde::Serialize;
 
 use crate::decision::{Decision, Executed, Shown};
@@ -78,11 +78,27 @@ pub struct Reason {
     pub level: Level,
     /// The schedule that theory names, a step on each line.
     pub theory: Vec<String>,
+    /// The cycle of dependencies that it closes, from the transaction that is split back to it.
+    pub cycle: Vec<Dependency>,
     /// What came of executing it; null if it wasn't executed.
     pub shown: Option<Tried>,
     /// Why it wasn't executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untried: Option<String>,
+}
+
+/// A transaction depends on another one, which would have to come first in a serial order.
+#[derive(Debug, Clone, Serialize)]
+pub struct Dependency {
+    /// The script of the transaction that would have to come first.
+    pub first: String,
+    /// The script of the one that would have to come later.
+    pub then: String,
+    /// `rw`: the later one overwrites what the first one read; `wr`: it reads what the first one wrote;
+    /// `ww`: it overwrites that; null: any of them.
+    pub how: Option<&'static str>,
+    /// The statements of both, such as `pay.sql:7`; empty if they may be any.
+    pub at: [String; 2],
 }
 
 /// A statement of which isn't known what it reads and writes.
@@ -304,5 +320,17 @@ pub(crate) fn reason(programs: &[Program], shown: &Shown) -> Reason {
         Executed::Untried(why) => (None, Some(why.clone())),
         Executed::Unshown(_) => (None, None),
     };
-    Reason { level: shown.lower, theory: steps(programs, &shown.objection), shown: tried, untried }
+    let dependency = |one: isobench_robustness::Dependency| Dependency {
+        first: programs[one.first].name.clone(),
+        then: programs[one.then].name.clone(),
+        how: one.how.map(How::short),
+        at: one.at,
+    };
+    Reason {
+        level: shown.lower,
+        theory: steps(programs, &shown.objection),
+        cycle: shown.objection.cycle(programs).into_iter().map(dependency).collect(),
+        shown: tried,
+        untried,
+    }
 }

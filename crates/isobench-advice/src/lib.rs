@@ -16,21 +16,24 @@
 //! | `idioms` | how frameworks ask for a level |
 //! | `file` | what `--write` writes and `--check` reads |
 //! | `text` | the answer for a terminal |
+//! | `html` | the same as a page |
 
 mod advice;
 mod decision;
 mod file;
 mod hints;
+mod html;
 mod idioms;
 mod patch;
 mod text;
 
 pub use advice::{
-    Advice, Candidate, ChangeSet, Changed, FORMAT, Measured, Reason, Status, Transaction, UnknownStatement,
-    Unshown,
+    Advice, Candidate, ChangeSet, Changed, Dependency, FORMAT, Measured, Reason, Status, Transaction,
+    UnknownStatement, Unshown,
 };
 pub use decision::{Decision, Execute, Executed, Possible, Question, Shown};
 pub use file::{AdviceFile, FileError, LEVELS_START, Mismatch};
+pub use html::page;
 pub use idioms::{IDIOMS, Idiom};
 pub use patch::{ScriptText, difference, patched};
 pub use text::{answer, broken};

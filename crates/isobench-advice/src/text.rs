@@ -8,7 +8,7 @@ use isobench_observation::Templates;
 use isobench_report::wrap;
 use isobench_result::view::tried::witnesses;
 
-use crate::advice::{Advice, ChangeSet, Measured, Reason, Status, Transaction, reason};
+use crate::advice::{Advice, Candidate, ChangeSet, Measured, Reason, Status, Transaction, reason};
 use crate::decision::Shown;
 use crate::idioms::IDIOMS;
 
@@ -18,16 +18,13 @@ const MOST_SETS: usize = 6;
 /// The answer, in lines of at most this width where words permit it.
 pub fn answer(advice: &Advice, width: usize) -> String {
     let mut text = String::new();
-    let tables = advice.tables.join(", ");
-    paragraph(&mut text, &format!("This holds if nothing else writes these tables: {tables}."), width);
+    paragraph(&mut text, &closed_world(advice), width);
     text.push('\n');
     if advice.contradicted {
-        let sentence = "The recorded histories show anomalies at these levels, so what was decided of the \
-            statements is wrong somewhere: nothing below is proved.";
-        paragraph(&mut text, sentence, width);
+        paragraph(&mut text, contradiction(), width);
         text.push('\n');
     }
-    let mut evidence = Vec::new();
+    let mut evidence = Evidence::default();
     transactions(&mut text, advice, &mut evidence, width);
     for sentence in &advice.carried {
         text.push('\n');
@@ -46,12 +43,44 @@ pub fn answer(advice: &Advice, width: usize) -> String {
         }
     }
     idioms(&mut text, advice);
-    for (number, reason) in evidence.iter().enumerate() {
+    for (number, reason) in evidence.reasons().iter().enumerate() {
         let _ = writeln!(text, "\n[{}] {}", number + 1, happens(reason));
         shown(&mut text, reason);
     }
     undecided(&mut text, advice, width);
     text
+}
+
+/// What has to be so for the answer to hold.
+pub(crate) fn closed_world(advice: &Advice) -> String {
+    format!("This holds if nothing else writes these tables: {}.", advice.tables.join(", "))
+}
+
+/// What is said if histories contradict the answer.
+pub(crate) const fn contradiction() -> &'static str {
+    "The recorded histories show anomalies at these levels, so what was decided of the statements is wrong somewhere: \
+     nothing below is proved."
+}
+
+/// Reasons with what was shown, each once.
+#[derive(Default)]
+pub(crate) struct Evidence<'a>(Vec<&'a Reason>);
+
+impl<'a> Evidence<'a> {
+    /// The reasons, in the order of their numbers.
+    pub(crate) fn reasons(&self) -> &[&'a Reason] {
+        &self.0
+    }
+
+    /// The number of a reason, from 1. The same schedule at the same level is one.
+    fn number(&mut self, reason: &'a Reason) -> usize {
+        let same = |other: &&Reason| other.theory == reason.theory && other.shown == reason.shown;
+        if let Some(place) = self.0.iter().position(same) {
+            return place + 1;
+        }
+        self.0.push(reason);
+        self.0.len()
+    }
 }
 
 /// What happens at levels that aren't enough.
@@ -73,18 +102,14 @@ fn paragraph(text: &mut String, sentence: &str, width: usize) {
 }
 
 /// The table of transactions. Reasons with evidence are collected, each once.
-fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Vec<&'a Reason>, width: usize) {
+fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>, width: usize) {
     let names = advice.transactions.iter().map(|one| one.script.chars().count());
     let longest = names.max().unwrap_or_default().max("transaction".len());
     let levels = advice.transactions.iter().map(|one| one.level.to_string().len());
     let widest = levels.max().unwrap_or_default().max("level".len());
     let _ = writeln!(text, "{:longest$}  {:widest$}  why", "transaction", "level");
     for one in &advice.transactions {
-        let mut why = why(one, evidence);
-        for higher in &one.higher {
-            let number = numbered(evidence, higher);
-            let _ = write!(why, "; raising it to {} would be unsafe [{number}]", higher.level);
-        }
+        let why = why(one, evidence);
         let indent = longest + widest + 4;
         let lines = wrap(&why, width.saturating_sub(indent).max(30), 0);
         for (number, line) in lines.iter().enumerate() {
@@ -95,16 +120,17 @@ fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Vec<&'
     }
 }
 
-fn why<'a>(one: &'a Transaction, evidence: &mut Vec<&'a Reason>) -> String {
+/// Why a transaction needs its level.
+pub(crate) fn why<'a>(one: &'a Transaction, evidence: &mut Evidence<'a>) -> String {
     let mut why = match (&one.below, one.status) {
         (None, Status::Proved) => "proved for these statements".to_owned(),
         (None, Status::Undecided) => "nothing wrong shown".to_owned(),
         (Some(reason), _) if reason.shown.is_some() => {
-            format!("shown unsafe at {} [{}]", reason.level, numbered(evidence, reason))
+            format!("shown unsafe at {} [{}]", reason.level, evidence.number(reason))
         }
         (Some(reason), _) => {
             let why = reason.untried.as_deref().unwrap_or("it wasn't tried");
-            format!("may be unsafe at {} [{}]: {why}", reason.level, numbered(evidence, reason))
+            format!("may be unsafe at {} [{}]: {why}", reason.level, evidence.number(reason))
         }
     };
     if one.proved != one.level {
@@ -117,17 +143,11 @@ fn why<'a>(one: &'a Transaction, evidence: &mut Vec<&'a Reason>) -> String {
         let plural = if lines.len() == 1 { "" } else { "s" };
         let _ = write!(why, "; not known what line{plural} {} may do", lines.join(", "));
     }
-    why
-}
-
-/// The number of a reason among the evidence, from 1. The same schedule at the same level is one.
-fn numbered<'a>(evidence: &mut Vec<&'a Reason>, reason: &'a Reason) -> usize {
-    let same = |other: &&Reason| other.theory == reason.theory && other.shown == reason.shown;
-    if let Some(place) = evidence.iter().position(same) {
-        return place + 1;
+    for higher in &one.higher {
+        let number = evidence.number(higher);
+        let _ = write!(why, "; raising it to {} would be unsafe [{number}]", higher.level);
     }
-    evidence.push(reason);
-    evidence.len()
+    why
 }
 
 fn prices(text: &mut String, measured: &Measured, width: usize) {
@@ -135,13 +155,7 @@ fn prices(text: &mut String, measured: &Measured, width: usize) {
     let heading = format!("{:<16}  {:>9}  {:>9}  ", "throughput", "conflicts", "anomalies");
     let _ = writeln!(text, "{}", heading.trim_end());
     for one in &measured.candidates {
-        let ratio = match (one.ratio, one.low, one.high) {
-            (Some(ratio), Some(low), Some(high)) if (low, high) != (1.0, 1.0) => {
-                format!("{ratio:.2} ({low:.2}–{high:.2})")
-            }
-            (Some(ratio), ..) => format!("{ratio:.2}"),
-            (None, ..) => "–".to_owned(),
-        };
+        let ratio = ratio(one);
         let anomalies = one.anomalies.map_or("–".to_owned(), |count| count.to_string());
         let conflicts = format!("{:.1} %", one.conflicts * 100.0);
         let mut before = format!("{ratio:<16}  {conflicts:>9}  {anomalies:>9}  ");
@@ -152,8 +166,24 @@ fn prices(text: &mut String, measured: &Measured, width: usize) {
     }
 }
 
+/// A throughput relative to that of the first row, with its interval.
+pub(crate) fn ratio(one: &Candidate) -> String {
+    match (one.ratio, one.low, one.high) {
+        (Some(ratio), Some(low), Some(high)) if (low, high) != (1.0, 1.0) => {
+            format!("{ratio:.2} ({low:.2}–{high:.2})")
+        }
+        (Some(ratio), ..) => format!("{ratio:.2}"),
+        (None, ..) => "–".to_owned(),
+    }
+}
+
+/// The changes in spite of which nothing wrong was shown.
+pub(crate) fn held(advice: &Advice) -> Vec<&ChangeSet> {
+    advice.changes.iter().filter(|set| set.refuted.is_none()).collect()
+}
+
 fn changes(text: &mut String, advice: &Advice, width: usize) {
-    let held: Vec<&ChangeSet> = advice.changes.iter().filter(|set| set.refuted.is_none()).collect();
+    let held = held(advice);
     let Some(first) = held.first() else { return };
     let _ = writeln!(text, "\nWith these changes lower levels do:");
     for set in held.iter().take(MOST_SETS) {
@@ -168,14 +198,14 @@ fn changes(text: &mut String, advice: &Advice, width: usize) {
     let _ = writeln!(text, "\nThe smallest one:\n{}", first.diff.trim_end());
 }
 
+/// The levels that have to be asked for.
+pub(crate) fn idioms_of(advice: &Advice) -> BTreeSet<Level> {
+    let levels = advice.transactions.iter().map(|one| one.level);
+    levels.filter(|level| *level != Level::ReadCommitted).collect()
+}
+
 fn idioms(text: &mut String, advice: &Advice) {
-    let levels: BTreeSet<Level> = advice
-        .transactions
-        .iter()
-        .map(|one| one.level)
-        .filter(|level| *level != Level::ReadCommitted)
-        .collect();
-    for level in levels {
+    for level in idioms_of(advice) {
         let _ = writeln!(text, "\nHow to ask for {level}:");
         for idiom in IDIOMS {
             let _ = writeln!(text, "  {:10}  {}", idiom.framework, idiom.of(level));
@@ -183,7 +213,8 @@ fn idioms(text: &mut String, advice: &Advice) {
     }
 }
 
-fn happens(reason: &Reason) -> String {
+/// A heading for what happens.
+pub(crate) fn happens(reason: &Reason) -> String {
     match &reason.shown {
         Some(_) => format!("What happens at {}:", reason.level),
         None => format!("What may happen at {}:", reason.level),
@@ -191,7 +222,7 @@ fn happens(reason: &Reason) -> String {
 }
 
 /// What was shown; else what theory says.
-fn shown(text: &mut String, reason: &Reason) {
+pub(crate) fn shown(text: &mut String, reason: &Reason) {
     let Some(tried) = &reason.shown else {
         reason.theory.iter().for_each(|line| {
             let _ = writeln!(text, "  {line}");

@@ -26,6 +26,7 @@ mod room;
 mod scripts;
 mod seen;
 mod server_side;
+mod sheet;
 mod table;
 mod tradeoff;
 mod verdict;
@@ -40,7 +41,12 @@ use isobench_result::numbers::{count, counted};
 use isobench_result::summarise::summarised;
 use isobench_result::words::{capital, distinct, length};
 
+pub use chart::Figure;
+pub use chart::graph::{Arrow, Node, graph};
 pub use occasions::{metric, pair, trend};
+pub use part::{code, table};
+pub use pictures::picture;
+pub use sheet::{Part, sheet, warnings};
 
 const STYLE: &str = include_str!("html/page.css");
 /// The figures' own style.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `text` | the table of `isobench compare` and the sentences below it |
 //! | `html` | the page: the answer, the pictures, everything behind them |
+//! | `page` | the parts of pages that others make |
 //! | `markdown` | the answer and the table for a comment on a pull request |
 //! | `csv` | one line per round |
 //! | `pair`, `trend`, `metric_trend` | several results, in every layout |
@@ -40,6 +41,11 @@ pub use overview::overview;
 pub use text::layout::wrap;
 pub use text::{Terminal, Text, render, statements};
 pub use trackers::{to_bencher, to_github_action_benchmark};
+
+/// What other pages than those of results are made of.
+pub mod page {
+    pub use crate::html::{Arrow, Figure, Node, Part, code, graph, picture, sheet, table, warnings};
+}
 
 /// What is found in several results, in every layout.
 pub trait Layouts {

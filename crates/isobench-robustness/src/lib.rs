@@ -57,6 +57,6 @@ mod unification;
 pub use allocation::{Allocated, Harmful, Raised, allocate};
 pub use columns::Columns;
 pub use model::{Branch, Kind, Operation, Program, Strength, Term};
-pub use objection::{Equal, Objection, Place, Role, Strike, Struck};
+pub use objection::{Dependency, Equal, How, Objection, Place, Role, Strike, Struck};
 pub use promotion::{Change, Promoted, Promoting, Promotion, promote, promoted};
 pub use symbolic::decide;

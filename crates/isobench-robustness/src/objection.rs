@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 
 use crate::compiled::Compiled;
 use crate::conflict::Instance;
-use crate::model::{Operation, Program};
+use crate::model::{Kind, Operation, Program};
 use crate::unification::{Class, Unification};
 
 /// Statements by [`Operation::at`] of which it was tried in vain to show that a transaction is split by
@@ -95,6 +95,42 @@ pub struct Objection {
     pub equal: Vec<Equal>,
 }
 
+/// A transaction depends on another one: where both exist, the other one comes first in any serial order
+/// that gives the same outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    /// The index of the program of the transaction that comes first.
+    pub first: usize,
+    /// The index of the program of the one that depends on it.
+    pub then: usize,
+    /// How it depends; `None` if it may be in any way.
+    pub how: Option<How>,
+    /// The statements of both by which it does; empty if they may be any.
+    pub at: [String; 2],
+}
+
+/// How a transaction depends on another one (Adya, "Weak Consistency", 1999, section 3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It reads what the other one wrote.
+    WriteRead,
+    /// It overwrites what the other one wrote.
+    WriteWrite,
+    /// It overwrites what the other one read: an antidependency.
+    ReadWrite,
+}
+
+impl How {
+    /// `wr`, `ww` or `rw`, as the literature has it.
+    pub const fn short(self) -> &'static str {
+        match self {
+            How::WriteRead => "wr",
+            How::WriteWrite => "ww",
+            How::ReadWrite => "rw",
+        }
+    }
+}
+
 /// The parts of an objection.
 pub(crate) struct Parts<'p> {
     pub(crate) split: Instance<'p>,
@@ -154,6 +190,42 @@ impl Objection {
     /// The number of transactions.
     pub fn transactions(&self) -> usize {
         self.within() + 1
+    }
+
+    /// The cycle of dependencies, from the transaction that is split back to it.
+    pub fn cycle(&self, programs: &[Program]) -> Vec<Dependency> {
+        let operation = |place: Place| {
+            &programs[place.role.program].branches[place.role.branch].operations[place.operation]
+        };
+        let writes = |place: Place| match operation(place).kind {
+            Kind::Insert | Kind::Delete => true,
+            Kind::Read | Kind::Search | Kind::Lock(_) => false,
+            Kind::Update => !operation(place).writes.is_empty(),
+        };
+        let depends = |first: Place, then: Place, how| Dependency {
+            first: first.role.program,
+            then: then.role.program,
+            how: Some(how),
+            at: [operation(first).at.clone(), operation(then).at.clone()],
+        };
+        let mut cycle = vec![depends(self.read, self.overwrites, How::ReadWrite)];
+        if !self.alone {
+            let within = [self.overwrites.role].into_iter().chain(self.between.iter().copied());
+            let within: Vec<Role> = within.chain([self.by.role]).collect();
+            cycle.extend(within.windows(2).map(|pair| Dependency {
+                first: pair[0].program,
+                then: pair[1].program,
+                how: None,
+                at: [String::new(), String::new()],
+            }));
+        }
+        let how = match (writes(self.by), writes(self.back)) {
+            (true, false) => How::WriteRead,
+            (true, true) => How::WriteWrite,
+            (false, _) => How::ReadWrite,
+        };
+        cycle.push(depends(self.by, self.back, how));
+        cycle
     }
 
     /// The steps as sentences without full stops.

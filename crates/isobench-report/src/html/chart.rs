@@ -15,6 +15,7 @@
 //! | `marks` | markers, lines, boxes, and what a pointer shows at them |
 //! | `hatching` | what tells the kinds of a whole apart without colour |
 //! | `legend` | what the hatchings mean |
+//! | `graph` | boxes and arrows |
 //! | `combination` | cells that differ in one factor, as lines |
 //! | `time_series` | the median round of a cell over time, thinned |
 //! | `wait_kinds` | which hatching stands for which wait event |
@@ -27,6 +28,7 @@ mod against;
 mod combination;
 mod data;
 pub mod frame;
+pub mod graph;
 mod hatching;
 mod latency;
 mod legend;

@@ -3,19 +3,16 @@
 //!
 //! Not here: what is compared (`pair`, `trend`), the pictures (`chart/occasions`).
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::chart::{self, Figure};
-use super::part::{pairs, table};
+use super::part::table;
 use super::pictures::picture;
-use super::{FIGURES_STYLE, SCRIPT, STYLE, policy};
+use super::sheet::{Part, sheet, warnings};
 use isobench_result::metric_trend::{MetricSeries, MetricTrend};
 use isobench_result::pair::{Difference, Pair};
 use isobench_result::trend::Trend;
 use isobench_result::view::{Entry, Heading, Table};
-
-/// A part of a page: its anchor, its heading, its content.
-type Part = (&'static str, &'static str, Markup);
 
 /// The page of two results.
 pub fn pair(pair: &Pair, cells: &Table, levels: Option<&Table>, legend: &[&str]) -> String {
@@ -91,16 +88,6 @@ fn meaning(legend: &[&str]) -> Part {
     ("meaning", "What the numbers mean", items)
 }
 
-fn warnings(warnings: &[String]) -> Markup {
-    html! {
-        @if !warnings.is_empty() {
-            ul class="banners" role="list" aria-label="Before you read on" {
-                @for warning in warnings { li { (warning) } }
-            }
-        }
-    }
-}
-
 fn differences(differences: &[Difference]) -> Markup {
     if differences.is_empty() {
         return html! { p { "Server, settings, client and plan are the same." } };
@@ -112,57 +99,12 @@ fn differences(differences: &[Difference]) -> Markup {
     table("Server, client and plan, as the results have them.", &Table::new(columns, rows))
 }
 
-/// A page that needs nothing but itself.
+/// A page about results, each with its letter.
 fn page(title: &str, results: &[String], parts: &[Part]) -> String {
     let named: Vec<(String, String)> = results
         .iter()
         .filter_map(|result| result.split_once(": "))
         .map(|(letter, text)| (format!("Result {letter}"), text.to_owned()))
         .collect();
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy());
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "isobench " (env!("CARGO_PKG_VERSION")) };
-                title { (title) " · isobench" }
-                style { (PreEscaped(STYLE)) (PreEscaped(FIGURES_STYLE)) }
-            }
-            body {
-                a class="skip" href="#main" { "Skip to the results" }
-                header class="top" {
-                    div {
-                        p class="brandname" { "isobench" }
-                        h1 { (title) }
-                        (pairs(&named))
-                    }
-                }
-                div class="columns" {
-                    nav class="contents" aria-label="Contents" {
-                        ol { @for (id, heading, _) in parts { li { a href={ "#" (id) } { (heading) } } } }
-                    }
-                    main id="main" {
-                        @for (id, heading, body) in parts {
-                            section id=(id) aria-labelledby={ (id) "-title" } {
-                                h2 id={ (id) "-title" } { (heading) }
-                                (body)
-                            }
-                        }
-                    }
-                }
-                footer {
-                    p {
-                        "Written by isobench " (env!("CARGO_PKG_VERSION"))
-                        ". Results of different measurement versions must not be compared."
-                    }
-                }
-                div id="tip" role="tooltip" hidden {}
-                script { (PreEscaped(SCRIPT)) }
-            }
-        }
-    };
-    page.into_string()
+    sheet(title, &named, parts, "Results of different measurement versions must not be compared.")
 }

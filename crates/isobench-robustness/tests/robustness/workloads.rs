@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 use isobench_isolation::Level;
 use isobench_robustness::concrete::Transactions;
 use isobench_robustness::{
-    Branch, Change, Operation, Program, Promoted, Promoting, Promotion, Strength, Struck, allocate, decide,
-    promote, promoted,
+    Branch, Change, Dependency, How, Operation, Program, Promoted, Promoting, Promotion, Strength, Struck,
+    allocate, decide, promote, promoted,
 };
 
 use crate::templates::{by_rows, programs};
@@ -448,6 +448,23 @@ fn an_objection_is_said_step_by_step() {
          T3 Bal runs and depends on T2\n\
          T1 depends on T3 by its update of checking at WC/:3, because of the read of checking at Bal:checking(c)\n\
          T1's :c, T2's :c, T3's :c are the same\n"
+    );
+}
+
+/// A cycle begins and ends with the transaction that is split, and says which statements meet.
+#[test]
+fn an_objection_is_a_cycle_of_dependencies() {
+    let bank = programs(SMALLBANK);
+    let all = vec![Level::RepeatableRead; bank.len()];
+    let objection = decide(&bank, &all, &Struck::new()).expect("not safe");
+    let said = |one: &Dependency| {
+        let [first, then] = &one.at;
+        let how = one.how.map_or("?", How::short);
+        format!("{} {first} -{how}-> {} {then}", bank[one.first].name, bank[one.then].name)
+    };
+    assert_eq!(
+        objection.cycle(&bank).iter().map(said).collect::<Vec<_>>(),
+        ["WC WC:saving(c) -rw-> TS TS/:1", "TS  -?-> Bal ", "Bal Bal:checking(c) -rw-> WC WC/:3"]
     );
 }
 

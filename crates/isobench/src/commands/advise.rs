@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use isobench_advice::{
     Advice, AdviceFile, Candidate as Row, ChangeSet, Decision, Executed, Measured, Question, ScriptText,
-    Status, answer,
+    Status, answer, page,
 };
 use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
 use isobench_comparison::{
@@ -51,6 +51,9 @@ const STEP: Duration = Duration::from_secs(5);
 pub fn advise(options: &AdviseOptions) -> Outcome {
     if let Some(path) = &options.json {
         check_file("--json", path, Kind::Advice)?;
+    }
+    if let Some(path) = &options.html {
+        check_file("--html", path, Kind::Page)?;
     }
     if let Some(path) = &options.write {
         check_file("--write", path, Kind::Levels)?;
@@ -159,10 +162,14 @@ fn carry_out(
     let measured =
         if options.no_measure { Ok(()) } else { measured(&mut advice, design, &work, targets, control) };
     written.transpose()?;
-    let takes_stdout = options.json.as_deref().is_some_and(is_stream);
+    let files = [options.json.as_deref(), options.html.as_deref()];
+    let takes_stdout = files.into_iter().flatten().any(is_stream);
     if let Some(path) = &options.json {
         let json = serde_json::to_string_pretty(&advice).map_err(Failure::setup)?;
         output::save(path, &(json + "\n"))?;
+    }
+    if let Some(path) = &options.html {
+        output::save(path, &page(&advice))?;
     }
     let text = answer(&advice, output::width());
     if takes_stdout {

@@ -60,6 +60,9 @@ pub struct AdviseOptions {
     /// Write the advice as JSON to this file (- for stdout)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub json: Option<PathBuf>,
+    /// Write the advice as HTML to this file (- for stdout)
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, conflicts_with = "check")]
+    pub html: Option<PathBuf>,
     /// Write the levels to this file, for --check
     #[arg(long, value_name = "FILE.toml", help_heading = OUTPUT, conflicts_with = "check")]
     pub write: Option<PathBuf>,
