@@ -22,8 +22,27 @@ type Set = (&'static str, &'static str, &'static [(&'static str, &'static str)])
 
 /// Sets of which the levels are known. Auction: Vandevoort et al., PVLDB 14(11), 2021. The link node: the
 /// transactions of a payment daemon whose maintainers audited 340 of them by hand (lnd, pull request
-/// 10998). The mutex: two jobs that must not run at once.
-const SETS: [Set; 4] = [
+/// 10998). The mutex: two jobs that must not run at once. TPC-B with its reader: all orders give the same.
+const SETS: [Set; 5] = [
+    (
+        "tpc-b and select-only",
+        "CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int NOT NULL); \
+         CREATE TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int NOT NULL); \
+         CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int NOT NULL); \
+         CREATE TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp)",
+        &[
+            (
+                "tpcb-like",
+                "BEGIN;\nUPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;\n\
+                 SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
+                 UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;\n\
+                 UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;\n\
+                 INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) \
+                 VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\nEND;\n",
+            ),
+            ("select-only", "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n"),
+        ],
+    ),
     (
         "auction",
         "CREATE TABLE buyer (id int PRIMARY KEY, calls int NOT NULL); \
