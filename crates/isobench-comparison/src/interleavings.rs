@@ -14,6 +14,7 @@ use isobench_probe::interleaving::{
     Found, LevelFound, Order, Programs, Step, TriedCondition, TryError, Trying, Witness, explore,
     names_schema,
 };
+use isobench_result::numbers::counted;
 use isobench_result::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 use isobench_runner::{Control, RunWorkload, Urgency};
 
@@ -227,18 +228,38 @@ impl CellMeasurer<'_> {
             target.make_anew(&room)?;
             Ok(found)
         };
+        (self.say)(&format!(
+            "trying the scripts against each other, for {:.0} s",
+            budget.as_secs_f64().ceil()
+        ));
         let mut found = attempt()?;
         if found.as_ref().is_err_and(TryError::may_pass) {
             found = attempt()?;
         }
         let found = match found {
-            Ok(found) => Some(Ok(found)),
+            Ok(found) => {
+                (self.say)(&in_short(&found));
+                Some(Ok(found))
+            }
             Err(TryError::Stopped) => None,
             // If the server is gone, whatever comes next says so; a script may have ended its session.
             Err(error) => Some(Err(error.to_string())),
         };
         Ok(found)
     }
+}
+
+/// What was found at which levels, in a line: the first answer, before anything is measured.
+fn in_short(found: &Found) -> String {
+    let trials: u64 = found.levels.iter().map(|level| level.trials).sum();
+    let broken = found.levels.iter().filter(|level| level.gravest().is_some());
+    let levels: Vec<String> = broken.map(|level| level.allocation.said()).collect();
+    let shown = if levels.is_empty() {
+        "nothing wrong was found".to_owned()
+    } else {
+        format!("an outcome that no serial order gives at {}", levels.join("; at "))
+    };
+    format!("tried {}: {shown}", counted(trials, "interleaving"))
 }
 
 /// The limit of a statement of a script that is tried before measuring.

@@ -118,6 +118,12 @@ fn a_comparison_tries_before_it_measures_and_answers_by_what_it_found() {
     let Some(s) = Scene::with_server(test).map(scene) else { return };
     let line = format!("{SHORT} -f sell.sql --setup setup.sql --try 100s");
     let finished = s.run(&words(&line)).expect(0);
+    for said in [
+        "trying the scripts against each other, for 100 s\n",
+        "an outcome that no serial order gives at read committed\n",
+    ] {
+        assert!(finished.stderr.contains(said), "{}", finished.stderr);
+    }
     finished.prints(&[
         "sell.sql within sell.sql, at read committed: the data end as no serial order leaves them.",
     ]);
