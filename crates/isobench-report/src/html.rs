@@ -26,6 +26,7 @@ mod room;
 mod scripts;
 mod seen;
 mod server_side;
+mod servers;
 mod sheet;
 mod table;
 mod tradeoff;
@@ -46,6 +47,7 @@ pub use chart::graph::{Arrow, Node, graph};
 pub use occasions::{metric, pair, trend};
 pub use part::{code, table};
 pub use pictures::picture;
+pub use servers::servers;
 pub use sheet::{Part, sheet, warnings};
 
 const STYLE: &str = include_str!("html/page.css");

@@ -13,6 +13,7 @@
 //! | `csv` | one line per round |
 //! | `pair`, `trend`, `metric_trend` | several results, in every layout |
 //! | `overview` | many results, a row for each |
+//! | `servers` | results of many servers, as a page |
 //! | `trackers` | a result for services that keep benchmarks over time |
 //!
 //! ```
@@ -34,7 +35,7 @@ mod trackers;
 mod trend;
 
 pub use csv::{titles as csv_titles, to_csv};
-pub use html::to_html;
+pub use html::{servers, to_html};
 pub use markdown::to_markdown;
 pub use metric_trend::METRIC_TREND_TITLES;
 pub use overview::overview;

@@ -69,6 +69,7 @@ mod overview;
 pub mod pair;
 pub mod require;
 pub mod seen;
+mod server_matrix;
 pub mod shape;
 pub mod summarise;
 pub mod trend;
@@ -105,6 +106,7 @@ pub use pair::{
     PairedCell, Regression, Side, compare_results,
 };
 pub use require::{concerns, judge, requirement_lines};
+pub use server_matrix::{ServerEntry, ServerMatrix, ServerRow, Submitted, objections};
 pub use summarise::{between, resolution, summarise};
 pub use trend::{
     TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendCell, TrendError, TrendPoint, compare_series,

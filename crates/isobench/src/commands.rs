@@ -7,6 +7,7 @@ pub mod check;
 pub mod compare;
 pub mod help;
 pub mod init;
+pub mod matrix;
 pub mod observe;
 pub mod peers;
 pub mod plans;

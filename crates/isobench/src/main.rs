@@ -51,6 +51,8 @@ fn main() -> ExitCode {
         Command::Report(options) => commands::report::report(&options),
         Command::Results(options) => commands::results::results(&options),
         Command::Trend(options) => commands::trend::trend(&options),
+        Command::Matrix(options) => commands::matrix::matrix(&options),
+        Command::CheckResult(options) => commands::matrix::check_result(&options),
         Command::Run(options) => commands::run::run(&options),
         Command::Init(options) => commands::init::init(&options),
         Command::Workloads(options) => commands::workloads::workloads(&options),

@@ -13,6 +13,7 @@ mod examples;
 mod help;
 mod init;
 mod machines;
+mod matrix;
 mod monitor;
 mod observe;
 mod peers;
@@ -34,6 +35,7 @@ pub use connection::{ConnectionOptions, EmbeddedOptions};
 pub use help::{CompletionsOptions, HelpOptions, ManOptions, Shell};
 pub use init::{InitArguments, TableOptions};
 pub use machines::MachineOptions;
+pub use matrix::{CheckResultOptions, MatrixOptions};
 pub use monitor::MonitorOptions;
 pub use observe::ObserveOptions;
 pub use peers::PeersOptions;
@@ -98,6 +100,10 @@ pub enum Command {
     Results(ResultsOptions),
     /// Show one figure over many saved results, and where it changed
     Trend(TrendOptions),
+    /// Make a page of the results of many servers: what each level costs, and what it keeps
+    Matrix(MatrixOptions),
+    /// Check that saved results agree with themselves, before they are counted on
+    CheckResult(CheckResultOptions),
     /// Run one benchmark, with pgbench's options and summary
     #[command(disable_help_flag = true)]
     Run(RunOptions),
@@ -136,8 +142,19 @@ pub fn program() -> Program {
 }
 
 /// The commands that the usual help only names; `isobench help` describes them.
-const FURTHER: [&str; 9] =
-    ["trend", "init", "workloads", "plans", "results", "server", "peers", "completions", "man"];
+const FURTHER: [&str; 11] = [
+    "trend",
+    "init",
+    "workloads",
+    "plans",
+    "results",
+    "matrix",
+    "check-result",
+    "server",
+    "peers",
+    "completions",
+    "man",
+];
 
 /// The same with the commands that most users need.
 fn briefly(program: Program) -> Program {

@@ -6,7 +6,7 @@ use clap::Command;
 type Example = (&'static str, &'static str);
 
 /// The examples, by command; a command below another one has both names.
-const EXAMPLES: [(&str, [Example; 3]); 22] = [
+const EXAMPLES: [(&str, [Example; 3]); 24] = [
     (
         "compare",
         [
@@ -124,6 +124,22 @@ const EXAMPLES: [(&str, [Example; 3]); 22] = [
             ("how the rates went, and where they changed", "trend tps"),
             ("what serializable costs, by commit", "trend serializable.ratio --by tag:commit"),
             ("as a page to send", "trend latency_p99_ms --html trend.html"),
+        ],
+    ),
+    (
+        "matrix",
+        [
+            ("of all results in a folder, into its index.html", "matrix results-of-servers"),
+            ("into another file", "matrix results-of-servers --html public/index.html"),
+            ("of what compare has saved here", "matrix isobench-results"),
+        ],
+    ),
+    (
+        "check-result",
+        [
+            ("a result that somebody sent", "check-result postgresql-18.json"),
+            ("all of a folder", "check-result results-of-servers/*.json"),
+            ("the newest one of one's own", "check-result isobench-results/latest/result.json"),
         ],
     ),
     (

@@ -37,7 +37,8 @@ fn scene(name: &str) -> Option<Scene> {
 #[test]
 fn receipts_need_serializable_or_one_lock() {
     let Some(s) = scene("receipts_need_serializable_or_one_lock") else { return };
-    let line = format!("{SCRIPTS} --time 200ms --rounds 3 --json out.json --html out.html --write levels.toml");
+    let line =
+        format!("{SCRIPTS} --time 200ms --rounds 3 --json out.json --html out.html --write levels.toml");
     let finished = s.run(&words(&line)).expect(0);
     let finished = finished.prints(&[
         "This holds if nothing else writes these tables: control, receipt.",
@@ -66,7 +67,10 @@ fn receipts_need_serializable_or_one_lock() {
     let cycle = advice["transactions"][0]["below"]["cycle"].as_array().expect("a cycle");
     assert_eq!(cycle.first().map(|one| &one["first"]), cycle.last().map(|one| &one["then"]));
     let page = s.read("out.html");
-    assert!(page.contains("class=\"arrow strong\"") && page.contains("id=\"price\""), "the graph, and prices");
+    assert!(
+        page.contains("class=\"arrow strong\"") && page.contains("id=\"price\""),
+        "the graph, and prices"
+    );
     assert_eq!(advice["changes"][0]["changes"][0]["at"], "receipt.sql:3");
     assert_eq!(advice["changes"][0]["allocation"], "report.sql=rr,*=rc");
     assert_eq!(advice["changes"][0]["refuted"], Value::Null);

@@ -10,7 +10,7 @@ use crate::markdown::{code, files, page, root};
 use crate::{factors, figures, isobench};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 15] = [
+pub const COMMANDS: [&str; 17] = [
     "compare",
     "peers",
     "plans",
@@ -19,6 +19,8 @@ pub const COMMANDS: [&str; 15] = [
     "report",
     "results",
     "trend",
+    "matrix",
+    "check-result",
     "run",
     "init",
     "workloads",
