@@ -22,7 +22,7 @@ use isobench_database::InitOptions;
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Templates, templates};
-use isobench_plan::Plan;
+use isobench_plan::{Plan, Size};
 use isobench_probe::Options;
 use isobench_probe::interleaving::TryError;
 use isobench_result::{Cell, Document, between, summarise};
@@ -73,7 +73,8 @@ fn read_file(path: &Path) -> Outcome<AdviceFile> {
 /// Checks the scripts, and finds or starts the server.
 fn set_up(options: &AdviseOptions) -> Outcome<Stage> {
     let resolve = |plan: &Plan| Resolved::of(plan, None, Plan::default(), &InitOptions::default());
-    let plan = options.plan();
+    let read = |path: &Path| isobench_plan::read(path, Size::default()).map_err(Failure::setup);
+    let plan = options.plan(options.plan_file.as_deref().map(read).transpose()?);
     // Each transaction has to be able to ask for a level of its own.
     let names = script_names(&resolve(&plan)?.design().works[0].sources);
     let own = names.first().map(|name| (name.clone(), Mode::of(Level::ReadCommitted)));
