@@ -441,11 +441,14 @@ impl<'a> Seen<'a> {
 
     /// True if a value that was always the same can be used only once.
     fn is_new_key(&self, place: usize) -> bool {
-        let keys = ["id", "number", "uuid", "guid", "key"];
-        let named =
-            self.place(place, 0).column.as_ref().is_some_and(|(_, name)| keys.contains(&name.as_str()));
         let value = text(self.value(place, 0));
-        self.instances == 1 && value.is_some() && (named || value.is_some_and(is_uuid))
+        self.instances == 1 && value.is_some() && (self.is_key(place) || value.is_some_and(is_uuid))
+    }
+
+    /// True if a column is named as keys are.
+    fn is_key(&self, place: usize) -> bool {
+        let keys = ["id", "number", "uuid", "guid", "key", "code", "reference"];
+        self.place(place, 0).column.as_ref().is_some_and(|(_, name)| keys.contains(&name.as_str()))
     }
 
     /// A key that was new each time.
@@ -475,7 +478,11 @@ impl<'a> Seen<'a> {
             // Concurrent sessions may send them in another order.
             let enough = self.instances == 1 || rising as f64 >= 0.8 * (numbers.len() - 1) as f64;
             let highest = numbers.iter().copied().max().unwrap_or_default();
-            let unlike_amounts = self.instances == 1 || numbers.len() >= HELD_OUT || !prefix.is_empty();
+            let lowest = numbers.iter().copied().min().unwrap_or_default();
+            let dense = highest.abs_diff(lowest) <= 2 * numbers.len() as u64;
+            let unlike_amounts = self.instances == 1
+                || !prefix.is_empty()
+                || numbers.len() >= HELD_OUT && (dense || self.is_key(place));
             return (enough
                 && unlike_amounts
                 && prefix.len() < 60

@@ -269,7 +269,11 @@ impl Recorded {
                 if rolled_back && failed.is_none() && matches!(open.end, End::Failed(_)) {
                     open.end = End::Open;
                 }
-                let normal = Normal::of(part.text, &part.statement.parameters);
+                let mut normal = Normal::of(part.text, &part.statement.parameters);
+                if let Role::Savepoint(words, _) = &role {
+                    // Frameworks number their savepoints.
+                    (*words).clone_into(&mut normal.key);
+                }
                 open.request = open.request.take().or_else(|| trace(part.statement.comment.as_deref()));
                 open.until = part.statement.at;
                 open.statements.push(Executed {

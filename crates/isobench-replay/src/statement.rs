@@ -199,8 +199,11 @@ fn spaced(tokens: &[Token<'_>], at: usize, value: bool) -> bool {
     let token = tokens[at];
     let close = [")", ",", ".", "::", "]", "[", ";"];
     let open = ["(", ".", "::", "["];
-    let called =
-        token.text == "(" && matches!(before.kind, Kind::Word | Kind::Name) && !before.is_any(&KEYWORDS);
+    let into = at >= 2 && tokens[at - 2].is("INTO");
+    let called = token.text == "("
+        && matches!(before.kind, Kind::Word | Kind::Name)
+        && !before.is_any(&KEYWORDS)
+        && !into;
     let tight = close.contains(&token.text) || open.contains(&before.text) || called;
     // Operators of several characters are several tokens.
     let operator = |token: Token<'_>| token.kind == Kind::Other && !"(),.;[]".contains(token.text);
@@ -346,8 +349,12 @@ impl<'a> Scan<'a> {
             };
         }
         let Some(before) = at.checked_sub(1).map(|before| self.tokens[before]) else { return (None, 1) };
-        let fixed =
-            ["BY", "LIMIT", "OFFSET", "FETCH", "FOR", "SELECT", "RETURNING"].contains(&self.clause.as_str());
+        // An argument of a function is a value in a list of output columns, too.
+        let fixed = match self.clause.as_str() {
+            "BY" | "LIMIT" | "OFFSET" | "FETCH" | "FOR" => true,
+            "SELECT" | "RETURNING" => self.open.is_empty(),
+            _ => false,
+        };
         if fixed || self.open.last() == Some(&true) || !before.is_any(&BEFORE_VALUE) {
             return (None, 1);
         }

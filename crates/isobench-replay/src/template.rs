@@ -152,11 +152,7 @@ fn key(unit: &[&Transaction]) -> Vec<String> {
     let mut key = Vec::new();
     for transaction in unit {
         key.extend(transaction.block.then(|| format!("BEGIN {}", transaction.read_only)));
-        let statements = transaction.statements.iter().map(|executed| match &executed.role {
-            // Frameworks number their savepoints.
-            Role::Savepoint(verb, _) => (*verb).to_owned(),
-            _ => executed.normal.key.clone(),
-        });
+        let statements = transaction.statements.iter().map(|executed| executed.normal.key.clone());
         key.extend(folded(statements.collect()));
         key.push(format!("{:?}", transaction.end));
     }
@@ -216,18 +212,24 @@ fn begins_alike(failed: &Transaction, next: &Transaction) -> bool {
 
 /// A name of what a unit does: what it writes, or else what it reads.
 fn name_of(unit: &[&Transaction]) -> String {
-    let mut deeds: Vec<(bool, String)> = Vec::new();
+    let mut deeds: Vec<(bool, (&str, &str))> = Vec::new();
     for executed in statements(unit).filter(|executed| executed.role == Role::Work) {
         let normal = &executed.normal;
         let reads = matches!(normal.verb.as_str(), "select" | "values" | "table" | "with");
-        let deed = format!("{}-{}", normal.verb, normal.table.as_deref().unwrap_or("something"));
-        if !deeds.contains(&(reads, deed.clone())) {
+        let deed = (normal.verb.as_str(), normal.table.as_deref().unwrap_or("something"));
+        if !deeds.contains(&(reads, deed)) {
             deeds.push((reads, deed));
         }
     }
     let only_reads = deeds.iter().all(|(reads, _)| *reads);
-    let named = deeds.into_iter().filter(|(reads, _)| *reads == only_reads).map(|(_, deed)| deed).take(4);
-    let text: String = named.collect::<Vec<_>>().join("-");
+    let named = deeds.iter().filter(|(reads, _)| *reads == only_reads).map(|(_, deed)| deed).take(4);
+    let mut text = String::new();
+    let mut before = "";
+    for (verb, table) in named {
+        text.push_str(if *verb == before { "" } else { verb });
+        text.extend(["-", table, "-"]);
+        before = verb;
+    }
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
     let text: String = text.chars().map(plain).take(60).collect();
     let text = text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");

@@ -107,6 +107,8 @@ struct Trial<'a> {
     budget: Duration,
     control: &'a Control,
     names: &'a [String],
+    /// Values of variables are parameters.
+    literals: bool,
 }
 
 fn carry_out(
@@ -142,8 +144,17 @@ fn carry_out(
     let found = templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new());
     let names = script_names(&work.sources);
     let budget = Duration::from_secs_f64(options.budget);
-    let trial =
-        Trial { site: &site, target, work: &work, seed: design.seed(), budget, control, names: &names };
+    let literals = design.sends_parameters();
+    let trial = Trial {
+        site: &site,
+        target,
+        work: &work,
+        seed: design.seed(),
+        budget,
+        control,
+        names: &names,
+        literals,
+    };
     if let Some(file) = checked {
         return check(options, file, &found, &trial);
     }
@@ -207,6 +218,7 @@ impl Trial<'_> {
             budget: self.budget,
             conditions: &[],
             options: Options { step_timeout: STEP, ..Options::default() },
+            literals: self.literals,
         };
         match try_interleavings(self.site, &workload, extent, self.control) {
             Ok(found) => {
