@@ -12,7 +12,7 @@ use isobench_plan::{DEFAULT_STRATEGY, Plan};
 use isobench_result::PlannedScript;
 use isobench_runner::{Protocol, RunWorkload, commit_points};
 use isobench_script::{
-    Builtin, Command, CommandKind, Mix, Script, Sql, Store, Symbols, Value, Variables, Weighted, builtins,
+    Builtin, Command, CommandKind, Mix, Script, Sql, Symbols, Value, Variables, Weighted, builtins,
     find_builtin, is_valid_variable_name, parse, split_weight,
 };
 use isobench_suggest::did_you_mean;
@@ -127,23 +127,6 @@ impl Source {
         }
         Err(unknown_workload(name))
     }
-}
-
-/// The number of queries at the beginning of a script that take its inputs, as those of recorded
-/// applications do: of a table of inputs, or of no table. To repeat them does no harm.
-fn inputs(script: &Script) -> usize {
-    let takes = |sql: &&Sql| {
-        let text = sql.as_written();
-        let mut words = text.split_whitespace();
-        let reads = words.next().is_some_and(|word| word.eq_ignore_ascii_case("select"));
-        let from = words.find(|word| word.eq_ignore_ascii_case("from")).and_then(|_| words.next());
-        let stores = !matches!(sql.store, Store::None);
-        reads
-            && stores
-            && sql.statements.len() == 1
-            && from.is_none_or(|table| table.starts_with("isobench_inputs_"))
-    };
-    script.sql().take_while(takes).count()
 }
 
 /// Returns the failure of a script that isn't UTF-8, with the first line that isn't.
@@ -576,7 +559,10 @@ impl Sources {
         // The scripts that come with isobench use advisory locks correctly: taken and released
         // outside of the block.
         let own = self.scripts.iter().map(|source| self.checked.is_none() && source.writes.is_none());
-        let points = |script: &Script| commit_points(script).saturating_sub(inputs(script));
+        let points = |script: &Script| {
+            let inputs = script.sql().take_while(|sql| sql.takes_inputs()).count();
+            commit_points(script).saturating_sub(inputs)
+        };
         let several =
             self.mix.scripts().iter().zip(own).filter(|(weighted, own)| *own && points(&weighted.script) > 1);
         several

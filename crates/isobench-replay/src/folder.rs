@@ -234,7 +234,7 @@ fn readme(templates: &Templates<'_>, made: &[Made<'_, '_>], summary: &[String]) 
     );
     text.push_str(
         "The level isn't part of the scripts: `compare` and `advise` vary it. All files are yours to edit; \
-         `setup.sql`\nmakes the tables, and `isobench_inputs_N` in it has the recorded values.\n\n## Scripts\n\n| script \
+         `setup.sql`\nmakes the tables, and `isobench_inputs_N` in it has the recorded values.\nStatements that the application sent outside of a block are in one here, so that each can have a level of its own.\n\n## Scripts\n\n| script \
          | seen | share | at |\n|---|---|---|---|\n",
     );
     for one in made {

@@ -223,9 +223,8 @@ impl Writer<'_, '_> {
         };
         for transaction in &self.template.instances[0] {
             let mut savepoints: Vec<&str> = Vec::new();
-            if transaction.block {
-                text.push_str(if transaction.read_only { "BEGIN READ ONLY;\n" } else { "BEGIN;\n" });
-            }
+            // A statement alone, too, so that it can be given a level of its own.
+            text.push_str(if transaction.read_only { "BEGIN READ ONLY;\n" } else { "BEGIN;\n" });
             for executed in &transaction.statements {
                 if let Role::Savepoint(words, name) = &executed.role {
                     let number = savepoints.iter().position(|known| known == name).unwrap_or_else(|| {
@@ -250,9 +249,7 @@ impl Writer<'_, '_> {
                 }
                 statement += 1;
             }
-            if transaction.block {
-                text.push_str(if transaction.end == End::RolledBack { "ROLLBACK;\n" } else { "COMMIT;\n" });
-            }
+            text.push_str(if transaction.end == End::RolledBack { "ROLLBACK;\n" } else { "COMMIT;\n" });
         }
         text
     }

@@ -221,13 +221,14 @@ fn transactions_of_a_request_are_one_script_if_asked() {
     let script = &files["update-t.sql"];
     assert!(
         script.ends_with(
-            "SELECT n FROM t WHERE id = 1 \\gset r1_\nUPDATE t SET n = :r1_n::bigint + 1 WHERE id = 1;\n"
+            "SELECT n FROM t WHERE id = 1 \\gset r1_\nCOMMIT;\nBEGIN;\nUPDATE t SET n = :r1_n::bigint + 1 WHERE id \
+             = 1;\nCOMMIT;\n"
         ),
         "{script}"
     );
     let (files, _) = scripts(&capture);
     assert!(
-        files["update-t.sql"].ends_with("UPDATE t SET n = :i_n WHERE id = 1;\n"),
+        files["update-t.sql"].ends_with("BEGIN;\nUPDATE t SET n = :i_n WHERE id = 1;\nCOMMIT;\n"),
         "{}",
         files["update-t.sql"]
     );
