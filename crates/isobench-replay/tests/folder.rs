@@ -323,7 +323,7 @@ fn the_most_frequent_templates_cover_what_is_asked() {
     let (files, summary) = folder(&capture, Scope::Transaction, 40.0);
     assert!(summary.contains("1 template is 50.0 % of 40 transactions."), "{summary}");
     assert!(summary.contains("Left out as rare: 1 template (50.0 %)"), "{summary}");
-    assert_eq!(files.keys().filter(|name| name.ends_with(".sql")).count(), 2, "{:?}", files.keys());
+    assert_eq!(files.keys().filter(|name| name.strip_suffix(".sql").is_some()).count(), 2, "{:?}", files.keys());
     let recorded = recorded(&capture);
     let templates = Templates::of(&recorded, Scope::Transaction, 100.0);
     assert_eq!((templates.covered(), templates.total), (40, 40));
@@ -331,9 +331,4 @@ fn the_most_frequent_templates_cover_what_is_asked() {
     let work: usize = recorded.transactions.iter().map(|one| one.statements.len()).sum();
     // The rest are BEGIN and COMMIT.
     assert_eq!(recorded.statements, parts + work as u64 + 2 * 20);
-}
-#[test]
-fn zz_tmp() {
-    std::fs::write("/tmp/scr/shop.capture", shop(40)).unwrap();
-    std::fs::write("/tmp/scr/shop.sql", SHOP).unwrap();
 }

@@ -41,7 +41,10 @@ pub fn failed(code: &str) -> Answer {
 }
 
 impl Tape {
-    /// Begins at noon of a day, with sessions that have these start-up options.
+    /// Begins at noon of a day.
+    ///
+    /// # Panics
+    /// If there is no memory left.
     pub fn begin(redacted: bool) -> Tape {
         let header = Header {
             isobench_capture: FORMAT,
@@ -71,6 +74,9 @@ impl Tape {
     }
 
     /// The answer of a statement that returns rows.
+    ///
+    /// # Panics
+    /// If there is no memory left.
     pub fn rows(&mut self, columns: &[Column], rows: Vec<Vec<Option<Datum>>>) -> Answer {
         let number = self.writer.columns(columns).expect("memory");
         let tag = Some(format!("SELECT {}", rows.len()));
@@ -78,6 +84,9 @@ impl Tape {
     }
 
     /// A statement is sent, and answered.
+    ///
+    /// # Panics
+    /// If there is no memory left.
     pub fn send(
         &mut self,
         session: u64,

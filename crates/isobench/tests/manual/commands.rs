@@ -10,7 +10,7 @@ use crate::markdown::{code, files, page, root};
 use crate::{factors, figures, isobench};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 15] = [
+pub const COMMANDS: [&str; 16] = [
     "compare",
     "peers",
     "plans",
@@ -22,6 +22,7 @@ pub const COMMANDS: [&str; 15] = [
     "run",
     "init",
     "workloads",
+    "scripts",
     "check",
     "observe",
     "probe",
