@@ -71,6 +71,11 @@ impl<W: Write> Writer<W> {
         self.out.flush()
     }
 
+    /// The output.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
     /// A line in one call, so that a file that breaks off has whole lines before its end.
     fn line(&mut self, content: &impl Serialize) -> io::Result<()> {
         self.line.clear();

@@ -399,6 +399,11 @@ impl Design {
         (self.plan.clients().iter().copied().max().unwrap_or(1) + self.plan.readers()) as usize
     }
 
+    /// Values of variables are sent as parameters, not as a part of the text.
+    pub fn sends_parameters(&self) -> bool {
+        matches!(self.plan.protocol(), "extended" | "prepared")
+    }
+
     /// The seed of all random numbers.
     pub fn seed(&self) -> u64 {
         self.plan.seed.unwrap_or_default()

@@ -56,6 +56,8 @@ pub struct Extent<'a> {
     pub conditions: &'a [Condition],
     /// The limits of statements.
     pub options: Options,
+    /// Values of variables are parameters (protocol extended or prepared).
+    pub literals: bool,
 }
 
 impl Attempt {
@@ -144,7 +146,8 @@ pub fn try_interleavings(
     let scripts = workload.mix.scripts().iter().map(|weighted| &weighted.script);
     let scripts = scripts.filter(|script| meets(&script.name));
     let programs = Programs::new(scripts, workload.symbols.clone(), workload.variables.clone());
-    let programs = programs.outside_of(&other_schemas(site)?);
+    let mut programs = programs.outside_of(&other_schemas(site)?);
+    programs.literals = extent.literals;
     let connector = site.connector().clone();
     let conditions: Vec<TriedCondition> = extent.conditions.iter().map(Condition::tried).collect();
     let trying = Trying {
@@ -220,8 +223,15 @@ impl CellMeasurer<'_> {
         let workload = work.workload(self.design.seed(), &room.database)?;
         let options = Options { step_timeout: STEP, ..Options::default() };
         let combinations = None;
-        let extent =
-            Extent { allocations, combinations, budget, conditions: &self.design.conditions, options };
+        let literals = self.design.sends_parameters();
+        let extent = Extent {
+            allocations,
+            combinations,
+            budget,
+            conditions: &self.design.conditions,
+            options,
+            literals,
+        };
         let attempt = || -> Outcome<Result<Found, TryError>> {
             tables.make(&room)?;
             let found = try_interleavings(&room, &workload, extent, self.control);

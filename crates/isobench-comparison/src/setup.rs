@@ -68,9 +68,9 @@ impl Setup {
 
     /// A word in the statements that may concern more than the schema in which they are executed.
     pub fn names_schemas(&self) -> Option<&'static str> {
-        WIDER
-            .into_iter()
-            .find(|wider| self.statements.iter().any(|(_, statement)| has_word(statement, wider)))
+        let texts: Vec<String> =
+            self.statements.iter().map(|(_, statement)| without_values(statement)).collect();
+        WIDER.into_iter().find(|wider| texts.iter().any(|statement| concerns(statement, wider)))
     }
 
     /// Executes the statements, each in its own transaction unless they contain transaction
@@ -100,6 +100,28 @@ fn without_restriction(text: &str) -> String {
 /// True for a statement, as `pg_dump` writes it, that rows of data follow, which only psql sends.
 fn is_copy_of_rows(line: &str) -> bool {
     line.starts_with("COPY ") && line.trim_end().ends_with(" FROM stdin;")
+}
+
+/// True if a statement has a word of [`WIDER`], as more than the name of a column.
+fn concerns(statement: &str, wider: &str) -> bool {
+    let mut words = statement.split_whitespace();
+    let mut is = |word: &str| words.next().is_some_and(|found| found.eq_ignore_ascii_case(word));
+    let column = matches!(wider, "role" | "database") && is("create") && is("table");
+    !column && has_word(statement, wider)
+}
+
+/// Functions and casts that make a name of a literal.
+const NAMING: [&str; 7] = ["set_config", "nextval", "setval", "currval", "regclass", "execute", "format"];
+
+/// A statement without what its literals hold, where they are values of rows and no names.
+fn without_values(statement: &str) -> String {
+    let kept = statement.contains('\\') || NAMING.iter().any(|word| has_word(statement, word));
+    let inserts = statement.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("insert"));
+    if kept || !inserts {
+        return statement.to_owned();
+    }
+    // A quotation mark within a literal is doubled, so that another literal follows at once.
+    statement.split('\'').step_by(2).collect::<Vec<_>>().join("''")
 }
 
 /// Words of statements whose effect isn't confined to the schema of the session.
@@ -166,6 +188,11 @@ mod tests {
         assert_eq!(wider("CREATE TABLE Public.t (v int);\n"), Some("public"));
         assert_eq!(wider("SELECT 1;\nSELECT set_config('search_path', '', false);\n"), Some("search_path"));
         assert_eq!(wider("CREATE EXTENSION citext;\n"), Some("extension"));
+        assert_eq!(wider("CREATE TABLE t (role text, database text);\nCREATE ROLE r;\n"), Some("role"));
+        assert_eq!(wider("CREATE TABLE t (role text, database text);\n"), None);
+        assert_eq!(wider("INSERT INTO t VALUES ('a public role', 'it''s a database');\n"), None);
+        assert_eq!(wider("INSERT INTO public.t VALUES ('x');\n"), Some("public"));
+        assert_eq!(wider("INSERT INTO t VALUES (nextval('public.s'));\n"), Some("public"));
     }
 
     #[test]

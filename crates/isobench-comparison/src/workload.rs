@@ -12,8 +12,8 @@ use isobench_plan::{DEFAULT_STRATEGY, Plan};
 use isobench_result::PlannedScript;
 use isobench_runner::{Protocol, RunWorkload, commit_points};
 use isobench_script::{
-    Builtin, Command, CommandKind, Mix, Sql, Symbols, Value, Variables, Weighted, builtins, find_builtin,
-    is_valid_variable_name, parse, split_weight,
+    Builtin, Command, CommandKind, Mix, Script, Sql, Symbols, Value, Variables, Weighted, builtins,
+    find_builtin, is_valid_variable_name, parse, split_weight,
 };
 use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, pgbench_strategy};
@@ -559,19 +559,19 @@ impl Sources {
         // The scripts that come with isobench use advisory locks correctly: taken and released
         // outside of the block.
         let own = self.scripts.iter().map(|source| self.checked.is_none() && source.writes.is_none());
-        let several = self
-            .mix
-            .scripts()
-            .iter()
-            .zip(own)
-            .filter(|(weighted, own)| *own && commit_points(&weighted.script) > 1);
+        let points = |script: &Script| {
+            let inputs = script.sql().take_while(|sql| sql.takes_inputs()).count();
+            commit_points(script).saturating_sub(inputs)
+        };
+        let several =
+            self.mix.scripts().iter().zip(own).filter(|(weighted, own)| *own && points(&weighted.script) > 1);
         several
             .map(|(weighted, _)| {
                 format!(
                     "script \"{}\" commits {} times; after a conflict the whole script is repeated, also what it had \
                      committed already. Put it into one transaction block, or split it into several scripts",
                     weighted.script.name,
-                    commit_points(&weighted.script)
+                    points(&weighted.script)
                 )
             })
             .collect()

@@ -138,6 +138,7 @@ impl Blocks {
                 Ok(inserted(sql, place, &format!(" {modes}")))
             }
             Some(Statement::Commit | Statement::Rollback) | None => Ok(sql.clone()),
+            Some(_) if began_outside && sql.takes_inputs() => Ok(sql.clone()),
             Some(_) if began_outside => {
                 if may_commit_inside(&sql.parameterized) {
                     return Err(NoModes::OwnCommits);

@@ -169,6 +169,19 @@ impl Sql {
         pieces.collect()
     }
 
+    /// True for a query that takes the inputs of a script, as those of recorded applications do: a row
+    /// of a table `isobench_inputs_N`, or of no table. No transaction depends on its level, and it does no
+    /// harm to repeat it.
+    pub fn takes_inputs(&self) -> bool {
+        let text = self.as_written();
+        let mut words = text.split_whitespace();
+        let reads = words.next().is_some_and(|word| word.eq_ignore_ascii_case("select"));
+        let from = words.find(|word| word.eq_ignore_ascii_case("from")).and_then(|_| words.next());
+        let stores = matches!(self.store, Store::Gset { .. });
+        let of_inputs = from.is_none_or(|table| table.starts_with("isobench_inputs_"));
+        reads && stores && of_inputs && self.statements.len() == 1
+    }
+
     /// True if pgbench refuses the command in these protocols (`statement has too many arguments
     /// (maximum is 255)`).
     pub fn has_too_many_params(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Support for tests: simulated and scripted servers, servers run by closures, golden files,
 //! installed programs, and a schema checker.
 
+pub mod capture;
 pub mod folder;
 pub mod golden;
 pub mod h2;

@@ -16,6 +16,7 @@ pub mod rendered;
 pub mod report;
 pub mod results;
 pub mod run;
+pub mod scripts;
 pub mod server;
 pub mod trend;
 pub mod workloads;

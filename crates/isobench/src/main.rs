@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         Command::Audit(options) => commands::audit::audit(options),
         Command::Probe(options) => commands::probe::probe(&options),
         Command::Observe(options) => commands::observe::observe(&options),
+        Command::Scripts(options) => commands::scripts::scripts(&options),
         Command::Check(options) => commands::check::check(&options),
         Command::Report(options) => commands::report::report(&options),
         Command::Results(options) => commands::results::results(&options),

@@ -22,6 +22,7 @@ mod probe;
 mod report;
 mod results;
 mod run;
+mod scripts;
 mod trend;
 mod unknown;
 mod workloads;
@@ -46,6 +47,7 @@ pub use results::{
     CompareResultsOptions, ListOptions, PruneOptions, ResultsCommand, ResultsOptions, TagOptions,
 };
 pub use run::RunOptions;
+pub use scripts::{ScriptsOptions, Unit};
 pub use trend::TrendOptions;
 pub use unknown::suggest;
 pub use workloads::WorkloadsOptions;
@@ -92,6 +94,9 @@ pub enum Command {
     /// Show which reads and writes of a script isobench can track, without running it
     #[command(disable_help_flag = true)]
     Observe(ObserveOptions),
+    /// Make scripts of what an application was recorded to do, for compare and advise
+    #[command(disable_help_flag = true)]
+    Scripts(ScriptsOptions),
     /// Check a recorded history: what it proves about the isolation level
     Check(CheckOptions),
     /// Show a saved result again, compare two of them, or show a series
@@ -142,7 +147,8 @@ pub fn program() -> Program {
 }
 
 /// The commands that the usual help only names; `isobench help` describes them.
-const FURTHER: [&str; 11] = [
+const FURTHER: [&str; 12] = [
+    "scripts",
     "trend",
     "init",
     "workloads",

@@ -14,6 +14,7 @@ use crate::tester::Reply;
 #[derive(Debug)]
 pub struct Actor<'a> {
     program: &'a Program,
+    literals: bool,
     symbols: &'a Symbols,
     choice: &'a Choice,
     /// The number from which those of the choice count, where a draw's range has it.
@@ -115,6 +116,7 @@ impl<'a> Actor<'a> {
         }
         Actor {
             program: &programs.programs[part.program],
+            literals: programs.literals,
             symbols: &programs.symbols,
             choice: &part.choice,
             start,
@@ -204,6 +206,17 @@ impl<'a> Actor<'a> {
         for piece in &sql.pieces {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+                Piece::Variable { slot, .. } if self.literals => {
+                    let mut value = Vec::new();
+                    if self.variables.write_text(*slot, &mut value) {
+                        let value = String::from_utf8_lossy(&value).replace('\'', "''");
+                        let escape = if value.contains('\\') { " E" } else { "" };
+                        let value = value.replace('\\', "\\\\");
+                        out.extend_from_slice(format!("{escape}'{value}'").as_bytes());
+                    } else {
+                        out.extend_from_slice(b"NULL");
+                    }
+                }
                 Piece::Variable { slot, written } => {
                     if !self.variables.write_text(*slot, &mut out) {
                         out.extend_from_slice(written.as_bytes());
@@ -403,6 +416,22 @@ mod tests {
         actor.take(rows("?column?", "1"), &guards);
         assert_eq!(sends(&mut actor, InTransaction), ("COMMIT".to_owned(), false));
         assert_eq!(actor.next(Idle), Next::End);
+    }
+
+    #[test]
+    fn a_parameter_is_a_literal() {
+        let mut programs = programs(EDIT);
+        programs.literals = true;
+        let part = Part { program: 0, choice: Choice::from([((0, 0), 2)]) };
+        let mut actor = Actor::new(&programs, &part, 0, None);
+        let guards = |_: &str| true;
+        let status = TransactionStatus::InTransaction;
+        sends(&mut actor, status);
+        actor.take(vec![Reply::Command("BEGIN".to_owned())], &guards);
+        assert_eq!(sends(&mut actor, status).0, "SELECT v FROM t WHERE id = '3'");
+        actor.take(rows("v", "it's \\4"), &guards);
+        let update = r"UPDATE t SET v =  E'it''s \\4' + 1 WHERE id = '3' AND v =  E'it''s \\4';";
+        assert_eq!(sends(&mut actor, status).0, update);
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub struct Programs {
     pub variables: Variables,
     /// The scripts that can't be tried, each with the reason.
     pub refused: Vec<(String, String)>,
+    /// Values of variables are sent as literals, as far as quotation marks go: what a parameter of the
+    /// extended protocol is. Else they are a part of the text, as in the simple protocol.
+    pub literals: bool,
 }
 
 /// A script that can be tried.
@@ -107,7 +110,7 @@ impl Programs {
                 None => programs.push(Program::new(script, &symbols)),
             }
         }
-        Programs { programs, symbols, variables, refused }
+        Programs { programs, symbols, variables, refused, literals: false }
     }
 
     /// The same without scripts that name one of these schemas, in which rows aren't put back.

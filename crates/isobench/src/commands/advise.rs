@@ -22,7 +22,7 @@ use isobench_database::InitOptions;
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Templates, templates};
-use isobench_plan::Plan;
+use isobench_plan::{Plan, Size};
 use isobench_probe::Options;
 use isobench_probe::interleaving::TryError;
 use isobench_result::{Cell, Document, between, summarise};
@@ -76,7 +76,8 @@ fn read_file(path: &Path) -> Outcome<AdviceFile> {
 /// Checks the scripts, and finds or starts the server.
 fn set_up(options: &AdviseOptions) -> Outcome<Stage> {
     let resolve = |plan: &Plan| Resolved::of(plan, None, Plan::default(), &InitOptions::default());
-    let plan = options.plan();
+    let read = |path: &Path| isobench_plan::read(path, Size::default()).map_err(Failure::setup);
+    let plan = options.plan(options.plan_file.as_deref().map(read).transpose()?);
     // Each transaction has to be able to ask for a level of its own.
     let names = script_names(&resolve(&plan)?.design().works[0].sources);
     let own = names.first().map(|name| (name.clone(), Mode::of(Level::ReadCommitted)));
@@ -109,6 +110,8 @@ struct Trial<'a> {
     budget: Duration,
     control: &'a Control,
     names: &'a [String],
+    /// Values of variables are parameters.
+    literals: bool,
 }
 
 fn carry_out(
@@ -144,8 +147,17 @@ fn carry_out(
     let found = templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new());
     let names = script_names(&work.sources);
     let budget = Duration::from_secs_f64(options.budget);
-    let trial =
-        Trial { site: &site, target, work: &work, seed: design.seed(), budget, control, names: &names };
+    let literals = design.sends_parameters();
+    let trial = Trial {
+        site: &site,
+        target,
+        work: &work,
+        seed: design.seed(),
+        budget,
+        control,
+        names: &names,
+        literals,
+    };
     if let Some(file) = checked {
         return check(options, file, &found, &trial);
     }
@@ -213,6 +225,7 @@ impl Trial<'_> {
             budget: self.budget,
             conditions: &[],
             options: Options { step_timeout: STEP, ..Options::default() },
+            literals: self.literals,
         };
         match try_interleavings(self.site, &workload, extent, self.control) {
             Ok(found) => {

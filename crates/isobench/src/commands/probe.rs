@@ -87,6 +87,7 @@ fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, con
         budget: Duration::from_secs_f64(options.budget),
         conditions: &Condition::list(&options.invariant)?,
         options: limits(options),
+        literals: false,
     };
     let found = attempt.carry_out(&target.site(), extent, control)?;
     let tried: Vec<(String, Tried)> =

@@ -33,6 +33,14 @@ pub struct AdviseOptions {
     /// SQL script that makes the tables of scripts of your own, instead of pgbench's
     #[arg(long, value_name = "FILE.sql", help_heading = SCRIPTS, requires = "file")]
     pub setup: Option<PathBuf>,
+    /// Plan file with scripts and setup, such as isobench scripts writes
+    #[arg(
+        long = "plan",
+        value_name = "FILE.toml",
+        help_heading = SCRIPTS,
+        conflicts_with_all = ["file", "builtin", "workload"]
+    )]
+    pub plan_file: Option<PathBuf>,
     /// Seconds for executing each schedule that speaks against a level, also 500ms
     #[arg(
         long = "try",
@@ -79,8 +87,22 @@ pub struct AdviseOptions {
 }
 
 impl AdviseOptions {
-    /// Returns the plan of the measurement.
-    pub fn plan(&self) -> Plan {
+    /// Returns the plan of the measurement, with the scripts and tables of a plan file.
+    pub fn plan(&self, file: Option<Plan>) -> Plan {
+        let file = file.unwrap_or_default();
+        let named = Plan {
+            workload: file.workload,
+            file: file.file,
+            builtin: file.builtin,
+            setup: file.setup,
+            protocol: file.protocol,
+            ..Plan::default()
+        };
+        self.measured(if self.plan_file.is_some() { named } else { self.scripts() })
+    }
+
+    /// The scripts and tables that the options name.
+    fn scripts(&self) -> Plan {
         let own = self.file.is_some() || self.builtin.is_some();
         let workload = || vec![self.workload.clone().unwrap_or_else(|| "orders".to_owned())];
         Plan {
@@ -88,6 +110,13 @@ impl AdviseOptions {
             file: self.file.clone(),
             builtin: self.builtin.clone(),
             setup: self.setup.clone(),
+            ..Plan::default()
+        }
+    }
+
+    /// A plan with the factors and the length of the measurement.
+    fn measured(&self, scripts: Plan) -> Plan {
+        Plan {
             levels: Some(vec![Level::ReadCommitted, Level::RepeatableRead, Level::Serializable]),
             clients: Some(vec![self.clients.unwrap_or(8)]),
             time: Some(self.time.unwrap_or(1.0)),
@@ -95,7 +124,7 @@ impl AdviseOptions {
             seed: self.seed,
             // They were tried before.
             tries: Some(0.0),
-            ..Plan::default()
+            ..scripts
         }
     }
 }

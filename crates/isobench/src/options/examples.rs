@@ -6,7 +6,7 @@ use clap::Command;
 type Example = (&'static str, &'static str);
 
 /// The examples, by command; a command below another one has both names.
-const EXAMPLES: [(&str, [Example; 3]); 24] = [
+const EXAMPLES: [(&str, [Example; 3]); 25] = [
     (
         "compare",
         [
@@ -46,6 +46,20 @@ const EXAMPLES: [(&str, [Example; 3]); 24] = [
             ("the matrix of levels and anomalies", "probe"),
             ("with every step", "probe --verbose --levels rr,ser"),
             ("a server of your own", "probe -h db.example.org -d test"),
+        ],
+    ),
+    (
+        "scripts",
+        [
+            (
+                "of what was recorded, on a copy of the database",
+                "scripts shop.capture -o shop --copy-from dbname=shop",
+            ),
+            ("on tables of your own", "scripts shop.capture -o shop --setup shop.sql"),
+            (
+                "all transactions of a request in one script",
+                "scripts shop.capture -o shop --setup shop.sql --scope request",
+            ),
         ],
     ),
     (

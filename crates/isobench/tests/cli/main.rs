@@ -52,6 +52,7 @@ mod results;
 mod retries;
 mod run_options;
 mod saved;
+mod scripts;
 mod server_command;
 mod server_side;
 mod settings;

@@ -10,7 +10,7 @@ use crate::markdown::{code, files, page, root};
 use crate::{factors, figures, isobench};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 17] = [
+pub const COMMANDS: [&str; 18] = [
     "compare",
     "peers",
     "plans",
@@ -24,6 +24,7 @@ pub const COMMANDS: [&str; 17] = [
     "run",
     "init",
     "workloads",
+    "scripts",
     "check",
     "observe",
     "probe",

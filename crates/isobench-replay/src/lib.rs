@@ -1,0 +1,35 @@
+//! From what an application sent to its database (a capture) to scripts that do the same.
+//!
+//! A capture's sessions are split into transactions, transactions that differ in their values only are
+//! a template, and each value of a template gets a rule: a constant, a value read before, the sum of
+//! such a one and another value, a new key, the time, or else an input, of which the recorded ones are
+//! used again. [`Folder::of`] makes the files.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `lexer` | SQL, split into tokens |
+//! | `statement` | a statement's normal form |
+//! | `sessions` | sessions, split into transactions |
+//! | `template` | transactions that differ in their values only |
+//! | `values` | recorded values: as numbers, times and SQL |
+//! | `inference` | the rule of each value |
+//! | `script` | a template as a script |
+//! | `folder` | all files, in one's words |
+//! | `dump` | a dump that can be loaded in any schema |
+//!
+//! Not here: files and servers. Nothing is executed.
+
+mod dump;
+mod folder;
+mod inference;
+mod lexer;
+mod script;
+mod sessions;
+mod statement;
+mod template;
+mod values;
+
+pub use dump::{DumpError, placeable};
+pub use folder::{Folder, Options, Tables, Unmade};
+pub use sessions::{End, Executed, Recorded, Transaction, read};
+pub use template::{Scope, Template, Templates};

@@ -1,0 +1,340 @@
+//! A template as a script, with the table of its inputs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use isobench_capture::Datum;
+
+use crate::inference::{Fresh, Inferred, Lineage, Operand, Rule, Source, type_name};
+use crate::sessions::{End, Executed};
+use crate::statement::{Place, Role};
+use crate::template::{Template, statements};
+use crate::values::{has_variable, literal, shown};
+
+/// The most recorded inputs of a template that are used again.
+const MOST_INPUTS: usize = 1_000;
+
+/// A script.
+#[derive(Debug)]
+pub struct Script {
+    /// Its text.
+    pub text: String,
+    /// SQL that makes the table of its inputs; empty without inputs.
+    pub inputs: String,
+    /// Values of which only a hash was recorded.
+    pub hashed: bool,
+    /// The rule of each value, with the text before it.
+    pub rules: Vec<(String, Inferred)>,
+}
+
+/// The sequences of new keys: by table and column.
+#[derive(Debug, Default)]
+pub struct Keys {
+    sequences: BTreeMap<(Option<String>, String), (String, i64)>,
+}
+
+impl Keys {
+    /// The name of the sequence of a column, whose numbers are above this one.
+    fn above(&mut self, place: &Place, highest: i64) -> String {
+        let number = self.sequences.len() + 1;
+        let column = place.column.clone().unwrap_or_else(|| (None, number.to_string()));
+        let entry = self.sequences.entry(column).or_insert_with(|| (format!("isobench_keys_{number}"), 0));
+        entry.1 = entry.1.max(highest);
+        entry.0.clone()
+    }
+
+    /// SQL that makes the sequences.
+    pub fn sql(&self) -> String {
+        self.sequences.values().fold(String::new(), |mut sql, (name, highest)| {
+            let _ = writeln!(sql, "CREATE SEQUENCE {name} START {};", highest.saturating_add(1).max(1));
+            sql
+        })
+    }
+}
+
+/// Writes the script of a template; `number` is that of its table of inputs.
+///
+/// # Errors
+/// A script can't hold it, and why.
+pub fn write(
+    template: &Template<'_>,
+    number: usize,
+    inferred: &[Inferred],
+    lineage: &Lineage,
+    keys: &mut Keys,
+) -> Result<Script, String> {
+    let unit = &template.instances[0];
+    for executed in statements(unit) {
+        if executed.normal.texts.iter().any(|text| has_variable(text)) {
+            return Err("its SQL has a colon before a word, which a script takes for a variable".to_owned());
+        }
+        if executed.normal.texts.iter().any(|text| has_parameter(text)) {
+            return Err("the value of a parameter wasn't recorded".to_owned());
+        }
+    }
+    let mut writer = Writer {
+        template,
+        inferred,
+        lineage,
+        names: Vec::new(),
+        columns: Vec::new(),
+        fresh: Vec::new(),
+        number,
+    };
+    writer.name_inputs(keys);
+    let body = writer.body();
+    let (inputs, rows, hashed) = writer.inputs();
+    let text = format!("{}{body}", writer.before(rows));
+    let all: Vec<&Executed> = statements(unit).collect();
+    let shown = |one: &Inferred| {
+        let (statement, place) = one.at;
+        all[statement].normal.places[place].column.as_ref().map_or_else(
+            || format!("value {}", place + 1),
+            |(table, column)| table.as_ref().map_or(column.clone(), |table| format!("{table}.{column}")),
+        )
+    };
+    let rules = inferred.iter().map(|one| (shown(one), one.clone())).collect();
+    Ok(Script { text, inputs, hashed, rules })
+}
+
+/// True if a text has a parameter left (`$1`).
+fn has_parameter(text: &str) -> bool {
+    crate::lexer::tokens(text).iter().any(|token| token.kind == crate::lexer::Kind::Parameter)
+}
+
+struct Writer<'a, 'b> {
+    template: &'a Template<'b>,
+    inferred: &'a [Inferred],
+    lineage: &'a Lineage,
+    /// The variable of each place, if it is an input or a new key.
+    names: Vec<Option<String>>,
+    /// The columns of the table of inputs, each with the places that it is for.
+    columns: Vec<(String, usize)>,
+    /// The new keys: expression and variable.
+    fresh: Vec<(String, String)>,
+    number: usize,
+}
+
+impl Writer<'_, '_> {
+    fn instance(&self, instance: usize, place: usize) -> &Place {
+        let (statement, number) = self.inferred[place].at;
+        let executed = statements(&self.template.instances[instance]).nth(statement);
+        executed.map(|executed| &executed.normal.places[number]).expect("all instances have the same shape")
+    }
+
+    /// The values of a place in all instances.
+    fn values(&self, place: usize) -> Vec<&Option<Datum>> {
+        (0..self.template.instances.len()).map(|instance| &self.instance(instance, place).value).collect()
+    }
+
+    fn name_inputs(&mut self, keys: &mut Keys) {
+        let mut used = vec!["i_row".to_owned()];
+        let mut vectors: Vec<(Vec<&Option<Datum>>, String)> = Vec::new();
+        let this: &Self = self;
+        let mut names = Vec::new();
+        let (mut columns, mut fresh) = (Vec::new(), Vec::new());
+        for (place, one) in this.inferred.iter().enumerate() {
+            let sample = this.instance(0, place);
+            let mut fresh_name = |letter: char| {
+                let column = sample.column.as_ref().map_or("value", |(_, column)| column);
+                let plain = |letter: char| {
+                    if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' }
+                };
+                let base: String = column.chars().map(plain).take(40).collect();
+                let base = format!("{letter}_{base}");
+                let numbered = (2..).map(|number| format!("{base}_{number}"));
+                let name = std::iter::once(base.clone()).chain(numbered).find(|name| !used.contains(name));
+                let name = name.unwrap_or(base);
+                used.push(name.clone());
+                name
+            };
+            let name = match &one.rule {
+                Rule::Input => {
+                    let values = this.values(place);
+                    let known = vectors.iter().find(|(known, _)| *known == values);
+                    let known = known.map(|(_, name)| name.clone());
+                    Some(known.unwrap_or_else(|| {
+                        let name = fresh_name('i');
+                        columns.push((name.clone(), place));
+                        vectors.push((values, name.clone()));
+                        name
+                    }))
+                }
+                Rule::Fresh(kind) => {
+                    let name = fresh_name('k');
+                    let sql = match kind {
+                        Fresh::Uuid => "gen_random_uuid()".to_owned(),
+                        Fresh::Random => "md5(random()::text)".to_owned(),
+                        Fresh::Number { prefix, highest } => {
+                            let next = format!("nextval('{}')", keys.above(sample, *highest));
+                            if prefix.is_empty() { next } else { format!("{} || {next}", literal(prefix)) }
+                        }
+                    };
+                    fresh.push((sql, name.clone()));
+                    Some(name)
+                }
+                Rule::AsFresh(other) => names.get(*other).cloned().flatten(),
+                _ => None,
+            };
+            names.push(name);
+        }
+        self.names = names;
+        self.columns = columns;
+        self.fresh = fresh;
+    }
+
+    /// What stands before the transactions: the header, and the values that come from outside.
+    fn before(&self, rows: usize) -> String {
+        let levels = self.template.levels.iter().map(|(level, count)| {
+            format!(
+                "{} {count} times",
+                level.map_or("the server's default level", isobench_isolation::Level::name)
+            )
+        });
+        let mut text =
+            format!("-- seen {} times; at {}\n", self.template.count, levels.collect::<Vec<_>>().join(", "));
+        let mut columns: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
+        columns.extend(self.fresh.iter().map(|(sql, name)| format!("{sql} AS {name}")));
+        if columns.is_empty() {
+            return text;
+        }
+        let list = columns.join(", ");
+        if rows == 0 {
+            let _ = writeln!(text, "SELECT {list} \\gset");
+        } else {
+            let _ = writeln!(
+                text,
+                "\\set i_row random(1, {rows})\nSELECT {list} FROM isobench_inputs_{} WHERE i_row = :i_row \\gset",
+                self.number
+            );
+        }
+        text
+    }
+
+    fn body(&self) -> String {
+        let mut text = String::new();
+        let (mut statement, mut place) = (0, 0);
+        let reads = |number: usize| {
+            let of = |source: &Source| source.statement == number;
+            self.inferred.iter().any(|one| match &one.rule {
+                Rule::Read(source) | Rule::Sum { read: source, .. } => of(source),
+                _ => false,
+            })
+        };
+        for transaction in &self.template.instances[0] {
+            let mut savepoints: Vec<&str> = Vec::new();
+            // A statement alone, too, so that it can be given a level of its own.
+            text.push_str(if transaction.read_only { "BEGIN READ ONLY;\n" } else { "BEGIN;\n" });
+            for executed in &transaction.statements {
+                if let Role::Savepoint(words, name) = &executed.role {
+                    let number = savepoints.iter().position(|known| known == name).unwrap_or_else(|| {
+                        savepoints.push(name);
+                        savepoints.len() - 1
+                    });
+                    let _ = writeln!(text, "{words} s{};", number + 1);
+                } else {
+                    let texts = &executed.normal.texts;
+                    text.push_str(&texts[0]);
+                    for after in &texts[1..] {
+                        text.push_str(&self.expression(place, after.starts_with("::")));
+                        text.push_str(after);
+                        place += 1;
+                    }
+                    let ending = if reads(statement) {
+                        format!(" \\gset r{}_\n", statement + 1)
+                    } else {
+                        ";\n".to_owned()
+                    };
+                    text.push_str(&ending);
+                }
+                statement += 1;
+            }
+            text.push_str(if transaction.end == End::RolledBack { "ROLLBACK;\n" } else { "COMMIT;\n" });
+        }
+        text
+    }
+
+    /// SQL for the value of a place.
+    fn expression(&self, place: usize, cast: bool) -> String {
+        let sql = match &self.inferred[place].rule {
+            Rule::Constant(sql) => return sql.clone(),
+            Rule::Read(source) => return read(source),
+            Rule::Now { date: false } => return "now()".to_owned(),
+            Rule::Now { date: true } => return "current_date".to_owned(),
+            Rule::Fresh(_) | Rule::AsFresh(_) => return self.variable(place),
+            Rule::Input => return self.input(place),
+            Rule::Sum { read: source, minus, operand, .. } => {
+                let of_type = if source.type_oid == 1700 { "numeric" } else { "bigint" };
+                let operand = match operand {
+                    Operand::Constant(number) => shown(*number),
+                    Operand::Place(other) => match &self.inferred[*other].rule {
+                        Rule::Read(other) => format!("{}::{of_type}", read(other)),
+                        _ => format!("{}::{of_type}", self.variable(*other)),
+                    },
+                };
+                format!("{}::{of_type} {} {operand}", read(source), if *minus { "-" } else { "+" })
+            }
+        };
+        if cast { format!("({sql})") } else { sql }
+    }
+
+    fn variable(&self, place: usize) -> String {
+        self.names[place].as_ref().map_or_else(|| "NULL".to_owned(), |name| format!(":{name}"))
+    }
+
+    /// A variable can't be NULL: it is the empty text then.
+    fn input(&self, place: usize) -> String {
+        let variable = self.variable(place);
+        if self.values(place).iter().all(|value| value.is_some()) {
+            return variable;
+        }
+        match self.lineage.type_of(self.instance(0, place)) {
+            Some(name) => format!("nullif({variable}, '')::{name}"),
+            None => format!("nullif({variable}, '')"),
+        }
+    }
+
+    /// The table of inputs, its number of rows, and whether values are hashes.
+    fn inputs(&self) -> (String, usize, bool) {
+        if self.columns.is_empty() {
+            return (String::new(), 0, false);
+        }
+        let instances = self.template.instances.len();
+        let step = instances.div_ceil(MOST_INPUTS);
+        let chosen: Vec<usize> = (0..instances).step_by(step).collect();
+        let name = format!("isobench_inputs_{}", self.number);
+        let columns: Vec<String> = self.columns.iter().map(|(column, _)| format!("{column} text")).collect();
+        let mut sql = format!("CREATE TABLE {name} (i_row integer PRIMARY KEY, {});\n", columns.join(", "));
+        let mut hashed = false;
+        for (number, instance) in chosen.iter().enumerate() {
+            let values =
+                self.columns.iter().map(|(_, place)| match &self.instance(*instance, *place).value {
+                    None => "NULL".to_owned(),
+                    Some(Datum::Text(text)) => literal(text),
+                    Some(Datum::Hex { hex }) => literal(&format!("\\x{hex}")),
+                    Some(Datum::Hash { hash, .. }) => {
+                        hashed = true;
+                        literal(hash)
+                    }
+                });
+            let values: Vec<String> = values.collect();
+            let begins = number % 500 == 0;
+            let ends = number % 500 == 499 || number + 1 == chosen.len();
+            if begins {
+                let _ = writeln!(sql, "INSERT INTO {name} VALUES");
+            }
+            let _ =
+                writeln!(sql, "  ({}, {}){}", number + 1, values.join(", "), if ends { ";" } else { "," });
+        }
+        (sql, chosen.len(), hashed)
+    }
+}
+
+/// A variable with what was read.
+fn read(source: &Source) -> String {
+    let variable = format!(":r{}_{}", source.statement + 1, source.column);
+    match type_name(source.type_oid).filter(|_| source.nullable) {
+        Some(name) => format!("nullif({variable}, '')::{name}"),
+        None => variable,
+    }
+}

@@ -1,0 +1,130 @@
+//! `isobench scripts`: from a capture to a folder of scripts.
+//!
+//! Not here: how scripts are made (`isobench_replay`), and the capture's format (`isobench_capture`).
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, BufReader, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use isobench_comparison::{Failure, Outcome};
+use isobench_pgwire::{ConnectOptions, Connection, Given, process_environment};
+use isobench_replay::{Folder, Options, Recorded, Scope, Tables, read};
+
+use crate::options::{ScriptsOptions, Unit};
+use crate::output::{self, is_stream, say};
+
+/// Makes the folder, and prints what it covers.
+///
+/// # Errors
+/// The capture can't be read, there are no tables for its scripts, or the folder isn't empty.
+pub fn scripts(options: &ScriptsOptions) -> Outcome {
+    check(&options.output)?;
+    let recorded = recorded(&options.capture)?;
+    let tables = tables(options)?;
+    let scope = match options.scope {
+        Unit::Transaction => Scope::Transaction,
+        Unit::Request => Scope::Request,
+    };
+    let wanted = Options { scope, coverage: options.coverage };
+    let shown = options.capture.display();
+    let folder = Folder::of(&recorded, wanted, &tables)
+        .map_err(|error| Failure::setup(format!("{shown}: {error}")))?;
+    let path = &options.output;
+    let unwritten = |error: io::Error| {
+        Failure::setup(format!("--output: could not write into \"{}\": {error}", path.display()))
+    };
+    make(path).map_err(unwritten)?;
+    for (name, text) in &folder.files {
+        write(&path.join(name), text).map_err(unwritten)?;
+    }
+    let place = path.display();
+    let mut text: String = folder.summary.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+    text.push_str(&format!(
+        "\nRules and their hit rates: {place}/README.md\nNext:\n  isobench compare --plan {place}/workload.toml\n  \
+         isobench advise --plan {place}/workload.toml\n"
+    ));
+    output::print(&text)
+}
+
+fn recorded(path: &Path) -> Outcome<Recorded> {
+    let shown = path.display();
+    let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("{shown}: {error}"));
+    if is_stream(path) {
+        return read(io::stdin().lock()).map_err(|error| wrong(&error));
+    }
+    let file = File::open(path)
+        .map_err(|error| Failure::setup(format!("could not open capture \"{shown}\": {error}")))?;
+    read(BufReader::new(file)).map_err(|error| wrong(&error))
+}
+
+/// Refuses a folder that has something in it.
+fn check(folder: &Path) -> Outcome {
+    let shown = folder.display();
+    match fs::read_dir(folder).map(Iterator::count) {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(Failure::setup(format!("--output: \"{shown}\" isn't empty; name another folder"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Failure::setup(format!("--output: \"{shown}\": {error}"))),
+    }
+}
+
+/// Makes a folder that only its owner may read: it has data of an application.
+fn make(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+            fs::set_permissions(folder, permissions)
+        }
+        made => made,
+    }
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
+}
+
+fn tables(options: &ScriptsOptions) -> Outcome<Tables> {
+    if let Some(path) = &options.setup {
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::setup(format!("--setup: could not read \"{}\": {error}", path.display()))
+        })?;
+        return Ok(Tables::Setup(text));
+    }
+    match &options.copy_from {
+        Some(conninfo) => dump(conninfo, options.copy_limit).map(Tables::Dump),
+        None => Ok(Tables::Captured),
+    }
+}
+
+/// Dumps a database that isn't too large.
+fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
+    let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("--copy-from: {error}"));
+    let given = Given { dbname: Some(conninfo.to_owned()), ..Given::default() };
+    let server = ConnectOptions::resolve(&given, &process_environment).map_err(|error| wrong(&error))?;
+    let mut connection = Connection::open(&server).map_err(|error| wrong(&error))?;
+    let size = connection.value("SELECT pg_database_size(current_database()) / 1000000");
+    connection.close();
+    let size: u64 = size.map_err(|error| wrong(&error))?.and_then(|size| size.parse().ok()).unwrap_or(0);
+    if size > limit {
+        return Err(Failure::setup(format!(
+            "--copy-from: the database has {size} MB, more than --copy-limit {limit}; raise it, or make a smaller copy \
+             and give that by --setup"
+        )));
+    }
+    say(&format!("copying {} by pg_dump ({size} MB)", server.describe()));
+    let arguments = ["--no-owner", "--no-privileges", "--no-comments", "--inserts", "--rows-per-insert=500"];
+    let output = Command::new("pg_dump")
+        .args(arguments)
+        .arg(format!("--dbname={conninfo}"))
+        .env("PGOPTIONS", "-c default_transaction_read_only=on")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| wrong(&format!("could not run pg_dump: {error}")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(wrong(&format!("pg_dump failed: {}", said.trim())));
+    }
+    String::from_utf8(output.stdout).map_err(|error| wrong(&error))
+}

@@ -1,0 +1,51 @@
+//! Options of `isobench scripts`.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+/// The heading of options on the tables.
+const TABLES: &str = "Tables";
+
+/// What becomes a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Unit {
+    /// Each transaction
+    Transaction,
+    /// All transactions of a request in sequence, where statements name it (traceparent)
+    Request,
+}
+
+/// Options of `isobench scripts`.
+#[derive(Debug, Args)]
+pub struct ScriptsOptions {
+    /// The capture, - for standard input
+    #[arg(value_name = "CAPTURE")]
+    pub capture: PathBuf,
+    /// Folder for the scripts; it must be empty, or not there
+    #[arg(long, short = 'o', value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// What becomes a script
+    #[arg(long, value_name = "UNIT", value_enum, default_value = "transaction")]
+    pub scope: Unit,
+    /// Percentage of the transactions that the scripts cover, the most frequent first
+    #[arg(long, value_name = "PERCENT", default_value = "96", value_parser = percentage)]
+    pub coverage: f64,
+    /// SQL script that makes the tables
+    #[arg(long, value_name = "FILE.sql", help_heading = TABLES, conflicts_with = "copy_from")]
+    pub setup: Option<PathBuf>,
+    /// Copy schema and rows of this database by pg_dump, read only; a connection string or URI
+    #[arg(long, value_name = "CONNINFO", help_heading = TABLES)]
+    pub copy_from: Option<String>,
+    /// Megabytes above which a database isn't copied
+    #[arg(long, value_name = "MB", default_value = "200", help_heading = TABLES, requires = "copy_from")]
+    pub copy_limit: u64,
+    /// Print help
+    #[arg(long, short = '?', action = ArgAction::Help, help_heading = "Help")]
+    help: Option<bool>,
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    let number: f64 = text.trim_end_matches('%').parse().map_err(|_| "it isn't a number".to_owned())?;
+    if number > 0.0 && number <= 100.0 { Ok(number) } else { Err("it isn't between 0 and 100".to_owned()) }
+}

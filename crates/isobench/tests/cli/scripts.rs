@@ -1,0 +1,76 @@
+//! `isobench scripts`: from a capture of a small shop to scripts, to a comparison and to advice.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use isobench_testkit::capture::{SHOP, Tape, done, shop};
+
+use crate::compare::words;
+use crate::support::scene::Scene;
+
+const ORDER: &str = "insert-orders-line-update-stock-offer.sql";
+
+fn scene(name: &str) -> Option<Scene> {
+    let scene = Scene::with_server(name)?;
+    fs::write(scene.file("shop.capture"), shop(40)).expect("a capture");
+    scene.write("shop.sql", SHOP);
+    Some(scene)
+}
+
+/// Orders at once lose the counter of an offer, which is saved as a whole: django-oscar #4580.
+#[test]
+fn a_recorded_shop_is_compared_and_advised_on() {
+    let Some(s) = scene("a_recorded_shop_is_compared_and_advised_on") else { return };
+    s.run(&words("scripts shop.capture -o shop --setup shop.sql")).expect(0).prints(&[
+        "2 templates are 100.0 % of 80 transactions.",
+        "isobench advise --plan shop/workload.toml",
+    ]);
+    let mode = fs::metadata(s.file("shop")).expect("the folder").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let line =
+        "compare --plan shop/workload.toml --levels rc,rr -c 4 --time 300ms --rounds 2 --no-save --try 10";
+    s.run(&words(line)).expect(0).prints(&[
+        "Use repeatable read",
+        "Read committed",
+        "lost updates",
+        &format!("shop/{ORDER}:5"),
+    ]);
+    let line = "advise --plan shop/workload.toml --no-measure --try 10 --json out.json";
+    s.run(&words(line)).expect(0);
+    let advice: serde_json::Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
+    let transactions = advice["transactions"].as_array().expect("transactions");
+    let level = |name: &str| {
+        let of =
+            |one: &&serde_json::Value| one["script"].as_str().is_some_and(|script| script.ends_with(name));
+        transactions.iter().find(of).unwrap_or_else(|| panic!("{advice:#}"))["level"].clone()
+    };
+    assert_eq!(level(ORDER), "repeatable read", "{advice:#}");
+    assert_eq!(level("select-stock.sql"), "read committed", "{advice:#}");
+    s.assert_clean();
+}
+
+#[test]
+fn what_cannot_be_made_is_refused_and_nothing_is_written() {
+    let Some(s) = scene("what_cannot_be_made_is_refused_and_nothing_is_written") else { return };
+    s.write("full/mine.sql", "");
+    s.write("other.capture", "{\"isobench_capture\": 99}\n");
+    for (line, said) in [
+        ("scripts shop.capture -o out", "Three ways: --copy-from CONNINFO"),
+        ("scripts shop.capture -o full --setup shop.sql", "\"full\" isn't empty"),
+        ("scripts shop.sql -o out --setup shop.sql", "this is no capture"),
+        ("scripts other.capture -o out --setup shop.sql", "the capture has format 99"),
+        ("scripts none.capture -o out --setup shop.sql", "could not open capture \"none.capture\""),
+        ("scripts shop.capture -o out --setup none.sql", "--setup: could not read \"none.sql\""),
+    ] {
+        s.run(&words(line)).expect(1).says(&[said]);
+    }
+    assert!(!s.file("out").exists());
+    // What breaks off is read up to there.
+    let mut tape = Tape::begin(false);
+    tape.simple(1, "CREATE TABLE t (v int)", "CREATE TABLE");
+    tape.send(1, "DELETE FROM t WHERE v = 1", Vec::new(), vec![done("DELETE 0")], 'I');
+    fs::write(s.file("broken.capture"), [&tape.into_bytes()[..], b"{\"state"].concat()).expect("a capture");
+    s.run(&words("scripts broken.capture -o out")).expect(0).prints(&["The capture breaks off"]);
+    assert!(s.read("out/setup.sql").starts_with("CREATE TABLE t (v int);\n"));
+    s.assert_clean();
+}
