@@ -1,0 +1,5 @@
+//! Relays.
+mod decode;
+mod policy;
+mod sql;
+mod value;
