@@ -84,6 +84,11 @@ impl<W: Write> Writer<W> {
         self.line(record)
     }
 
+    /// The output.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
     /// Passes on what the output itself has buffered.
     ///
     /// # Errors

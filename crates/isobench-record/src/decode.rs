@@ -69,9 +69,19 @@ struct Portal {
 /// A message of the client that the server hasn't answered to the end.
 #[derive(Debug)]
 enum Expected {
-    Query { sql: Vec<u8> },
-    Parse { name: Vec<u8>, sql: Vec<u8>, types: Vec<u32> },
-    Bind { portal: Vec<u8>, statement: Vec<u8>, bound: Bound },
+    Query {
+        sql: Vec<u8>,
+    },
+    Parse {
+        name: Vec<u8>,
+        sql: Vec<u8>,
+        types: Vec<u32>,
+    },
+    Bind {
+        portal: Vec<u8>,
+        statement: Vec<u8>,
+        bound: Bound,
+    },
     DescribeStatement(Vec<u8>),
     DescribePortal(Vec<u8>),
     Execute(Vec<u8>),
@@ -92,6 +102,7 @@ struct Bound {
 }
 
 /// Turns the bytes of one session into records.
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own of one of the two streams")]
 pub(crate) struct Decoder {
     session: u64,
     policy: Arc<Policy>,
@@ -231,8 +242,8 @@ impl Decoder {
             }
             _ => {}
         }
-        let message =
-            server::parse(frame).map_err(|error| format!("a message of the client isn't understood: {error}"))?;
+        let message = server::parse(frame)
+            .map_err(|error| format!("a message of the client isn't understood: {error}"))?;
         let expected = match message {
             FrontendMessage::Query(sql) => Expected::Query { sql: sql.to_vec() },
             FrontendMessage::Parse { statement, sql, types } => {
@@ -291,8 +302,11 @@ impl Decoder {
     fn server_message(&mut self, at: u64, frame: Frame<'_>, out: &mut Vec<Seen>) -> Result<(), String> {
         match frame.tag {
             // Anywhere, and without a bearing on statements.
-            tag::PARAMETER_STATUS | tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE => return Ok(()),
-            tag::COPY_DATA | tag::COPY_DONE => return Ok(()),
+            tag::PARAMETER_STATUS
+            | tag::NOTICE_RESPONSE
+            | tag::NOTIFICATION_RESPONSE
+            | tag::COPY_DATA
+            | tag::COPY_DONE => return Ok(()),
             _ => {}
         }
         self.settle();
@@ -312,12 +326,14 @@ impl Decoder {
             (Message::EmptyQueryResponse, Some(Expected::Execute(_))) => {
                 self.executed(at, Some(String::new()), out)?;
             }
-            (Message::EmptyQueryResponse, Some(Expected::Query { .. })) => {}
             (Message::PortalSuspended, Some(Expected::Execute(_))) => self.executed(at, None, out)?,
             (Message::RowDescription(row), Some(Expected::Query { .. })) => {
                 self.open = Some((Answer::default(), Some(columns_of(row))));
             }
-            (Message::RowDescription(row), Some(Expected::DescribeStatement(_) | Expected::DescribePortal(_))) => {
+            (
+                Message::RowDescription(row),
+                Some(Expected::DescribeStatement(_) | Expected::DescribePortal(_)),
+            ) => {
                 self.described(Some(columns_of(row)));
             }
             (Message::NoData, Some(Expected::DescribeStatement(_) | Expected::DescribePortal(_))) => {
@@ -343,6 +359,7 @@ impl Decoder {
                 Message::CopyInResponse(_) | Message::CopyOutResponse(_),
                 Some(Expected::Query { .. } | Expected::Execute(_)),
             )
+            | (Message::EmptyQueryResponse, Some(Expected::Query { .. }))
             | (Message::FunctionCallResponse { .. }, Some(Expected::FunctionCall)) => {}
             (Message::ErrorResponse(error), _) => {
                 let code = String::from_utf8_lossy(error.field(b'C').unwrap_or_default()).into_owned();
@@ -391,7 +408,9 @@ impl Decoder {
     }
 
     fn bound(&mut self, out: &mut Vec<Seen>) {
-        let Some((at, Expected::Bind { portal, statement, bound })) = self.expected.pop_front() else { return };
+        let Some((at, Expected::Bind { portal, statement, bound })) = self.expected.pop_front() else {
+            return;
+        };
         let Some(prepared) = self.statements.get(&statement).cloned() else {
             self.portals.remove(&portal);
             let what = "a statement that was prepared by PREPARE, and bound by a message".to_owned();
@@ -523,7 +542,9 @@ impl Decoder {
             Expected::Bind { statement, bound, .. } => {
                 Some(self.portal(self.statements.get(&statement)?.clone(), bound))
             }
-            Expected::DescribeStatement(name) => Some(self.portal(self.statements.get(&name)?.clone(), without)),
+            Expected::DescribeStatement(name) => {
+                Some(self.portal(self.statements.get(&name)?.clone(), without))
+            }
             Expected::DescribePortal(name) | Expected::Execute(name) => self.portals.get(&name).cloned(),
             _ => None,
         }

@@ -28,7 +28,8 @@ impl FromStr for Injection {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (code, probability) = text.split_once(':').ok_or("expected SQLSTATE:PROBABILITY, such as 40001:0.01")?;
+        let (code, probability) =
+            text.split_once(':').ok_or("expected SQLSTATE:PROBABILITY, such as 40001:0.01")?;
         if code.len() != 5 || !code.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase()) {
             return Err(format!("\"{code}\" is no SQLSTATE: five digits or capital letters, such as 40001"));
         }
@@ -145,9 +146,13 @@ impl Injector {
                 Some(Active { parses: 0, binds: 1 })
             }
             [Sent::Parse { commit: true }, Sent::Bind { commit: true }, Sent::Execute, Sent::Sync]
-            | [Sent::Parse { commit: true }, Sent::Bind { commit: true }, Sent::Describe, Sent::Execute, Sent::Sync] => {
-                Some(Active { parses: 1, binds: 1 })
-            }
+            | [
+                Sent::Parse { commit: true },
+                Sent::Bind { commit: true },
+                Sent::Describe,
+                Sent::Execute,
+                Sent::Sync,
+            ] => Some(Active { parses: 1, binds: 1 }),
             _ => None,
         };
         let possible = quiet && self.in_block && self.client.is_empty() && !self.lost;
@@ -260,7 +265,9 @@ impl Injector {
                 }
                 Sent::Parse { commit }
             }
-            FrontendMessage::Bind { statement, .. } => Sent::Bind { commit: self.commits.contains(statement) },
+            FrontendMessage::Bind { statement, .. } => {
+                Sent::Bind { commit: self.commits.contains(statement) }
+            }
             FrontendMessage::Describe(_) => Sent::Describe,
             FrontendMessage::Execute { .. } => Sent::Execute,
             FrontendMessage::Close(Describable::Statement(name)) => {
@@ -295,7 +302,9 @@ fn message(out: &mut Vec<u8>, tag: u8, parts: &[&[u8]]) {
     let length = 4 + parts.iter().map(|part| part.len()).sum::<usize>();
     out.push(tag);
     out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
-    parts.iter().for_each(|part| out.extend_from_slice(part));
+    for part in parts {
+        out.extend_from_slice(part);
+    }
 }
 
 fn error(out: &mut Vec<u8>, code: &str) {

@@ -49,7 +49,11 @@ impl Policy {
             return (text, comment);
         }
         let literal = |literal: &str| {
-            if looks_harmless(literal) { literal.to_owned() } else { format!("#{}", self.digits(literal.as_bytes())) }
+            if looks_harmless(literal) {
+                literal.to_owned()
+            } else {
+                format!("#{}", self.digits(literal.as_bytes()))
+            }
         };
         (sql::with_literals(&text, true, literal), comment.and_then(|comment| traceparent(&comment)))
     }
@@ -99,7 +103,8 @@ fn is_kept(type_oid: u32, text: &str) -> bool {
 /// True for what is a number, a truth value, a date or a UUID by its looks, if the type isn't known. A
 /// number with leading zeros isn't one: telephone numbers and post codes look so.
 fn looks_harmless(text: &str) -> bool {
-    let digits = |text: &str, length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
+    let digits =
+        |text: &str, length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = |text: &str| {
         let text = text.strip_prefix('-').unwrap_or(text);
         let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -115,9 +120,8 @@ fn looks_harmless(text: &str) -> bool {
             && [&text[4..5], &text[7..8]] == ["-", "-"]
             && text.bytes().all(|byte| byte.is_ascii_digit() || b"-: .+TZ".contains(&byte))
     };
-    let uuid = |text: &str| {
-        text.len() == 36 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
-    };
+    let uuid =
+        |text: &str| text.len() == 36 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     matches!(text, "" | "t" | "f" | "true" | "false") || number(text) || time(text) || uuid(text)
 }
 
@@ -150,9 +154,8 @@ mod tests {
     #[test]
     fn redaction_keeps_what_is_no_text() {
         let policy = policy(true);
-        let is_hash = |type_oid, text: &str| {
-            matches!(policy.value(type_oid, 0, text.as_bytes()), Datum::Hash { .. })
-        };
+        let is_hash =
+            |type_oid, text: &str| matches!(policy.value(type_oid, 0, text.as_bytes()), Datum::Hash { .. });
         for (type_oid, text, hashed) in [
             (oid::INT4, "7", false),
             (oid::TEXT, "7", true),
@@ -182,7 +185,10 @@ mod tests {
         let (sql, comment) = policy(true).sql(
             b"SELECT 'Ada', '7' /* of Ada */ FROM t WHERE a = 5 /*action='x',traceparent='00-ab-cd-01'*/",
         );
-        assert!(!sql.contains("Ada") && sql.contains("'7'") && sql.contains("a = 5") && sql.contains("'#"), "{sql}");
+        assert!(
+            !sql.contains("Ada") && sql.contains("'7'") && sql.contains("a = 5") && sql.contains("'#"),
+            "{sql}"
+        );
         assert_eq!(comment.as_deref(), Some("/*traceparent='00-ab-cd-01'*/"));
         let (sql, comment) = policy(false).sql(b"/* a */ SELECT 'Ada'");
         assert_eq!((sql.as_str(), comment.as_deref()), ("SELECT 'Ada'", Some("/* a */")));

@@ -134,7 +134,8 @@ impl Queue {
             .unwrap_or_else(PoisonError::into_inner);
         state.waiting = false;
         if !state.closed {
-            let gathering = |state: &mut State| state.batch.bytes.len() <= MANY && !state.closed && !state.behind;
+            let gathering =
+                |state: &mut State| state.batch.bytes.len() <= MANY && !state.closed && !state.behind;
             let waited = self.changed.wait_timeout_while(state, GATHER, gathering);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

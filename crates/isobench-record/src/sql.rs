@@ -93,7 +93,11 @@ pub(crate) fn split_comment(sql: &str) -> (String, Option<String>) {
 }
 
 /// The text with each string literal replaced, and without comments if `drop_comments`.
-pub(crate) fn with_literals(sql: &str, drop_comments: bool, mut replace: impl FnMut(&str) -> String) -> String {
+pub(crate) fn with_literals(
+    sql: &str,
+    drop_comments: bool,
+    mut replace: impl FnMut(&str) -> String,
+) -> String {
     let mut out = String::new();
     let mut done = 0;
     for (kind, range) in parts(sql) {
@@ -106,6 +110,32 @@ pub(crate) fn with_literals(sql: &str, drop_comments: bool, mut replace: impl Fn
         }
     }
     out + &sql[done..]
+}
+
+/// The text with `?` in place of string literals and numbers, in one line and without comments: what
+/// statements with other values have in common.
+pub fn pattern(sql: &str) -> String {
+    let text = with_literals(sql, true, |_| "?".to_owned());
+    let mut out = String::new();
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let begins_number = letter.is_ascii_digit() && !is_word(u8::try_from(before).unwrap_or(b'a'));
+        if begins_number {
+            while letters.next_if(|next| next.is_ascii_alphanumeric() || *next == '.').is_some() {}
+            out.push('?');
+            before = '0';
+        } else if letter.is_whitespace() {
+            if !before.is_whitespace() {
+                out.push(' ');
+            }
+            before = ' ';
+        } else {
+            out.push(letter);
+            before = letter;
+        }
+    }
+    out.trim_end().replace("'?'", "?")
 }
 
 /// True if a statement may hold a password as a literal: it creates or alters a role, a user mapping, a
@@ -223,6 +253,20 @@ mod tests {
             assert_eq!(marked(sql), expected);
         }
         assert_eq!(with_literals("SELECT /* x */ 1", true, str::to_owned), "SELECT   1");
+    }
+
+    #[test]
+    fn patterns_have_no_values() {
+        for (sql, expected) in [
+            (
+                "SELECT a1,  'x' FROM t2\nWHERE a = 1.5e3 AND b = -7",
+                "SELECT a1, ? FROM t2 WHERE a = ? AND b = -?",
+            ),
+            ("SELECT $1 /* x */", "SELECT $1"),
+            ("", ""),
+        ] {
+            assert_eq!(pattern(sql), expected);
+        }
     }
 
     #[test]

@@ -21,6 +21,9 @@ use rustix::io::Errno;
 /// The time a client has for its first packet. Source: PostgreSQL: `authentication_timeout`.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// The time a client that was refused has to close its end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// The most bytes of a first packet. Source: PostgreSQL, `MAX_STARTUP_PACKET_LENGTH`.
 const LONGEST_PACKET: usize = 10_000;
 
@@ -94,10 +97,9 @@ pub(crate) fn begin(mut client: Socket, options: &ConnectOptions, keys: &Keys) -
     client.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
     let packet = match first_packet(&mut client) {
         Ok(Some(packet)) => packet,
-        Ok(None) => return Ok(Beginning::Other),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error.to_string()),
         // Such as a client that only looks whether the port is open.
-        Err(_) => return Ok(Beginning::Other),
+        Ok(None) | Err(_) => return Ok(Beginning::Other),
     };
     client.set_read_timeout(None).map_err(lost)?;
     match packet {
@@ -115,6 +117,14 @@ pub(crate) fn begin(mut client: Socket, options: &ConnectOptions, keys: &Keys) -
 /// Reads the first packet that isn't a request for encryption; those are refused. `None` if the client
 /// goes away first.
 fn first_packet(client: &mut Socket) -> io::Result<Option<Packet>> {
+    let packet = read_packet(client);
+    if packet.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
+        let_go(client);
+    }
+    packet
+}
+
+fn read_packet(client: &mut Socket) -> io::Result<Option<Packet>> {
     let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
     loop {
         let mut length = [0; 4];
@@ -145,6 +155,22 @@ fn first_packet(client: &mut Socket) -> io::Result<Option<Packet>> {
                 let parameters = parameters(&packet[8..]);
                 return Ok(Some(Packet::Startup { packet, parameters }));
             }
+        }
+    }
+}
+
+/// Ends a connection so that the client gets all that it was sent: what it has sent itself is read, as
+/// the system would otherwise cut the connection off.
+fn let_go(client: &mut Socket) {
+    // It may be gone already, and then there is nothing to wait for.
+    let _ = client.shutdown(Shutdown::Write);
+    let _ = client.set_read_timeout(Some(FAREWELL));
+    let mut buffer = [0; 1024];
+    let mut total = 0;
+    while total < LONGEST_MESSAGE {
+        match client.read(&mut buffer) {
+            Ok(count @ 1..) => total += count,
+            _ => return,
         }
     }
 }
@@ -193,7 +219,13 @@ fn start(
         };
         opened.encrypted = encrypted;
         let sent = socket.write_all(packet);
-        let mut relayed = Relayed { client: &mut client, server: &mut socket, encrypted, other_choice, opened: &mut opened };
+        let mut relayed = Relayed {
+            client: &mut client,
+            server: &mut socket,
+            encrypted,
+            other_choice,
+            opened: &mut opened,
+        };
         let outcome = sent.map_err(|error| error.to_string()).and_then(|()| relayed.until_ready());
         match outcome {
             Ok(Ready::Refused { message, starting }) => {
@@ -207,7 +239,10 @@ fn start(
                     keys.insert(&key, &cancel);
                 }
                 let replicates = opened.parameters.get("replication").is_some_and(|value| {
-                    !matches!(value.to_ascii_lowercase().as_str(), "false" | "off" | "no" | "0" | "f" | "n" | "of")
+                    !matches!(
+                        value.to_ascii_lowercase().as_str(),
+                        "false" | "off" | "no" | "0" | "f" | "n" | "of"
+                    )
                 });
                 let unseen = match (understood, replicates) {
                     (false, _) => Some("messages at the start of a session that aren't understood"),
@@ -224,8 +259,7 @@ fn start(
                 }));
             }
             Ok(Ready::Ended(why)) => {
-                // What was passed on is read before the end.
-                let _ = client.shutdown(Shutdown::Write);
+                let_go(&mut client);
                 return Beginning::Refused(opened, why);
             }
             Err(why) => {
@@ -248,7 +282,7 @@ fn start(
         "refused by the server".to_owned()
     };
     let _ = client.write_all(&refusal);
-    let _ = client.shutdown(Shutdown::Write);
+    let_go(&mut client);
     Beginning::Refused(opened, why)
 }
 
@@ -333,7 +367,11 @@ impl Relayed<'_> {
                     b'Z' => {
                         // Nothing follows before the client's first statement but what belongs to nobody.
                         self.pass(&from_server)?;
-                        return Ok(Ready::Session { from_client, key, understood: from_server.len() == size });
+                        return Ok(Ready::Session {
+                            from_client,
+                            key,
+                            understood: from_server.len() == size,
+                        });
                     }
                     b'N' | b'v' => self.pass(message)?,
                     _ => {
@@ -346,7 +384,9 @@ impl Relayed<'_> {
             }
             if !authenticated {
                 match now(self.client, &mut buffer) {
-                    Ok(Some(0)) | Err(_) => return Ok(Ready::Ended("the client closed the connection".to_owned())),
+                    Ok(Some(0)) | Err(_) => {
+                        return Ok(Ready::Ended("the client closed the connection".to_owned()));
+                    }
                     Ok(Some(count)) => {
                         idle = false;
                         from_client.extend_from_slice(&buffer[..count]);
@@ -390,7 +430,9 @@ impl Relayed<'_> {
 fn now(socket: &mut Socket, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     match socket.receive_now(buffer) {
         Ok(count) => Ok(Some(count)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -398,7 +440,8 @@ fn now(socket: &mut Socket, buffer: &mut [u8]) -> io::Result<Option<usize>> {
 /// The size of the message at the start, with its type byte; `None` if that isn't known yet.
 fn size_of(bytes: &[u8]) -> Option<usize> {
     let length = bytes.get(1..5)?;
-    Some(u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize + 1).map(|size| size.max(5))
+    Some(u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize + 1)
+        .map(|size| size.max(5))
 }
 
 /// AuthenticationSASL without SCRAM-SHA-256-PLUS.
@@ -442,7 +485,9 @@ mod tests {
         let start = packet(3 << 16 | 2, b"user\0ada\0_pq_.x\0y\0\0");
         let bytes = [packet(GSSENC_REQUEST_CODE, b""), packet(SSL_REQUEST_CODE, b""), start.clone()].concat();
         let (found, answer) = first(&bytes);
-        let Some(Packet::Startup { packet, parameters }) = found.expect("a packet") else { panic!("no packet") };
+        let Some(Packet::Startup { packet, parameters }) = found.expect("a packet") else {
+            panic!("no packet")
+        };
         assert_eq!((answer.as_slice(), packet), (&b"NN"[..], start));
         assert_eq!(parameters["user"], "ada");
     }

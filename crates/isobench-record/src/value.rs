@@ -151,9 +151,8 @@ fn float(scientific: &str, precision: i32) -> String {
 
 fn uuid(bytes: &[u8]) -> Option<String> {
     let digits = hex(bytes);
-    (bytes.len() == 16).then(|| {
-        [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
-    })
+    (bytes.len() == 16)
+        .then(|| [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-"))
 }
 
 /// Source: `numeric_recv`: the number of digits to the base 10,000, the first one's weight, sign, and
@@ -161,7 +160,7 @@ fn uuid(bytes: &[u8]) -> Option<String> {
 fn numeric(bytes: &[u8]) -> Option<String> {
     let words: Vec<u16> = bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
     let [count, weight, sign, scale, digits @ ..] = words.as_slice() else { return None };
-    if digits.len() != usize::from(*count) || bytes.len() % 2 != 0 {
+    if digits.len() != usize::from(*count) || !bytes.len().is_multiple_of(2) {
         return None;
     }
     let sign = match sign {
@@ -268,7 +267,8 @@ fn array(bytes: &[u8]) -> Option<String> {
 
 /// An element of an array, in quotes where `array_out` writes some.
 fn quoted(text: &str) -> String {
-    let special = |letter: char| matches!(letter, '"' | '\\' | '{' | '}' | ',') || letter.is_ascii_whitespace();
+    let special =
+        |letter: char| matches!(letter, '"' | '\\' | '{' | '}' | ',') || letter.is_ascii_whitespace();
     if !text.is_empty() && !text.eq_ignore_ascii_case("null") && !text.contains(special) {
         return text.to_owned();
     }

@@ -47,6 +47,10 @@ fn main() -> ExitCode {
         Command::Audit(options) => commands::audit::audit(options),
         Command::Probe(options) => commands::probe::probe(&options),
         Command::Observe(options) => commands::observe::observe(&options),
+        Command::Record(options) => match commands::record::record(&options) {
+            Ok(status) => return ExitCode::from(status),
+            Err(failure) => Err(failure),
+        },
         Command::Check(options) => commands::check::check(&options),
         Command::Report(options) => commands::report::report(&options),
         Command::Results(options) => commands::results::results(&options),

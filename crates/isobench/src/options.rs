@@ -18,6 +18,7 @@ mod observe;
 mod peers;
 mod plans;
 mod probe;
+mod record;
 mod report;
 mod results;
 mod run;
@@ -39,6 +40,7 @@ pub use observe::ObserveOptions;
 pub use peers::PeersOptions;
 pub use plans::PlansOptions;
 pub use probe::ProbeOptions;
+pub use record::RecordOptions;
 pub use report::{RenderingOptions, ReportFormat, ReportOptions};
 pub use results::{
     CompareResultsOptions, ListOptions, PruneOptions, ResultsCommand, ResultsOptions, TagOptions,
@@ -90,6 +92,9 @@ pub enum Command {
     /// Show which reads and writes of a script isobench can track, without running it
     #[command(disable_help_flag = true)]
     Observe(ObserveOptions),
+    /// Record what an application sends to its database, without changing it
+    #[command(disable_help_flag = true)]
+    Record(RecordOptions),
     /// Check a recorded history: what it proves about the isolation level
     Check(CheckOptions),
     /// Show a saved result again, compare two of them, or show a series
@@ -136,8 +141,8 @@ pub fn program() -> Program {
 }
 
 /// The commands that the usual help only names; `isobench help` describes them.
-const FURTHER: [&str; 9] =
-    ["trend", "init", "workloads", "plans", "results", "server", "peers", "completions", "man"];
+const FURTHER: [&str; 10] =
+    ["trend", "init", "record", "workloads", "plans", "results", "server", "peers", "completions", "man"];
 
 /// The same with the commands that most users need.
 fn briefly(program: Program) -> Program {

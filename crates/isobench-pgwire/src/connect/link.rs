@@ -113,8 +113,7 @@ impl<'a> Links<'a> {
         })?;
         let encrypted = protection != Protection::None;
         let differs = choice == EncryptionChoice::Plain || encrypted;
-        let cancel =
-            CancelRoute::new(endpoint.clone(), self.options.connect_timeout, client);
+        let cancel = CancelRoute::new(endpoint.clone(), self.options.connect_timeout, client);
         Ok(Link { socket, encrypted, other_choice: differs && !self.choices.is_empty(), cancel })
     }
 }

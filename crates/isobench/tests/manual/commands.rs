@@ -10,7 +10,7 @@ use crate::markdown::{code, files, page, root};
 use crate::{factors, figures, isobench};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 15] = [
+pub const COMMANDS: [&str; 16] = [
     "compare",
     "peers",
     "plans",
@@ -24,6 +24,7 @@ pub const COMMANDS: [&str; 15] = [
     "workloads",
     "check",
     "observe",
+    "record",
     "probe",
     "server",
 ];
