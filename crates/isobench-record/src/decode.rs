@@ -201,35 +201,26 @@ impl Decoder {
     /// never answered.
     pub(crate) fn end(&mut self, out: &mut Vec<Seen>) {
         self.release(None, out);
-        let unanswered = mem::take(&mut self.expected);
-        for (at, expected) in unanswered {
-            let statement = |sql: Arc<str>, comment, parameters, types| {
-                Seen::Statement(Box::new(Recorded {
-                    statement: Statement {
-                        session: self.session,
-                        at,
-                        comment,
-                        parameters,
-                        types,
-                        ..Statement::default()
-                    },
-                    sql,
-                    columns: Vec::new(),
-                }))
-            };
-            match expected {
+        // An error that ends the session comes without ReadyForQuery.
+        let (mut answers, mut columns) = (mem::take(&mut self.answers), mem::take(&mut self.columns));
+        for (at, expected) in mem::take(&mut self.expected) {
+            let recorded = match expected {
                 Expected::Query { sql } => {
                     let (sql, comment) = self.policy.sql(&sql);
-                    out.push(statement(sql.into(), comment, Vec::new(), Vec::new()));
+                    let answers = mem::take(&mut answers);
+                    let statement = Statement { at, comment, answers, ..Statement::default() };
+                    Recorded { statement, sql: sql.into(), columns: mem::take(&mut columns) }
                 }
                 Expected::Execute(name) => {
-                    if let Some(Portal { prepared, parameters, .. }) = self.portals.get(&name).cloned() {
-                        let types = types_of(&prepared, &parameters);
-                        out.push(statement(prepared.sql, prepared.comment, parameters, types));
-                    }
+                    let Some(portal) = self.portals.get(&name) else { continue };
+                    let mut recorded = recorded_of(self.session, (at, at), portal, Answer::default(), None);
+                    recorded.statement.answers = Vec::new();
+                    recorded
                 }
-                _ => {}
-            }
+                _ => continue,
+            };
+            let statement = Statement { session: self.session, ..recorded.statement };
+            out.push(Seen::Statement(Box::new(Recorded { statement, ..recorded })));
         }
     }
 

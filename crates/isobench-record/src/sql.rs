@@ -118,13 +118,18 @@ pub fn pattern(sql: &str) -> String {
     let text = with_literals(sql, true, |_| "?".to_owned());
     let mut out = String::new();
     let mut before = ' ';
+    let mut last = '=';
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         let begins_number = letter.is_ascii_digit() && !is_word(u8::try_from(before).unwrap_or(b'a'));
-        if begins_number {
+        // A sign belongs to the number, unless it follows a value.
+        let begins_signed = letter == '-'
+            && matches!(last, '=' | '<' | '>' | '+' | '-' | '*' | '/' | '(' | ',')
+            && letters.peek().is_some_and(char::is_ascii_digit);
+        if begins_number || begins_signed {
             while letters.next_if(|next| next.is_ascii_alphanumeric() || *next == '.').is_some() {}
             out.push('?');
-            before = '0';
+            (before, last) = ('0', '0');
         } else if letter.is_whitespace() {
             if !before.is_whitespace() {
                 out.push(' ');
@@ -132,7 +137,7 @@ pub fn pattern(sql: &str) -> String {
             before = ' ';
         } else {
             out.push(letter);
-            before = letter;
+            (before, last) = (letter, letter);
         }
     }
     out.trim_end().replace("'?'", "?")
@@ -260,9 +265,10 @@ mod tests {
         for (sql, expected) in [
             (
                 "SELECT a1,  'x' FROM t2\nWHERE a = 1.5e3 AND b = -7",
-                "SELECT a1, ? FROM t2 WHERE a = ? AND b = -?",
+                "SELECT a1, ? FROM t2 WHERE a = ? AND b = ?",
             ),
             ("SELECT $1 /* x */", "SELECT $1"),
+            ("SELECT a + -5, a - 5, a -5, 3", "SELECT a + ?, a - ?, a -?, ?"),
             ("", ""),
         ] {
             assert_eq!(pattern(sql), expected);
