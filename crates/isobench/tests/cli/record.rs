@@ -103,7 +103,8 @@ fn pgbench_runs_in_all_protocols_and_the_capture_has_its_transactions() {
 fn copy_and_cancel_work_through_it() {
     let Some((scene, database)) = database("copy_and_cancel_work_through_it") else { return };
     database.connect().execute("create table t (a int, b text)").expect("a table");
-    let lines: String = (0..20_000).map(|number| format!("{number}\tline {number}\n")).collect();
+    let lines: Vec<String> = (0..20_000).map(|number| format!("{number}\tline {number}\n")).collect();
+    let lines = lines.concat();
     scene.write("lines.txt", &lines);
     let script = "psql -c '\\copy t from lines.txt' && psql -c '\\copy t to copied.txt'; \
         psql -c 'select pg_sleep(1000)' & slow=$!; \
