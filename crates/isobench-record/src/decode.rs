@@ -623,3 +623,6 @@ fn recorded_of(
     };
     Recorded { statement, sql: Arc::clone(&portal.prepared.sql), columns: vec![columns] }
 }
+
+#[cfg(test)]
+mod tests;
