@@ -104,6 +104,10 @@ pub struct Statement {
     /// one that failed have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Answer>,
+    /// True if it takes further rows of a portal from which an earlier one has taken some: it is no new
+    /// execution.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continued: bool,
     /// The transaction status that the server reported after it: `I`, `T` or `E`. In a pipeline only the
     /// last statement before a Sync has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

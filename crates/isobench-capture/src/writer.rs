@@ -7,11 +7,19 @@ use serde::Serialize;
 
 use crate::record::{Column, Header, Record};
 
+/// The most bytes of texts whose numbers are remembered. An application that writes values into its
+/// texts has no end of them; beyond this a text may be written again, with another number.
+const MOST: usize = 64 << 20;
+
 /// Writes a capture. Nothing is buffered here.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
     texts: HashMap<String, u32>,
+    /// The number of the next text.
+    next_text: u32,
+    /// The bytes of the texts whose numbers are known.
+    known: usize,
     columns: HashMap<Vec<Column>, u32>,
     line: Vec<u8>,
 }
@@ -22,7 +30,14 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// It can't be written.
     pub fn begin(out: W, header: &Header) -> io::Result<Writer<W>> {
-        let mut writer = Writer { out, texts: HashMap::new(), columns: HashMap::new(), line: Vec::new() };
+        let mut writer = Writer {
+            out,
+            texts: HashMap::new(),
+            next_text: 0,
+            known: 0,
+            columns: HashMap::new(),
+            line: Vec::new(),
+        };
         writer.line(header)?;
         Ok(writer)
     }
@@ -35,7 +50,13 @@ impl<W: Write> Writer<W> {
         if let Some(number) = self.texts.get(sql) {
             return Ok(*number);
         }
-        let number = u32::try_from(self.texts.len()).map_err(io::Error::other)?;
+        if self.known + sql.len() > MOST {
+            self.texts.clear();
+            self.known = 0;
+        }
+        let number = self.next_text;
+        self.next_text = number.checked_add(1).ok_or_else(|| io::Error::other("too many texts"))?;
+        self.known += sql.len();
         self.texts.insert(sql.to_owned(), number);
         self.line(&Numbered::Text { number, sql })?;
         Ok(number)
@@ -63,17 +84,17 @@ impl<W: Write> Writer<W> {
         self.line(record)
     }
 
+    /// The output.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
     /// Passes on what the output itself has buffered.
     ///
     /// # Errors
     /// It can't be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
-    }
-
-    /// The output.
-    pub fn into_inner(self) -> W {
-        self.out
     }
 
     /// A line in one call, so that a file that breaks off has whole lines before its end.

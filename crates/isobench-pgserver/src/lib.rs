@@ -61,7 +61,7 @@ mod unpack;
 mod version;
 
 pub use error::ServerError;
-pub use trust::untrusted_program;
+pub use trust::{untrusted_folder, untrusted_program};
 
 pub use options::{MajorVersion, MajorVersionError, ServerOptions};
 pub use server::{Server, Shutdown};

@@ -73,6 +73,18 @@ pub fn untrusted_program(program: &Path) -> Option<String> {
     safe.err().map(|why| format!("root runs no program that others can replace: {why}"))
 }
 
+/// Why nothing is made by name in a folder by this user: it is missing, or, for root, others can write
+/// in it.
+pub fn untrusted_folder(folder: &Path) -> Option<String> {
+    if !folder.is_dir() {
+        return Some("there is no such folder".to_owned());
+    }
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    safe_folder(folder).err().map(|why| format!("root makes nothing where others can replace it: {why}"))
+}
+
 /// A path that was found to be safe.
 struct CheckedPath {
     /// The real path so far.

@@ -4,6 +4,7 @@
 pub(crate) mod encryption;
 mod error;
 mod failure;
+mod link;
 
 use std::io;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use self::encryption::{EncryptionChoice, Secured};
 pub use self::error::{ConnectError, ConnectProblem, FailedAttempt};
 use self::failure::Failure;
+pub use self::link::{Link, Links};
 use crate::cancel::CancelToken;
 use crate::config::{Host, TargetSessionAttrs};
 use crate::connection::Connection;

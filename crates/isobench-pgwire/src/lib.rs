@@ -48,13 +48,13 @@ mod tls;
 mod visible;
 
 pub use backend::TransactionStatus;
-pub use cancel::CancelToken;
+pub use cancel::{CancelRoute, CancelToken};
 pub use config::{
     Address, ChannelBinding, Concealed, ConfigError, ConnectOptions, Env, Given, Host, Keepalives, Secret,
     SslCertMode, SslMode, SslNegotiation, TargetSessionAttrs, TlsOptions, TlsRoots, TlsVersion, account_name,
     fit, is_connection_string, parse_connection_string, process_environment, shown,
 };
-pub use connect::{ConnectError, ConnectProblem, FailedAttempt, connect};
+pub use connect::{ConnectError, ConnectProblem, FailedAttempt, Link, Links, connect};
 pub use connection::{Completed, Connection, Rows};
 pub use error::Error;
 pub use established::Established;

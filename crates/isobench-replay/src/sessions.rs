@@ -187,7 +187,8 @@ impl Recorded {
         text: &str,
         columns: &dyn Fn(&Answer) -> Rc<[Column]>,
     ) {
-        let parts = statements(text);
+        // The rest of a result that was fetched in pieces.
+        let parts = if statement.continued { Vec::new() } else { statements(text) };
         let several = parts.len() > 1;
         // A server's log has no status: there a statement outside of a block is a transaction.
         let in_transaction = match statement.status {

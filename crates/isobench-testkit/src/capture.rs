@@ -105,9 +105,9 @@ impl Tape {
             text,
             comment,
             parameters,
-            types: Vec::new(),
             answers,
             status,
+            ..Statement::default()
         };
         self.record(&Record::Statement(statement));
     }

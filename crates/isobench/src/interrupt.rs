@@ -24,9 +24,7 @@ use isobench_comparison::{Failure, Outcome};
 /// The operating system doesn't let signals be watched.
 pub fn watch(control: &Arc<Control>) -> Outcome {
     let problem = |error| Failure::setup(format!("could not watch for signals: {error}"));
-    let ignored = ignored();
-    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
-    let mut signals = Signals::new(wanted).map_err(problem)?;
+    let mut signals = Signals::new(watchable()).map_err(problem)?;
     let watched = Arc::clone(control);
     let watcher = move || {
         for _ in signals.forever() {
@@ -40,6 +38,12 @@ pub fn watch(control: &Arc<Control>) -> Outcome {
     };
     thread::Builder::new().name("signals".to_owned()).spawn(watcher).map_err(problem)?;
     Ok(())
+}
+
+/// The signals to watch for: those that aren't ignored.
+pub fn watchable() -> Vec<i32> {
+    let ignored = ignored();
+    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
 }
 
 /// Turns the failure of a command that was interrupted before any measurement into an incomplete

@@ -48,6 +48,10 @@ fn main() -> ExitCode {
         Command::Probe(options) => commands::probe::probe(&options),
         Command::Observe(options) => commands::observe::observe(&options),
         Command::Scripts(options) => commands::scripts::scripts(&options),
+        Command::Record(options) => match commands::record::record(&options) {
+            Ok(status) => return ExitCode::from(status),
+            Err(failure) => Err(failure),
+        },
         Command::Check(options) => commands::check::check(&options),
         Command::Report(options) => commands::report::report(&options),
         Command::Results(options) => commands::results::results(&options),

@@ -19,6 +19,7 @@ mod observe;
 mod peers;
 mod plans;
 mod probe;
+mod record;
 mod report;
 mod results;
 mod run;
@@ -42,6 +43,7 @@ pub use observe::ObserveOptions;
 pub use peers::PeersOptions;
 pub use plans::PlansOptions;
 pub use probe::ProbeOptions;
+pub use record::RecordOptions;
 pub use report::{RenderingOptions, ReportFormat, ReportOptions};
 pub use results::{
     CompareResultsOptions, ListOptions, PruneOptions, ResultsCommand, ResultsOptions, TagOptions,
@@ -97,6 +99,9 @@ pub enum Command {
     /// Make scripts of what an application was recorded to do, for compare and advise
     #[command(disable_help_flag = true)]
     Scripts(ScriptsOptions),
+    /// Record what an application sends to its database, without changing it
+    #[command(disable_help_flag = true)]
+    Record(RecordOptions),
     /// Check a recorded history: what it proves about the isolation level
     Check(CheckOptions),
     /// Show a saved result again, compare two of them, or show a series
@@ -147,7 +152,8 @@ pub fn program() -> Program {
 }
 
 /// The commands that the usual help only names; `isobench help` describes them.
-const FURTHER: [&str; 12] = [
+const FURTHER: [&str; 13] = [
+    "record",
     "scripts",
     "trend",
     "init",

@@ -6,7 +6,7 @@ use clap::Command;
 type Example = (&'static str, &'static str);
 
 /// The examples, by command; a command below another one has both names.
-const EXAMPLES: [(&str, [Example; 3]); 25] = [
+const EXAMPLES: [(&str, [Example; 3]); 26] = [
     (
         "compare",
         [
@@ -162,6 +162,14 @@ const EXAMPLES: [(&str, [Example; 3]); 25] = [
             ("as pgbench, with retries accounted for", "run -c 8 -T 10 --max-tries 0 --isolation ser test"),
             ("a script at a rate", "run -f transfer.sql -R 500 -L 50 -T 60 test"),
             ("with a verdict", "run -w registers --isolation rr -c 8 -T 10"),
+        ],
+    ),
+    (
+        "record",
+        [
+            ("the test suite of an application", "record -h db.example.org -d shop -- pytest"),
+            ("a service that is started elsewhere", "record --listen 127.0.0.1:6432 -d service=shop"),
+            ("what was recorded", "record --show isobench.capture"),
         ],
     ),
     (

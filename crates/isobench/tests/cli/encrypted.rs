@@ -28,7 +28,7 @@ const CERTIFICATE: &str = include_str!("../../../isobench-pgwire/tests/pgwire/tl
 const KEY: &str = include_str!("../../../isobench-pgwire/tests/pgwire/tls/pem/server.key");
 
 /// A server with TLS at 127.0.0.1.
-fn start() -> Server {
+pub fn start() -> Server {
     let settings = [("listen_addresses", "127.0.0.1"), ("fsync", "off")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     let options = ServerOptions { settings, ..ServerOptions::default() };

@@ -47,6 +47,7 @@ mod probe;
 mod products;
 mod published;
 mod random_workloads;
+mod record;
 mod report;
 mod results;
 mod retries;

@@ -10,7 +10,7 @@ use crate::markdown::{code, files, page, root};
 use crate::{factors, figures, isobench};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 18] = [
+pub const COMMANDS: [&str; 19] = [
     "compare",
     "peers",
     "plans",
@@ -27,6 +27,7 @@ pub const COMMANDS: [&str; 18] = [
     "scripts",
     "check",
     "observe",
+    "record",
     "probe",
     "server",
 ];
