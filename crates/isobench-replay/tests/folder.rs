@@ -323,7 +323,12 @@ fn the_most_frequent_templates_cover_what_is_asked() {
     let (files, summary) = folder(&capture, Scope::Transaction, 40.0);
     assert!(summary.contains("1 template is 50.0 % of 40 transactions."), "{summary}");
     assert!(summary.contains("Left out as rare: 1 template (50.0 %)"), "{summary}");
-    assert_eq!(files.keys().filter(|name| name.strip_suffix(".sql").is_some()).count(), 2, "{:?}", files.keys());
+    assert_eq!(
+        files.keys().filter(|name| name.strip_suffix(".sql").is_some()).count(),
+        2,
+        "{:?}",
+        files.keys()
+    );
     let recorded = recorded(&capture);
     let templates = Templates::of(&recorded, Scope::Transaction, 100.0);
     assert_eq!((templates.covered(), templates.total), (40, 40));
