@@ -9,7 +9,7 @@ use crate::dump::{DumpError, placeable};
 use crate::inference::{Inferred, Lineage, Rule, infer};
 use crate::script::{Keys, Script, write};
 use crate::sessions::Recorded;
-use crate::template::{Scope, Template, Templates};
+use crate::template::{Scope, Template, Templates, statements};
 
 /// Where the tables of the scripts come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,32 @@ pub struct Folder {
     pub files: Vec<(String, String)>,
     /// What to say of them, a line each.
     pub summary: Vec<String>,
+    /// What a replay is compared with.
+    pub expected: Expected,
+}
+
+/// What was recorded, as far as a replay of the scripts should give the same.
+#[derive(Debug)]
+pub struct Expected {
+    /// The most transactions that were open at the same time.
+    pub sessions: usize,
+    /// The level at which most transactions ran; `None` is the server's default.
+    pub level: Option<Level>,
+    /// The share of transactions that failed by 40001 or 40P01.
+    pub conflicts: f64,
+    /// The scripts.
+    pub scripts: Vec<ExpectedScript>,
+}
+
+/// What was recorded of a template.
+#[derive(Debug)]
+pub struct ExpectedScript {
+    /// The name of its file.
+    pub name: String,
+    /// The number of its instances.
+    pub count: u64,
+    /// The mean number of rows of each statement, and the share of executions with none.
+    pub rows: Vec<(f64, f64)>,
 }
 
 /// A template that became a script.
@@ -98,8 +124,51 @@ impl Folder {
         files.push(("setup.sql".to_owned(), format!("{setup}{}{inputs}ANALYZE;\n", keys.sql())));
         files.push(("workload.toml".to_owned(), plan(&made)));
         files.push(("README.md".to_owned(), readme(&templates, &made, &summary)));
-        Ok(Folder { files, summary })
+        let expected = Expected::of(recorded, &templates, &made);
+        Ok(Folder { files, summary, expected })
     }
+}
+
+impl Expected {
+    fn of(recorded: &Recorded, templates: &Templates<'_>, made: &[Made<'_, '_>]) -> Expected {
+        let spans: Vec<(u64, u64)> = recorded.transactions.iter().map(|one| (one.at, one.until)).collect();
+        // As many as were open when one of them began.
+        let open = |at: u64| spans.iter().filter(|(from, until)| *from <= at && at <= *until).count();
+        let step = spans.len().div_ceil(2_000).max(1);
+        let sessions = spans.iter().step_by(step).map(|(from, _)| open(*from)).max().unwrap_or(1);
+        let level = templates.levels.iter().max_by_key(|(_, count)| **count).and_then(|(level, _)| *level);
+        let conflicts: u64 = templates.conflicts.values().map(|conflicts| conflicts.failed).sum();
+        let scripts = made.iter().map(|one| ExpectedScript {
+            name: format!("{}.sql", one.template.name),
+            count: one.template.count,
+            rows: rows(one.template),
+        });
+        Expected {
+            sessions: sessions.max(1),
+            level,
+            conflicts: conflicts as f64 / recorded.transactions.len().max(1) as f64,
+            scripts: scripts.collect(),
+        }
+    }
+}
+
+/// The mean number of rows of each statement, and the share of executions with none.
+fn rows(template: &Template<'_>) -> Vec<(f64, f64)> {
+    let count = template.instances.len().max(1) as f64;
+    let mut sums: Vec<(f64, f64)> = Vec::new();
+    for unit in &template.instances {
+        for (number, executed) in statements(unit).enumerate() {
+            let of_tag = || executed.answer.tag.as_deref()?.rsplit(' ').next()?.parse::<u64>().ok();
+            let rows =
+                if executed.answer.columns.is_some() { executed.answer.rows } else { of_tag().unwrap_or(0) };
+            if sums.len() <= number {
+                sums.push((0.0, 0.0));
+            }
+            sums[number].0 += rows as f64 / count;
+            sums[number].1 += f64::from(u8::from(rows == 0)) / count;
+        }
+    }
+    sums
 }
 
 /// SQL that makes the application's tables.

@@ -30,6 +30,6 @@ mod template;
 mod values;
 
 pub use dump::{DumpError, placeable};
-pub use folder::{Folder, Options, Tables, Unmade};
+pub use folder::{Expected, ExpectedScript, Folder, Options, Tables, Unmade};
 pub use sessions::{End, Executed, Recorded, Transaction, read};
 pub use template::{Scope, Template, Templates};

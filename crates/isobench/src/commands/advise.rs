@@ -29,6 +29,7 @@ use isobench_result::{Cell, Document, between, summarise};
 use isobench_runner::{Control, Urgency};
 use isobench_script::{CommandKind, Script};
 
+use crate::commands::scripts;
 use crate::destination::{Kind, check_file};
 use crate::display::Display;
 use crate::interrupt;
@@ -77,6 +78,7 @@ fn read_file(path: &Path) -> Outcome<AdviceFile> {
 fn set_up(options: &AdviseOptions) -> Outcome<Stage> {
     let resolve = |plan: &Plan| Resolved::of(plan, None, Plan::default(), &InitOptions::default());
     let read = |path: &Path| isobench_plan::read(path, Size::default()).map_err(Failure::setup);
+    scripts::say_claim(options.plan_file.as_deref());
     let plan = options.plan(options.plan_file.as_deref().map(read).transpose()?);
     // Each transaction has to be able to ask for a level of its own.
     let names = script_names(&resolve(&plan)?.design().works[0].sources);

@@ -20,6 +20,7 @@ use isobench_result::{Document, RequirementResult, judge, requirement_lines, sum
 use isobench_runner::Control;
 
 use self::files::Files;
+use crate::commands::scripts;
 use crate::destination::check_folder;
 use crate::display::Display;
 use crate::interrupt;
@@ -66,6 +67,7 @@ pub struct Results {
 pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
     let read = |name| isobench_plan::read(name, options.size()).map_err(Failure::setup);
     let file = options.plan_file.as_deref().map(read).transpose()?;
+    scripts::say_claim(options.plan_file.as_deref());
     let defaults = options.defaults.clone();
     let mut given = options.plan.clone();
     if options.no_try || options.no_verdict {

@@ -2,6 +2,8 @@
 //!
 //! Not here: how scripts are made (`isobench_replay`), and the capture's format (`isobench_capture`).
 
+mod check;
+
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -41,11 +43,27 @@ pub fn scripts(options: &ScriptsOptions) -> Outcome {
     }
     let place = path.display();
     let mut text: String = folder.summary.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-    text.push_str(&format!(
+    if !options.no_check {
+        let checked = check::check(&folder, path, &options.embedded)?;
+        write(&path.join(check::FILE), &checked.json()).map_err(unwritten)?;
+        let mut readme = OpenOptions::new().append(true).open(path.join("README.md")).map_err(unwritten)?;
+        let lines: String = checked.lines().iter().flat_map(|line| ["- ", line, "\n"]).collect();
+        let section = format!("\n## Replayed and compared with the record\n\n{lines}");
+        readme.write_all(section.as_bytes()).map_err(unwritten)?;
+        text.extend(checked.lines().iter().flat_map(|line| [line.as_str(), "\n"]));
+    }
+    let next = format!(
         "\nRules and their hit rates: {place}/README.md\nNext:\n  isobench compare --plan {place}/workload.toml\n  \
          isobench advise --plan {place}/workload.toml\n"
-    ));
-    output::print(&text)
+    );
+    output::print(&(text + &next))
+}
+
+/// Says how the scripts of a plan file differ from what was recorded, if they were checked.
+pub fn say_claim(plan: Option<&Path>) {
+    if let Some(checked) = plan.and_then(Path::parent).and_then(check::Checked::read) {
+        say(&checked.claim());
+    }
 }
 
 fn recorded(path: &Path) -> Outcome<Recorded> {

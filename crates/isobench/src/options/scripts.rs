@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use super::EmbeddedOptions;
+
 /// The heading of options on the tables.
 const TABLES: &str = "Tables";
 
@@ -34,12 +36,18 @@ pub struct ScriptsOptions {
     /// SQL script that makes the tables
     #[arg(long, value_name = "FILE.sql", help_heading = TABLES, conflicts_with = "copy_from")]
     pub setup: Option<PathBuf>,
-    /// Copy schema and rows of this database by pg_dump, read only; a connection string or URI
+    /// Dump schema and rows of this database, read only; a connection string or URI
     #[arg(long, value_name = "CONNINFO", help_heading = TABLES)]
     pub copy_from: Option<String>,
     /// Megabytes above which a database isn't copied
     #[arg(long, value_name = "MB", default_value = "200", help_heading = TABLES, requires = "copy_from")]
     pub copy_limit: u64,
+    /// Don't replay the scripts on an embedded server to compare them with the capture
+    #[arg(long)]
+    pub no_check: bool,
+    /// The server for the check.
+    #[command(flatten)]
+    pub embedded: EmbeddedOptions,
     /// Print help
     #[arg(long, short = '?', action = ArgAction::Help, help_heading = "Help")]
     help: Option<bool>,

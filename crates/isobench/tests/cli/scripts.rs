@@ -70,7 +70,18 @@ fn what_cannot_be_made_is_refused_and_nothing_is_written() {
     tape.simple(1, "CREATE TABLE t (v int)", "CREATE TABLE");
     tape.send(1, "DELETE FROM t WHERE v = 1", Vec::new(), vec![done("DELETE 0")], 'I');
     fs::write(s.file("broken.capture"), [&tape.into_bytes()[..], b"{\"state"].concat()).expect("a capture");
-    s.run(&words("scripts broken.capture -o out")).expect(0).prints(&["The capture breaks off"]);
+    s.run(&words("scripts broken.capture -o out --no-check")).expect(0).prints(&["The capture breaks off"]);
     assert!(s.read("out/setup.sql").starts_with("CREATE TABLE t (v int);\n"));
+    s.assert_clean();
+}
+
+#[test]
+fn scripts_that_do_other_things_than_the_application_claim_no_cost() {
+    let Some(s) = scene("scripts_that_do_other_things_than_the_application_claim_no_cost") else { return };
+    // The tables have none of the rows that the application found.
+    s.write("empty.sql", &SHOP[..SHOP.find("INSERT").expect("rows")]);
+    let said = "so no cost is claimed for the application";
+    s.run(&words("scripts shop.capture -o shop --setup empty.sql")).expect(0).prints(&[said]);
+    s.run(&words("advise --plan shop/workload.toml --no-measure --try 1")).says(&[said]);
     s.assert_clean();
 }

@@ -1,0 +1,318 @@
+//! Scripts of a capture replayed at the recorded level, and compared with the record.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::thread;
+
+use isobench_comparison::{Failure, Outcome};
+use isobench_pgserver::Server;
+use isobench_pgwire::{ConnectOptions, Connection, Error, Host};
+use isobench_replay::{Expected, Folder};
+use isobench_script::{CommandKind, Piece, Script, Sql, Statement, Store, Symbols, parse};
+use serde::{Deserialize, Serialize};
+
+use crate::options::EmbeddedOptions;
+use crate::servers;
+
+/// The file with the outcome, in the folder of the scripts.
+pub const FILE: &str = "check.json";
+
+/// The deviation above which no cost of the scripts stands for the application's.
+const MOST: f64 = 0.1;
+
+/// The most transactions that are replayed.
+const REPLAYED: u64 = 400;
+
+/// The most sessions.
+const SESSIONS: usize = 16;
+
+/// How a replay differs from the record.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Checked {
+    /// Replayed transactions.
+    transactions: u64,
+    /// Sessions of the replay.
+    sessions: usize,
+    /// Transactions that failed other than by a conflict.
+    failed: u64,
+    /// The message of the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
+    /// The share of conflicts in the record, and in the replay.
+    conflicts: [f64; 2],
+    /// The greatest deviation, from 0.
+    deviation: f64,
+    /// Where it is.
+    worst: String,
+}
+
+impl Checked {
+    /// The outcome as JSON.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).map_or_else(|_| String::new(), |json| json + "\n")
+    }
+
+    /// The outcome of the scripts in a folder, if they were checked.
+    pub fn read(folder: &Path) -> Option<Checked> {
+        serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
+    }
+
+    /// The outcome in words.
+    pub fn lines(&self) -> Vec<String> {
+        let plural = if self.sessions == 1 { "" } else { "s" };
+        let mut lines = vec![format!(
+            "Replayed {} transactions in {} session{plural} at the recorded level: conflicts {:.1} % ({:.1} % recorded).",
+            self.transactions,
+            self.sessions,
+            100.0 * self.conflicts[1],
+            100.0 * self.conflicts[0]
+        )];
+        if let Some(failure) = &self.failure {
+            lines.push(format!("{} of them failed, the first one by: {failure}", self.failed));
+        }
+        lines.push(self.claim());
+        lines
+    }
+
+    /// What costs of the scripts stand for.
+    pub fn claim(&self) -> String {
+        let percent = 100.0 * self.deviation;
+        if self.deviation > MOST {
+            format!(
+                "The scripts deviate from the record by {percent:.0} % ({}), so no cost is claimed for the application.",
+                self.worst
+            )
+        } else {
+            format!("The scripts deviate from the record by at most {percent:.0} %.")
+        }
+    }
+
+    fn note(&mut self, deviation: f64, at: String) {
+        if deviation > self.deviation {
+            self.deviation = deviation;
+            self.worst = at;
+        }
+    }
+}
+
+/// What a session counted: by script and statement, executions, rows and executions without rows.
+#[derive(Debug, Default)]
+struct Counted {
+    statements: HashMap<(usize, usize), (u64, u64, u64)>,
+    transactions: u64,
+    conflicts: u64,
+    failed: u64,
+    failure: Option<String>,
+}
+
+/// Replays scripts on an embedded server.
+///
+/// # Errors
+/// The server doesn't start, or the tables can't be made.
+pub fn check(folder: &Folder, path: &Path, embedded: &EmbeddedOptions) -> Outcome<Checked> {
+    let server = servers::start(embedded)?;
+    let checked = replay(folder, path, &server);
+    let stopped = server.stop().map_err(Failure::setup);
+    let checked = checked?;
+    stopped.map(|()| checked)
+}
+
+fn replay(folder: &Folder, path: &Path, server: &Server) -> Outcome<Checked> {
+    let text =
+        |wanted: &str| folder.files.iter().find(|(name, _)| name == wanted).map_or("", |(_, text)| text);
+    let open = || -> Outcome<Connection> {
+        let host = Host::unix(server.socket_dir(), server.port());
+        let mut options = ConnectOptions::new(host, server.user(), server.database());
+        options.password = server.password().map(Into::into);
+        Connection::open(&options).map_err(Failure::setup)
+    };
+    let setup = path.join("setup.sql").display().to_string();
+    let made = parse(&setup, text("setup.sql"), &mut Symbols::new())
+        .map_err(|error| Failure::setup(format!("--setup: {error}")))?;
+    let mut connection = open()?;
+    for command in &made.commands {
+        let CommandKind::Sql(sql) = &command.kind else { continue };
+        connection.execute(&sql.as_written()).map_err(|error| {
+            Failure::setup(format!("{setup}:{}: {error}; --no-check doesn't make the tables", command.line))
+        })?;
+    }
+    connection.close();
+    let expected = &folder.expected;
+    let mut scripts = Vec::new();
+    for script in &expected.scripts {
+        let name = path.join(&script.name).display().to_string();
+        scripts.push(parse(&name, text(&script.name), &mut Symbols::new()).map_err(Failure::setup)?);
+    }
+    let order = order(expected);
+    let sessions = expected.sessions.clamp(1, SESSIONS);
+    let counted: Vec<Counted> = thread::scope(|scope| {
+        let (order, scripts, open) = (&order, &scripts, &open);
+        let work = |session: usize| -> Outcome<Counted> {
+            let mut connection = open()?;
+            let mut counted = Counted::default();
+            if let Some(level) = expected.level {
+                let sql =
+                    format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {}", level.name());
+                connection.execute(&sql).map_err(Failure::setup)?;
+            }
+            for (pass, number) in order.iter().enumerate().skip(session).step_by(sessions) {
+                counted.transaction(&mut connection, &scripts[*number], *number, pass);
+            }
+            connection.close();
+            Ok(counted)
+        };
+        let started: Vec<_> = (0..sessions).map(|session| scope.spawn(move || work(session))).collect();
+        let ended = started.into_iter().map(|session| {
+            session
+                .join()
+                .unwrap_or_else(|_| Err(Failure::Incomplete("a session of the check broke off".to_owned())))
+        });
+        ended.collect::<Outcome<Vec<Counted>>>()
+    })?;
+    Ok(compared(expected, &counted, sessions))
+}
+
+/// The scripts to be executed, by their weights, one after the other.
+fn order(expected: &Expected) -> Vec<usize> {
+    let all: u64 = expected.scripts.iter().map(|script| script.count).sum();
+    let wanted = all.min(REPLAYED).max(expected.scripts.len() as u64);
+    let mut order: Vec<(f64, usize)> = Vec::new();
+    for (number, script) in expected.scripts.iter().enumerate() {
+        let times = (script.count * wanted / all.max(1)).max(1);
+        order.extend((0..times).map(|time| ((time as f64 + 0.5) / times as f64, number)));
+    }
+    order.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    order.into_iter().map(|(_, number)| number).collect()
+}
+
+impl Counted {
+    fn transaction(&mut self, connection: &mut Connection, script: &Script, number: usize, pass: usize) {
+        self.transactions += 1;
+        if let Err(why) = self.execute(connection, script, number, pass) {
+            match why {
+                Why::Conflict => self.conflicts += 1,
+                Why::Other(text) => {
+                    self.failed += 1;
+                    self.failure.get_or_insert(format!("{}: {text}", script.name));
+                }
+            }
+            // Outside of a block it is a warning; a lost connection fails again at the next statement.
+            let _ = connection.execute("ROLLBACK");
+        }
+    }
+
+    fn execute(
+        &mut self,
+        connection: &mut Connection,
+        script: &Script,
+        number: usize,
+        pass: usize,
+    ) -> Result<(), Why> {
+        let mut variables: HashMap<String, String> = HashMap::new();
+        let mut statement = 0;
+        for command in &script.commands {
+            let CommandKind::Sql(sql) = &command.kind else { continue };
+            // The only \set draws a row of the inputs: here they are taken in turn.
+            if sql.takes_inputs() {
+                let text = sql.as_written();
+                let inputs = text.split_once(" FROM ").and_then(|(_, from)| from.split_whitespace().next());
+                if let Some(inputs) = inputs {
+                    let count = connection.value(&format!("SELECT count(*) FROM {inputs}")).map_err(why)?;
+                    let count: usize = count.and_then(|count| count.parse().ok()).unwrap_or(1);
+                    variables.insert("i_row".to_owned(), (1 + pass % count.max(1)).to_string());
+                }
+            }
+            let text = substituted(sql, &variables);
+            let rows = if let Store::Gset { prefix } = &sql.store {
+                let found = connection.query(&text).map_err(why)?;
+                if let [row] = found.rows.as_slice() {
+                    let named = found.columns.iter().zip(row);
+                    let named = named
+                        .map(|(name, value)| (format!("{prefix}{name}"), value.clone().unwrap_or_default()));
+                    variables.extend(named);
+                } else if !sql.takes_inputs() {
+                    self.count((number, statement), found.rows.len() as u64);
+                    return Err(Why::Other(format!("line {}: {} rows", command.line, found.rows.len())));
+                }
+                found.rows.len() as u64
+            } else {
+                let completed = connection.execute(&text).map_err(why)?;
+                completed.first().and_then(isobench_pgwire::Completed::rows).unwrap_or(0)
+            };
+            let begins_or_ends = matches!(
+                sql.statements.first(),
+                Some(Statement::Begin | Statement::Commit | Statement::Rollback)
+            ) && !text.starts_with("ROLLBACK TO");
+            if !begins_or_ends && !sql.takes_inputs() {
+                self.count((number, statement), rows);
+                statement += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, statement: (usize, usize), rows: u64) {
+        let counted = self.statements.entry(statement).or_default();
+        counted.0 += 1;
+        counted.1 += rows;
+        counted.2 += u64::from(rows == 0);
+    }
+}
+
+/// Why a transaction failed.
+enum Why {
+    Conflict,
+    Other(String),
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
+fn why(error: Error) -> Why {
+    match error.code() {
+        Some(code) if matches!(code.as_str(), "40001" | "40P01") => Why::Conflict,
+        _ => Why::Other(error.to_string()),
+    }
+}
+
+/// A statement with literals in place of its variables.
+fn substituted(sql: &Sql, variables: &HashMap<String, String>) -> String {
+    let pieces = sql.pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Variable { written, .. } => match variables.get(written.trim_start_matches(':')) {
+            Some(value) if value.contains('\\') => {
+                format!(" E'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+            }
+            Some(value) => format!("'{}'", value.replace('\'', "''")),
+            None => "NULL".to_owned(),
+        },
+    });
+    pieces.collect::<String>().trim().to_owned()
+}
+
+fn compared(expected: &Expected, counted: &[Counted], sessions: usize) -> Checked {
+    let sum = |of: fn(&Counted) -> u64| counted.iter().map(of).sum::<u64>();
+    let transactions = sum(|one| one.transactions);
+    let share = |count: u64| count as f64 / transactions.max(1) as f64;
+    let failed = sum(|one| one.failed);
+    let conflicts = [expected.conflicts, share(sum(|one| one.conflicts))];
+    let failure = counted.iter().find_map(|one| one.failure.clone());
+    let mut checked = Checked { transactions, sessions, failed, failure, conflicts, ..Checked::default() };
+    checked.note(share(failed), "transactions that fail".to_owned());
+    checked.note((conflicts[1] - conflicts[0]).abs(), "conflicts".to_owned());
+    for (number, script) in expected.scripts.iter().enumerate() {
+        for (statement, (mean, none)) in script.rows.iter().enumerate() {
+            let all = counted.iter().filter_map(|one| one.statements.get(&(number, statement)));
+            let (executions, rows, empty) =
+                all.fold((0, 0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2));
+            if executions == 0 {
+                continue;
+            }
+            let (rows, empty) = (rows as f64 / executions as f64, empty as f64 / executions as f64);
+            let place = format!("statement {} of {}", statement + 1, script.name);
+            let apart = (rows - mean).abs() / mean.max(rows).max(1.0);
+            // Means of the same rows may differ in their last digits.
+            checked.note(if apart < 1e-9 { 0.0 } else { apart }, format!("rows of {place}"));
+            checked.note((empty - none).abs(), format!("how often {place} finds no row"));
+        }
+    }
+    checked
+}
