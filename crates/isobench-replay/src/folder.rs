@@ -99,12 +99,12 @@ impl Folder {
     /// # Errors
     /// There is nothing to make scripts of, or there are no tables for them.
     pub fn of(recorded: &Recorded, options: Options, tables: &Tables) -> Result<Folder, Unmade> {
-        let templates = Templates::of(recorded, options.scope, options.coverage);
+        let lineage = Lineage::of(recorded);
+        let templates = Templates::of(recorded, &lineage, options.scope, options.coverage);
         if templates.total == 0 {
             return Err(Unmade::Empty);
         }
         let setup = setup(recorded, tables)?;
-        let lineage = Lineage::of(recorded);
         let mut keys = Keys::default();
         let (mut made, mut refused) = (Vec::new(), Vec::new());
         for template in &templates.kept {

@@ -68,20 +68,39 @@ impl Lineage {
         type_name(*self.types.get(&(table.clone()?, column.clone()))?)
     }
 
+    /// The name of a result's table, if it is a column of one.
+    pub fn table(&self, column: &Column) -> Option<&str> {
+        self.tables.get(&column.table).map(String::as_str)
+    }
+
+    /// The columns that a value of this column may be a key of, by the names of table and column: itself,
+    /// and `id` of the tables to which its name refers.
+    pub fn keys_of<'l>(&'l self, table: &'l str, name: &'l str) -> impl Iterator<Item = (&'l str, &'l str)> {
+        let referred = self.tables.values().filter(|of| refers(name, of)).map(|of| (of.as_str(), "id"));
+        std::iter::once((table, name)).chain(referred)
+    }
+
     /// How a result's column is akin to the column of a place.
     fn kinship(&self, place: &Place, column: &Column) -> Kinship {
-        let (Some((table, name)), Some(of)) = (&place.column, self.tables.get(&column.table)) else {
+        let (Some((table, name)), Some(of)) = (&place.column, self.table(column)) else {
             return Kinship::None;
         };
-        if table.as_ref() == Some(of) && *name == column.name {
+        if table.as_deref() == Some(of) && *name == column.name {
             return Kinship::Same;
         }
-        let refers = name.strip_suffix("_id").is_some_and(|stem| {
-            *of == stem || of.ends_with(&format!("_{stem}")) || *of == format!("{stem}s")
-        });
         let named_alike = *name == column.name && name.ends_with("_id");
-        if refers && column.name == "id" || named_alike { Kinship::Refers } else { Kinship::None }
+        if refers(name, of) && column.name == "id" || named_alike { Kinship::Refers } else { Kinship::None }
     }
+}
+
+/// True if the name of a column is that of a reference to a table: `product_id` to `product`, `products`
+/// and `shop_product`.
+fn refers(name: &str, table: &str) -> bool {
+    name.strip_suffix("_id").is_some_and(|stem| {
+        table == stem
+            || table.strip_suffix(stem).is_some_and(|before| before.ends_with('_'))
+            || table == format!("{stem}s")
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use isobench_isolation::Level;
 
+use crate::chain::chains;
+use crate::inference::Lineage;
 use crate::sessions::{End, Executed, Recorded, Transaction};
 use crate::statement::Role;
+
+/// What transactions have in common that become one script.
+#[derive(PartialEq, Eq, Hash)]
+enum Together<'a> {
+    Request(&'a str),
+    Chain(usize),
+}
 
 /// The most templates that become scripts.
 const MOST: usize = 40;
@@ -21,6 +30,8 @@ pub enum Scope {
     Transaction,
     /// All transactions of a request, in sequence.
     Request,
+    /// Transactions that hand new keys on to each other, in sequence.
+    Chain,
 }
 
 /// An instance of a template: transactions in sequence.
@@ -66,8 +77,9 @@ pub struct Templates<'a> {
 }
 
 impl<'a> Templates<'a> {
-    /// Finds the templates, and keeps the most frequent ones until they cover `coverage` percent.
-    pub fn of(recorded: &'a Recorded, scope: Scope, coverage: f64) -> Templates<'a> {
+    /// Finds the templates. Keeps the most frequent ones until they cover `coverage` percent, and those that
+    /// write: however rare, they are what others can be wronged by.
+    pub fn of(recorded: &'a Recorded, lineage: &Lineage, scope: Scope, coverage: f64) -> Templates<'a> {
         let mut found = Templates {
             kept: Vec::new(),
             rare: Vec::new(),
@@ -77,8 +89,9 @@ impl<'a> Templates<'a> {
             levels: BTreeMap::new(),
         };
         let mut units: Vec<Unit<'a>> = Vec::new();
-        let mut requests: HashMap<&str, usize> = HashMap::new();
-        for transaction in &recorded.transactions {
+        let mut places: HashMap<Together<'_>, usize> = HashMap::new();
+        let chains = if scope == Scope::Chain { chains(&recorded.transactions, lineage) } else { Vec::new() };
+        for (number, transaction) in recorded.transactions.iter().enumerate() {
             *found.levels.entry(transaction.level).or_default() += 1;
             match &transaction.end {
                 End::Failed(code) => {
@@ -91,8 +104,12 @@ impl<'a> Templates<'a> {
                 }
                 End::Committed | End::RolledBack => {}
             }
-            let request = transaction.request.as_deref().filter(|_| scope == Scope::Request);
-            match request.map(|request| *requests.entry(request).or_insert(units.len())) {
+            let together = match scope {
+                Scope::Transaction => None,
+                Scope::Request => transaction.request.as_deref().map(Together::Request),
+                Scope::Chain => chains.get(number).copied().map(Together::Chain),
+            };
+            match together.map(|one| *places.entry(one).or_insert(units.len())) {
                 Some(place) if place < units.len() => units[place].push(transaction),
                 _ => units.push(vec![transaction]),
             }
@@ -108,7 +125,8 @@ impl<'a> Templates<'a> {
         let mut covered = 0;
         for (_, units) in groups {
             let template = Template::of(units, &mut names);
-            let enough = covered as f64 >= coverage / 100.0 * found.total as f64;
+            let enough =
+                covered as f64 >= coverage / 100.0 * found.total as f64 && !writes(&template.instances[0]);
             if enough || found.kept.len() >= MOST {
                 found.rare.push(template);
             } else {
@@ -210,12 +228,21 @@ fn begins_alike(failed: &Transaction, next: &Transaction) -> bool {
         && failed_first.zip(next_first).all(|(one, other)| alike(one, other))
 }
 
+fn reads(verb: &str) -> bool {
+    matches!(verb, "select" | "values" | "table" | "with")
+}
+
+/// True if a statement of a unit writes, by its first word.
+fn writes(unit: &[&Transaction]) -> bool {
+    statements(unit).any(|executed| executed.role == Role::Work && !reads(&executed.normal.verb))
+}
+
 /// A name of what a unit does: what it writes, or else what it reads.
 fn name_of(unit: &[&Transaction]) -> String {
     let mut deeds: Vec<(bool, (&str, &str))> = Vec::new();
     for executed in statements(unit).filter(|executed| executed.role == Role::Work) {
         let normal = &executed.normal;
-        let reads = matches!(normal.verb.as_str(), "select" | "values" | "table" | "with");
+        let reads = reads(&normal.verb);
         let deed = (normal.verb.as_str(), normal.table.as_deref().unwrap_or("something"));
         if !deeds.contains(&(reads, deed)) {
             deeds.push((reads, deed));

@@ -28,6 +28,7 @@ pub fn scripts(options: &ScriptsOptions) -> Outcome {
     let scope = match options.scope {
         Unit::Transaction => Scope::Transaction,
         Unit::Request => Scope::Request,
+        Unit::Chain => Scope::Chain,
     };
     let wanted = Options { scope, coverage: options.coverage };
     let shown = options.capture.display();
