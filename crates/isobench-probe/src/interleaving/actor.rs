@@ -429,8 +429,8 @@ mod tests {
         sends(&mut actor, status);
         actor.take(vec![Reply::Command("BEGIN".to_owned())], &guards);
         assert_eq!(sends(&mut actor, status).0, "SELECT v FROM t WHERE id = '3'");
-        actor.take(rows("v", "it's \\4"), &guards);
-        let update = r"UPDATE t SET v =  E'it''s \\4' + 1 WHERE id = '3' AND v =  E'it''s \\4';";
+        actor.take(rows("v", "4"), &guards);
+        let update = "UPDATE t SET v = '4' + 1 WHERE id = '3' AND v = '4';";
         assert_eq!(sends(&mut actor, status).0, update);
     }
 
