@@ -96,7 +96,7 @@ fn commands_in_the_manual_use_options_that_exist() {
                 continue;
             };
             checked += 1;
-            for word in words.take_while(|word| !matches!(*word, "|" | ">" | "2>" | "&&" | "#")) {
+            for word in words.take_while(|word| !matches!(*word, "|" | ">" | "2>" | "&&" | "#" | "--")) {
                 let name = word.split(['=', '`']).next().unwrap_or_default();
                 if name.len() > 2 && name.starts_with("--") && !options.iter().any(|option| option == name) {
                     wrong.push(format!("{}: isobench {command} has no {name}", path.display()));
