@@ -14,6 +14,9 @@ use crate::patch::{ScriptText, difference, patched};
 /// The value of the member `format` of the JSON.
 pub const FORMAT: &str = "isobench/advice";
 
+/// How the names of tables begin in which scripts of a capture find recorded values. Nothing writes them.
+const INPUTS: &str = "isobench_inputs_";
+
 /// The levels that transactions need, and what lower ones take.
 #[derive(Debug, Clone, Serialize)]
 pub struct Advice {
@@ -230,7 +233,7 @@ impl Advice {
         Advice {
             format: FORMAT,
             version: 1,
-            tables: templates.tables.iter().cloned().collect(),
+            tables: templates.tables.iter().filter(|table| !table.starts_with(INPUTS)).cloned().collect(),
             transactions: transactions.collect(),
             carried: templates.carried.iter().map(carried).collect(),
             unshown: unshown.collect(),

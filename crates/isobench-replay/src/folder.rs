@@ -1,6 +1,7 @@
 //! The files that are made of a capture: scripts, their tables, the plan, and a page that says what
 //! they cover.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use isobench_isolation::Level;
@@ -100,7 +101,7 @@ impl Folder {
     /// There is nothing to make scripts of, or there are no tables for them.
     pub fn of(recorded: &Recorded, options: Options, tables: &Tables) -> Result<Folder, Unmade> {
         let lineage = Lineage::of(recorded);
-        let templates = Templates::of(recorded, &lineage, options.scope, options.coverage);
+        let templates = Templates::of(recorded, options.scope, options.coverage);
         if templates.total == 0 {
             return Err(Unmade::Empty);
         }
@@ -254,6 +255,15 @@ fn summary(
         ));
     }
     let inputs = || made.iter().flat_map(|one| &one.script.rules);
+    let computed = inputs().filter(|(_, one)| matches!(one.rule, Rule::Sum { ambiguous: false, .. }));
+    let computed: BTreeSet<&str> = computed.map(|(name, _)| name.as_str()).collect();
+    if !computed.is_empty() {
+        lines.push(format!(
+            "The application reads, computes and writes back: {}. Two at once lose one of such changes where the level \
+             doesn't prevent it.",
+            computed.into_iter().collect::<Vec<_>>().join(", ")
+        ));
+    }
     let guessed =
         inputs().filter(|(_, one)| matches!(one.rule, Rule::Sum { ambiguous: true, .. })).count() as u64;
     if guessed > 0 {

@@ -69,15 +69,8 @@ impl Lineage {
     }
 
     /// The name of a result's table, if it is a column of one.
-    pub fn table(&self, column: &Column) -> Option<&str> {
+    fn table(&self, column: &Column) -> Option<&str> {
         self.tables.get(&column.table).map(String::as_str)
-    }
-
-    /// The columns that a value of this column may be a key of, by the names of table and column: itself,
-    /// and `id` of the tables to which its name refers.
-    pub fn keys_of<'l>(&'l self, table: &'l str, name: &'l str) -> impl Iterator<Item = (&'l str, &'l str)> {
-        let referred = self.tables.values().filter(|of| refers(name, of)).map(|of| (of.as_str(), "id"));
-        std::iter::once((table, name)).chain(referred)
     }
 
     /// How a result's column is akin to the column of a place.
@@ -231,9 +224,30 @@ struct Seen<'a> {
     statements: Vec<Vec<&'a Executed>>,
     /// All places: statement and number.
     places: Vec<(usize, usize)>,
+    /// The results that a variable can hold, in order.
+    sources: Vec<Source>,
+    /// For each statement whether it takes a number from a sequence.
+    sequences: Vec<bool>,
     /// When recording began, in microseconds since 1970.
     began: Option<i64>,
     instances: usize,
+}
+
+/// The results that a variable can hold: of one row in all instances, with columns whose names are those
+/// of variables.
+fn sources(statement: usize, instances: &[&Executed]) -> Vec<Source> {
+    let of_one_row = |executed: &&Executed| executed.answer.rows == 1 && executed.answer.values.len() == 1;
+    if !instances.iter().all(of_one_row) || !variables(&instances[0].columns) {
+        return Vec::new();
+    }
+    let source = |(number, column): (usize, &Column)| Source {
+        statement,
+        column: column.name.clone(),
+        number,
+        type_oid: column.type_oid,
+        nullable: instances.iter().any(|executed| read(executed, number).is_none()),
+    };
+    instances[0].columns.iter().enumerate().map(source).collect()
 }
 
 /// Finds the rule of each value of a template.
@@ -253,7 +267,12 @@ pub fn infer(template: &Template<'_>, lineage: &Lineage, began: &str) -> Vec<Inf
         .enumerate()
         .flat_map(|(number, executed)| (0..executed[0].normal.places.len()).map(move |place| (number, place)))
         .collect();
-    let seen = Seen { lineage, statements: rows, places, began: instant(began), instances };
+    let sources = rows.iter().enumerate().flat_map(|(number, executed)| sources(number, executed)).collect();
+    let takes =
+        |executed: &Vec<&Executed>| words(&executed[0].normal.key).iter().any(|word| word.is("nextval"));
+    let sequences = rows.iter().map(takes).collect();
+    let seen =
+        Seen { lineage, statements: rows, places, sources, sequences, began: instant(began), instances };
     let mut found: Vec<Inferred> = Vec::new();
     for place in 0..seen.places.len() {
         let one = seen.infer(place, &found);
@@ -286,32 +305,19 @@ impl<'a> Seen<'a> {
     }
 
     fn holds(&self, rule: impl Fn(usize) -> bool) -> bool {
-        let (mut hits, mut all) = (0_u32, 0_u32);
-        for instance in self.training() {
-            all += 1;
-            hits += u32::from(rule(instance));
-        }
-        f64::from(hits) >= ENOUGH * f64::from(all) && hits > 0
+        let all = self.training().count();
+        // Most rules fail at once.
+        let mut misses = 0_usize;
+        let enough = self.training().all(|instance| {
+            misses += usize::from(!rule(instance));
+            (all - misses) as f64 >= ENOUGH * all as f64
+        });
+        enough && misses < all
     }
 
-    /// The results that a variable can hold: of one row in all instances, with columns whose names are
-    /// those of variables.
-    fn sources(&self, before: usize) -> impl Iterator<Item = Source> + '_ {
-        (0..before).rev().flat_map(move |statement| {
-            let instances = &self.statements[statement];
-            let usable = instances
-                .iter()
-                .all(|executed| executed.answer.rows == 1 && executed.answer.values.len() == 1)
-                && variables(&instances[0].columns);
-            let columns: &[Column] = if usable { &instances[0].columns } else { &[] };
-            columns.iter().enumerate().map(move |(number, column)| Source {
-                statement,
-                column: column.name.clone(),
-                number,
-                type_oid: column.type_oid,
-                nullable: instances.iter().any(|executed| read(executed, number).is_none()),
-            })
-        })
+    /// The results that a variable can hold, the latest first.
+    fn sources(&self, before: usize) -> impl Iterator<Item = &Source> {
+        self.sources.iter().rev().filter(move |source| source.statement < before)
     }
 
     #[expect(clippy::ref_option, reason = "it is a part of what was recorded")]
@@ -349,28 +355,28 @@ impl<'a> Seen<'a> {
             self.holds(|instance| same(self.read(source, instance), self.value(place, instance)))
         };
         let akin = |source: &Source| self.lineage.kinship(sample, self.column(source));
-        let usable = |source: &Source| !source.nullable || type_name(source.type_oid).is_some();
-        let sources: Vec<Source> = self.sources(statement).filter(usable).collect();
-        let of_sequence = |source: &Source| {
-            let tokens = words(&self.statements[source.statement][0].normal.key);
-            sample.clause == Clause::Insert && tokens.iter().any(|token| token.is("nextval"))
-        };
-        let related = |source: &&Source| akin(source) != Kinship::None || of_sequence(source);
-        if let Some(source) = sources.iter().find(|source| related(source) && equal(source)) {
+        let usable = |source: &&Source| !source.nullable || type_name(source.type_oid).is_some();
+        let sources: Vec<&Source> = self.sources(statement).filter(usable).collect();
+        let of_sequence =
+            |source: &Source| sample.clause == Clause::Insert && self.sequences[source.statement];
+        let related = |source: &Source| akin(source) != Kinship::None || of_sequence(source);
+        if let Some(source) = sources.iter().copied().find(|source| related(source) && equal(source)) {
             rules.push(("a value read before", Rule::Read(source.clone())));
         }
         let constant = self.constant(place);
         if rules.is_empty() && sample.clause == Clause::Set {
-            let same_column =
-                sources.iter().filter(|source| akin(source) == Kinship::Same && is_number(source.type_oid));
+            let same_column = sources
+                .iter()
+                .copied()
+                .filter(|source| akin(source) == Kinship::Same && is_number(source.type_oid));
             let mut same_column = same_column;
             let sum = same_column.find_map(|source| self.sum(place, source, constant.is_some()));
             rules.extend(sum.map(|rule| ("read and computed", rule)));
         }
         let key = sample.clause == Clause::Insert && constant.is_some() && self.is_new_key(place);
         rules.extend(constant.filter(|_| !key).map(|sql| ("a constant", Rule::Constant(sql))));
-        let distinct = |source: &&Source| self.holds(|instance| is_distinctive(self.read(source, instance)));
-        if let Some(source) = sources.iter().filter(distinct).find(|source| equal(source)) {
+        let distinct = |source: &Source| self.holds(|instance| is_distinctive(self.read(source, instance)));
+        if let Some(source) = sources.iter().copied().find(|source| equal(source) && distinct(source)) {
             rules.push(("a value read before", Rule::Read(source.clone())));
         }
         let earlier = found.iter().enumerate().filter(|(_, one)| matches!(one.rule, Rule::Fresh(_)));

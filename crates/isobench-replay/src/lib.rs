@@ -10,7 +10,6 @@
 //! | `lexer` | SQL, split into tokens |
 //! | `statement` | a statement's normal form |
 //! | `sessions` | sessions, split into transactions |
-//! | `chain` | transactions that hand new keys on to each other |
 //! | `template` | transactions that differ in their values only |
 //! | `values` | recorded values: as numbers, times and SQL |
 //! | `inference` | the rule of each value |
@@ -20,7 +19,6 @@
 //!
 //! Not here: files and servers. Nothing is executed.
 
-mod chain;
 mod dump;
 mod folder;
 mod inference;
@@ -33,6 +31,5 @@ mod values;
 
 pub use dump::{DumpError, placeable};
 pub use folder::{Expected, ExpectedScript, Folder, Options, Tables, Unmade};
-pub use inference::Lineage;
 pub use sessions::{End, Executed, Recorded, Transaction, read};
 pub use template::{Scope, Template, Templates};

@@ -4,17 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use isobench_isolation::Level;
 
-use crate::chain::chains;
-use crate::inference::Lineage;
 use crate::sessions::{End, Executed, Recorded, Transaction};
 use crate::statement::Role;
-
-/// What transactions have in common that become one script.
-#[derive(PartialEq, Eq, Hash)]
-enum Together<'a> {
-    Request(&'a str),
-    Chain(usize),
-}
 
 /// The most templates that become scripts.
 const MOST: usize = 40;
@@ -30,8 +21,6 @@ pub enum Scope {
     Transaction,
     /// All transactions of a request, in sequence.
     Request,
-    /// Transactions that hand new keys on to each other, in sequence.
-    Chain,
 }
 
 /// An instance of a template: transactions in sequence.
@@ -79,7 +68,7 @@ pub struct Templates<'a> {
 impl<'a> Templates<'a> {
     /// Finds the templates. Keeps the most frequent ones until they cover `coverage` percent, and those that
     /// write: however rare, they are what others can be wronged by.
-    pub fn of(recorded: &'a Recorded, lineage: &Lineage, scope: Scope, coverage: f64) -> Templates<'a> {
+    pub fn of(recorded: &'a Recorded, scope: Scope, coverage: f64) -> Templates<'a> {
         let mut found = Templates {
             kept: Vec::new(),
             rare: Vec::new(),
@@ -89,9 +78,8 @@ impl<'a> Templates<'a> {
             levels: BTreeMap::new(),
         };
         let mut units: Vec<Unit<'a>> = Vec::new();
-        let mut places: HashMap<Together<'_>, usize> = HashMap::new();
-        let chains = if scope == Scope::Chain { chains(&recorded.transactions, lineage) } else { Vec::new() };
-        for (number, transaction) in recorded.transactions.iter().enumerate() {
+        let mut requests: HashMap<&str, usize> = HashMap::new();
+        for transaction in &recorded.transactions {
             *found.levels.entry(transaction.level).or_default() += 1;
             match &transaction.end {
                 End::Failed(code) => {
@@ -104,12 +92,8 @@ impl<'a> Templates<'a> {
                 }
                 End::Committed | End::RolledBack => {}
             }
-            let together = match scope {
-                Scope::Transaction => None,
-                Scope::Request => transaction.request.as_deref().map(Together::Request),
-                Scope::Chain => chains.get(number).copied().map(Together::Chain),
-            };
-            match together.map(|one| *places.entry(one).or_insert(units.len())) {
+            let request = transaction.request.as_deref().filter(|_| scope == Scope::Request);
+            match request.map(|request| *requests.entry(request).or_insert(units.len())) {
                 Some(place) if place < units.len() => units[place].push(transaction),
                 _ => units.push(vec![transaction]),
             }

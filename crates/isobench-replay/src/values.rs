@@ -104,8 +104,9 @@ pub fn same(one: &Option<Datum>, other: &Option<Datum>) -> bool {
     };
     let numbers = number(one).zip(number(other)).is_some_and(|(one, other)| one == other);
     let truths = truth(first).zip(truth(second)).is_some_and(|(one, other)| one == other);
-    let times = instant(first).zip(instant(second)).is_some_and(|(one, other)| one == other);
-    numbers || truths || times
+    let dated = |text: &str| text.len() >= 10 && text.as_bytes()[4..].contains(&b'-');
+    let times = || instant(first).zip(instant(second)).is_some_and(|(one, other)| one == other);
+    numbers || truths || dated(first) && dated(second) && times()
 }
 
 /// A literal.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use isobench_capture::{Answer, Datum};
 use isobench_isolation::Level;
-use isobench_replay::{End, Folder, Lineage, Options, Recorded, Scope, Tables, Templates, Unmade, read};
+use isobench_replay::{End, Folder, Options, Recorded, Scope, Tables, Templates, Unmade, read};
 use isobench_testkit::capture::{SHOP, Tape, column, done, failed, row, shop, value};
 
 fn recorded(capture: &[u8]) -> Recorded {
@@ -330,7 +330,7 @@ fn the_most_frequent_templates_cover_what_is_asked() {
         files.keys()
     );
     let recorded = recorded(&capture);
-    let templates = Templates::of(&recorded, &Lineage::of(&recorded), Scope::Transaction, 100.0);
+    let templates = Templates::of(&recorded, Scope::Transaction, 100.0);
     assert_eq!((templates.covered(), templates.total), (40, 40));
     let parts: u64 = recorded.left_out.values().sum();
     let work: usize = recorded.transactions.iter().map(|one| one.statements.len()).sum();

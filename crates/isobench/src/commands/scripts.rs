@@ -28,7 +28,6 @@ pub fn scripts(options: &ScriptsOptions) -> Outcome {
     let scope = match options.scope {
         Unit::Transaction => Scope::Transaction,
         Unit::Request => Scope::Request,
-        Unit::Chain => Scope::Chain,
     };
     let wanted = Options { scope, coverage: options.coverage };
     let shown = options.capture.display();
@@ -122,6 +121,17 @@ fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
     let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("--copy-from: {error}"));
     let given = Given { dbname: Some(conninfo.to_owned()), ..Given::default() };
     let server = ConnectOptions::resolve(&given, &process_environment).map_err(|error| wrong(&error))?;
+    // pg_dump gets the string as an argument.
+    let alone = ConnectOptions::resolve(&given, &|_| None);
+    let has_password = |server: &ConnectOptions| {
+        server.password.is_some() || server.hosts.iter().any(|host| host.password.is_some())
+    };
+    if alone.is_ok_and(|alone| has_password(&alone)) {
+        return Err(wrong(
+            &"others on this machine could see the password; leave it out, and use PGPASSWORD or the \
+                           password file",
+        ));
+    }
     let mut connection = Connection::open(&server).map_err(|error| wrong(&error))?;
     let size = connection.value("SELECT pg_database_size(current_database()) / 1000000");
     connection.close();
@@ -134,10 +144,11 @@ fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
     }
     say(&format!("copying {} by pg_dump ({size} MB)", server.describe()));
     let arguments = ["--no-owner", "--no-privileges", "--no-comments", "--inserts", "--rows-per-insert=500"];
+    let session = std::env::var("PGOPTIONS").unwrap_or_default();
     let output = Command::new("pg_dump")
         .args(arguments)
         .arg(format!("--dbname={conninfo}"))
-        .env("PGOPTIONS", "-c default_transaction_read_only=on")
+        .env("PGOPTIONS", format!("{session} -c default_transaction_read_only=on"))
         .stdin(Stdio::null())
         .output()
         .map_err(|error| wrong(&format!("could not run pg_dump: {error}")))?;

@@ -16,9 +16,6 @@ pub enum Unit {
     Transaction,
     /// All transactions of a request in sequence, where statements name it (traceparent)
     Request,
-    /// Transactions in sequence of which later ones use keys of rows that earlier ones inserted, as an order
-    /// does with its basket
-    Chain,
 }
 
 /// Options of `isobench scripts`.
