@@ -113,11 +113,14 @@ fn concerns(statement: &str, wider: &str) -> bool {
 /// Functions and casts that make a name of a literal.
 const NAMING: [&str; 7] = ["set_config", "nextval", "setval", "currval", "regclass", "execute", "format"];
 
-/// A statement without what its literals hold, where they are values of rows and no names.
+/// A statement without what its literals hold, where they are values of rows, defaults or labels, and no
+/// names.
 fn without_values(statement: &str) -> String {
     let kept = statement.contains('\\') || NAMING.iter().any(|word| has_word(statement, word));
-    let inserts = statement.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("insert"));
-    if kept || !inserts {
+    let words: Vec<String> = statement.split_whitespace().take(2).map(str::to_ascii_lowercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let of_values = matches!(words.as_slice(), ["insert", ..] | ["create", "table" | "type"]);
+    if kept || !of_values {
         return statement.to_owned();
     }
     // A quotation mark within a literal is doubled, so that another literal follows at once.
@@ -192,6 +195,10 @@ mod tests {
         assert_eq!(wider("CREATE TABLE t (role text, database text);\n"), None);
         assert_eq!(wider("INSERT INTO t VALUES ('a public role', 'it''s a database');\n"), None);
         assert_eq!(wider("INSERT INTO public.t VALUES ('x');\n"), Some("public"));
+        assert_eq!(wider("CREATE TYPE seen AS ENUM ('PUBLIC', 'PRIVATE');\n"), None);
+        assert_eq!(wider("CREATE TABLE t (v seen DEFAULT 'PUBLIC'::seen);\n"), None);
+        assert_eq!(wider("CREATE TABLE t (v public.seen DEFAULT 'PUBLIC');\n"), Some("public"));
+        assert_eq!(wider("CREATE TABLE t (v int DEFAULT nextval('public.s'));\n"), Some("public"));
         assert_eq!(wider("INSERT INTO t VALUES (nextval('public.s'));\n"), Some("public"));
     }
 

@@ -248,7 +248,6 @@ fn variables(address: &Address, server: &ConnectOptions) -> Vec<(&'static str, S
         ("PGDATABASE", server.dbname.clone()),
         ("DATABASE_URL", url),
         ("PGSSLMODE", "disable".to_owned()),
-        ("PGGSSENCMODE", "disable".to_owned()),
     ];
     // The application logs in as isobench would. The recorder itself makes no use of it.
     let password = server.password.as_ref().or(server.hosts.first().and_then(|host| host.password.as_ref()));
