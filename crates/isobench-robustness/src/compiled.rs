@@ -27,6 +27,8 @@ pub(crate) struct CompiledBranch {
     /// Its index in the program.
     pub(crate) branch: usize,
     pub(crate) operations: Vec<CompiledOperation>,
+    /// The indices of those that lock a row of which the key is known.
+    pub(crate) locking: Vec<usize>,
     /// The names of its variables.
     pub(crate) variables: Vec<String>,
     /// Pairs of different variables.
@@ -130,7 +132,7 @@ impl Compiled {
 
 fn compiled(of: &Branch, (program, branch): (usize, usize), names: &mut Names) -> CompiledBranch {
     let mut variables = BTreeMap::new();
-    let operations = of
+    let operations: Vec<CompiledOperation> = of
         .operations
         .iter()
         .enumerate()
@@ -145,7 +147,9 @@ fn compiled(of: &Branch, (program, branch): (usize, usize), names: &mut Names) -
         variables.into_iter().map(|(name, number)| (number, name)).collect();
     in_order.sort();
     let variables = in_order.into_iter().map(|(_, name)| name).collect();
-    CompiledBranch { program, branch, operations, variables, distinct }
+    let locks = |index: &usize| operations[*index].lock.is_some() && !operations[*index].key.is_empty();
+    let locking = (0..operations.len()).filter(locks).collect();
+    CompiledBranch { program, branch, operations, locking, variables, distinct }
 }
 
 fn compiled_operation(

@@ -85,10 +85,13 @@ pub(crate) fn excludes(
     split: Instance<'_>,
     within: Instance<'_>,
 ) -> bool {
-    (0..split.branch.operations.len()).any(|number| {
-        let own = &split.branch.operations[number];
-        within.branch.operations.iter().any(|other| {
-            bars(before, split, number, other) && same_row(equal, (split.number, own), (within.number, other))
+    // Only locks of rows that are certainly the same exclude each other, and most operations take none.
+    split.branch.locking.iter().any(|number| {
+        let own = &split.branch.operations[*number];
+        within.branch.locking.iter().map(|other| &within.branch.operations[*other]).any(|other| {
+            own.is_on_table_of(other)
+                && bars(before, split, *number, other)
+                && same_row(equal, (split.number, own), (within.number, other))
         })
     })
 }
