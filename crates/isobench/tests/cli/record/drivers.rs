@@ -107,11 +107,13 @@ fn ruby_pg() {
     compare("ruby_pg", &PathBuf::from("ruby"), &["@/driver.rb"]);
 }
 
+/// `NODE_PATH` names the folder with node-postgres: .ci/nightly makes it, since it is neither a package of
+/// Debian for this Node nor a wheel.
 #[test]
 fn node_postgres() {
-    if !Command::new("node").args(["-e", "require('pg')"]).output().is_ok_and(|found| found.status.success())
-    {
-        return skip("node_postgres", "there is no Node with pg (Debian: node-pg)");
+    if std::env::var_os("NODE_PATH").is_none() {
+        eprintln!("left to .ci/nightly: node_postgres: NODE_PATH names no folder with pg");
+        return;
     }
     compare("node_postgres", &PathBuf::from("node"), &["@/driver.js"]);
 }
