@@ -237,9 +237,10 @@ impl<'a> Comparison<'a> {
             if allocations.is_empty() {
                 continue;
             }
-            let Some(found) = self.measurer.try_interleavings(server, work, &allocations, share)? else {
-                continue;
-            };
+            let listener = &mut self.listener;
+            let mut say = |text: &str| listener.say(text);
+            let found = self.measurer.try_interleavings(server, work, &allocations, share, &mut say)?;
+            let Some(found) = found else { continue };
             for number in numbers {
                 let allocation = design.allocation(&self.cells[number]);
                 self.document.cells[number].tried = match &found {

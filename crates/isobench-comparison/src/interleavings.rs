@@ -187,7 +187,8 @@ fn other_schemas(site: &Site) -> Result<Vec<String>, TryError> {
 
 impl CellMeasurer<'_> {
     /// Tries the scripts of a work against each other, on tables of their own that are removed
-    /// afterwards. Returns the reason if that can't be done or fails, and `None` if it isn't wanted.
+    /// afterwards, and says so. Returns the reason if that can't be done or fails, and `None` if it isn't
+    /// wanted.
     ///
     /// # Errors
     /// The tables can't be made.
@@ -197,6 +198,7 @@ impl CellMeasurer<'_> {
         work: usize,
         allocations: &[Allocation],
         budget: Duration,
+        say: &mut dyn FnMut(&str),
     ) -> Outcome<Option<Result<Found, String>>> {
         let (target, work) = (&self.targets[server], &self.design.works[work]);
         let made = matches!(work.tables, Tables::Pgbench { .. } | Tables::Checked(_) | Tables::Own(_));
@@ -238,17 +240,14 @@ impl CellMeasurer<'_> {
             target.make_anew(&room)?;
             Ok(found)
         };
-        (self.say)(&format!(
-            "trying the scripts against each other, for {:.0} s",
-            budget.as_secs_f64().ceil()
-        ));
+        say(&format!("trying the scripts against each other, for {:.0} s", budget.as_secs_f64().ceil()));
         let mut found = attempt()?;
         if found.as_ref().is_err_and(TryError::may_pass) {
             found = attempt()?;
         }
         let found = match found {
             Ok(found) => {
-                (self.say)(&in_short(&found));
+                say(&in_short(&found));
                 Some(Ok(found))
             }
             Err(TryError::Stopped) => None,

@@ -12,7 +12,7 @@ fn help_and_version() {
                 "Usage: isobench",
                 "compare",
                 "run",
-                "More commands (see isobench help): scripts, trend, init",
+                "More commands (see isobench help): record, scripts, trend",
                 "Exit status: 0",
             ][..],
         ),
