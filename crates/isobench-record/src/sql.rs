@@ -143,15 +143,19 @@ pub fn pattern(sql: &str) -> String {
     out.trim_end().replace("'?'", "?")
 }
 
-/// True if a statement may hold a password as a literal: it creates or alters a role, a user mapping, a
-/// server or a subscription.
+/// True if a text may hold a password as a literal: somewhere in it, also after other statements or in the
+/// body of one, a role, a user mapping, a server or a subscription is created or altered.
 pub(crate) fn may_hold_password(sql: &str) -> bool {
-    let mut words = sql.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let is = |word: Option<&str>, known: &[&str]| {
-        word.is_some_and(|word| known.iter().any(|known| word.eq_ignore_ascii_case(known)))
-    };
-    is(words.next(), &["create", "alter"])
-        && is(words.next(), &["role", "user", "group", "subscription", "server"])
+    let words = sql.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let is = |word: &str, known: &[&str]| known.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let mut makes = false;
+    for word in words {
+        if makes && is(word, &["role", "user", "group", "subscription", "server"]) {
+            return true;
+        }
+        makes = is(word, &["create", "alter"]);
+    }
+    false
 }
 
 fn is_word(byte: u8) -> bool {
@@ -281,6 +285,8 @@ mod tests {
         assert!(may_hold_password("ALTER ROLE a WITH ENCRYPTED PASSWORD 'x'"));
         assert!(may_hold_password("CREATE SUBSCRIPTION s CONNECTION 'password=x' PUBLICATION p"));
         assert!(may_hold_password("create user mapping for a server b options (password 'x')"));
+        assert!(may_hold_password("BEGIN; ALTER ROLE a PASSWORD 'x'; COMMIT"));
+        assert!(may_hold_password("DO $$BEGIN ALTER ROLE a PASSWORD 'x'; END$$"));
         assert!(!may_hold_password("UPDATE users SET password = 'x'"));
         assert!(!may_hold_password(""));
     }
