@@ -45,6 +45,7 @@ pub use trackers::{to_bencher, to_github_action_benchmark};
 
 /// What other pages than those of results are made of.
 pub mod page {
+    pub use crate::csv::line;
     pub use crate::html::{Arrow, Figure, Node, Part, code, graph, picture, sheet, table, warnings};
 }
 

@@ -3,6 +3,7 @@
 //! Not here: what is in it (`isobench_result::ServerMatrix`).
 
 use maud::{Markup, html};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::part::scrolling;
 use super::sheet::{Part, sheet, warnings};
@@ -84,14 +85,12 @@ fn entry(entry: &ServerEntry) -> Markup {
     }
 }
 
-/// A relative path as an address (RFC 3986): whatever a file is called, it stays a path below the page.
+/// What stays as it is in a path: letters, digits, `-._~` and `/` (RFC 3986).
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// A relative path as an address: whatever a file is called, it stays a path below the page.
 fn address(path: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    let encoded = path.bytes().map(|byte| match byte {
-        byte if plain(byte) => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    });
-    format!("./{}", encoded.collect::<String>())
+    format!("./{}", utf8_percent_encode(path, PATH))
 }
 
 #[cfg(test)]

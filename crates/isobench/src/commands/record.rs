@@ -17,6 +17,8 @@ use isobench_comparison::{Failure, Outcome};
 use isobench_pgserver::untrusted_folder;
 use isobench_pgwire::{ConnectOptions, TargetSessionAttrs};
 use isobench_record::{Listener, Recorder, Settings, Summary, from_logs};
+use isobench_result::numbers::counted;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use signal_hook::iterator::Signals;
@@ -95,14 +97,9 @@ fn sentence(summary: &Summary, path: &Path) -> String {
         0 => String::new(),
         unseen => format!("; {unseen} not recorded (isobench record --show {})", path.display()),
     };
-    let Summary { statements, sessions, .. } = summary;
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
-    format!(
-        "isobench: {statements} statement{} of {sessions} session{} in {}{unseen}",
-        plural(*statements),
-        plural(*sessions),
-        shown(path)
-    )
+    let (statements, sessions) =
+        (counted(summary.statements, "statement"), counted(summary.sessions, "session"));
+    format!("isobench: {statements} of {sessions} in {}{unseen}", shown(path))
 }
 
 /// Makes a capture from logs.
@@ -255,16 +252,12 @@ fn variables(address: &Address, server: &ConnectOptions) -> Vec<(&'static str, S
     variables
 }
 
+/// What stays as it is in a part of a URL: letters, digits and `-._~` (RFC 3986).
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// A part of a URL.
-fn encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.extend(format!("%{byte:02X}").chars());
-        }
-        out
-    })
+fn encoded(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, PART)
 }
 
 #[cfg(test)]
