@@ -17,7 +17,6 @@ use isobench_comparison::{Failure, Outcome};
 use isobench_pgserver::untrusted_folder;
 use isobench_pgwire::{ConnectOptions, TargetSessionAttrs};
 use isobench_record::{Listener, Recorder, Settings, Summary, from_logs};
-use isobench_result::numbers::counted;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -97,9 +96,14 @@ fn sentence(summary: &Summary, path: &Path) -> String {
         0 => String::new(),
         unseen => format!("; {unseen} not recorded (isobench record --show {})", path.display()),
     };
-    let (statements, sessions) =
-        (counted(summary.statements, "statement"), counted(summary.sessions, "session"));
-    format!("isobench: {statements} of {sessions} in {}{unseen}", shown(path))
+    let Summary { statements, sessions, .. } = summary;
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    format!(
+        "isobench: {statements} statement{} of {sessions} session{} in {}{unseen}",
+        plural(*statements),
+        plural(*sessions),
+        shown(path)
+    )
 }
 
 /// Makes a capture from logs.
