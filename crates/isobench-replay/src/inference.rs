@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use isobench_capture::{Column, Datum};
 
+use isobench_script::literal;
+
 use crate::lexer::words;
 use crate::sessions::{Executed, Recorded};
 use crate::statement::{Clause, Place};
 use crate::template::{Template, statements};
-use crate::values::{
-    Billionths, has_variable, instant, is_distinctive, is_uuid, literal, number, same, shown, text,
-};
+use crate::values::{Billionths, has_variable, instant, is_distinctive, is_uuid, number, same, shown, text};
 
 /// The share of instances in which a rule has to hold.
 pub const ENOUGH: f64 = 0.95;

@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 
 use isobench_capture::Datum;
 
+use isobench_script::literal;
+
 use crate::inference::{Fresh, Inferred, Lineage, Operand, Rule, Source, type_name};
 use crate::sessions::{End, Executed};
 use crate::statement::{Place, Role};
 use crate::template::{Template, statements};
-use crate::values::{has_variable, literal, shown};
+use crate::values::{has_variable, shown};
 
 /// The most recorded inputs of a template that are used again.
 const MOST_INPUTS: usize = 1_000;

@@ -109,14 +109,6 @@ pub fn same(one: &Option<Datum>, other: &Option<Datum>) -> bool {
     numbers || truths || dated(first) && dated(second) && times()
 }
 
-/// A literal.
-pub fn literal(text: &str) -> String {
-    if text.contains('\\') {
-        return format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"));
-    }
-    format!("'{}'", text.replace('\'', "''"))
-}
-
 /// True if pgbench's rules take a part of a text for a variable.
 pub fn has_variable(text: &str) -> bool {
     let mut before = ' ';

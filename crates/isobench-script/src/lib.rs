@@ -35,6 +35,7 @@ mod control;
 mod error;
 mod expr;
 mod leaving;
+mod literal;
 mod mix;
 mod modes;
 mod number;
@@ -55,6 +56,7 @@ pub use control::{Arrival, branch};
 pub use error::{EvalError, ParseError, ParseProblem};
 pub use expr::{EvalContext, Expr, debug_line};
 pub use leaving::CannotLeave;
+pub use literal::{literal, literal_of_variable};
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};
 pub use modes::{CannotSetModes, NoModes};
 pub use observed::{

@@ -3,7 +3,7 @@
 use isobench_pgwire::TransactionStatus;
 use isobench_script::{
     Arrival, Command, CommandKind, EvalContext, Piece, Prng, Slot, Sql, Statement, Store, Symbols, Value,
-    Variables, branch,
+    Variables, branch, literal_of_variable,
 };
 
 use super::program::{Choice, Part, Program, Programs};
@@ -209,10 +209,8 @@ impl<'a> Actor<'a> {
                 Piece::Variable { slot, .. } if self.literals => {
                     let mut value = Vec::new();
                     if self.variables.write_text(*slot, &mut value) {
-                        let value = String::from_utf8_lossy(&value).replace('\'', "''");
-                        let escape = if value.contains('\\') { " E" } else { "" };
-                        let value = value.replace('\\', "\\\\");
-                        out.extend_from_slice(format!("{escape}'{value}'").as_bytes());
+                        let value = literal_of_variable(&String::from_utf8_lossy(&value));
+                        out.extend_from_slice(value.as_bytes());
                     } else {
                         out.extend_from_slice(b"NULL");
                     }

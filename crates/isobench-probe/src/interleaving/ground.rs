@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use isobench_database::Product;
 use isobench_database::products::POSTGRESQL;
+use isobench_script::literal;
 
 use super::TryError;
 use crate::tester::{Patience, Reply, TestSession};
@@ -591,12 +592,6 @@ pub fn query(control: &mut TestSession, sql: &str, patience: Patience<'_>) -> Re
 
 fn single(rows: &[Row]) -> String {
     rows.first().and_then(|row| row.first()).cloned().flatten().unwrap_or_default()
-}
-
-/// A value as a string constant, whatever `standard_conforming_strings` is.
-fn literal(value: &str) -> String {
-    let quoted = value.replace('\'', "''");
-    if quoted.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
 
 /// The text of a row as PostgreSQL writes it (manual, "Composite Type Input and Output Syntax").

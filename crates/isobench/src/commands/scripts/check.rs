@@ -8,7 +8,9 @@ use isobench_comparison::{Failure, Outcome};
 use isobench_pgserver::Server;
 use isobench_pgwire::{ConnectOptions, Connection, Error, Host};
 use isobench_replay::{Expected, Folder};
-use isobench_script::{CommandKind, Piece, Script, Sql, Statement, Store, Symbols, parse};
+use isobench_script::{
+    CommandKind, Piece, Script, Sql, Statement, Store, Symbols, literal_of_variable, parse,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::options::EmbeddedOptions;
@@ -278,10 +280,7 @@ fn substituted(sql: &Sql, variables: &HashMap<String, String>) -> String {
     let pieces = sql.pieces.iter().map(|piece| match piece {
         Piece::Text(text) => text.clone(),
         Piece::Variable { written, .. } => match variables.get(written.trim_start_matches(':')) {
-            Some(value) if value.contains('\\') => {
-                format!(" E'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
-            }
-            Some(value) => format!("'{}'", value.replace('\'', "''")),
+            Some(value) => literal_of_variable(value),
             None => "NULL".to_owned(),
         },
     });
