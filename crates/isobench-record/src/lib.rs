@@ -7,6 +7,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `startup` | the beginning of a connection: encryption, cancel requests, authentication |
+//! | `identity` | who may connect |
 //! | `relay` | bytes, passed on by one thread |
 //! | `inject` | COMMITs that fail on purpose |
 //! | `queue` | copies of bytes on their way to the recording |
@@ -36,6 +37,7 @@
 //! ```
 
 mod decode;
+mod identity;
 mod inject;
 mod log;
 mod policy;
@@ -55,6 +57,7 @@ use std::time::{Instant, SystemTime};
 use isobench_capture::{FORMAT, Header, Source};
 use isobench_pgwire::ConnectOptions;
 
+pub use identity::lends_identity;
 pub use inject::Injection;
 pub use log::{LogError, from_logs};
 pub use recording::Summary;

@@ -18,6 +18,8 @@ use isobench_pgwire::{CancelRoute, ConnectOptions, FailedAttempt, Link, Links, S
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use crate::identity::{is_own, lends_identity};
+
 /// The time a client has for its first packet. Source: PostgreSQL: `authentication_timeout`.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -109,9 +111,27 @@ pub(crate) fn begin(mut client: Socket, options: &ConnectOptions, keys: &Keys) -
         }
         Packet::Startup { packet, parameters } => {
             let opened = Opened { parameters, ..Opened::default() };
+            if lends_identity(options) && !is_own(&client) {
+                let mut refusal = Vec::new();
+                fatal(&mut refusal, "28000", FOREIGN);
+                // It may be gone already.
+                let _ = client.write_all(&refusal);
+                let_go(&mut client);
+                return Ok(Beginning::Refused(opened, FOREIGN.to_owned()));
+            }
             Ok(start(client, &packet, opened, options, keys))
         }
     }
+}
+
+/// Why a client is refused that another user runs.
+const FOREIGN: &str = "the server may take whoever comes through the recorder for the user who runs it, and this client \
+    is another user's; let the recorder connect by TCP, with a password";
+
+/// Appends an error of the recorder's own.
+fn fatal(out: &mut Vec<u8>, code: &str, why: &str) {
+    let text = format!("isobench record: {why}");
+    server::error_response(out, &[(b'S', "FATAL"), (b'V', "FATAL"), (b'C', code), (b'M', &text)]);
 }
 
 /// Reads the first packet that isn't a request for encryption; those are refused. `None` if the client
@@ -272,11 +292,7 @@ fn start(
     }
     let why = if refusal.is_empty() {
         let texts: Vec<String> = attempts.iter().map(ToString::to_string).collect();
-        let text = format!("isobench record: {}", texts.join("\n"));
-        server::error_response(
-            &mut refusal,
-            &[(b'S', "FATAL"), (b'V', "FATAL"), (b'C', "08001"), (b'M', &text)],
-        );
+        fatal(&mut refusal, "08001", &texts.join("\n"));
         texts.join("; ")
     } else {
         "refused by the server".to_owned()

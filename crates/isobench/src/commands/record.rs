@@ -16,7 +16,7 @@ use std::sync::Arc;
 use isobench_comparison::{Failure, Outcome};
 use isobench_pgserver::untrusted_folder;
 use isobench_pgwire::{ConnectOptions, TargetSessionAttrs};
-use isobench_record::{Listener, Recorder, Settings, Summary, from_logs};
+use isobench_record::{Listener, Recorder, Settings, Summary, from_logs, lends_identity};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -59,7 +59,7 @@ pub fn record(options: &RecordOptions) -> Outcome<u8> {
         ));
     }
     application::find(&options.command)?;
-    let place = listen(options.listen.as_deref())?;
+    let place = listen(options.listen.as_deref(), &server)?;
     let file = create(&options.output)?;
     let settings = Settings {
         server: server.clone(),
@@ -177,7 +177,7 @@ impl Drop for SocketFile {
 }
 
 /// Opens the listener.
-fn listen(place: Option<&str>) -> Outcome<Place> {
+fn listen(place: Option<&str>, server: &ConnectOptions) -> Outcome<Place> {
     let wrong = |why: String| Failure::setup(format!("--listen: {why}"));
     let place = place.unwrap_or("127.0.0.1:0");
     if place.contains('/') {
@@ -192,6 +192,12 @@ fn listen(place: Option<&str>) -> Outcome<Place> {
             )));
         }
     };
+    if !address.ip().is_loopback() && lends_identity(server) {
+        return Err(wrong(format!(
+            "other machines can't be let in at {place}: the server may take whoever comes through the recorder for you; \
+             name the server by TCP, without a client certificate"
+        )));
+    }
     let listener = TcpListener::bind(address).map_err(|error| wrong(format!("{place}: {error}")))?;
     let address = listener.local_addr().map_err(|error| wrong(error.to_string()))?;
     if !address.ip().is_loopback() {
@@ -295,11 +301,16 @@ mod tests {
 
     #[test]
     fn places_are_checked() {
+        let server = ConnectOptions::new(Host::tcp("db.example", 5432), "ada", "shop");
+        let by_socket = ConnectOptions::new(Host::unix("/run/postgresql", 5432), "ada", "shop");
+        let listen = |place| listen(place, &server);
         assert!(
             listen(Some("127.0.0.1:0")).is_ok()
                 && listen(Some("localhost:0")).is_ok()
                 && listen(None).is_ok()
         );
+        assert!(listen(Some("0.0.0.0:0")).is_ok() && super::listen(Some("0.0.0.0:0"), &by_socket).is_err());
+        assert!(super::listen(None, &by_socket).is_ok());
         for wrong in ["6432", "nowhere", "127.0.0.1", "/no/such/folder"] {
             assert!(listen(Some(wrong)).is_err(), "{wrong}");
         }

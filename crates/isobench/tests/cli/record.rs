@@ -44,6 +44,21 @@ fn shown(scene: &Scene) -> String {
     scene.run(&["record", "--show", "isobench.capture"]).expect(0).stdout
 }
 
+/// By a Unix socket a server may take whoever connects for the user that runs the recorder.
+#[test]
+fn another_user_does_not_come_in_through_the_recorder() {
+    let test = "another_user_does_not_come_in_through_the_recorder";
+    let Some((scene, database)) = database(test) else { return };
+    if !rustix::process::geteuid().is_root() || Command::new("setpriv").arg("--version").output().is_err() {
+        return skip(test, "only root can be another user");
+    }
+    let command =
+        ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "psql", "-c", "select 1"];
+    let refused = record(&scene, &database, &[], &command).expect(2);
+    refused.says(&["this client is another user's", "0 statements of 1 session"]);
+    record(&scene, &database, &["-o", "own.capture"], &["psql", "-c", "select 1"]).expect(0);
+}
+
 #[test]
 fn an_application_is_led_to_the_recorder_and_its_status_is_passed_on() {
     let test = "an_application_is_led_to_the_recorder_and_its_status_is_passed_on";
