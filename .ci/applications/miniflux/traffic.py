@@ -27,7 +27,8 @@ class Feeds(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         item = "<item><title>{0}</title><link>http://shop.test{1}{0}</link><guid>{1}{0}</guid></item>"
         items = "".join(item.format(number, self.path) for number in range(issue * ENTRIES))
-        text = f"<rss version='2.0'><channel><title>{self.path}</title><link>http://shop.test</link>{items}</channel></rss>"
+        about = f"<title>{self.path}</title><link>http://shop.test</link>"
+        text = f"<rss version='2.0'><channel>{about}{items}</channel></rss>"
         self.send_response(200)
         self.send_header("Content-Type", "application/rss+xml")
         self.end_headers()
