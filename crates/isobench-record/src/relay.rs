@@ -28,7 +28,7 @@ use rustix::io::Errno;
 
 use crate::inject::{Injection, Injector};
 use crate::queue::{Batch, Queue, What};
-use crate::startup::{self, Beginning, Keys, Started};
+use crate::startup::{self, Beginning, FAREWELL, Keys, Started};
 
 /// What is read at once, in bytes.
 const BUFFER: usize = 64 << 10;
@@ -235,7 +235,8 @@ pub(crate) struct Relay {
     next: u64,
     /// Beginnings, which the threads of `startup` report.
     begun: Receiver<(u64, Beginning)>,
-    report: Sender<(u64, Beginning)>,
+    /// What they report with; none once no further client is accepted.
+    report: Option<Sender<(u64, Beginning)>>,
     batch: Batch,
     buffer: Vec<u8>,
 }
@@ -254,7 +255,7 @@ impl Relay {
             sessions: HashMap::new(),
             next: 1,
             begun,
-            report,
+            report: Some(report),
             batch: Batch::default(),
             buffer: vec![0; BUFFER],
         })
@@ -266,6 +267,7 @@ impl Relay {
     /// The system doesn't let it wait for sockets.
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS);
+        let mut end = None;
         loop {
             let stopping = self.common.stopper.stop.load(Ordering::Acquire);
             let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -301,7 +303,9 @@ impl Relay {
             }
             self.common.queue.push(&mut self.batch);
             if stopping && quiet {
-                break;
+                let end = *end.get_or_insert_with(|| Instant::now() + FAREWELL);
+                let Some((session, beginning)) = self.last_begun(end) else { break };
+                self.begin(session, beginning);
             }
         }
         for session in mem::take(&mut self.sessions).into_iter().filter(|(_, session)| session.recorded) {
@@ -309,6 +313,13 @@ impl Relay {
         }
         self.common.queue.push(&mut self.batch);
         Ok(())
+    }
+
+    /// A beginning that is still to be reported, by `end` at the latest. The application may have ended
+    /// before the thread of a client that was refused.
+    fn last_begun(&mut self, end: Instant) -> Option<(u64, Beginning)> {
+        drop(self.report.take());
+        self.begun.recv_timeout(end.saturating_duration_since(Instant::now())).ok()
     }
 
     /// Accepts connections, whose beginnings are threads of their own: they wait for names, certificates
@@ -320,9 +331,10 @@ impl Relay {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => return thread::sleep(PAUSE),
             };
+            let Some(report) = self.report.clone() else { return };
             let session = self.next;
             self.next += 1;
-            let (common, report) = (Arc::clone(&self.common), self.report.clone());
+            let common = Arc::clone(&self.common);
             let begin = move || {
                 match startup::begin(client, &common.options, &common.keys) {
                     Ok(Beginning::Other) => {}

