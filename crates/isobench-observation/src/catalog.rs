@@ -127,26 +127,23 @@ impl Catalog {
     /// them: without partitions, whose rows are those of their partitioned tables, temporary tables and
     /// the system's.
     pub fn stored(&self) -> impl Iterator<Item = String> {
-        let stores = |relation: &&Relation| {
-            let kind =
-                !matches!(relation.kind, RelationKind::View | RelationKind::System | RelationKind::Other);
-            let own = !relation.schema.starts_with("pg_") && relation.schema != "information_schema";
-            let whole = !matches!(relation.inheritance, Inheritance::Partition { .. });
-            kind && own && whole && !relation.temporary
-        };
-        self.relations.iter().filter(stores).map(Relation::qualified)
+        self.relations.iter().filter(|relation| relation.stores_rows()).map(Relation::qualified)
     }
 
     /// The name in [`Catalog::stored`] of the only relation that stores the rows of the one with this
     /// name; `None` if there are several, or none.
     pub fn stored_in(&self, name: &str) -> Option<String> {
         let place = self.relations.iter().position(|relation| relation.qualified() == name)?;
-        match self.relations[place].inheritance {
-            Inheritance::None => {}
-            Inheritance::Partition { .. } => return Some(self.relations[self.root(place)].qualified()),
-            Inheritance::Parent | Inheritance::Child { .. } | Inheritance::Several => return None,
+        self.storing(place).map(Relation::qualified)
+    }
+
+    /// The only relation that stores the rows of another one.
+    pub(crate) fn storing(&self, relation: RelationId) -> Option<&Relation> {
+        match self.relations[relation].inheritance {
+            Inheritance::None => Some(&self.relations[relation]).filter(|relation| relation.stores_rows()),
+            Inheritance::Partition { .. } => Some(&self.relations[self.root(relation)]),
+            Inheritance::Parent | Inheritance::Child { .. } | Inheritance::Several => None,
         }
-        self.stored().find(|stored| stored == name)
     }
 
     /// Why the rows of a relation can't be observed; `None` if they can.

@@ -16,10 +16,10 @@ use isobench_robustness::Columns;
 use isobench_script::Statement as Kind;
 use isobench_script::{CommandKind, Script, Slot, Sql, Store, Symbols};
 
-use crate::catalog::{Catalog, RelationId};
+use crate::catalog::{Catalog, RelationId, RelationKind, Unobservable};
 use crate::dark::{Dark, Hides};
 use crate::statement::{
-    Access, ColumnName, Counted, Examiner, Finding, Operand, Passage, Role, Surroundings,
+    Access, ColumnName, Counted, Deed, Examiner, Finding, Operand, Passage, Role, Surroundings,
 };
 use crate::tokens::Text;
 use columns::{KeyValue, Row, Taken, Values, taken};
@@ -32,6 +32,9 @@ pub struct Flows {
     /// The flows from one statement into another one that writes.
     edges: Vec<Edge>,
     values: Values,
+    /// The names of tables, with that of the table where their rows are. Relations that show other
+    /// tables' rows, such as views, aren't among them.
+    rows_of: BTreeMap<String, String>,
 }
 
 /// The place of a statement.
@@ -66,6 +69,8 @@ struct Node {
     reads: Option<BTreeSet<String>>,
     /// The tables that it writes; `None` if it may write any.
     written: Option<BTreeSet<String>>,
+    /// The tables to which it only adds rows, whatever is in them.
+    adds_to: BTreeSet<String>,
     /// It has a refusal for an answer: the rows are found by their key and something else.
     conditional: bool,
     /// See [`Passage::uses`].
@@ -112,7 +117,7 @@ impl Flows {
         symbols: &Symbols,
         catalog: &Catalog,
     ) -> Flows {
-        let mut flows = Flows::default();
+        let mut flows = Flows { rows_of: rows_of(catalog), ..Flows::default() };
         for (number, script) in scripts.into_iter().enumerate() {
             let assigned = script.commands.iter().filter_map(|command| match &command.kind {
                 CommandKind::Set { slot, .. } | CommandKind::SetShell { slot, .. } => Some(*slot),
@@ -219,8 +224,10 @@ impl Flows {
 
     /// True if a script may write what a statement reads of a table.
     fn may_change_in(&self, node: &Node, table: &str) -> bool {
+        let table = self.rows_of.get(table);
         let writes = |other: &&Node| {
-            other.writes && other.written.as_ref().is_none_or(|written| written.contains(table))
+            let written = other.written.as_ref().zip(table);
+            other.writes && written.is_none_or(|(written, table)| written.contains(table))
         };
         self.nodes.iter().filter(writes).any(|other| !node.is_untouched_by(other))
     }
@@ -286,10 +293,21 @@ impl Flows {
         match dark.hides() {
             Hides::ReadsOf(table) => self.may_change_in(node, table),
             Hides::Reads => self.nodes.iter().any(|node| node.writes),
-            Hides::All if node.writes => true,
+            Hides::All if node.writes => !self.is_added_to_only(dark),
             // Of a statement that only reads nothing is seen.
             Hides::All => self.may_change(node),
         }
+    }
+
+    /// True if the scripts do nothing with a table that has no key but add rows, whatever is in it: no
+    /// transaction depends on another one by such rows.
+    fn is_added_to_only(&self, dark: &Dark) -> bool {
+        let Dark::Table { table, reason: Unobservable::NoKey } = dark else { return false };
+        let Some(table) = self.rows_of.get(table) else { return false };
+        let may_be_of =
+            |tables: &Option<BTreeSet<String>>| tables.as_ref().is_none_or(|tables| tables.contains(table));
+        let touches = |node: &&Node| may_be_of(&node.reads) || (node.writes && may_be_of(&node.written));
+        self.nodes.iter().filter(touches).all(|node| node.adds_to.contains(table))
     }
 }
 
@@ -317,6 +335,29 @@ fn kept(columns: Columns, keep: impl Fn(&String) -> bool) -> Columns {
 fn article(verb: &str) -> String {
     let vowel = verb.starts_with(['A', 'E', 'I', 'O', 'U']);
     format!("{} {verb}", if vowel { "an" } else { "a" })
+}
+
+/// See [`Flows::rows_of`].
+fn rows_of(catalog: &Catalog) -> BTreeMap<String, String> {
+    let of = |table: RelationId| {
+        let relation = &catalog.relations[table];
+        let storing = match relation.kind {
+            // Its rows may be those of a table here.
+            RelationKind::Foreign => None,
+            _ if relation.temporary => Some(relation),
+            _ => catalog.storing(table),
+        };
+        Some((relation.qualified(), storing?.qualified()))
+    };
+    (0..catalog.relations.len()).filter_map(of).collect()
+}
+
+/// What is known of a statement by itself.
+struct Examined {
+    finding: Finding,
+    passage: Passage,
+    /// See [`Node::adds_to`].
+    adds_to: BTreeSet<String>,
 }
 
 /// The walk over a script.
@@ -414,7 +455,7 @@ impl Walk<'_> {
             self.transaction += 1;
         }
         for (place, kind) in sql.statements.iter().enumerate() {
-            let (finding, passage) = match &text {
+            let Examined { finding, passage, adds_to } = match &text {
                 Some(text) if split => self.examine(text, ranges[place].clone()),
                 _ => not_understood(sql),
             };
@@ -436,8 +477,9 @@ impl Walk<'_> {
                 transaction: self.transaction,
                 verb: passage.verb.clone(),
                 writes: passage.writes || writes(&finding),
-                reads: reads(&finding, self.catalog),
-                written: written(&finding, self.catalog),
+                reads: self.reads(&finding),
+                written: self.written(&finding),
+                adds_to,
                 conditional: passage.conditional,
                 uses: passage.uses.clone(),
                 // Cascades and triggers change what the statement doesn't name.
@@ -465,11 +507,58 @@ impl Walk<'_> {
         }
     }
 
-    fn examine(&self, text: &Text<'_>, range: Range<usize>) -> (Finding, Passage) {
+    fn examine(&self, text: &Text<'_>, range: Range<usize>) -> Examined {
         let surroundings = Surroundings::default();
         let examiner = || Examiner::new(self.catalog, &surroundings, text, range.clone());
-        let passage = examiner().passage();
-        (examiner().examine(), passage)
+        Examined {
+            passage: examiner().passage(),
+            adds_to: self.adds_to(examiner().accesses()),
+            finding: examiner().examine(),
+        }
+    }
+
+    /// The tables that a statement reads; `None` if it may read any.
+    fn reads(&self, finding: &Finding) -> Option<BTreeSet<String>> {
+        let shown = finding.shown.iter().map(|shown| self.rows_of(shown.table));
+        let dark = finding.dark.iter().map(|dark| match dark.hides() {
+            Hides::ReadsOf(table) => self.rows_in(table),
+            Hides::Reads => None,
+            Hides::All => self.rows_in(dark.table()?),
+        });
+        shown.chain(dark).collect()
+    }
+
+    /// The tables that a statement writes; `None` if it may write any.
+    fn written(&self, finding: &Finding) -> Option<BTreeSet<String>> {
+        if finding.writes_anything {
+            return None;
+        }
+        let shown = finding.shown.iter().filter(|shown| shown.role != Role::Read).map(|shown| shown.table);
+        let named = shown.chain(finding.unseen.iter().copied()).map(|table| self.rows_of(table));
+        let dark = finding.dark.iter().filter_map(|dark| dark.table().map(|table| self.rows_in(table)));
+        named.chain(dark).collect()
+    }
+
+    /// The tables to which a statement only adds rows, whatever is in them.
+    fn adds_to(&self, accesses: Result<Vec<Access>, String>) -> BTreeSet<String> {
+        let accesses = accesses.unwrap_or_default();
+        let adds = |table| {
+            accesses.iter().filter(|access| access.table == table).all(|access| access.deed == Deed::Insert)
+        };
+        accesses
+            .iter()
+            .filter(|access| adds(access.table))
+            .filter_map(|access| self.rows_of(access.table))
+            .collect()
+    }
+
+    fn rows_of(&self, table: RelationId) -> Option<String> {
+        self.rows_in(&self.catalog.relations[table].qualified())
+    }
+
+    /// The table where the rows of a relation are, by its name; `None` if they may be any table's.
+    fn rows_in(&self, name: &str) -> Option<String> {
+        self.flows.rows_of.get(name).cloned()
     }
 
     /// The row that a statement finds by its key.
@@ -603,10 +692,11 @@ fn shell_variables(args: &[isobench_script::Argument]) -> Vec<Slot> {
 }
 
 /// What is assumed of a command that can't be split into statements.
-fn not_understood(sql: &Sql) -> (Finding, Passage) {
+fn not_understood(sql: &Sql) -> Examined {
     let finding = Finding { dark: vec![Dark::NotUnderstood], writes_anything: true, ..Finding::default() };
     let takes = sql.params.iter().map(|slot| (*slot, true)).collect();
-    (finding, Passage { verb: "STATEMENT".to_owned(), takes, writes: true, ..Passage::default() })
+    let passage = Passage { verb: "STATEMENT".to_owned(), takes, writes: true, ..Passage::default() };
+    Examined { finding, passage, adds_to: BTreeSet::new() }
 }
 
 fn writes(finding: &Finding) -> bool {
@@ -619,30 +709,4 @@ fn writes(finding: &Finding) -> bool {
 fn keys(finding: &Finding, catalog: &Catalog) -> BTreeSet<String> {
     let tables = finding.shown.iter().map(|shown| &catalog.relations[shown.table]);
     tables.flat_map(|relation| relation.key_names().into_iter().map(str::to_owned)).collect()
-}
-
-/// The tables that a statement reads; `None` if it may read any.
-fn reads(finding: &Finding, catalog: &Catalog) -> Option<BTreeSet<String>> {
-    let name = |table: RelationId| catalog.relations[table].qualified();
-    let mut tables: BTreeSet<String> = finding.shown.iter().map(|shown| name(shown.table)).collect();
-    for dark in &finding.dark {
-        let table = match dark.hides() {
-            Hides::ReadsOf(table) => table,
-            Hides::Reads => return None,
-            Hides::All => dark.table()?,
-        };
-        tables.insert(table.to_owned());
-    }
-    Some(tables)
-}
-
-/// The tables that a statement writes; `None` if it may write any.
-fn written(finding: &Finding, catalog: &Catalog) -> Option<BTreeSet<String>> {
-    if finding.writes_anything {
-        return None;
-    }
-    let shown = finding.shown.iter().filter(|shown| shown.role != Role::Read).map(|shown| shown.table);
-    let unseen = finding.unseen.iter().copied();
-    let named = shown.chain(unseen).map(|table| catalog.relations[table].qualified());
-    Some(named.chain(finding.dark.iter().filter_map(|dark| dark.table().map(str::to_owned))).collect())
 }

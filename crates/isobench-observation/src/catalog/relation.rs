@@ -283,6 +283,15 @@ impl Relation {
         self.inheritance == Inheritance::Parent
     }
 
+    /// True if it stores rows itself, and not those of a partitioned table; temporary tables and the
+    /// system's don't count.
+    pub(super) fn stores_rows(&self) -> bool {
+        let kind = !matches!(self.kind, RelationKind::View | RelationKind::System | RelationKind::Other);
+        let own = !self.schema.starts_with("pg_") && self.schema != "information_schema";
+        let whole = !matches!(self.inheritance, Inheritance::Partition { .. });
+        kind && own && whole && !self.temporary
+    }
+
     /// The reason that lies in the relation itself.
     pub(super) fn own_reason(&self) -> Option<Unobservable> {
         if !matches!(self.kind, RelationKind::Table | RelationKind::Partitioned) {

@@ -42,8 +42,11 @@ fn generated(text: &str) -> (String, usize) {
 
 /// A result as it is kept: without what each round has for every moment, and with few of the server's
 /// statistics; the rest, which is most of a file, is shown by pages and not by text. What sessions
-/// waited for is summed up, as in one sample. Each round has a line.
+/// waited for is summed up, as in one sample. Each round has a line. Where the program lay doesn't matter.
 fn kept(mut document: Document) -> String {
+    if let Some(program) = document.command.first_mut() {
+        "isobench".clone_into(program);
+    }
     for round in document.cells.iter_mut().flat_map(|cell| &mut cell.rounds) {
         round.series = None;
         let Some(server) = &mut round.server else { continue };
