@@ -31,12 +31,14 @@ pub struct Advice {
     /// Values that one transaction of a script reads and a later one writes, which no level protects, a
     /// sentence each.
     pub carried: Vec<String>,
+    /// A wrong outcome of all scripts together at serializable; null if none was shown.
+    pub at_any_level: Option<Reason>,
     /// Schedules that theory names, and that weren't shown.
     pub unshown: Vec<Unshown>,
     /// Changes of scripts with which lower levels do, the fewest first.
     pub changes: Vec<ChangeSet>,
-    /// True if the recorded histories show anomalies at levels that should be enough: the model is wrong
-    /// somewhere, and nothing is proved.
+    /// True if something went wrong at levels that should be enough, in interleavings that were tried or
+    /// in the recorded histories: the model is wrong somewhere, and nothing is proved.
     pub contradicted: bool,
     /// Other ways to write the SQL, a sentence each. They weren't tried.
     pub hints: Vec<String>,
@@ -72,6 +74,8 @@ pub enum Status {
     Proved,
     /// Nothing wrong was shown, but it isn't proved.
     Undecided,
+    /// Something wrong was shown at serializable, too.
+    Unsafe,
 }
 
 /// What happens at a level.
@@ -201,6 +205,10 @@ impl Advice {
                 })
             })
         };
+        // What was tried at the levels that are proved was right.
+        let contradicted =
+            decision.refuted.as_ref().is_some_and(|(levels, _)| *levels == decision.proved.levels)
+                || decision.at_any_level.is_some();
         let all_known = templates.branching.is_empty()
             && templates.statements.iter().all(|statement| statement.unknown.is_none());
         let transactions = programs.iter().enumerate().map(|(number, program)| {
@@ -211,12 +219,17 @@ impl Advice {
                 script: program.name.clone(),
                 level,
                 proved,
-                status: if all_known && decision.possible.is_empty() {
-                    Status::Proved
-                } else {
-                    Status::Undecided
+                status: match () {
+                    () if decision.at_any_level.is_some() => Status::Unsafe,
+                    () if all_known && decision.possible.is_empty() && !contradicted => Status::Proved,
+                    () => Status::Undecided,
                 },
-                below: decision.reasons.iter().find(of_program).map(|shown| reason(programs, shown)),
+                below: decision
+                    .reasons
+                    .iter()
+                    .find(of_program)
+                    .map(|shown| reason(programs, shown))
+                    .or_else(|| refuted(decision, number)),
                 higher: decision
                     .harmful
                     .iter()
@@ -236,9 +249,13 @@ impl Advice {
             tables: templates.tables.iter().filter(|table| !table.starts_with(INPUTS)).cloned().collect(),
             transactions: transactions.collect(),
             carried: templates.carried.iter().map(carried).collect(),
+            at_any_level: decision
+                .at_any_level
+                .as_deref()
+                .map(|tried| Reason::tried(Level::Serializable, tried.clone())),
             unshown: unshown.collect(),
             changes,
-            contradicted: false,
+            contradicted,
             hints: hints(programs, &decision.reasons),
             measured: None,
         }
@@ -254,6 +271,20 @@ impl Advice {
     pub fn proved(&self) -> Allocation {
         let levels = self.transactions.iter().map(|one| (one.script.as_str(), one.proved));
         allocation(&levels.collect::<Vec<_>>())
+    }
+}
+
+/// What was shown of all scripts together at a lower level of a program than it needs for that.
+fn refuted(decision: &Decision, program: usize) -> Option<Reason> {
+    let (levels, tried) = decision.refuted.as_ref()?;
+    let lower = levels[program];
+    (lower < decision.levels[program]).then(|| Reason::tried(lower, (**tried).clone()))
+}
+
+impl Reason {
+    /// What was shown, without a schedule that theory names.
+    fn tried(level: Level, tried: Tried) -> Reason {
+        Reason { level, theory: Vec::new(), cycle: Vec::new(), shown: Some(tried), untried: None }
     }
 }
 

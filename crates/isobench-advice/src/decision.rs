@@ -89,14 +89,42 @@ pub struct Decision {
     pub struck: Struck,
     /// Programs for which a higher level wouldn't be safe, with what happens there.
     pub harmful: Vec<Shown>,
+    /// Lower levels that all scripts together were tried at, with the wrong outcome that theory didn't
+    /// name.
+    pub refuted: Option<(Vec<Level>, Box<Tried>)>,
+    /// A wrong outcome of all scripts together at serializable: no level is enough.
+    pub at_any_level: Option<Box<Tried>>,
 }
 
 impl Question<'_> {
-    /// Decides the levels, and executes what speaks against lower ones.
+    /// Decides the levels, and executes what speaks against lower ones. At last all scripts are tried
+    /// together at these levels by `all`: there may be more to them than theory knows, such as conditions
+    /// of the user's. If something is wrong there, higher levels are taken.
     ///
     /// # Errors
-    /// Those of `execute`.
+    /// Those of `execute` and `all`.
     pub fn decide<E>(
+        &self,
+        execute: impl FnMut(&Execute<'_>) -> Result<Executed, E>,
+        mut all: impl FnMut(&[Level]) -> Result<Executed, E>,
+    ) -> Result<Decision, E> {
+        let mut decision = self.by_theory(execute)?;
+        let highest = vec![Level::Serializable; decision.levels.len()];
+        let mut higher = vec![decision.levels.clone(), decision.proved.levels.clone(), highest];
+        higher.dedup();
+        for levels in higher {
+            decision.at_any_level = None;
+            let Executed::Shown(tried) = all(&levels)? else {
+                decision.levels = levels;
+                break;
+            };
+            decision.at_any_level = Some(tried.clone());
+            decision.refuted.get_or_insert((levels, tried));
+        }
+        Ok(decision)
+    }
+
+    fn by_theory<E>(
         &self,
         mut execute: impl FnMut(&Execute<'_>) -> Result<Executed, E>,
     ) -> Result<Decision, E> {
@@ -140,7 +168,17 @@ impl Question<'_> {
             }
             if struck.len() == before {
                 let levels = allocated.levels;
-                return Ok(Decision { proved, levels, reasons, possible, struck, harmful });
+                let (refuted, at_any_level) = (None, None);
+                return Ok(Decision {
+                    proved,
+                    levels,
+                    reasons,
+                    possible,
+                    struck,
+                    harmful,
+                    refuted,
+                    at_any_level,
+                });
             }
         }
     }

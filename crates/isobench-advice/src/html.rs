@@ -12,7 +12,7 @@ use maud::{Markup, html};
 
 use crate::advice::{Advice, ChangeSet, Dependency, Measured, Reason, Transaction};
 use crate::idioms::{IDIOMS, Idiom};
-use crate::text::{Evidence, closed_world, contradiction, happens, held, idioms_of, ratio, shown, why};
+use crate::text::{Evidence, closed_world, grave, happens, held, idioms_of, ratio, shown, why};
 
 /// The advice as a page that needs nothing but itself.
 pub fn page(advice: &Advice) -> String {
@@ -37,6 +37,8 @@ pub fn page(advice: &Advice) -> String {
 }
 
 fn answer<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Markup {
+    // Its evidence has the first number.
+    let grave = grave(advice, evidence);
     let columns = Heading::all(&[("transaction", false), ("level", false), ("why", false)]);
     let rows = advice.transactions.iter().map(|one| {
         let why = why(one, evidence);
@@ -44,7 +46,6 @@ fn answer<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Markup {
     });
     let caption = "The lowest level at which each transaction is safe, as far as it is known.";
     let table = table(caption, &Table::new(columns, rows));
-    let grave = advice.contradicted.then(|| contradiction().to_owned());
     html! {
         (warnings(grave.as_slice()))
         p { (closed_world(advice)) }
@@ -253,6 +254,7 @@ mod tests {
             tables: vec!["t<1>".to_owned()],
             transactions: names.iter().enumerate().map(transaction).collect(),
             carried: Vec::new(),
+            at_any_level: None,
             unshown: Vec::new(),
             changes: Vec::new(),
             contradicted: true,

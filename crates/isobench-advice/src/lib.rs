@@ -36,4 +36,4 @@ pub use file::{AdviceFile, FileError, LEVELS_START, Mismatch};
 pub use html::page;
 pub use idioms::{IDIOMS, Idiom};
 pub use patch::{ScriptText, difference, patched};
-pub use text::{answer, broken};
+pub use text::{answer, broken, wrong};

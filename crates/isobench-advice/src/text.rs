@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use isobench_isolation::Level;
 use isobench_observation::Templates;
 use isobench_report::wrap;
+use isobench_result::Tried;
 use isobench_result::view::tried::witnesses;
 
 use crate::advice::{Advice, Candidate, ChangeSet, Measured, Reason, Status, Transaction, reason};
@@ -20,11 +21,11 @@ pub fn answer(advice: &Advice, width: usize) -> String {
     let mut text = String::new();
     paragraph(&mut text, &closed_world(advice), width);
     text.push('\n');
-    if advice.contradicted {
-        paragraph(&mut text, contradiction(), width);
+    let mut evidence = Evidence::default();
+    if let Some(sentence) = grave(advice, &mut evidence) {
+        paragraph(&mut text, &sentence, width);
         text.push('\n');
     }
-    let mut evidence = Evidence::default();
     transactions(&mut text, advice, &mut evidence, width);
     for sentence in &advice.carried {
         text.push('\n');
@@ -56,10 +57,15 @@ pub(crate) fn closed_world(advice: &Advice) -> String {
     format!("This holds if nothing else writes these tables: {}.", advice.tables.join(", "))
 }
 
-/// What is said if histories contradict the answer.
-pub(crate) const fn contradiction() -> &'static str {
-    "The recorded histories show anomalies at these levels, so what was decided of the statements is wrong somewhere: \
-     nothing below is proved."
+/// What is said first if the levels aren't enough, or aren't what theory makes of the statements.
+pub(crate) fn grave<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Option<String> {
+    if let Some(reason) = &advice.at_any_level {
+        let number = evidence.number(reason);
+        return Some(format!("No level is enough: this goes wrong at serializable, too [{number}]."));
+    }
+    let contradiction = "Something went wrong at levels that should be enough by what is known of the statements, so that is \
+        wrong somewhere: nothing below is proved.";
+    advice.contradicted.then(|| contradiction.to_owned())
 }
 
 /// Reasons with what was shown, each once.
@@ -94,6 +100,13 @@ pub fn broken(templates: &Templates, broken: &Shown) -> String {
     text
 }
 
+/// What happens with all scripts together, at levels that aren't enough.
+pub fn wrong(tried: &Tried) -> String {
+    let mut text = "What happens at these levels:\n".to_owned();
+    witness(&mut text, "these levels", tried);
+    text
+}
+
 fn paragraph(text: &mut String, sentence: &str, width: usize) {
     for line in wrap(sentence, width, 0) {
         text.push_str(&line);
@@ -124,6 +137,7 @@ fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Eviden
 pub(crate) fn why<'a>(one: &'a Transaction, evidence: &mut Evidence<'a>) -> String {
     let mut why = match (&one.below, one.status) {
         (None, Status::Proved) => "proved for these statements".to_owned(),
+        (None, Status::Unsafe) => "no level is enough".to_owned(),
         (None, Status::Undecided) => "nothing wrong shown".to_owned(),
         (Some(reason), _) if reason.shown.is_some() => {
             format!("shown unsafe at {} [{}]", reason.level, evidence.number(reason))
@@ -229,7 +243,12 @@ pub(crate) fn shown(text: &mut String, reason: &Reason) {
         });
         return;
     };
-    if let Some(witness) = witnesses(&[(reason.level.to_string(), tried)]).into_iter().next() {
+    witness(text, &reason.level.to_string(), tried);
+}
+
+/// The gravest wrong outcome, step by step.
+fn witness(text: &mut String, level: &str, tried: &Tried) {
+    if let Some(witness) = witnesses(&[(level.to_owned(), tried)]).into_iter().next() {
         let _ = writeln!(text, "{}", witness.heading);
         witness.lines.iter().for_each(|line| {
             let _ = writeln!(text, "  {line}");

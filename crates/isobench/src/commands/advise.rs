@@ -15,8 +15,8 @@ use isobench_advice::{
 };
 use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
 use isobench_comparison::{
-    Candidate, Design, Failure, Followers, Judging, Outcome, Resolved, Site, Sources, Surroundings, Target,
-    Work, catalog, compare as measure, refusal,
+    Candidate, Condition, Design, Failure, Followers, Judging, Outcome, Resolved, Site, Sources,
+    Surroundings, Target, Work, catalog, compare as measure, refusal,
 };
 use isobench_database::InitOptions;
 use isobench_isolation::history::Mode;
@@ -114,6 +114,8 @@ struct Trial<'a> {
     names: &'a [String],
     /// Values of variables are parameters.
     literals: bool,
+    /// What must be true of the tables.
+    conditions: &'a [Condition],
 }
 
 fn carry_out(
@@ -150,6 +152,7 @@ fn carry_out(
     let names = script_names(&work.sources);
     let budget = Duration::from_secs_f64(options.budget);
     let literals = design.sends_parameters();
+    let conditions = design.conditions.clone();
     let trial = Trial {
         site: &site,
         target,
@@ -159,14 +162,19 @@ fn carry_out(
         control,
         names: &names,
         literals,
+        conditions: &conditions,
     };
     if let Some(file) = checked {
         return check(options, file, &found, &trial);
     }
     let question = Question { templates: &found, struck: BTreeSet::new() };
-    let decision = question.decide(|schedule| {
-        trial.execute(&work.sources, &named(&names, &schedule.casts), &levels(&names, schedule.levels))
-    })?;
+    let decision = question.decide(
+        |schedule| {
+            let casts = named(&names, &schedule.casts);
+            trial.execute(&work.sources, Some(&casts), &levels(&names, schedule.levels))
+        },
+        |all| trial.execute(&work.sources, None, &levels(&names, all)),
+    )?;
     let changes = changes(&question, &decision, &trial)?;
     let mut advice = Advice::of(&found, &decision, changes);
     let written = options.write.as_deref().map(|path| {
@@ -204,28 +212,33 @@ fn levels(names: &[String], levels: &[Level]) -> Allocation {
 }
 
 impl Trial<'_> {
-    /// Tries combinations of scripts at these levels, on tables in their starting state.
+    /// Tries combinations of scripts, or all, at these levels, on tables in their starting state.
     fn execute(
         &self,
         sources: &Sources,
-        combinations: &[Vec<String>],
+        combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
     ) -> Outcome<Executed> {
         if self.control.urgency() > Urgency::None {
             return Err(Failure::Incomplete("interrupted".to_owned()));
         }
-        let scripts: BTreeSet<&str> = combinations.iter().flatten().map(String::as_str).collect();
+        let named = combinations.map(|all| all.iter().flatten());
+        let scripts: BTreeSet<&str> = match named {
+            Some(named) => named.map(String::as_str).collect(),
+            None => self.names.iter().map(String::as_str).collect(),
+        };
         let meeting: Vec<&str> = scripts.iter().copied().collect();
-        say(&format!("trying {} at {}", meeting.join(" × "), allocation_of(&scripts, allocation)));
+        let meeting = if combinations.is_some() { meeting.join(" × ") } else { "all scripts".to_owned() };
+        say(&format!("trying {meeting} at {}", allocation_of(&scripts, allocation)));
         self.target.make_anew(self.site)?;
         let work = self.work.with_sources(sources.clone());
         work.tables.make(self.site)?;
         let workload = work.workload(self.seed, &self.site.database)?;
         let extent = Extent {
             allocations: std::slice::from_ref(allocation),
-            combinations: Some(combinations),
+            combinations,
             budget: self.budget,
-            conditions: &[],
+            conditions: self.conditions,
             options: Options { step_timeout: STEP, ..Options::default() },
             literals: self.literals,
         };
@@ -271,7 +284,7 @@ fn changes(question: &Question<'_>, decision: &Decision, trial: &Trial<'_>) -> O
     let mut all = Vec::new();
     for mut set in sets.take(MOST_TRIED) {
         let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
-        if let Executed::Shown(tried) = trial.execute(&sources, &shown, &set.allocation)? {
+        if let Executed::Shown(tried) = trial.execute(&sources, Some(&shown), &set.allocation)? {
             set.refuted = Some(*tried);
         }
         all.push(set);
@@ -309,9 +322,15 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     let question = Question { templates: found, struck: file.struck(found) };
     let broken = question.broken(&wanted, |schedule| {
         let casts = named(trial.names, &schedule.casts);
-        trial.execute(&trial.work.sources, &casts, &levels(trial.names, schedule.levels))
+        trial.execute(&trial.work.sources, Some(&casts), &levels(trial.names, schedule.levels))
     })?;
+    let not_enough = || Failure::Broken(format!("the levels of {path} aren't enough any more; see above"));
     let Some(broken) = broken else {
+        let all = trial.execute(&trial.work.sources, None, &levels(trial.names, &wanted))?;
+        if let Executed::Shown(tried) = all {
+            output::print(&isobench_advice::wrong(&tried))?;
+            return Err(not_enough());
+        }
         let plural = if names.len() == 1 { "" } else { "s" };
         return output::print(&format!(
             "The levels of {path} are enough for {} script{plural}.\n",
@@ -319,7 +338,7 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
         ));
     };
     output::print(&isobench_advice::broken(found, &broken))?;
-    Err(Failure::Broken(format!("the levels of {path} aren't enough any more; see above")))
+    Err(not_enough())
 }
 
 /// Measures the candidates, and notes their prices.

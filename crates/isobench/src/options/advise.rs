@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use isobench_isolation::Level;
-use isobench_plan::Plan;
+use isobench_plan::{Plan, RetriedState};
 
 use super::{ConnectionOptions, EmbeddedOptions};
 
@@ -33,6 +33,9 @@ pub struct AdviseOptions {
     /// SQL script that makes the tables of scripts of your own, instead of pgbench's
     #[arg(long, value_name = "FILE.sql", help_heading = SCRIPTS, requires = "file")]
     pub setup: Option<PathBuf>,
+    /// Condition that the tables have to meet: a query that returns true or false (repeatable)
+    #[arg(long, value_name = "[NAME:]QUERY", help_heading = SCRIPTS)]
+    pub invariant: Option<Vec<String>>,
     /// Plan file with scripts and setup, such as isobench scripts writes
     #[arg(
         long = "plan",
@@ -56,6 +59,9 @@ pub struct AdviseOptions {
     /// Seconds of each row in each round, also 500ms [default: 1]
     #[arg(long, short = 'T', value_name = "SECONDS", value_parser = isobench_plan::seconds, help_heading = LENGTH)]
     pub time: Option<f64>,
+    /// SQLSTATEs of further errors to retry, such as 23505 (unique violation)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = LENGTH)]
+    pub retry_sqlstate: Option<Vec<RetriedState>>,
     /// Number of rounds [default: 5]
     #[arg(long, value_name = "NUM", help_heading = LENGTH)]
     pub rounds: Option<u32>,
@@ -95,6 +101,8 @@ impl AdviseOptions {
             file: file.file,
             builtin: file.builtin,
             setup: file.setup,
+            invariant: file.invariant,
+            retry_sqlstate: file.retry_sqlstate,
             protocol: file.protocol,
             ..Plan::default()
         };
@@ -117,6 +125,8 @@ impl AdviseOptions {
     /// A plan with the factors and the length of the measurement.
     fn measured(&self, scripts: Plan) -> Plan {
         Plan {
+            invariant: self.invariant.clone().or(scripts.invariant),
+            retry_sqlstate: self.retry_sqlstate.clone().or(scripts.retry_sqlstate),
             levels: Some(vec![Level::ReadCommitted, Level::RepeatableRead, Level::Serializable]),
             clients: Some(vec![self.clients.unwrap_or(8)]),
             time: Some(self.time.unwrap_or(1.0)),

@@ -146,3 +146,34 @@ fn what_cannot_be_done_is_refused_before_anything_is_tried() {
     assert_eq!(s.read("mine.toml"), "x = 1\n");
     s.assert_clean();
 }
+
+/// Numbers come from a sequence before the commit, so that a reader of all beyond the last one passes some
+/// by: of that theory knows nothing.
+#[test]
+fn what_no_level_prevents_is_said_first() {
+    let Some(s) = Scene::with_server("what_no_level_prevents_is_said_first") else { return };
+    s.write(
+        "setup.sql",
+        "CREATE TABLE outbox (id bigserial PRIMARY KEY, sent boolean NOT NULL DEFAULT false);\n\
+         CREATE TABLE reader (id int PRIMARY KEY, last bigint NOT NULL);\nINSERT INTO reader VALUES (1, 0);\n",
+    );
+    s.write("publish.sql", "BEGIN;\nINSERT INTO outbox DEFAULT VALUES;\nSELECT 1;\nCOMMIT;\n");
+    s.write(
+        "poll.sql",
+        "BEGIN;\nSELECT last AS l FROM reader WHERE id = 1 FOR UPDATE \\gset\n\
+         SELECT coalesce(max(id), :l) AS m FROM outbox WHERE id > :l \\gset\n\
+         UPDATE outbox SET sent = true WHERE id > :l AND id <= :m;\nUPDATE reader SET last = :m WHERE id = 1;\nCOMMIT;\n",
+    );
+    let condition =
+        "sent: SELECT count(*) = 0 FROM outbox WHERE NOT sent AND id <= (SELECT last FROM reader)";
+    let mut line = words("advise -f publish.sql -f poll.sql --setup setup.sql --no-measure --json out.json");
+    line.extend(["--invariant", condition]);
+    let expected =
+        ["\nNo level is enough: this goes wrong at serializable, too [1].\n", "condition \"sent\" is broken"];
+    s.run(&line).expect(0).prints(&expected);
+    let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
+    assert_eq!(advice["transactions"][1]["status"], "unsafe", "{advice:#}");
+    s.run(&["advise", "-f", "publish.sql", "--setup", "setup.sql", "--invariant", "no query"])
+        .expect(1)
+        .says(&["--invariant"]);
+}
