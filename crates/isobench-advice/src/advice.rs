@@ -155,7 +155,8 @@ pub struct Changed {
     pub at: String,
     /// The table.
     pub table: String,
-    /// `FOR NO KEY UPDATE`, or `UPDATE` for writing the row back as it is.
+    /// `FOR NO KEY UPDATE`; `UPDATE` for writing the row back as it is; or what an UPDATE sets then:
+    /// `SET stock = stock - :quantity`.
     pub to: String,
 }
 
@@ -239,6 +240,8 @@ impl Advice {
                 unknown: unknown(number).collect(),
             }
         });
+        let rewritten = templates.statements.iter().filter(|statement| statement.rewritten.is_some());
+        let rewritten = rewritten.map(|statement| statement.at.as_str()).collect();
         let unshown = decision.possible.iter().map(|possible| Unshown {
             theory: steps(programs, &possible.objection),
             interleavings: possible.interleavings,
@@ -256,7 +259,7 @@ impl Advice {
             unshown: unshown.collect(),
             changes,
             contradicted,
-            hints: hints(programs, &decision.reasons),
+            hints: hints(programs, &decision.reasons, &rewritten),
             measured: None,
         }
     }
@@ -304,26 +307,39 @@ impl ChangeSet {
                 },
             })
             .collect();
+        let set = ChangeSet::new(templates, before, scripts, changes, &promoted.levels);
+        Some(ChangeSet { share: promoted.share, ..set })
+    }
+
+    /// Scripts that were changed, with a level for each.
+    pub(crate) fn new(
+        templates: &Templates,
+        before: &[ScriptText],
+        scripts: Vec<ScriptText>,
+        changes: Vec<Changed>,
+        levels: &[Level],
+    ) -> ChangeSet {
         let name = |change: &Changed| {
-            let how = if change.to == "UPDATE" { "write back" } else { "lock" };
+            let how = match change.to.as_str() {
+                "UPDATE" => "write back",
+                sets if sets.starts_with("SET ") => "rewrite",
+                _ => "lock",
+            };
             format!("{how} {}", change.at)
         };
         let names: Vec<String> = changes.iter().map(name).collect();
-        let levels: Vec<(&str, Level)> = templates
-            .programs
-            .iter()
-            .zip(&promoted.levels)
-            .map(|(program, level)| (program.name.as_str(), *level))
-            .collect();
-        Some(ChangeSet {
+        let programs = templates.programs.iter().zip(levels);
+        let levels: Vec<(&str, Level)> =
+            programs.map(|(program, level)| (program.name.as_str(), *level)).collect();
+        ChangeSet {
             name: names.join(" + "),
             changes,
             allocation: allocation(&levels),
-            share: promoted.share,
+            share: false,
             diff: difference(before, &scripts),
             refuted: None,
             scripts,
-        })
+        }
     }
 }
 

@@ -3,14 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_isolation::Level;
-use isobench_observation::Templates;
+use isobench_observation::{TemplateStatement, Templates};
 use isobench_result::Tried;
 use isobench_robustness::{
-    Allocated, Change, Objection, Promoted, Promoting, Promotion, Strike, Struck, allocate, decide, promote,
+    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Strike, Struck, allocate, decide,
+    promote, subsets,
 };
 
-/// The most reads that are changed at once.
+use crate::advice::{ChangeSet, Changed};
+use crate::patch::{ScriptText, rewritten};
+
+/// The most statements that are changed at once.
 const MOST_CHANGES: usize = 3;
+
+/// The most sets of UPDATEs that are rewritten to see which levels do then.
+const MOST_REWRITES: usize = 32;
 
 /// The most schedules that are executed, so that the answer comes in minutes.
 const MOST_EXECUTED: usize = 24;
@@ -223,6 +230,62 @@ impl Question<'_> {
         };
         promote(&self.templates.programs, &Promoting { most: MOST_CHANGES, struck, may: &may })
     }
+
+    /// UPDATEs that can be written so that they depend on fewer values that were read before, with which
+    /// lower levels do, or no value is carried from one transaction to another any more. Those of which
+    /// no smaller set does as well, the fewest first. `read_again` makes templates of scripts that were
+    /// changed; `None` if they can't be read.
+    pub fn rewrites(
+        &self,
+        decision: &Decision,
+        before: &[ScriptText],
+        mut read_again: impl FnMut(&[ScriptText]) -> Option<Templates>,
+    ) -> Vec<ChangeSet> {
+        let mut all: Vec<&TemplateStatement> = Vec::new();
+        for statement in self.templates.statements.iter().filter(|statement| statement.rewritten.is_some()) {
+            if !all.iter().any(|known| (known.script, &known.text) == (statement.script, &statement.text)) {
+                all.push(statement);
+            }
+        }
+        let mut found: Vec<(ChangeSet, Vec<Level>)> = Vec::new();
+        let sizes = 1..=all.len().min(MOST_CHANGES);
+        for set in sizes.flat_map(|size| subsets(all.len(), size)).take(MOST_REWRITES) {
+            let set: Vec<&TemplateStatement> = set.into_iter().map(|place| all[place]).collect();
+            let Some(scripts) = rewritten(self.templates, before, &set) else { continue };
+            let Some(templates) = read_again(&scripts) else { continue };
+            let levels = allocate(&templates.programs, &decision.struck).levels;
+            let no_higher = |than: &[Level]| levels.iter().zip(than).all(|(level, than)| level <= than);
+            let better = levels != decision.levels || templates.carried.len() < self.templates.carried.len();
+            if !no_higher(&decision.levels)
+                || !better
+                || found.iter().any(|(_, than)| !lower_somewhere(&levels, than))
+            {
+                continue;
+            }
+            let changes = set.iter().filter_map(|statement| {
+                let to = statement.rewritten.as_ref()?.sets.clone();
+                let table = self.table_of(statement);
+                Some(Changed { at: statement.at.clone(), table, to })
+            });
+            let changes = changes.collect();
+            found.push((ChangeSet::new(self.templates, before, scripts, changes, &levels), levels));
+        }
+        found.into_iter().map(|(set, _)| set).collect()
+    }
+
+    /// The table whose rows a statement updates.
+    fn table_of(&self, statement: &TemplateStatement) -> String {
+        let branches = &self.templates.programs[statement.script].branches;
+        let mut operations = branches.iter().flat_map(|branch| &branch.operations);
+        let update =
+            operations.find(|operation| operation.at == statement.at && operation.kind == Kind::Update);
+        update.map(|operation| operation.table.clone()).unwrap_or_default()
+    }
+}
+
+/// True if a level is lower than in the other list.
+fn lower_somewhere(levels: &[Level], than: &[Level]) -> bool {
+    levels.iter().zip(than).any(|(level, than)| level < than)
 }
 
 /// Who meets.

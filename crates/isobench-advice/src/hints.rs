@@ -3,16 +3,20 @@
 //! They are for people: whether the new value is a sum, and whether a row may be there twice, the SQL
 //! doesn't say.
 
+use std::collections::BTreeSet;
+
 use isobench_robustness::{Columns, Kind, Operation, Place, Program, Term};
 
 use crate::decision::Shown;
 
 /// The hints that follow from what happens at lower levels, each once.
-pub(crate) fn hints(programs: &[Program], reasons: &[Shown]) -> Vec<String> {
+/// Not among them: UPDATEs that are `rewritten`, by their names.
+pub(crate) fn hints(programs: &[Program], reasons: &[Shown], rewritten: &BTreeSet<&str>) -> Vec<String> {
     let mut hints: Vec<String> = Vec::new();
     for reason in reasons {
         let (read, overwrites) = (reason.objection.read, reason.objection.overwrites);
-        if let Some(hint) = hint(programs, read, overwrites).filter(|hint| !hints.contains(hint)) {
+        let hint = hint(programs, read, overwrites, rewritten);
+        if let Some(hint) = hint.filter(|hint| !hints.contains(hint)) {
             hints.push(hint);
         }
     }
@@ -20,7 +24,7 @@ pub(crate) fn hints(programs: &[Program], reasons: &[Shown]) -> Vec<String> {
 }
 
 /// What may be done about a read that another transaction of the same program overwrites.
-fn hint(programs: &[Program], read: Place, overwrites: Place) -> Option<String> {
+fn hint(programs: &[Program], read: Place, overwrites: Place, rewritten: &BTreeSet<&str>) -> Option<String> {
     if read.role.program != overwrites.role.program {
         return None;
     }
@@ -46,7 +50,7 @@ fn hint(programs: &[Program], read: Place, overwrites: Place) -> Option<String> 
     })?;
     let both = common(&reads.reads, &update.writes);
     let atomic = both.iter().any(|column| common(&update.reads, &Columns::from([*column])).is_empty());
-    (atomic && !reads.key.is_empty()).then(|| {
+    (atomic && !reads.key.is_empty() && !rewritten.contains(update.at.as_str())).then(|| {
         format!(
             "{} sets {} to what follows from {}: if that adds something, SET {1} = {1} + … in one statement does the \
              same",
@@ -86,7 +90,7 @@ mod tests {
         let level = Level::ReadCommitted;
         let objection = decide(&programs, &[level], &Struck::new()).expect("an objection");
         let executed = Executed::Untried(String::new());
-        hints(&programs, &[Shown { program: 0, lower: level, objection, executed }])
+        hints(&programs, &[Shown { program: 0, lower: level, objection, executed }], &BTreeSet::new())
     }
 
     #[test]

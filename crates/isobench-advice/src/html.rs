@@ -12,7 +12,7 @@ use maud::{Markup, html};
 
 use crate::advice::{Advice, ChangeSet, Dependency, Measured, Reason, Transaction};
 use crate::idioms::{IDIOMS, Idiom};
-use crate::text::{Evidence, closed_world, grave, happens, held, idioms_of, ratio, shown, why};
+use crate::text::{Evidence, best, closed_world, grave, happens, held, idioms_of, ratio, shown, why};
 
 /// The advice as a page that needs nothing but itself.
 pub fn page(advice: &Advice) -> String {
@@ -138,7 +138,8 @@ fn prices(measured: &Measured) -> Markup {
 
 fn changes(advice: &Advice) -> Option<Markup> {
     let held = held(advice);
-    let columns = Heading::all(&[("change", false), ("lock", false), ("levels that do then", false)]);
+    let columns =
+        Heading::all(&[("change", false), ("what is written then", false), ("levels that do then", false)]);
     let lock = |set: &ChangeSet| {
         let mut clauses: Vec<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
         clauses.dedup();
@@ -148,12 +149,15 @@ fn changes(advice: &Advice) -> Option<Markup> {
     let rows = held.iter().map(|set| {
         vec![set.name.as_str().into(), Entry::from(lock(set)), Entry::from(set.allocation.said())]
     });
-    let table = table("The fewest changes first.", &Table::new(columns, rows));
+    let table = table(
+        "UPDATEs that are written otherwise, then reads that lock their rows; the fewest changes first.",
+        &Table::new(columns, rows),
+    );
     (!held.is_empty() || !advice.hints.is_empty()).then(|| {
         html! {
-            @if let Some(first) = held.first() {
+            @if let Some(best) = best(&held) {
                 (table)
-                (code("change", "The smallest change, as a patch", "isobench.patch", &first.diff))
+                (code("change", &format!("As a patch, {}", best.name), "isobench.patch", &best.diff))
             }
             @if !advice.hints.is_empty() {
                 p { "Without a lock or a higher level, but not tried:" }

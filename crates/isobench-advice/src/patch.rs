@@ -1,4 +1,4 @@
-//! Scripts with some reads changed, and the difference for people.
+//! Scripts with some statements changed, and the difference for people.
 
 use isobench_observation::{TemplateStatement, Templates};
 use isobench_robustness::{Change, Promotion};
@@ -27,26 +27,55 @@ pub fn patched(
 ) -> Option<Vec<ScriptText>> {
     let mut scripts = scripts.to_vec();
     for promotion in promotions {
-        let all = templates.statements.iter().filter(|statement| statement.at == promotion.at);
-        // A repeated statement stands in the script repeatedly.
-        let statement = all.into_iter().next()?;
-        let script = &mut scripts[statement.script];
-        let same = templates.statements.iter().filter(|other| {
-            other.script == statement.script
-                && other.text == statement.text
-                && other.place.1 == statement.place.1
-        });
+        let statement = templates.statements.iter().find(|statement| statement.at == promotion.at)?;
         // The last one first, so that places before it stay.
-        let places: Vec<&TemplateStatement> = same.collect();
-        for other in places.into_iter().rev() {
-            change(script, other, promotion)?;
+        for other in repeated(templates, statement).into_iter().rev() {
+            change(&mut scripts[other.script], other, |trimmed| {
+                let fix = other.fixes.get(&promotion.table)?;
+                match promotion.change {
+                    Change::Lock(strength) => {
+                        let apart = if trimmed.contains("--") || trimmed.contains('\n') { "\n" } else { " " };
+                        Some(format!("{trimmed}{apart}{}{}", strength.clause(), fix.lock.as_ref()?))
+                    }
+                    Change::Write => fix.write.clone(),
+                }
+            })?;
         }
     }
     Some(scripts)
 }
 
-/// Changes one statement.
-fn change(script: &mut ScriptText, statement: &TemplateStatement, promotion: &Promotion) -> Option<()> {
+/// The scripts with these UPDATEs as [`TemplateStatement::rewritten`] has them. `None` if one of them
+/// isn't found in its text.
+pub(crate) fn rewritten(
+    templates: &Templates,
+    scripts: &[ScriptText],
+    statements: &[&TemplateStatement],
+) -> Option<Vec<ScriptText>> {
+    let mut scripts = scripts.to_vec();
+    for statement in statements {
+        for other in repeated(templates, statement).into_iter().rev() {
+            let text = &other.rewritten.as_ref()?.text;
+            change(&mut scripts[other.script], other, |_| Some(text.clone()))?;
+        }
+    }
+    Some(scripts)
+}
+
+/// A statement, and the same ones: a repeated statement stands in the script repeatedly.
+fn repeated<'t>(templates: &'t Templates, statement: &TemplateStatement) -> Vec<&'t TemplateStatement> {
+    let same = |other: &&TemplateStatement| {
+        other.script == statement.script && other.text == statement.text && other.place.1 == statement.place.1
+    };
+    templates.statements.iter().filter(same).collect()
+}
+
+/// Changes one statement, whose text is given without a semicolon.
+fn change(
+    script: &mut ScriptText,
+    statement: &TemplateStatement,
+    new: impl FnOnce(&str) -> Option<String>,
+) -> Option<()> {
     let written = script.commands.get(statement.place.0)?.clone();
     // A command of several statements has no text of its own for each.
     let trimmed = written.trim().trim_end_matches(';').trim_end();
@@ -55,14 +84,7 @@ fn change(script: &mut ScriptText, statement: &TemplateStatement, promotion: &Pr
     }
     let line_start = start_of_line(&script.text, statement.line)?;
     let found = script.text[line_start..].find(trimmed)? + line_start;
-    let fix = statement.fixes.get(&promotion.table)?;
-    let new = match promotion.change {
-        Change::Lock(strength) => {
-            let apart = if trimmed.contains("--") || trimmed.contains('\n') { "\n" } else { " " };
-            format!("{trimmed}{apart}{}{}", strength.clause(), fix.lock.as_ref()?)
-        }
-        Change::Write => fix.write.clone()?,
-    };
+    let new = new(trimmed)?;
     script.text.replace_range(found..found + trimmed.len(), &new);
     script.commands[statement.place.0] = new;
     Some(())
@@ -113,6 +135,7 @@ mod tests {
             text: "SELECT a FROM t WHERE id = :id".to_owned(),
             unknown: None,
             fixes: BTreeMap::from([("t".to_owned(), fix)]),
+            rewritten: None,
         };
         let commands = ["", "BEGIN", sql, "COMMIT"].map(str::to_owned).to_vec();
         let texts = vec![ScriptText { name: "s.sql".to_owned(), text: text.to_owned(), commands }];

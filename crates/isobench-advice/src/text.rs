@@ -196,9 +196,14 @@ pub(crate) fn held(advice: &Advice) -> Vec<&ChangeSet> {
     advice.changes.iter().filter(|set| set.refuted.is_none()).collect()
 }
 
+/// The first of those changes with the lowest levels.
+pub(crate) fn best<'a>(held: &[&'a ChangeSet]) -> Option<&'a ChangeSet> {
+    held.iter().copied().min_by_key(|set| set.allocation.range().1)
+}
+
 fn changes(text: &mut String, advice: &Advice, width: usize) {
     let held = held(advice);
-    let Some(first) = held.first() else { return };
+    let Some(best) = best(&held) else { return };
     let _ = writeln!(text, "\nWith these changes lower levels do:");
     for set in held.iter().take(MOST_SETS) {
         let share = if set.share { ", or FOR SHARE" } else { "" };
@@ -209,7 +214,7 @@ fn changes(text: &mut String, advice: &Advice, width: usize) {
             let _ = writeln!(text, "  {line}");
         }
     }
-    let _ = writeln!(text, "\nThe smallest one:\n{}", first.diff.trim_end());
+    let _ = writeln!(text, "\nAs a patch, {}:\n{}", best.name, best.diff.trim_end());
 }
 
 /// The levels that have to be asked for.

@@ -14,15 +14,16 @@ use std::ops::Range;
 use isobench_isolation::observed::{Dependence, Flow, StatementUse, Unchanged};
 use isobench_robustness::Columns;
 use isobench_script::Statement as Kind;
-use isobench_script::{CommandKind, Script, Slot, Sql, Store, Symbols};
+use isobench_script::{Amount, CommandKind, Expr, Script, Slot, Sql, Store, Symbols};
 
 use crate::catalog::{Catalog, RelationId, RelationKind, Unobservable};
 use crate::dark::{Dark, Hides};
 use crate::statement::{
-    Access, ColumnName, Counted, Deed, Examiner, Finding, Operand, Passage, Role, Surroundings,
+    Access, Assigned, ColumnName, Counted, Deed, Examiner, Finding, Operand, Passage, Rewritten, Role,
+    Surroundings,
 };
 use crate::tokens::Text;
-use columns::{KeyValue, Row, Taken, Values, taken};
+use columns::{KeyValue, ReadValue, Row, Taken, Values, taken};
 
 /// The flow of values through the scripts of a run.
 #[derive(Debug, Clone, Default)]
@@ -82,6 +83,10 @@ struct Node {
     /// The keys of the tables whose rows it shows.
     keys: BTreeSet<String>,
     taken: Vec<Taken>,
+    /// Its result becomes variables.
+    stored: bool,
+    /// How it could be written so that it depends on fewer values that were read before.
+    rewritten: Option<Rewritten>,
     /// The number of output columns that are a column as it is.
     shown: Counted,
     row: Option<Row>,
@@ -131,6 +136,7 @@ impl Flows {
                 assigned: assigned.collect(),
                 values: BTreeMap::new(),
                 times: BTreeMap::new(),
+                changes: BTreeMap::new(),
                 control: Vec::new(),
                 transaction,
                 in_block: false,
@@ -139,6 +145,7 @@ impl Flows {
         }
         flows.edges.sort();
         flows.edges.dedup();
+        flows.values.follow_assignments();
         flows.forget_versions();
         flows
     }
@@ -237,12 +244,31 @@ impl Flows {
         self.nodes.iter().any(|node| node.transaction == transaction && node.writes)
     }
 
+    /// How an UPDATE could be written so that it depends on fewer values that were read before, by its
+    /// number among all of the scripts' statements.
+    pub(crate) fn rewritten(&self, statement: usize) -> Option<&Rewritten> {
+        self.nodes.get(statement)?.rewritten.as_ref()
+    }
+
     /// What a statement does with rows, by its number among all of the scripts, without the columns that
-    /// count for nothing.
+    /// count for nothing, and those that only become variables that nothing uses. What a transaction reads
+    /// that writes nothing is what it is for.
     pub(crate) fn narrowed(&self, statement: usize, accesses: Vec<Access>) -> Vec<Access> {
         let Some(node) = self.nodes.get(statement) else { return accesses };
         let narrow = |access: Access| {
-            let uses = |column: &String| node.uses.as_ref().is_none_or(|uses| uses.contains_key(column));
+            let idle = |column: &String| {
+                let only_shown =
+                    node.uses.as_ref().is_some_and(|uses| uses.get(column) == node.shown.get(column));
+                let unused = !self.values.used.contains_key(&(statement, column.clone()));
+                access.deed == Deed::Read
+                    && node.stored
+                    && only_shown
+                    && unused
+                    && self.writes(node.transaction)
+            };
+            let uses = |column: &String| {
+                node.uses.as_ref().is_none_or(|uses| uses.contains_key(column)) && !idle(column)
+            };
             let sets = |column: &String| node.sets.as_ref().is_none_or(|sets| sets.contains(column));
             Access { reads: kept(access.reads, uses), writes: kept(access.writes, sets), ..access }
         };
@@ -358,6 +384,19 @@ struct Examined {
     passage: Passage,
     /// See [`Node::adds_to`].
     adds_to: BTreeSet<String>,
+    row: Option<Row>,
+    rewritten: Option<Rewritten>,
+}
+
+/// A value that is a column's, changed by something.
+struct Changed {
+    of: Source,
+    /// What changes it, as SQL: ` - :quantity`.
+    text: String,
+    /// The variable in it, with the number of times that it had been assigned.
+    variable: Option<(Slot, usize)>,
+    /// The number of times that the variable with the value had been assigned.
+    time: usize,
 }
 
 /// The walk over a script.
@@ -370,6 +409,8 @@ struct Walk<'a> {
     values: BTreeMap<Slot, Taint>,
     /// The number of times that each variable was assigned.
     times: BTreeMap<Slot, usize>,
+    /// The variables whose last value is another one's, changed by something.
+    changes: BTreeMap<Slot, Changed>,
     /// For each open `\if`, what its conditions depend on.
     control: Vec<Taint>,
     transaction: usize,
@@ -381,8 +422,14 @@ impl Walk<'_> {
         for (place, command) in script.commands.iter().enumerate() {
             match &command.kind {
                 CommandKind::Set { slot, expr } => {
-                    let taint = computed(self.taint(&expr.variables()));
+                    let variables = expr.variables();
+                    let uses = variables.iter().map(|variable| (*variable, self.columns_in(*variable)));
+                    let uses: Vec<_> = uses.collect();
+                    self.flows.values.assigned.push((*slot, uses));
+                    let changed = self.changed(expr);
+                    let taint = computed(self.sources(&variables));
                     self.assign(*slot, taint);
+                    self.note_change(*slot, changed);
                 }
                 CommandKind::SetShell { slot, args } => {
                     let taint = computed(self.taint(&shell_variables(args)));
@@ -418,13 +465,79 @@ impl Walk<'_> {
 
     /// Notes a use of a variable.
     fn note_use(&mut self, slot: Slot) {
-        let values = &mut self.flows.values;
-        values.read.insert(slot);
-        for Source { node, column, .. } in self.values.get(&slot).into_iter().flatten() {
-            if let Some(column) = column {
-                *values.used.entry((*node, column.name.clone())).or_default() += 1;
-            }
+        let columns = self.columns_in(slot);
+        self.flows.values.note_use(slot, columns);
+    }
+
+    /// The columns of which a variable has a value, or one computed from it.
+    fn columns_in(&mut self, slot: Slot) -> Vec<ReadValue> {
+        if !self.values.contains_key(&slot) {
+            self.flows.values.inherited.insert(slot);
         }
+        let sources = self.values.get(&slot).into_iter().flatten();
+        sources.filter_map(|source| Some((source.node, source.column.as_ref()?.name.clone()))).collect()
+    }
+
+    /// The variable that an expression changes by something, if it has a column's value as it is.
+    fn changed(&self, expr: &Expr) -> Option<Changed> {
+        let (of, addend) = expr.change().filter(|_| self.control.is_empty())?;
+        let (by, variable) = match addend.of {
+            Amount::Integer(number) => (number.to_string(), None),
+            Amount::Variable(by) => (format!(":{}", self.symbols.name(by)), Some((by, self.time(by)))),
+        };
+        let sign = if addend.minus { '-' } else { '+' };
+        Some(Changed { of: self.value_of(of)?.clone(), text: format!(" {sign} {by}"), variable, time: 0 })
+    }
+
+    fn note_change(&mut self, slot: Slot, changed: Option<Changed>) {
+        match changed {
+            Some(changed) => self.changes.insert(slot, Changed { time: self.time(slot), ..changed }),
+            None => self.changes.remove(&slot),
+        };
+    }
+
+    fn time(&self, slot: Slot) -> usize {
+        self.times.get(&slot).copied().unwrap_or_default()
+    }
+
+    /// The column whose value a variable has as it is.
+    fn value_of(&self, slot: Slot) -> Option<&Source> {
+        let sources = self.values.get(&slot).filter(|sources| sources.len() == 1)?;
+        sources.first().filter(|source| source.column.is_some() && !source.computed)
+    }
+
+    /// How an UPDATE of a row could be written that was read before.
+    fn rewritten(&self, examiner: &Examiner<'_>, row: Option<&Row>) -> Option<Rewritten> {
+        let row = row?;
+        let (assignments, place) = examiner.assignments()?;
+        let is_own = |source: &Source, column: &str| {
+            let origin = &self.flows.nodes[source.node];
+            let same = source.column.as_ref().is_some_and(|read| read.name == column);
+            same && !origin.writes && origin.row.as_ref() == Some(row)
+        };
+        let assigned = assignments.into_iter().map(|assignment| {
+            let own = |slot: Slot| self.value_of(slot).filter(|source| is_own(source, &assignment.column));
+            let change = |slot: Slot| {
+                let changed = self.changes.get(&slot).filter(|changed| changed.time == self.time(slot))?;
+                let unchanged = changed.variable.is_none_or(|(by, time)| self.time(by) == time);
+                (unchanged && is_own(&changed.of, &assignment.column)).then(|| changed.text.clone())
+            };
+            let returned = |slot: Slot| {
+                own(slot).is_some_and(|source| self.flows.nodes[source.node].transaction == self.transaction)
+            };
+            let assigned = match assignment.whole() {
+                Some(slot) if returned(slot) => Assigned::LeftOut,
+                whole => {
+                    let relative = assignment.added.iter().find_map(|(slot, at)| {
+                        let after = own(*slot).filter(|_| whole.is_none()).map(|_| String::new());
+                        Some(Assigned::Relative(*at, after.or_else(|| change(*slot))?))
+                    });
+                    relative.unwrap_or(Assigned::Kept)
+                }
+            };
+            (assignment, assigned)
+        });
+        examiner.with_assignments(&assigned.collect::<Vec<_>>(), &place)
     }
 
     /// What variables depend on.
@@ -455,7 +568,7 @@ impl Walk<'_> {
             self.transaction += 1;
         }
         for (place, kind) in sql.statements.iter().enumerate() {
-            let Examined { finding, passage, adds_to } = match &text {
+            let Examined { finding, passage, adds_to, row, rewritten } = match &text {
                 Some(text) if split => self.examine(text, ranges[place].clone()),
                 _ => not_understood(sql),
             };
@@ -491,7 +604,9 @@ impl Walk<'_> {
                     *shown.entry(column.name.clone()).or_default() += 1;
                     shown
                 }),
-                row: self.row(&passage),
+                stored: alone && sql.store != Store::None,
+                rewritten,
+                row,
             };
             for (slot, _) in &passage.takes {
                 self.note_use(*slot);
@@ -510,8 +625,12 @@ impl Walk<'_> {
     fn examine(&self, text: &Text<'_>, range: Range<usize>) -> Examined {
         let surroundings = Surroundings::default();
         let examiner = || Examiner::new(self.catalog, &surroundings, text, range.clone());
+        let passage = examiner().passage();
+        let row = self.row(&passage);
         Examined {
-            passage: examiner().passage(),
+            rewritten: self.rewritten(&examiner(), row.as_ref()),
+            row,
+            passage,
             adds_to: self.adds_to(examiner().accesses()),
             finding: examiner().examine(),
         }
@@ -665,6 +784,9 @@ impl Walk<'_> {
                 .collect(),
         };
         for (slot, column) in given {
+            if let Some(column) = &column {
+                self.flows.values.given.entry(slot).or_default().push((node, column.name.clone()));
+            }
             let mut taint = through.clone();
             taint.insert(Source { node, column, computed: false });
             if always {
@@ -696,7 +818,7 @@ fn not_understood(sql: &Sql) -> Examined {
     let finding = Finding { dark: vec![Dark::NotUnderstood], writes_anything: true, ..Finding::default() };
     let takes = sql.params.iter().map(|slot| (*slot, true)).collect();
     let passage = Passage { verb: "STATEMENT".to_owned(), takes, writes: true, ..Passage::default() };
-    Examined { finding, passage, adds_to: BTreeSet::new() }
+    Examined { finding, passage, adds_to: BTreeSet::new(), row: None, rewritten: None }
 }
 
 fn writes(finding: &Finding) -> bool {

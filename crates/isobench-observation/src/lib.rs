@@ -53,11 +53,11 @@ pub use forms::Forms;
 use forms::between;
 pub use plan::{Plans, Query};
 use render::{Renderer, Tables, elsewhere, key_text, mentioned};
-pub use statement::Fix;
 use statement::{
     Change, Examiner, Finding, Role, Surroundings, changed_names, changes, prepares_transaction,
     sets_savepoint,
 };
+pub use statement::{Fix, Rewritten};
 pub use templates::{TemplateStatement, Templates, templates};
 use tokens::Text;
 

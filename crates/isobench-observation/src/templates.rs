@@ -19,7 +19,9 @@ use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
 
 use crate::catalog::{Catalog, RelationId};
 use crate::flow::{Carried, Flows};
-use crate::statement::{Access, ColumnName, Deed, Examiner, Fix, Given, Known, Surroundings, anything};
+use crate::statement::{
+    Access, ColumnName, Deed, Examiner, Fix, Given, Known, Rewritten, Surroundings, anything,
+};
 use crate::tokens::Text;
 
 /// The most ways through a script that are distinguished. A script with more reads and writes anything.
@@ -58,6 +60,8 @@ pub struct TemplateStatement {
     pub unknown: Option<String>,
     /// How it could be written otherwise, by the tables whose rows it then locks or writes back.
     pub fixes: BTreeMap<String, Fix>,
+    /// How an UPDATE could be written so that it depends on fewer values that were read before.
+    pub rewritten: Option<Rewritten>,
 }
 
 /// Makes programs of scripts as their author wrote them. `absent` has the names of statements that may
@@ -124,6 +128,7 @@ pub fn templates(
                         text: read.text.clone(),
                         unknown: read.accesses.as_ref().err().cloned(),
                         fixes: std::mem::take(&mut read.fixes),
+                        rewritten: flows.rewritten(number).cloned(),
                     });
                 }
                 statements.push(read);

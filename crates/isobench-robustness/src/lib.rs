@@ -58,5 +58,5 @@ pub use allocation::{Allocated, Harmful, Raised, allocate};
 pub use columns::Columns;
 pub use model::{Branch, Kind, Operation, Program, Strength, Term};
 pub use objection::{Dependency, Equal, How, Objection, Place, Role, Strike, Struck};
-pub use promotion::{Change, Promoted, Promoting, Promotion, promote, promoted};
+pub use promotion::{Change, Promoted, Promoting, Promotion, promote, promoted, subsets};
 pub use symbolic::decide;

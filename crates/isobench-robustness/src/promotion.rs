@@ -260,7 +260,7 @@ fn wait(branch: &Branch, read: &Operation) -> u32 {
 }
 
 /// The sets of `size` of the first numbers, in order.
-fn subsets(count: usize, size: usize) -> impl Iterator<Item = Vec<usize>> {
+pub fn subsets(count: usize, size: usize) -> impl Iterator<Item = Vec<usize>> {
     let mut next = (size <= count).then(|| (0..size).collect::<Vec<usize>>());
     std::iter::from_fn(move || {
         let this = next.take()?;

@@ -54,7 +54,7 @@ pub use annotation::{Annotated, Annotation, Source, VersionSource};
 pub use builtin::{Builtin, BuiltinError, builtins, find_builtin};
 pub use control::{Arrival, branch};
 pub use error::{EvalError, ParseError, ParseProblem};
-pub use expr::{EvalContext, Expr, debug_line};
+pub use expr::{Addend, Amount, EvalContext, Expr, debug_line};
 pub use leaving::CannotLeave;
 pub use literal::{literal, literal_of_variable};
 pub use mix::{Mix, MixError, WeightError, Weighted, split_weight};

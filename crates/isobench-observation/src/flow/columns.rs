@@ -36,6 +36,9 @@ pub(super) enum KeyValue {
 /// A column's value, as a statement read it.
 pub(super) type ReadValue = (usize, String);
 
+/// Variables that are used, each with the values in it.
+pub(super) type Uses = Vec<(Slot, Vec<ReadValue>)>;
+
 /// What became of the values that were read: the number of times that variables with them were used.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Values {
@@ -45,6 +48,36 @@ pub(super) struct Values {
     pub(super) returned: BTreeMap<ReadValue, Vec<usize>>,
     /// All variables that were used.
     pub(super) read: BTreeSet<Slot>,
+    /// The variables that `\set` assigns, each with those in its expression and the values in them. They
+    /// are used as soon as it is.
+    pub(super) assigned: Vec<(Slot, Uses)>,
+    /// The values that variables were given.
+    pub(super) given: BTreeMap<Slot, Vec<ReadValue>>,
+    /// The variables that are used in a script before it assigns them: another script may have, or the
+    /// same one before.
+    pub(super) inherited: BTreeSet<Slot>,
+}
+
+impl Values {
+    pub(super) fn note_use(&mut self, slot: Slot, values: Vec<ReadValue>) {
+        self.read.insert(slot);
+        for value in values {
+            *self.used.entry(value).or_default() += 1;
+        }
+    }
+
+    /// Notes the uses of what is assigned to variables that are used, or handed on to other scripts.
+    pub(super) fn follow_assignments(&mut self) {
+        for slot in self.inherited.clone() {
+            let given = self.given.get(&slot).cloned().unwrap_or_default();
+            self.note_use(slot, given);
+        }
+        while let Some(place) = self.assigned.iter().position(|(slot, _)| self.read.contains(slot)) {
+            for (slot, values) in self.assigned.swap_remove(place).1 {
+                self.note_use(slot, values);
+            }
+        }
+    }
 }
 
 /// The values of a statement's result that lines `--@` take for versions.

@@ -1,9 +1,12 @@
-//! How a query could be written so that it locks the rows that it reads, or writes them back.
+//! How a query could be written so that it locks the rows that it reads, or writes them back; and how an
+//! UPDATE could be, so that it depends on fewer values that were read before.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
+use isobench_script::Slot;
 use sqlparser::ast::{Expr, GroupByExpr, JoinOperator, Select, SetExpr, Statement, TableFactor};
+use sqlparser::tokenizer::Token;
 
 use super::walk::{Node, walk};
 use super::{Examiner, ident};
@@ -20,7 +23,169 @@ pub struct Fix {
     pub write: Option<String>,
 }
 
+/// `column = value` in an UPDATE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    pub column: String,
+    /// The column as written.
+    written: String,
+    /// The tokens of the value.
+    value: Range<usize>,
+    /// Variables that are added in it to something, or the value itself, with their tokens.
+    pub added: Vec<(Slot, usize)>,
+}
+
+impl Assignment {
+    /// The variable that the value consists of.
+    pub(crate) fn whole(&self) -> Option<Slot> {
+        let [(slot, at)] = self.added.as_slice() else { return None };
+        (self.value == (*at..at + 1)).then_some(*slot)
+    }
+}
+
+/// What becomes of an assignment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Assigned {
+    /// It stays.
+    Kept,
+    /// It is left out.
+    LeftOut,
+    /// The variable at this token becomes the column itself, with this text after it.
+    Relative(usize, String),
+}
+
+/// An UPDATE that depends on fewer values that were read before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewritten {
+    /// The whole statement, with the names of variables.
+    pub text: String,
+    /// What it sets now: `SET stock = stock - :quantity`.
+    pub sets: String,
+}
+
 impl Examiner<'_> {
+    /// The assignments of a plain UPDATE, in order, and the tokens of all of them. `None` if they aren't
+    /// a column and a value each.
+    pub(crate) fn assignments(&self) -> Option<(Vec<Assignment>, Range<usize>)> {
+        let Ok(Statement::Update(_)) = self.parse() else { return None };
+        let tokens = &self.text.tokens;
+        let depths = self.depths();
+        let at = |words: &[&str]| {
+            let range = self.range.clone();
+            range
+                .zip(&depths)
+                .find(|(place, depth)| **depth == 0 && words.iter().any(|word| tokens[*place].is(word)))
+        };
+        let start = at(&["set"])?.0 + 1;
+        let end = at(&["from", "where", "returning"]).map_or(self.range.end, |(place, _)| place);
+        let depth = |place: usize| depths[place - self.range.start];
+        let comma = |place: &usize| tokens[*place].token.token == Token::Comma && depth(*place) == 0;
+        let mut found = Vec::new();
+        let mut from = start;
+        for stop in (start..end).filter(comma).chain([end]) {
+            let column = tokens.get(from)?;
+            if stop < from + 3 || tokens[from + 1].token.token != Token::Eq {
+                return None;
+            }
+            let value = from + 2..stop;
+            let written = self.text.written(&(from..from + 1)).to_owned();
+            let added = self.terms(value.clone(), depth(from));
+            found.push(Assignment { column: column.name()?, written, value, added });
+            from = stop + 1;
+        }
+        Some((found, start..end))
+    }
+
+    /// For each token the number of parentheses around it.
+    fn depths(&self) -> Vec<usize> {
+        let mut depth = 0_usize;
+        let mut depths = Vec::new();
+        for token in &self.text.tokens[self.range.clone()] {
+            if token.token.token == Token::RParen {
+                depth = depth.saturating_sub(1);
+            }
+            depths.push(depth);
+            if token.token.token == Token::LParen {
+                depth += 1;
+            }
+        }
+        depths
+    }
+
+    /// The variables that are a term of a sum; none if the value is more than that.
+    fn terms(&self, value: Range<usize>, outside: usize) -> Vec<(Slot, usize)> {
+        let tokens = &self.text.tokens;
+        let depths = self.depths();
+        let outer = |place: &usize| depths[place - self.range.start] == outside;
+        let term = |place: usize| {
+            matches!(
+                tokens[place].token.token,
+                Token::Plus
+                    | Token::Minus
+                    | Token::Mul
+                    | Token::Div
+                    | Token::Number(..)
+                    | Token::Placeholder(_)
+                    | Token::LParen
+                    | Token::RParen
+            )
+        };
+        if !value.clone().filter(outer).all(term) {
+            return Vec::new();
+        }
+        let starts = |place: usize| place == value.start || tokens[place - 1].token.token == Token::Plus;
+        let ends = |place: usize| {
+            place + 1 == value.end || matches!(tokens[place + 1].token.token, Token::Plus | Token::Minus)
+        };
+        let variable = |place: usize| match &tokens[place].token.token {
+            Token::Placeholder(name) => Some((self.text.variable(name)?, place)),
+            _ => None,
+        };
+        value
+            .clone()
+            .filter(|place| outer(place) && starts(*place) && ends(*place))
+            .filter_map(variable)
+            .collect()
+    }
+
+    /// The UPDATE with other assignments. `None` if it would set nothing, or is the same.
+    pub(crate) fn with_assignments(
+        &self,
+        all: &[(Assignment, Assigned)],
+        place: &Range<usize>,
+    ) -> Option<Rewritten> {
+        if all.iter().all(|(_, assigned)| *assigned == Assigned::Kept) {
+            return None;
+        }
+        let named =
+            |range: Range<usize>| if range.is_empty() { String::new() } else { self.text.named(&range) };
+        let parts = all.iter().filter_map(|(assignment, assigned)| {
+            let value = &assignment.value;
+            let value = match assigned {
+                Assigned::LeftOut => return None,
+                Assigned::Kept => named(value.clone()),
+                Assigned::Relative(at, after) => {
+                    let (before, rest) = (named(value.start..*at), named(at + 1..value.end));
+                    let own = format!("{}{after}", assignment.written);
+                    [before, own, rest]
+                        .into_iter()
+                        .filter(|part| !part.is_empty())
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                }
+            };
+            Some(format!("{} = {value}", assignment.written))
+        });
+        let parts: Vec<String> = parts.collect();
+        if parts.is_empty() {
+            return None;
+        }
+        let sets = format!("SET {}", parts.join(", "));
+        let (before, after) = (named(self.range.start..place.start - 1), named(place.end..self.range.end));
+        let text = [before.as_str(), sets.as_str(), after.as_str()].join(" ");
+        Some(Rewritten { text: text.trim_end().to_owned(), sets })
+    }
+
     /// How the query could be written, by table. Empty if it isn't a plain query of tables.
     pub(crate) fn fixes(&self) -> BTreeMap<RelationId, Fix> {
         let mut fixes = BTreeMap::new();
@@ -75,19 +240,15 @@ impl Examiner<'_> {
 
     /// The query of one table as an UPDATE.
     fn written_back(&self, relation: RelationId) -> Option<String> {
-        let tokens = &self.text.tokens;
-        let mut depth = 0_usize;
-        let (mut from, mut condition) = (None, None);
-        for place in self.range.clone() {
-            let token = &tokens[place];
-            match token.token.token {
-                sqlparser::tokenizer::Token::LParen => depth += 1,
-                sqlparser::tokenizer::Token::RParen => depth = depth.saturating_sub(1),
-                _ if depth == 0 && token.is("from") && from.is_none() => from = Some(place),
-                _ if depth == 0 && token.is("where") => condition = Some(place),
-                _ => {}
-            }
-        }
+        let depths = self.depths();
+        let outer = |word: &str| {
+            let places = self.range.clone().zip(&depths).filter(|(_, depth)| **depth == 0);
+            places
+                .map(|(place, _)| place)
+                .filter(|place| self.text.tokens[*place].is(word))
+                .collect::<Vec<_>>()
+        };
+        let (from, condition) = (outer("from").first().copied(), outer("where").last().copied());
         let (from, condition) = (from?, condition?);
         let table = &self.catalog.relations[relation];
         let column = table
@@ -96,7 +257,7 @@ impl Examiner<'_> {
             .enumerate()
             .find(|(place, column)| !table.key.contains(place) && !column.generated);
         let column = quoted(&column?.1.name);
-        let named = |range: std::ops::Range<usize>| self.text.named(&range);
+        let named = |range: Range<usize>| self.text.named(&range);
         Some(format!(
             "UPDATE {} SET {column} = {column} WHERE {} RETURNING {}",
             named(from + 1..condition),

@@ -1,8 +1,11 @@
 //! The flow of values through scripts: what is used, what is carried between transactions, and what
 //! could matter of what isn't seen.
 
+use std::collections::BTreeSet;
+
 use isobench_isolation::observed::{Dependence, StatementUse};
-use isobench_observation::{Dark, Flows, SeenStatement, observe};
+use isobench_observation::{Dark, Flows, SeenStatement, observe, templates};
+use isobench_robustness::{Columns, Kind};
 use isobench_script::{Script, Symbols, parse};
 
 use crate::support;
@@ -306,6 +309,98 @@ fn columns_for_isobench_alone_count_for_nothing() {
     ] {
         assert!(counts(&[read, write, data]), "{data}");
     }
+}
+
+/// The columns that a program reads of table t.
+fn reads(texts: &[&str]) -> String {
+    let mut symbols = Symbols::new();
+    let mut script = |(number, text): (usize, &&str)| parse(&format!("{number}.sql"), text, &mut symbols);
+    let scripts: Vec<Script> = texts.iter().enumerate().map(|one| script(one).expect("a script")).collect();
+    let templates = templates(&scripts, &symbols, &support::catalog(150_000), &BTreeSet::new());
+    let operations = &templates.programs[0].branches[0].operations;
+    let read = operations.iter().find(|operation| operation.kind == Kind::Read && operation.table == "t");
+    match &read.unwrap_or_else(|| panic!("{operations:?}")).reads {
+        Columns::These(names) => names.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        Columns::All => "all".to_owned(),
+    }
+}
+
+#[test]
+fn what_only_becomes_variables_that_nothing_uses_is_not_read() {
+    let read = "BEGIN;\nSELECT v, price AS p FROM t WHERE id = 1 \\gset\n";
+    let with = |rest: &str| reads(&[&format!("{read}{rest}\nUPDATE t SET name = 'x' WHERE id = 1;\nEND;")]);
+    assert_eq!(with(""), "id");
+    assert_eq!(with("\\set n :v + 1"), "id");
+    assert_eq!(with("\\set n :v + 1\n\\set m :n\nSELECT :m;"), "id, v");
+    assert_eq!(with("\\if :p > 1\n\\endif"), "id, price");
+    // Who sees it may use it.
+    assert_eq!(
+        reads(&["BEGIN;\nSELECT v FROM t WHERE id = 1;\nUPDATE t SET name = 'x' WHERE id = 1;\nEND;"]),
+        "id, v"
+    );
+    // Variables last longer than a script.
+    let writing = format!("{read}UPDATE t SET name = 'x' WHERE id = 1;\nEND;");
+    assert_eq!(reads(&[&writing, "SELECT :p;"]), "id, price");
+    // What it returns is what the transaction is for.
+    assert_eq!(reads(&[&format!("{read}END;")]), "id, price, v");
+    let before = "BEGIN;\nUPDATE s SET amount = :v WHERE id = 1;\nSELECT v FROM t WHERE id = 1 \\gset\nEND;";
+    assert_eq!(reads(&[before]), "id, v");
+}
+
+/// What each UPDATE that can be rewritten sets then, and where it stands.
+fn rewritten(text: &str) -> Vec<String> {
+    let mut symbols = Symbols::new();
+    let scripts = [parse("s.sql", text, &mut symbols).expect("a script")];
+    let templates = templates(&scripts, &symbols, &support::catalog(150_000), &BTreeSet::new());
+    templates
+        .statements
+        .iter()
+        .filter_map(|statement| Some(statement.rewritten.as_ref()?.text.clone()))
+        .collect()
+}
+
+#[test]
+fn updates_need_not_depend_on_what_was_read() {
+    let of = |between: &str, set: &str| {
+        let read = "BEGIN;\nSELECT v, price AS p, name FROM t WHERE id = :id \\gset";
+        let found =
+            rewritten(&format!("{read}\n{between}\nUPDATE t SET {set} WHERE id = :id RETURNING v;\nEND;"));
+        found.into_iter().next().unwrap_or_default()
+    };
+    let whole = |set: &str| format!("UPDATE t SET {set} WHERE id = :id RETURNING v");
+    for (between, set, expected) in [
+        ("", "v = :v + 1", "v = v + 1"),
+        ("", "v = :d + :v - 2", "v = :d + v - 2"),
+        ("", "v = 2 * (:d - 1) + :v", "v = 2 * (:d - 1) + v"),
+        ("\\set v :v - :d", "v = :v", "v = v - :d"),
+        ("\\set n 5 + :v", "v = :n, name = 'x'", "v = v + 5, name = 'x'"),
+        // What is written back is left out.
+        ("", "v = :v, price = :p + 1, name = :name", "price = price + 1"),
+        ("", "v = :d, name = :name", "v = :d"),
+    ] {
+        assert_eq!(of(between, set), whole(expected), "{between} {set}");
+    }
+    for (between, set) in [
+        // More than a sum, another column, another row, a value that was changed otherwise or is there no more.
+        ("", "v = :v * 2"),
+        ("", "v = 2 - :v"),
+        ("", "v = abs(:v)"),
+        ("", "v = :p + 1"),
+        ("", "v = :v"),
+        ("\\set id 7", "v = :v + 1"),
+        ("\\set v 3", "v = :v + 1"),
+        ("\\set n :v + :d\n\\set d 7", "v = :n"),
+        ("\\set v :v * 2", "v = :v"),
+        ("\\if :d\n\\set v :v - :d\n\\endif", "v = :v"),
+    ] {
+        assert_eq!(of(between, set), "", "{between} {set}");
+    }
+    // Across transactions a value is still added, but not written back.
+    let across = |set: &str| {
+        rewritten(&format!("SELECT v, name FROM t WHERE id = :id \\gset\nUPDATE t SET {set} WHERE id = :id;"))
+    };
+    assert_eq!(across("v = :v + 1"), ["UPDATE t SET v = v + 1 WHERE id = :id"]);
+    assert_eq!(across("v = 1, name = :name"), [""; 0]);
 }
 
 /// For each observed statement: the columns that it could be without.

@@ -55,6 +55,27 @@ impl Expr {
         }
     }
 
+    /// The variable to whose value the expression adds something, or from which it takes something:
+    /// `:a + :b`, `5 + :a`, `:a - 5`. The variable that is written first, if both are.
+    pub fn change(&self) -> Option<(Slot, Addend)> {
+        let Node::Binary(operator @ (Binary::Add | Binary::Subtract), sides) = &self.root else {
+            return None;
+        };
+        let minus = *operator == Binary::Subtract;
+        let (slot, other) = match &**sides {
+            [Node::Variable(slot), other] => (slot, other),
+            [other, Node::Variable(slot)] if !minus => (slot, other),
+            _ => return None,
+        };
+        match other {
+            Node::Variable(of) if of != slot => Some((*slot, Addend { minus, of: Amount::Variable(*of) })),
+            Node::Constant(Value::Int(number @ 0..)) => {
+                Some((*slot, Addend { minus, of: Amount::Integer(*number) }))
+            }
+            _ => None,
+        }
+    }
+
     /// The variables whose values certainly differ if the expression is true: `:a < :b`, `:a <> :b`.
     pub fn apart(&self) -> Option<(Slot, Slot)> {
         let Node::Binary(Binary::Less | Binary::NotEqual, sides) = &self.root else { return None };
@@ -83,6 +104,24 @@ impl Expr {
         self.root.collect_variables(&mut found);
         found
     }
+}
+
+/// What is added to a variable's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addend {
+    /// It is taken from it instead.
+    pub minus: bool,
+    /// What it is.
+    pub of: Amount,
+}
+
+/// A plain amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// The value of a variable.
+    Variable(Slot),
+    /// A number from 0.
+    Integer(i64),
 }
 
 /// A node of the tree.

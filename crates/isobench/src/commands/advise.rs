@@ -175,7 +175,13 @@ fn carry_out(
         },
         |all| trial.execute(&work.sources, None, &levels(&names, all)),
     )?;
-    let changes = changes(&question, &decision, &trial)?;
+    let read_again = |texts: &[ScriptText]| -> Option<Templates> {
+        let sources = work.sources.with_texts(texts.iter().map(|script| script.text.clone())).ok()?;
+        let workload = work.with_sources(sources).workload(design.seed(), &site.database).ok()?;
+        let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
+        Some(templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new()))
+    };
+    let changes = changes(&question, &decision, &trial, read_again)?;
     let mut advice = Advice::of(&found, &decision, changes);
     let written = options.write.as_deref().map(|path| {
         let text = AdviceFile::of(&advice, &found, &decision).text();
@@ -270,10 +276,17 @@ fn allocation_of(scripts: &BTreeSet<&str>, allocation: &Allocation) -> String {
 }
 
 /// The sets of changes, each tried against what was shown without it.
-fn changes(question: &Question<'_>, decision: &Decision, trial: &Trial<'_>) -> Outcome<Vec<ChangeSet>> {
+fn changes(
+    question: &Question<'_>,
+    decision: &Decision,
+    trial: &Trial<'_>,
+    read_again: impl FnMut(&[ScriptText]) -> Option<Templates>,
+) -> Outcome<Vec<ChangeSet>> {
     let before = texts(&trial.work.sources);
+    let rewrites = question.rewrites(decision, &before, read_again);
     let promoted = question.changes(&decision.struck);
-    let sets = promoted.iter().filter_map(|one| ChangeSet::of(question.templates, &before, one));
+    let promoted = promoted.iter().filter_map(|one| ChangeSet::of(question.templates, &before, one));
+    let sets = rewrites.into_iter().chain(promoted);
     let shown: BTreeSet<Vec<String>> = decision
         .reasons
         .iter()
@@ -281,10 +294,12 @@ fn changes(question: &Question<'_>, decision: &Decision, trial: &Trial<'_>) -> O
         .flat_map(|reason| named(trial.names, &reason.casts()))
         .collect();
     let shown: Vec<Vec<String>> = shown.into_iter().collect();
+    // What theory doesn't know is tried with all scripts.
+    let meeting = (decision.refuted.is_none() && !shown.is_empty()).then_some(shown.as_slice());
     let mut all = Vec::new();
     for mut set in sets.take(MOST_TRIED) {
         let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
-        if let Executed::Shown(tried) = trial.execute(&sources, Some(&shown), &set.allocation)? {
+        if let Executed::Shown(tried) = trial.execute(&sources, meeting, &set.allocation)? {
             set.refuted = Some(*tried);
         }
         all.push(set);

@@ -177,3 +177,36 @@ fn what_no_level_prevents_is_said_first() {
         .expect(1)
         .says(&["--invariant"]);
 }
+
+/// An ORM that saves all columns writes back what another transaction has changed (go-gorm/gorm, issue 969);
+/// what is read in another transaction, no level protects.
+#[test]
+fn updates_are_rewritten() {
+    let Some(s) = Scene::with_server("updates_are_rewritten") else { return };
+    s.write(
+        "setup.sql",
+        "CREATE TABLE profile (id int PRIMARY KEY, city int NOT NULL, visits int NOT NULL);\n\
+         INSERT INTO profile SELECT g, 0, 0 FROM generate_series(1, 20) g;\n",
+    );
+    let id = "\\set id random(1, 10)\n";
+    let read = "SELECT city AS c, visits AS v FROM profile WHERE id = :id \\gset\n";
+    let save = |what: &str, block: bool| {
+        let (begin, end) = if block { ("BEGIN;\n", "COMMIT;\n") } else { ("", "") };
+        format!("{id}{begin}{read}UPDATE profile SET {what} WHERE id = :id;\n{end}")
+    };
+    s.write("move.sql", &save("city = 7, visits = :v", true));
+    s.write("visit.sql", &save("city = :c, visits = :v + 1", true));
+    s.write("count.sql", &save("visits = :v + 1", false));
+    let advise = |scripts: &str| {
+        s.run(&words(&format!("advise {scripts} --setup setup.sql --no-measure --try 2s"))).expect(0)
+    };
+    advise("-f move.sql -f visit.sql").prints(&[
+        "  rewrite move.sql:4 + rewrite visit.sql:4 (SET city = 7, SET visits = visits + 1): read committed\n",
+        "\n+UPDATE profile SET city = 7 WHERE id = :id;\n",
+        "\n+UPDATE profile SET visits = visits + 1 WHERE id = :id;\n",
+    ]);
+    advise("-f count.sql").prints(&[
+        "count.sql:3 writes what another transaction, of line 2, read before",
+        "  rewrite count.sql:3 (SET visits = visits + 1): read committed\n",
+    ]);
+}
