@@ -1,5 +1,7 @@
 //! What is said: levels with their reasons, changes with their prices. The form of JSON.
 
+use std::collections::BTreeSet;
+
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Carried, Templates};
@@ -8,7 +10,7 @@ use isobench_robustness::{Change, How, Objection, Program, Promoted};
 use serde::Serialize;
 
 use crate::decision::{Decision, Executed, Shown};
-use crate::hints::hints;
+use crate::hints::{UniqueIndex, hints};
 use crate::patch::{ScriptText, difference, patched};
 
 /// The value of the member `format` of the JSON.
@@ -141,6 +143,10 @@ pub struct ChangeSet {
     pub share: bool,
     /// The changes as a unified diff of the scripts.
     pub diff: String,
+    /// SQL that changes the tables; null if only scripts are changed.
+    pub setup: Option<String>,
+    /// The interleavings in which nothing wrong was shown, if the levels aren't proved; null if they are.
+    pub unproved: Option<u64>,
     /// A wrong outcome that was shown in spite of it; null if there was none.
     pub refuted: Option<Tried>,
     /// The scripts with the changes.
@@ -155,8 +161,8 @@ pub struct Changed {
     pub at: String,
     /// The table.
     pub table: String,
-    /// `FOR NO KEY UPDATE`; `UPDATE` for writing the row back as it is; or what an UPDATE sets then:
-    /// `SET stock = stock - :quantity`.
+    /// `FOR NO KEY UPDATE`; `UPDATE` for writing the row back as it is; what an UPDATE sets then:
+    /// `SET stock = stock - :quantity`; or for an insert `CREATE UNIQUE INDEX …`.
     pub to: String,
 }
 
@@ -241,7 +247,12 @@ impl Advice {
             }
         });
         let rewritten = templates.statements.iter().filter(|statement| statement.rewritten.is_some());
-        let rewritten = rewritten.map(|statement| statement.at.as_str()).collect();
+        let indexed = changes.iter().filter(|set| set.setup.is_some()).flat_map(|set| &set.changes);
+        let changed: BTreeSet<String> = rewritten
+            .map(|statement| statement.at.clone())
+            .chain(indexed.map(|change| change.at.clone()))
+            .collect();
+        let changed = changed.iter().map(String::as_str).collect();
         let unshown = decision.possible.iter().map(|possible| Unshown {
             theory: steps(programs, &possible.objection),
             interleavings: possible.interleavings,
@@ -259,7 +270,7 @@ impl Advice {
             unshown: unshown.collect(),
             changes,
             contradicted,
-            hints: hints(programs, &decision.reasons, &rewritten),
+            hints: hints(programs, &decision.reasons, &changed),
             measured: None,
         }
     }
@@ -337,8 +348,29 @@ impl ChangeSet {
             allocation: allocation(&levels),
             share: false,
             diff: difference(before, &scripts),
+            setup: None,
+            unproved: None,
             refuted: None,
             scripts,
+        }
+    }
+
+    /// The same scripts with a unique index.
+    pub(crate) fn index(
+        templates: &Templates,
+        scripts: &[ScriptText],
+        index: &UniqueIndex<'_>,
+        sql: &str,
+        levels: &[Level],
+    ) -> ChangeSet {
+        let set = ChangeSet::new(templates, scripts, scripts.to_vec(), Vec::new(), levels);
+        let at = index.insert.to_owned();
+        ChangeSet {
+            name: index.name(),
+            changes: vec![Changed { at, table: index.table.to_owned(), to: sql.to_owned() }],
+            diff: format!("{sql};\n"),
+            setup: Some(sql.to_owned()),
+            ..set
         }
     }
 }

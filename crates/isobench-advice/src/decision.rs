@@ -11,6 +11,7 @@ use isobench_robustness::{
 };
 
 use crate::advice::{ChangeSet, Changed};
+use crate::hints::UniqueIndex;
 use crate::patch::{ScriptText, rewritten};
 
 /// The most statements that are changed at once.
@@ -271,6 +272,23 @@ impl Question<'_> {
             found.push((ChangeSet::new(self.templates, before, scripts, changes, &levels), levels));
         }
         found.into_iter().map(|(set, _)| set).collect()
+    }
+
+    /// Unique indexes with which the second of two inserts fails, so that read committed may do.
+    pub fn indexes(&self, decision: &Decision, scripts: &[ScriptText]) -> Vec<ChangeSet> {
+        let programs = &self.templates.programs;
+        let lowest = vec![Level::ReadCommitted; programs.len()];
+        let mut sets: Vec<ChangeSet> = Vec::new();
+        for reason in &decision.reasons {
+            let (read, overwrites) = (reason.objection.read, reason.objection.overwrites);
+            let Some(index) = UniqueIndex::of(programs, read, overwrites) else { continue };
+            let Some(sql) = index.sql() else { continue };
+            let set = ChangeSet::index(self.templates, scripts, &index, &sql, &lowest);
+            if !sets.iter().any(|known| known.setup == set.setup) {
+                sets.push(set);
+            }
+        }
+        sets
     }
 
     /// The table whose rows a statement updates.

@@ -9,13 +9,73 @@ use isobench_robustness::{Columns, Kind, Operation, Place, Program, Term};
 
 use crate::decision::Shown;
 
-/// The hints that follow from what happens at lower levels, each once.
-/// Not among them: UPDATEs that are `rewritten`, by their names.
-pub(crate) fn hints(programs: &[Program], reasons: &[Shown], rewritten: &BTreeSet<&str>) -> Vec<String> {
+/// A unique index that makes the second of two inserts fail.
+pub(crate) struct UniqueIndex<'p> {
+    pub(crate) table: &'p str,
+    columns: Vec<&'p str>,
+    /// The statement that looks for the row.
+    read: &'p str,
+    /// The one that inserts it.
+    pub(crate) insert: &'p str,
+}
+
+impl<'p> UniqueIndex<'p> {
+    /// The index that is missing where a read is overwritten by an insert of the same program.
+    pub(crate) fn of(programs: &'p [Program], read: Place, overwrites: Place) -> Option<UniqueIndex<'p>> {
+        let (reads, writes) = (operation(programs, read), operation(programs, overwrites));
+        let looks_for = writes.kind == Kind::Insert && matches!(reads.kind, Kind::Read | Kind::Search);
+        let columns = equal_columns(reads);
+        let same = read.role.program == overwrites.role.program && reads.table == writes.table;
+        (same && looks_for && !columns.is_empty()).then_some(UniqueIndex {
+            table: &reads.table,
+            columns,
+            read: &reads.at,
+            insert: &writes.at,
+        })
+    }
+
+    fn hint(&self) -> String {
+        let Self { table, read, insert, .. } = self;
+        format!(
+            "{read} looks for a row of {table} that {insert} inserts: a unique index on ({}) makes the second insert \
+             fail, at any level",
+            self.columns.join(", ")
+        )
+    }
+
+    /// A short name.
+    pub(crate) fn name(&self) -> String {
+        format!("unique index on {} ({})", self.table, self.columns.join(", "))
+    }
+
+    /// The statement that makes it; `None` if names would have to be quoted.
+    pub(crate) fn sql(&self) -> Option<String> {
+        let plain = |name: &str| {
+            name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter == '_')
+                && name
+                    .chars()
+                    .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+        };
+        let all = self.table.split('.').chain(self.columns.iter().copied()).all(plain);
+        all.then(|| format!("CREATE UNIQUE INDEX ON {} ({})", self.table, self.columns.join(", ")))
+    }
+}
+
+fn operation(programs: &[Program], place: Place) -> &Operation {
+    &programs[place.role.program].branches[place.role.branch].operations[place.operation]
+}
+
+/// The hints that follow from what happens at lower levels, each once. Not among them: statements that
+/// are `changed`, by their names.
+pub(crate) fn hints(programs: &[Program], reasons: &[Shown], changed: &BTreeSet<&str>) -> Vec<String> {
     let mut hints: Vec<String> = Vec::new();
     for reason in reasons {
         let (read, overwrites) = (reason.objection.read, reason.objection.overwrites);
-        let hint = hint(programs, read, overwrites, rewritten);
+        let index = UniqueIndex::of(programs, read, overwrites);
+        let hint = match index {
+            Some(index) => (!changed.contains(index.insert)).then(|| index.hint()),
+            None => atomic(programs, read, overwrites, changed),
+        };
         if let Some(hint) = hint.filter(|hint| !hints.contains(hint)) {
             hints.push(hint);
         }
@@ -23,34 +83,20 @@ pub(crate) fn hints(programs: &[Program], reasons: &[Shown], rewritten: &BTreeSe
     hints
 }
 
-/// What may be done about a read that another transaction of the same program overwrites.
-fn hint(programs: &[Program], read: Place, overwrites: Place, rewritten: &BTreeSet<&str>) -> Option<String> {
+/// What may be done about a value that another transaction of the same program overwrites.
+fn atomic(programs: &[Program], read: Place, overwrites: Place, changed: &BTreeSet<&str>) -> Option<String> {
     if read.role.program != overwrites.role.program {
         return None;
     }
+    let reads = operation(programs, read);
     let branch = |place: Place| &programs[place.role.program].branches[place.role.branch];
-    let (reads, writes) =
-        (&branch(read).operations[read.operation], &branch(overwrites).operations[overwrites.operation]);
-    if writes.kind == Kind::Insert && matches!(reads.kind, Kind::Read | Kind::Search) {
-        let columns: Vec<&str> = equal_columns(reads);
-        return (!columns.is_empty()).then(|| {
-            format!(
-                "{} looks for a row of {} that {} inserts: a unique index on ({}) makes the second insert fail, at \
-                 any level",
-                reads.at,
-                reads.table,
-                writes.at,
-                columns.join(", ")
-            )
-        });
-    }
     let own = &branch(read).operations[read.operation..];
     let update = own.iter().find(|operation| {
         operation.kind == Kind::Update && operation.table == reads.table && operation.key == reads.key
     })?;
     let both = common(&reads.reads, &update.writes);
     let atomic = both.iter().any(|column| common(&update.reads, &Columns::from([*column])).is_empty());
-    (atomic && !reads.key.is_empty() && !rewritten.contains(update.at.as_str())).then(|| {
+    (atomic && !reads.key.is_empty() && !changed.contains(update.at.as_str())).then(|| {
         format!(
             "{} sets {} to what follows from {}: if that adds something, SET {1} = {1} + … in one statement does the \
              same",

@@ -12,7 +12,9 @@ use maud::{Markup, html};
 
 use crate::advice::{Advice, ChangeSet, Dependency, Measured, Reason, Transaction};
 use crate::idioms::{IDIOMS, Idiom};
-use crate::text::{Evidence, best, closed_world, grave, happens, held, idioms_of, ratio, shown, why};
+use crate::text::{
+    Evidence, best, closed_world, grave, happens, held, idioms_of, levels_then, ratio, shown, why,
+};
 
 /// The advice as a page that needs nothing but itself.
 pub fn page(advice: &Advice) -> String {
@@ -146,11 +148,12 @@ fn changes(advice: &Advice) -> Option<Markup> {
         clauses.extend(set.share.then_some("or FOR SHARE"));
         clauses.join(", ")
     };
-    let rows = held.iter().map(|set| {
-        vec![set.name.as_str().into(), Entry::from(lock(set)), Entry::from(set.allocation.said())]
-    });
+    let rows = held
+        .iter()
+        .map(|set| vec![set.name.as_str().into(), Entry::from(lock(set)), Entry::from(levels_then(set))]);
     let table = table(
-        "UPDATEs that are written otherwise, then reads that lock their rows; the fewest changes first.",
+        "UPDATEs that are written otherwise, unique indexes, and reads that lock their rows, in this order; of each kind the \
+         fewest changes first.",
         &Table::new(columns, rows),
     );
     (!held.is_empty() || !advice.hints.is_empty()).then(|| {

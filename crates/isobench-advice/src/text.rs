@@ -196,6 +196,15 @@ pub(crate) fn held(advice: &Advice) -> Vec<&ChangeSet> {
     advice.changes.iter().filter(|set| set.refuted.is_none()).collect()
 }
 
+/// The levels that do with changes.
+pub(crate) fn levels_then(set: &ChangeSet) -> String {
+    let levels = set.allocation.said();
+    match set.unproved {
+        Some(count) => format!("{levels}; not proved, nothing wrong shown in {count} interleavings"),
+        None => levels,
+    }
+}
+
 /// The first of those changes with the lowest levels.
 pub(crate) fn best<'a>(held: &[&'a ChangeSet]) -> Option<&'a ChangeSet> {
     held.iter().copied().min_by_key(|set| set.allocation.range().1)
@@ -209,7 +218,9 @@ fn changes(text: &mut String, advice: &Advice, width: usize) {
         let share = if set.share { ", or FOR SHARE" } else { "" };
         let clauses: BTreeSet<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
         let clauses: Vec<&str> = clauses.into_iter().collect();
-        let sentence = format!("{} ({}{share}): {}", set.name, clauses.join(", "), set.allocation.said());
+        let how =
+            if set.setup.is_some() { String::new() } else { format!(" ({}{share})", clauses.join(", ")) };
+        let sentence = format!("{}{how}: {}", set.name, levels_then(set));
         for line in wrap(&sentence, width.saturating_sub(2), 2) {
             let _ = writeln!(text, "  {line}");
         }

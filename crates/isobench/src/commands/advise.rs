@@ -171,9 +171,9 @@ fn carry_out(
     let decision = question.decide(
         |schedule| {
             let casts = named(&names, &schedule.casts);
-            trial.execute(&work.sources, Some(&casts), &levels(&names, schedule.levels))
+            trial.execute(&work.sources, None, Some(&casts), &levels(&names, schedule.levels))
         },
-        |all| trial.execute(&work.sources, None, &levels(&names, all)),
+        |all| trial.execute(&work.sources, None, None, &levels(&names, all)),
     )?;
     let read_again = |texts: &[ScriptText]| -> Option<Templates> {
         let sources = work.sources.with_texts(texts.iter().map(|script| script.text.clone())).ok()?;
@@ -218,10 +218,12 @@ fn levels(names: &[String], levels: &[Level]) -> Allocation {
 }
 
 impl Trial<'_> {
-    /// Tries combinations of scripts, or all, at these levels, on tables in their starting state.
+    /// Tries combinations of scripts, or all, at these levels, on tables in their starting state after
+    /// this SQL.
     fn execute(
         &self,
         sources: &Sources,
+        setup: Option<&str>,
         combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
     ) -> Outcome<Executed> {
@@ -239,6 +241,12 @@ impl Trial<'_> {
         self.target.make_anew(self.site)?;
         let work = self.work.with_sources(sources.clone());
         work.tables.make(self.site)?;
+        if let Some(sql) = setup {
+            let mut connection = self.site.connector().open().map_err(Failure::setup)?;
+            if let Err(error) = connection.execute(sql) {
+                return Ok(Executed::Untried(format!("{sql}: {error}")));
+            }
+        }
         let workload = work.workload(self.seed, &self.site.database)?;
         let extent = Extent {
             allocations: std::slice::from_ref(allocation),
@@ -286,7 +294,8 @@ fn changes(
     let rewrites = question.rewrites(decision, &before, read_again);
     let promoted = question.changes(&decision.struck);
     let promoted = promoted.iter().filter_map(|one| ChangeSet::of(question.templates, &before, one));
-    let sets = rewrites.into_iter().chain(promoted);
+    let indexes = question.indexes(decision, &before);
+    let sets = rewrites.into_iter().chain(indexes).chain(promoted);
     let shown: BTreeSet<Vec<String>> = decision
         .reasons
         .iter()
@@ -299,8 +308,14 @@ fn changes(
     let mut all = Vec::new();
     for mut set in sets.take(MOST_TRIED) {
         let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
-        if let Executed::Shown(tried) = trial.execute(&sources, meeting, &set.allocation)? {
-            set.refuted = Some(*tried);
+        let setup = set.setup.clone();
+        let meeting = meeting.filter(|_| setup.is_none());
+        match trial.execute(&sources, setup.as_deref(), meeting, &set.allocation)? {
+            Executed::Shown(tried) => set.refuted = Some(*tried),
+            // The index can't be made.
+            Executed::Untried(_) if setup.is_some() => continue,
+            Executed::Unshown(count) if meeting.is_none() => set.unproved = Some(count),
+            Executed::Untried(_) | Executed::Unshown(_) => {}
         }
         all.push(set);
     }
@@ -337,11 +352,11 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     let question = Question { templates: found, struck: file.struck(found) };
     let broken = question.broken(&wanted, |schedule| {
         let casts = named(trial.names, &schedule.casts);
-        trial.execute(&trial.work.sources, Some(&casts), &levels(trial.names, schedule.levels))
+        trial.execute(&trial.work.sources, None, Some(&casts), &levels(trial.names, schedule.levels))
     })?;
     let not_enough = || Failure::Broken(format!("the levels of {path} aren't enough any more; see above"));
     let Some(broken) = broken else {
-        let all = trial.execute(&trial.work.sources, None, &levels(trial.names, &wanted))?;
+        let all = trial.execute(&trial.work.sources, None, None, &levels(trial.names, &wanted))?;
         if let Executed::Shown(tried) = all {
             output::print(&isobench_advice::wrong(&tried))?;
             return Err(not_enough());
@@ -366,7 +381,8 @@ fn measured(
 ) -> Outcome {
     let plain = |allocation: Allocation| Candidate { allocation, changed: None };
     let mut candidates = vec![plain(advice.allocation()), plain(advice.proved())];
-    let held = advice.changes.iter().filter(|set| set.refuted.is_none());
+    // All rows are measured on the same tables.
+    let held = advice.changes.iter().filter(|set| set.refuted.is_none() && set.setup.is_none());
     for set in held.take(MOST_MEASURED) {
         let sources = work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
         candidates.push(Candidate {

@@ -207,6 +207,33 @@ fn updates_are_rewritten() {
     ]);
     advise("-f count.sql").prints(&[
         "count.sql:3 writes what another transaction, of line 2, read before",
-        "  rewrite count.sql:3 (SET visits = visits + 1): read committed\n",
+        "  rewrite count.sql:3 (SET visits = visits + 1): read committed",
     ]);
+}
+
+/// A check by the application whether a name is taken, as ORMs validate uniqueness.
+#[test]
+fn a_unique_index_is_tried() {
+    let Some(s) = Scene::with_server("a_unique_index_is_tried") else { return };
+    let setup = "CREATE TABLE person (id bigserial PRIMARY KEY, email text NOT NULL);\nCREATE INDEX ON person (email);\n\
+        INSERT INTO person (email) SELECT 'u' || g FROM generate_series(1, 20) g;\n";
+    s.write("setup.sql", setup);
+    s.write("twice.sql", &format!("{setup}INSERT INTO person (email) VALUES ('u1');\n"));
+    s.write(
+        "sign_up.sql",
+        "\\set k random(1, 30)\n\\set one 0\nBEGIN;\n\
+         SELECT 1 AS one FROM person WHERE email = 'new' || :k LIMIT 1 \\aset\n\\if :one = 0\n\
+         INSERT INTO person (email) VALUES ('new' || :k);\n\\endif\nCOMMIT;\n",
+    );
+    let advise = |setup: &str| {
+        s.run(&words(&format!("advise -f sign_up.sql --setup {setup} --no-measure --try 2s"))).expect(0)
+    };
+    advise("setup.sql").prints(&[
+        "\nsign_up.sql  serializable  shown unsafe at repeatable read [1]\n",
+        "  unique index on person (email): read committed; not proved, nothing wrong shown in ",
+        "\nCREATE UNIQUE INDEX ON person (email);\n",
+    ]);
+    // Its rows don't permit one.
+    let twice = advise("twice.sql").prints(&["but not tried:", "a unique index on (email) makes the second"]);
+    assert!(!twice.stdout.contains("CREATE UNIQUE INDEX"), "{}", twice.stdout);
 }
