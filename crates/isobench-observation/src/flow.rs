@@ -14,13 +14,13 @@ use std::ops::Range;
 use isobench_isolation::observed::{Dependence, Flow, StatementUse, Unchanged};
 use isobench_robustness::Columns;
 use isobench_script::Statement as Kind;
-use isobench_script::{Amount, CommandKind, Expr, Script, Slot, Sql, Store, Symbols};
+use isobench_script::{Addend, Amount, CommandKind, Expr, Script, Slot, Sql, Store, Symbols};
 
 use crate::catalog::{Catalog, RelationId, RelationKind, Unobservable};
 use crate::dark::{Dark, Hides};
 use crate::statement::{
-    Access, Assigned, ColumnName, Counted, Deed, Examiner, Finding, Operand, Passage, Rewritten, Role,
-    Surroundings,
+    Access, Assigned, Assignment, ColumnName, Counted, Deed, Examiner, Finding, Operand, Passage, Raised,
+    Rewritten, Role, Surroundings,
 };
 use crate::tokens::Text;
 use columns::{KeyValue, ReadValue, Row, Taken, Values, taken};
@@ -87,6 +87,8 @@ struct Node {
     stored: bool,
     /// How it could be written so that it depends on fewer values that were read before.
     rewritten: Option<Rewritten>,
+    /// The columns of the row that it updates which it certainly raises.
+    raises: BTreeSet<String>,
     /// The number of output columns that are a column as it is.
     shown: Counted,
     row: Option<Row>,
@@ -250,6 +252,12 @@ impl Flows {
         self.nodes.get(statement)?.rewritten.as_ref()
     }
 
+    /// The columns of the row that an UPDATE changes which it certainly raises, such as a version: by a
+    /// number, from their value or from one that it requires them to have.
+    pub(crate) fn raises(&self, statement: usize) -> BTreeSet<String> {
+        self.nodes.get(statement).map(|node| node.raises.clone()).unwrap_or_default()
+    }
+
     /// What a statement does with rows, by its number among all of the scripts, without the columns that
     /// count for nothing, and those that only become variables that nothing uses. What a transaction reads
     /// that writes nothing is what it is for.
@@ -386,6 +394,8 @@ struct Examined {
     adds_to: BTreeSet<String>,
     row: Option<Row>,
     rewritten: Option<Rewritten>,
+    /// See [`Node::raises`].
+    raises: BTreeSet<String>,
 }
 
 /// A value that is a column's, changed by something.
@@ -393,6 +403,8 @@ struct Changed {
     of: Source,
     /// What changes it, as SQL: ` - :quantity`.
     text: String,
+    /// The variable with it, if it is raised by a number.
+    raised: Option<Slot>,
     /// The variable in it, with the number of times that it had been assigned.
     variable: Option<(Slot, usize)>,
     /// The number of times that the variable with the value had been assigned.
@@ -486,7 +498,15 @@ impl Walk<'_> {
             Amount::Variable(by) => (format!(":{}", self.symbols.name(by)), Some((by, self.time(by)))),
         };
         let sign = if addend.minus { '-' } else { '+' };
-        Some(Changed { of: self.value_of(of)?.clone(), text: format!(" {sign} {by}"), variable, time: 0 })
+        let raises = matches!(addend, Addend { minus: false, of: Amount::Integer(1..) });
+        let raised = raises.then_some(of);
+        Some(Changed {
+            raised,
+            of: self.value_of(of)?.clone(),
+            text: format!(" {sign} {by}"),
+            variable,
+            time: 0,
+        })
     }
 
     fn note_change(&mut self, slot: Slot, changed: Option<Changed>) {
@@ -504,6 +524,31 @@ impl Walk<'_> {
     fn value_of(&self, slot: Slot) -> Option<&Source> {
         let sources = self.values.get(&slot).filter(|sources| sources.len() == 1)?;
         sources.first().filter(|source| source.column.is_some() && !source.computed)
+    }
+
+    fn raises(&self, examiner: &Examiner<'_>, passage: &Passage) -> BTreeSet<String> {
+        let Some((assignments, _)) = examiner.assignments() else { return BTreeSet::new() };
+        let raised = |assignment: &Assignment| {
+            let required = |slot: Slot| {
+                passage
+                    .tests
+                    .iter()
+                    .any(|(tested, column)| *tested == slot && column.name == assignment.column)
+            };
+            let from = match (assignment.raised, assignment.whole()) {
+                (Some(Raised::Itself), _) => return true,
+                (Some(Raised::Variable(slot)), _) => Some(slot),
+                // A variable that was raised before.
+                (None, Some(whole)) => self
+                    .changes
+                    .get(&whole)
+                    .filter(|changed| changed.time == self.time(whole))
+                    .and_then(|changed| changed.raised),
+                (None, None) => None,
+            };
+            from.is_some_and(required)
+        };
+        assignments.into_iter().filter(raised).map(|assignment| assignment.column).collect()
     }
 
     /// How an UPDATE of a row could be written that was read before.
@@ -568,7 +613,7 @@ impl Walk<'_> {
             self.transaction += 1;
         }
         for (place, kind) in sql.statements.iter().enumerate() {
-            let Examined { finding, passage, adds_to, row, rewritten } = match &text {
+            let Examined { finding, passage, adds_to, row, rewritten, raises } = match &text {
                 Some(text) if split => self.examine(text, ranges[place].clone()),
                 _ => not_understood(sql),
             };
@@ -606,6 +651,7 @@ impl Walk<'_> {
                 }),
                 stored: alone && sql.store != Store::None,
                 rewritten,
+                raises,
                 row,
             };
             for (slot, _) in &passage.takes {
@@ -628,6 +674,7 @@ impl Walk<'_> {
         let passage = examiner().passage();
         let row = self.row(&passage);
         Examined {
+            raises: self.raises(&examiner(), &passage),
             rewritten: self.rewritten(&examiner(), row.as_ref()),
             row,
             passage,
@@ -818,7 +865,14 @@ fn not_understood(sql: &Sql) -> Examined {
     let finding = Finding { dark: vec![Dark::NotUnderstood], writes_anything: true, ..Finding::default() };
     let takes = sql.params.iter().map(|slot| (*slot, true)).collect();
     let passage = Passage { verb: "STATEMENT".to_owned(), takes, writes: true, ..Passage::default() };
-    Examined { finding, passage, adds_to: BTreeSet::new(), row: None, rewritten: None }
+    Examined {
+        finding,
+        passage,
+        adds_to: BTreeSet::new(),
+        row: None,
+        rewritten: None,
+        raises: BTreeSet::new(),
+    }
 }
 
 fn writes(finding: &Finding) -> bool {

@@ -102,6 +102,7 @@ pub fn templates(
                     tables: BTreeSet::new(),
                     gives: None,
                     fixes: BTreeMap::new(),
+                    raises: flows.raises(number),
                 };
                 if let (Some(text), Some(range)) = (&text, range) {
                     let surroundings = Surroundings::default();
@@ -114,7 +115,11 @@ pub fn templates(
                         read.accesses = examiner.accesses().map(|accesses| flows.narrowed(number, accesses));
                     }
                     let accesses = read.accesses.as_deref().unwrap_or_default();
-                    let known = |given: Given| (given.name, equal_to(given.column.as_ref(), accesses));
+                    let known = |given: Given| Stored {
+                        known: equal_to(given.column.as_ref(), accesses),
+                        name: given.name,
+                        column: given.column,
+                    };
                     read.gives = given.map(|given| given.into_iter().map(known).collect());
                 } else if touches_rows(*kind, &read.text) {
                     read.accesses = Err("it isn't understood".to_owned());
@@ -146,6 +151,7 @@ pub fn templates(
         }
     }
     let changing = Changing::of(read.iter().flatten().flatten());
+    let versions = Versions::of(&changing, read.iter().flatten().flatten());
     found.tables = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
     for (script, commands) in scripts.iter().zip(&read) {
         let walk = Walk {
@@ -154,6 +160,7 @@ pub fn templates(
             catalog,
             commands,
             changing: &changing,
+            versions: &versions,
             absent,
             skipped: repeated(commands),
         };
@@ -176,8 +183,19 @@ struct Read {
     accesses: Result<Vec<Access>, String>,
     /// The tables that it names.
     tables: BTreeSet<RelationId>,
-    /// The names of its result's columns, if they are known, each with what its value is equal to.
-    gives: Option<Vec<(String, Option<Known>)>>,
+    /// The columns of its result, if they are known.
+    gives: Option<Vec<Stored>>,
+    /// The columns that it certainly raises, if it is an UPDATE.
+    raises: BTreeSet<String>,
+}
+
+/// A column of a result, that may become a variable.
+struct Stored {
+    name: String,
+    /// The column whose value it is.
+    column: Option<ColumnName>,
+    /// What that is equal to.
+    known: Option<Known>,
 }
 
 impl Read {
@@ -241,6 +259,24 @@ impl Changing {
     }
 }
 
+/// The columns that every UPDATE of their table raises: with the same value of such a column a row is the
+/// same. By tables in which rows neither come nor go.
+struct Versions(BTreeMap<RelationId, BTreeSet<String>>);
+
+impl Versions {
+    fn of<'r>(changing: &Changing, statements: impl Iterator<Item = &'r Read>) -> Versions {
+        let mut found: BTreeMap<RelationId, BTreeSet<String>> = BTreeMap::new();
+        for statement in statements {
+            for access in statement.accesses.iter().flatten().filter(|access| access.deed == Deed::Update) {
+                let known = found.entry(access.table).or_insert_with(|| statement.raises.clone());
+                known.retain(|column| statement.raises.contains(column));
+            }
+        }
+        found.retain(|table, _| !changing.0.contains(table));
+        Versions(found)
+    }
+}
+
 /// The commands that are executed between the first and the last time of their text in a transaction.
 fn repeated(commands: &[Vec<Read>]) -> BTreeSet<usize> {
     let mut times: BTreeMap<(usize, Vec<&str>), Vec<usize>> = BTreeMap::new();
@@ -266,11 +302,23 @@ struct Way {
     /// How often each variable was assigned, or used before it was.
     times: BTreeMap<Slot, usize>,
     operations: Vec<Operation>,
+    /// The values of variables that are a column's, with the row, as the transaction read it.
+    columns: BTreeMap<String, ReadColumn>,
+    /// A row wasn't found with what was read of it before: that is a refusal.
+    refused: bool,
     /// The branches of transactions that have ended.
     ended: Vec<Branch>,
     in_block: bool,
     /// The number of the next statement.
     statement: usize,
+}
+
+/// A column of a row that was read by its key.
+#[derive(Clone)]
+struct ReadColumn {
+    table: String,
+    key: Vec<(String, Term)>,
+    name: String,
 }
 
 struct Walk<'a> {
@@ -279,6 +327,7 @@ struct Walk<'a> {
     catalog: &'a Catalog,
     commands: &'a [Vec<Read>],
     changing: &'a Changing,
+    versions: &'a Versions,
     absent: &'a BTreeSet<String>,
     /// Commands that are left out, because the same were executed before and will be once more.
     skipped: BTreeSet<usize>,
@@ -359,8 +408,9 @@ impl Walk<'_> {
                             _ => None,
                         };
                         if let Some(prefix) = prefix {
+                            let found = matches!(sql.store, Store::Gset { .. });
                             for way in &mut ways {
-                                self.stored(way, prefix, read.gives.as_deref());
+                                self.stored(way, prefix, read, found);
                             }
                         }
                         if ways.iter().map(|way| way.ended.len() + 1).sum::<usize>() > 4 * MOST_BRANCHES {
@@ -447,9 +497,9 @@ impl Walk<'_> {
         (kept.len() <= 4 * MOST_BRANCHES).then_some(kept)
     }
 
-    /// Assigns what a statement returns to variables.
-    fn stored(&self, way: &mut Way, prefix: &str, columns: Option<&[(String, Option<Known>)]>) {
-        let Some(columns) = columns else {
+    /// Assigns what a statement returns to variables; `found` if it certainly returns something.
+    fn stored(&self, way: &mut Way, prefix: &str, read: &Read, found: bool) {
+        let Some(columns) = &read.gives else {
             // Any variable may have been meant.
             for name in self.symbols.names().filter(|name| name.starts_with(prefix)) {
                 if let Some(slot) = self.symbols.lookup(name) {
@@ -458,20 +508,24 @@ impl Walk<'_> {
             }
             return;
         };
-        let named = |(name, known): &(String, Option<Known>)| {
-            Some((self.symbols.lookup(&format!("{prefix}{name}"))?, known.clone()))
-        };
-        let stored: Vec<(Slot, Option<Term>)> = columns
-            .iter()
-            .filter_map(named)
-            .map(|(slot, known)| (slot, known.map(|known| way.term(&known, self.symbols))))
-            .collect();
-        for (slot, term) in stored {
-            match term {
-                Some(term) => {
+        let slot = |stored: &Stored| self.symbols.lookup(&format!("{prefix}{}", stored.name));
+        let all: Vec<(Slot, &Stored)> =
+            columns.iter().filter_map(|stored| Some((slot(stored)?, stored))).collect();
+        // What they are equal to is of before.
+        let mut term = |known: &Known| way.term(known, self.symbols);
+        let terms: Vec<Option<Term>> = all.iter().map(|(_, one)| one.known.as_ref().map(&mut term)).collect();
+        for ((slot, stored), term) in all.into_iter().zip(terms) {
+            match (term, &stored.column) {
+                (Some(term), _) => {
                     way.values.insert(slot, term);
                 }
-                None => way.assign(slot, self.symbols),
+                (None, Some(column)) if found => {
+                    way.assign(slot, self.symbols);
+                    let value = way.value(slot, self.symbols);
+                    let table = self.catalog.relations[column.table].qualified();
+                    way.note_read(value, &table, &column.name, &read.at);
+                }
+                (None, _) => way.assign(slot, self.symbols),
             }
         }
     }
@@ -621,9 +675,20 @@ impl Walk<'_> {
         if !may_be_absent {
             return vec![way.with([single(kind)])];
         }
-        let (found, missed) = (single(kind), absent());
+        let required = access.equal.iter().chain(&access.before);
+        let required: Vec<(String, Term)> = required
+            .map(|(column, known)| (column.clone(), way.term(known, self.symbols)))
+            .filter(|(column, _)| !key_names.contains(&column.as_str()))
+            .collect();
+        let (mut found, missed) = (single(kind), absent());
         let mut without = way.clone();
         without.name.push(format!("row of line {} isn't there", line(at)));
+        let tested = way.tested_again(&found, required);
+        if !tested.is_empty() {
+            without.refused = true;
+            let versioned = self.versions.0.get(&access.table).is_some_and(|all| !all.is_disjoint(&tested));
+            way.read_then(&mut found, &tested, versioned);
+        }
         vec![way.with([found]), without.with([missed])]
     }
 }
@@ -639,10 +704,54 @@ impl Way {
         self
     }
 
-    /// Ends the transaction.
+    /// Notes that a value is that of a column of the row that a statement read by its key.
+    fn note_read(&mut self, value: Term, table: &str, column: &str, at: &str) {
+        let is_read = |read: &&Operation| read.at == at && read.table == table && read.kind == Kind::Read;
+        let (Term::Variable(value), Some(read)) = (value, self.operations.iter().rfind(is_read)) else {
+            return;
+        };
+        let (table, name) = (table.to_owned(), column.to_owned());
+        self.columns.insert(value, ReadColumn { table, key: read.key.clone(), name });
+    }
+
+    /// Those of the columns that a change of a row requires to have values, which were read so.
+    fn tested_again(&self, change: &Operation, required: Vec<(String, Term)>) -> BTreeSet<String> {
+        let again = |(column, term): &(String, Term)| {
+            let Term::Variable(value) = term else { return false };
+            let same = |read: &ReadColumn| {
+                read.name == *column && read.table == change.table && read.key == change.key
+            };
+            self.columns.get(value).is_some_and(same)
+        };
+        required.into_iter().filter(again).map(|(column, _)| column).collect()
+    }
+
+    /// Takes what was read of a row before for read at its change, which requires it to be the same then:
+    /// these columns, or all where one of them is a version.
+    fn read_then(&mut self, change: &mut Operation, tested: &BTreeSet<String>, versioned: bool) {
+        for read in &mut self.operations {
+            let same = read.kind == Kind::Read && read.table == change.table && read.key == change.key;
+            let (true, Columns::These(columns)) = (same, &mut read.reads) else { continue };
+            let own: BTreeSet<&String> = read.key.iter().map(|(column, _)| column).collect();
+            let moved: Vec<String> = columns
+                .iter()
+                .filter(|column| !own.contains(column) && (versioned || tested.contains(*column)))
+                .cloned()
+                .collect();
+            columns.retain(|column| !moved.contains(column));
+            if let Columns::These(reads) = &mut change.reads {
+                reads.extend(moved);
+            }
+        }
+    }
+
+    /// Ends the transaction. One that only read, and whose change was refused, is as none.
     fn end(&mut self, kept: bool) {
         let operations = std::mem::take(&mut self.operations);
-        if kept && !operations.is_empty() {
+        self.columns.clear();
+        let writes = |one: &Operation| matches!(one.kind, Kind::Update | Kind::Insert | Kind::Delete);
+        let refused = std::mem::take(&mut self.refused) && !operations.iter().any(writes);
+        if kept && !refused && !operations.is_empty() {
             let name = self.name.join(", ");
             self.ended.push(Branch { name, operations, distinct: self.distinct.clone() });
         }

@@ -29,6 +29,8 @@ pub(crate) struct Access {
     pub deed: Deed,
     /// Columns with the values that all of the rows have, or that are inserted.
     pub equal: BTreeMap<String, Operand>,
+    /// Columns that an UPDATE changes, with the values that its condition requires before.
+    pub before: BTreeMap<String, Operand>,
     /// The columns that its condition tests otherwise.
     pub tested: BTreeSet<String>,
     /// The columns whose values it depends on.
@@ -335,7 +337,9 @@ impl Accesses<'_, '_> {
         let changed: Vec<String> =
             access.equal.keys().filter(|column| set.contains(*column)).cloned().collect();
         for column in changed {
-            access.equal.remove(&column);
+            if let Some(value) = access.equal.remove(&column) {
+                access.before.insert(column.clone(), value);
+            }
             access.tested.insert(column);
         }
         self.found.push(access);
@@ -422,7 +426,7 @@ impl Accesses<'_, '_> {
         for equal in rows {
             self.parents(table, &equal, None);
             let (tested, reads, writes) = (BTreeSet::new(), reads.clone(), writes.clone());
-            self.found.push(Access { table, deed, equal, tested, reads, writes });
+            self.found.push(Access { table, deed, equal, before: BTreeMap::new(), tested, reads, writes });
         }
         Ok(())
     }
@@ -462,6 +466,7 @@ impl Accesses<'_, '_> {
                 table: referenced,
                 deed: Deed::Refer,
                 equal,
+                before: BTreeMap::new(),
                 tested: BTreeSet::new(),
                 reads: Columns::These(key.referenced_columns.iter().cloned().collect()),
                 writes: Columns::NONE,
@@ -482,7 +487,7 @@ impl Accesses<'_, '_> {
         let reads = self.mentions.of(instance.name.as_deref(), |column| relation.column(column).is_some());
         let table = self.examiner.catalog.root(instance.relation?);
         let (equal, tested) = (instance.equal.clone(), instance.tested.clone());
-        Some(Access { table, deed, equal, tested, reads, writes: Columns::NONE })
+        Some(Access { table, deed, equal, before: BTreeMap::new(), tested, reads, writes: Columns::NONE })
     }
 
     /// The tables of a FROM, with the conditions of their joins.
@@ -674,9 +679,9 @@ fn propagate(instances: &mut [Instance]) {
 
 /// Anything that may be done with a table.
 pub(crate) fn anything(table: RelationId, deed: Deed) -> Access {
-    let (equal, tested) = (BTreeMap::new(), BTreeSet::new());
+    let (equal, before, tested) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
     let writes = if deed == Deed::Read { Columns::NONE } else { Columns::All };
-    Access { table, deed, equal, tested, reads: Columns::All, writes }
+    Access { table, deed, equal, before, tested, reads: Columns::All, writes }
 }
 
 /// The known values that an UPDATE sets columns to.

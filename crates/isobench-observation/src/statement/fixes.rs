@@ -33,6 +33,15 @@ pub(crate) struct Assignment {
     value: Range<usize>,
     /// Variables that are added in it to something, or the value itself, with their tokens.
     pub added: Vec<(Slot, usize)>,
+    /// It is something plus a number above 0: a variable, or the column itself.
+    pub raised: Option<Raised>,
+}
+
+/// What is raised by a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Raised {
+    Itself,
+    Variable(Slot),
 }
 
 impl Assignment {
@@ -90,10 +99,23 @@ impl Examiner<'_> {
             let value = from + 2..stop;
             let written = self.text.written(&(from..from + 1)).to_owned();
             let added = self.terms(value.clone(), depth(from));
-            found.push(Assignment { column: column.name()?, written, value, added });
+            let column = column.name()?;
+            let raised = self.raised(value.clone(), &column);
+            found.push(Assignment { column, written, value, added, raised });
             from = stop + 1;
         }
         Some((found, start..end))
+    }
+
+    fn raised(&self, value: Range<usize>, column: &str) -> Option<Raised> {
+        let [of, plus, number] = &self.text.tokens[value] else { return None };
+        let Token::Number(number, false) = &number.token.token else { return None };
+        let raises = plus.token.token == Token::Plus && number.parse::<u32>().is_ok_and(|number| number > 0);
+        match &of.token.token {
+            _ if !raises => None,
+            Token::Placeholder(name) => self.text.variable(name).map(Raised::Variable),
+            _ => (of.name().as_deref() == Some(column)).then_some(Raised::Itself),
+        }
     }
 
     /// For each token the number of parentheses around it.

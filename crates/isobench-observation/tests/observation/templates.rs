@@ -20,10 +20,21 @@ const MOST_CHANGES: usize = 2;
 /// A set of transactions: its name, the SQL that makes its tables, and its scripts with their names.
 type Set = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
+/// Articles with a version, and notes.
+const ARTICLES: &str = "CREATE TABLE IF NOT EXISTS article (id int PRIMARY KEY, version int NOT NULL, views int NOT NULL); \
+    CREATE TABLE IF NOT EXISTS note (id int PRIMARY KEY, views int NOT NULL)";
+
+/// Changes an article as object-relational mappers do that know a version (JPA: `@Version`).
+const EDIT: (&str, &str) = (
+    "edit",
+    "BEGIN;\nSELECT version AS v, views AS n FROM article WHERE id = :id \\gset\n\\set next :v + 1\n\
+     UPDATE article SET views = :n * 2, version = :next WHERE id = :id AND version = :v;\nEND;\n",
+);
+
 /// Sets of which the levels are known. Auction: Vandevoort et al., PVLDB 14(11), 2021. The link node: the
 /// transactions of a payment daemon whose maintainers audited 340 of them by hand (lnd, pull request
 /// 10998). The mutex: two jobs that must not run at once. TPC-B with its reader: all orders give the same.
-const SETS: [Set; 5] = [
+const SETS: [Set; 10] = [
     (
         "tpc-b and select-only",
         "CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int NOT NULL); \
@@ -91,6 +102,45 @@ const SETS: [Set; 5] = [
             "job",
             "BEGIN;\nSELECT id FROM mutex WHERE id = 1 FOR UPDATE;\nSELECT count(*) AS n FROM job \\gset\n\
              \\if :n = 0\nINSERT INTO job DEFAULT VALUES;\n\\endif\nCOMMIT;\n",
+        )],
+    ),
+    (
+        "optimistic lock: a version that every UPDATE raises",
+        ARTICLES,
+        &[EDIT, ("count", "UPDATE article SET views = views + 1, version = version + 1 WHERE id = :id;\n")],
+    ),
+    // What is tested again is as it was read, but nothing else is.
+    (
+        "optimistic lock: a version that not every UPDATE raises",
+        ARTICLES,
+        &[EDIT, ("count", "UPDATE article SET views = views + 1 WHERE id = :id;\n")],
+    ),
+    (
+        "optimistic lock: a value that comes again",
+        ARTICLES,
+        &[(
+            "flip",
+            "BEGIN;\nSELECT views AS n, version AS v FROM article WHERE id = :id \\gset\n\
+             UPDATE article SET views = :n * 2, version = 1 - :v WHERE id = :id AND version = :v;\nEND;\n",
+        )],
+    ),
+    (
+        "optimistic lock: nothing but the value that is tested",
+        ARTICLES,
+        &[(
+            "take",
+            "BEGIN;\nSELECT views AS n FROM article WHERE id = :id \\gset\n\
+             UPDATE article SET views = :n * 2 WHERE id = :id AND views = :n;\nEND;\n",
+        )],
+    ),
+    (
+        "optimistic lock: what was refused is noted",
+        ARTICLES,
+        &[(
+            "edit",
+            "BEGIN;\nSELECT views AS n, version AS v FROM article WHERE id = :id \\gset\n\
+             UPDATE article SET views = :n * 2, version = :v + 1 WHERE id = :id AND version = :v;\n\
+             UPDATE note SET views = :n WHERE id = :id;\nEND;\n",
         )],
     ),
     (

@@ -341,14 +341,14 @@ fn tables_and_sequences_are_put_back() {
     assert_eq!(after, state(&server));
 }
 
-/// A random program over a table with a key, and one without.
+/// A random program over a table with a key, one without, and one whose rows have a version.
 fn random_program(random: &mut Prng) -> String {
-    let mut text = "\\set k random(1, 2)\n\\set x 0\n\\set c 0\nBEGIN;\n".to_owned();
+    let mut text = "\\set k random(1, 2)\n\\set x 0\n\\set c 0\n\\set w 0\nBEGIN;\n".to_owned();
     let count = random.int_between(1, 4);
     let mut conditional = false;
     for _ in 0..count {
         let key = ["1", "2", ":k"][usize::try_from(random.int_between(0, 2)).expect("small")];
-        let statement = match random.int_between(0, 13) {
+        let statement = match random.int_between(0, 18) {
             0 => format!("SELECT v AS x FROM a WHERE k = {key} \\aset"),
             1 => format!("SELECT count(*) AS c FROM l WHERE k = {key} \\gset"),
             2 => "SELECT coalesce(max(v), 0) AS x FROM l \\gset".to_owned(),
@@ -362,6 +362,9 @@ fn random_program(random: &mut Prng) -> String {
             10 => format!("SELECT v AS x FROM a WHERE k = {key} FOR UPDATE \\aset"),
             11 => "UPDATE a SET v = (SELECT count(*) FROM l) WHERE k = 1;".to_owned(),
             12 => format!("INSERT INTO a VALUES ({key} + 2, 0) ON CONFLICT (k) DO UPDATE SET v = a.v + 10;"),
+            13 | 14 => format!("SELECT w, v AS x FROM o WHERE k = {key} \\gset"),
+            15 | 16 => format!("UPDATE o SET v = :x + 1, w = :w + 1 WHERE k = {key} AND w = :w;"),
+            17 => format!("UPDATE o SET v = v + 1, w = w + 1 WHERE k = {key};"),
             _ => format!("DELETE FROM a WHERE k = {key} AND v > 1;"),
         };
         if !conditional && random.int_between(0, 4) == 0 {
@@ -376,6 +379,7 @@ fn random_program(random: &mut Prng) -> String {
 }
 
 const KEYED: &str = "CREATE TABLE a (k int PRIMARY KEY, v int NOT NULL); INSERT INTO a VALUES (1, 0), (2, 0); \
+    CREATE TABLE o (k int PRIMARY KEY, w int NOT NULL, v int NOT NULL); INSERT INTO o VALUES (1, 0, 0), (2, 0, 0); \
     CREATE TABLE l (id bigserial, k int, v int); INSERT INTO l (k, v) VALUES (1, 5)";
 
 /// The number of random programs: few in every run, many at night.
