@@ -370,6 +370,7 @@ impl ChangeSet {
             changes: vec![Changed { at, table: index.table.to_owned(), to: sql.to_owned() }],
             diff: format!("{sql};\n"),
             setup: Some(sql.to_owned()),
+            unproved: Some(0),
             ..set
         }
     }

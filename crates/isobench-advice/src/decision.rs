@@ -6,13 +6,13 @@ use isobench_isolation::Level;
 use isobench_observation::{TemplateStatement, Templates};
 use isobench_result::Tried;
 use isobench_robustness::{
-    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Strike, Struck, allocate, decide,
-    promote, subsets,
+    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Strength, Strike, Struck, allocate,
+    decide, promote, subsets,
 };
 
 use crate::advice::{ChangeSet, Changed};
 use crate::hints::UniqueIndex;
-use crate::patch::{ScriptText, rewritten};
+use crate::patch::{ScriptText, locked_within, rewritten};
 
 /// The most statements that are changed at once.
 const MOST_CHANGES: usize = 3;
@@ -272,6 +272,22 @@ impl Question<'_> {
             found.push((ChangeSet::new(self.templates, before, scripts, changes, &levels), levels));
         }
         found.into_iter().map(|(set, _)| set).collect()
+    }
+
+    /// Locks of rows in subqueries, with which read committed may do: of statements of the scripts for which
+    /// something was shown.
+    pub fn locks_within(&self, decision: &Decision, before: &[ScriptText]) -> Vec<ChangeSet> {
+        let raised: BTreeSet<usize> = decision.reasons.iter().map(|reason| reason.program).collect();
+        let lowest = vec![Level::ReadCommitted; self.templates.programs.len()];
+        let of_raised = self.templates.statements.iter().filter(|one| raised.contains(&one.script));
+        let set = |statement: &TemplateStatement| {
+            let scripts = locked_within(self.templates, before, statement)?;
+            let (at, to) = (statement.at.clone(), Strength::NoKeyUpdate.clause().to_owned());
+            let change = Changed { at, table: String::new(), to };
+            let set = ChangeSet::new(self.templates, before, scripts, vec![change], &lowest);
+            Some(ChangeSet { unproved: Some(0), ..set })
+        };
+        of_raised.filter(|one| one.lock_within.is_some()).filter_map(set).collect()
     }
 
     /// Unique indexes with which the second of two inserts fails, so that read committed may do.

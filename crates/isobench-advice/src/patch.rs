@@ -1,7 +1,7 @@
 //! Scripts with some statements changed, and the difference for people.
 
 use isobench_observation::{TemplateStatement, Templates};
-use isobench_robustness::{Change, Promotion};
+use isobench_robustness::{Change, Promotion, Strength};
 use similar::TextDiff;
 
 /// The text of a script, with the texts of its statements as written.
@@ -62,6 +62,21 @@ pub(crate) fn rewritten(
     Some(scripts)
 }
 
+/// The scripts with locks within this statement. `None` if it isn't found in its text.
+pub(crate) fn locked_within(
+    templates: &Templates,
+    scripts: &[ScriptText],
+    statement: &TemplateStatement,
+) -> Option<Vec<ScriptText>> {
+    let mut scripts = scripts.to_vec();
+    for other in repeated(templates, statement).into_iter().rev() {
+        let lock = other.lock_within.as_ref()?;
+        let text = format!("{} {}{}", lock.before, Strength::NoKeyUpdate.clause(), lock.after);
+        change(&mut scripts[other.script], other, |_| Some(text))?;
+    }
+    Some(scripts)
+}
+
 /// A statement, and the same ones: a repeated statement stands in the script repeatedly.
 fn repeated<'t>(templates: &'t Templates, statement: &TemplateStatement) -> Vec<&'t TemplateStatement> {
     let same = |other: &&TemplateStatement| {
@@ -116,7 +131,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use isobench_observation::Fix;
-    use isobench_robustness::Strength;
 
     use super::*;
 
@@ -136,6 +150,7 @@ mod tests {
             unknown: None,
             fixes: BTreeMap::from([("t".to_owned(), fix)]),
             rewritten: None,
+            lock_within: None,
         };
         let commands = ["", "BEGIN", sql, "COMMIT"].map(str::to_owned).to_vec();
         let texts = vec![ScriptText { name: "s.sql".to_owned(), text: text.to_owned(), commands }];

@@ -20,7 +20,7 @@ use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
 use crate::catalog::{Catalog, RelationId};
 use crate::flow::{Carried, Flows};
 use crate::statement::{
-    Access, ColumnName, Deed, Examiner, Fix, Given, Known, Rewritten, Surroundings, anything,
+    Access, ColumnName, Deed, Examiner, Fix, Given, Known, LockWithin, Rewritten, Surroundings, anything,
 };
 use crate::tokens::Text;
 
@@ -62,6 +62,8 @@ pub struct TemplateStatement {
     pub fixes: BTreeMap<String, Fix>,
     /// How an UPDATE could be written so that it depends on fewer values that were read before.
     pub rewritten: Option<Rewritten>,
+    /// How it could lock the rows that it reads in a subquery.
+    pub lock_within: Option<LockWithin>,
 }
 
 /// Makes programs of scripts as their author wrote them. `absent` has the names of statements that may
@@ -102,6 +104,7 @@ pub fn templates(
                     tables: BTreeSet::new(),
                     gives: None,
                     fixes: BTreeMap::new(),
+                    lock_within: None,
                     raises: flows.raises(number),
                 };
                 if let (Some(text), Some(range)) = (&text, range) {
@@ -109,6 +112,7 @@ pub fn templates(
                     let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
                     let given = examiner.passage().gives;
                     let named = |(table, fix): (RelationId, Fix)| (catalog.relations[table].qualified(), fix);
+                    read.lock_within = examiner.lock_within();
                     read.fixes = examiner.fixes().into_iter().map(named).collect();
                     if touches_rows(*kind, &read.text) {
                         read.tables = examiner.named_tables();
@@ -134,6 +138,7 @@ pub fn templates(
                         unknown: read.accesses.as_ref().err().cloned(),
                         fixes: std::mem::take(&mut read.fixes),
                         rewritten: flows.rewritten(number).cloned(),
+                        lock_within: read.lock_within.take(),
                     });
                 }
                 statements.push(read);
@@ -177,6 +182,7 @@ pub fn templates(
 /// A statement as it was read.
 struct Read {
     fixes: BTreeMap<String, Fix>,
+    lock_within: Option<LockWithin>,
     kind: StatementKind,
     at: String,
     text: String,

@@ -23,6 +23,15 @@ pub struct Fix {
     pub write: Option<String>,
 }
 
+/// A statement that can lock the rows that it reads within, in a subquery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockWithin {
+    /// The statement as far as the strength of the lock, with the names of variables.
+    pub before: String,
+    /// The rest.
+    pub after: String,
+}
+
 /// `column = value` in an UPDATE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assignment {
@@ -241,6 +250,63 @@ impl Examiner<'_> {
         fixes
     }
 
+    /// How the statement could lock the rows that it reads in a subquery: those that it counts or sums up,
+    /// or those of its only WITH query.
+    pub(crate) fn lock_within(&self) -> Option<LockWithin> {
+        let Ok(Statement::Query(query)) = self.parse() else { return None };
+        let named = |range: Range<usize>| self.text.named(&range);
+        let of_one_table = |select: &Select| {
+            let [from] = select.from.as_slice() else { return false };
+            from.joins.is_empty()
+                && matches!(&from.relation, TableFactor::Table { args: None, .. })
+                && select.selection.is_some()
+        };
+        let start = self.range.start;
+        if let Some(with) = &query.with {
+            let [cte] = with.cte_tables.as_slice() else { return None };
+            let SetExpr::Select(select) = &*cte.query.body else { return None };
+            if with.recursive
+                || !cte.query.locks.is_empty()
+                || !of_one_table(select)
+                || !self.shows_rows(select)
+            {
+                return None;
+            }
+            let depths = self.depths();
+            let open = self.range.clone().find(|place| self.text.tokens[*place].is("as"))? + 1;
+            let close = (open + 1..self.range.end).find(|place| {
+                self.text.tokens[*place].token.token == Token::RParen
+                    && depths[place - start] == depths[open - start]
+            })?;
+            return Some(LockWithin { before: named(start..close), after: named(close..self.range.end) });
+        }
+        let SetExpr::Select(select) = &*query.body else { return None };
+        let bare = query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none();
+        let one_group = matches!(&select.group_by, GroupByExpr::Expressions(list, _) if list.is_empty());
+        if !bare || !one_group || select.having.is_some() || !query.locks.is_empty() || !of_one_table(select)
+        {
+            return None;
+        }
+        // Rows that are shown are locked without a subquery.
+        if self.shows_rows(select) || select.distinct.is_some() {
+            return None;
+        }
+        let TableFactor::Table { name, alias, .. } = &select.from[0].relation else { return None };
+        let known = alias.as_ref().map(|alias| &alias.name).or(name.0.last()?.as_ident())?;
+        let from = self.outer("from").first().copied()?;
+        Some(LockWithin {
+            before: format!("{} (SELECT * {}", named(start..from + 1), named(from..self.range.end)),
+            after: format!(") AS {known}"),
+        })
+    }
+
+    /// The places of a word outside of parentheses.
+    fn outer(&self, word: &str) -> Vec<usize> {
+        let depths = self.depths();
+        let places = self.range.clone().zip(&depths).filter(|(_, depth)| **depth == 0);
+        places.map(|(place, _)| place).filter(|place| self.text.tokens[*place].is(word)).collect()
+    }
+
     /// True if each row of the result is a row of each table.
     fn shows_rows(&self, select: &Select) -> bool {
         let mut plain = select.distinct.is_none()
@@ -262,15 +328,7 @@ impl Examiner<'_> {
 
     /// The query of one table as an UPDATE.
     fn written_back(&self, relation: RelationId) -> Option<String> {
-        let depths = self.depths();
-        let outer = |word: &str| {
-            let places = self.range.clone().zip(&depths).filter(|(_, depth)| **depth == 0);
-            places
-                .map(|(place, _)| place)
-                .filter(|place| self.text.tokens[*place].is(word))
-                .collect::<Vec<_>>()
-        };
-        let (from, condition) = (outer("from").first().copied(), outer("where").last().copied());
+        let (from, condition) = (self.outer("from").first().copied(), self.outer("where").last().copied());
         let (from, condition) = (from?, condition?);
         let table = &self.catalog.relations[relation];
         let column = table

@@ -403,6 +403,45 @@ fn updates_need_not_depend_on_what_was_read() {
     assert_eq!(across("v = 1, name = :name"), [""; 0]);
 }
 
+#[test]
+fn rows_that_are_counted_can_be_locked() {
+    let locked = |text: &str| {
+        let mut symbols = Symbols::new();
+        let scripts = [parse("s.sql", text, &mut symbols).expect("a script")];
+        let templates = templates(&scripts, &symbols, &support::catalog(150_000), &BTreeSet::new());
+        let lock = templates.statements[0].lock_within.clone();
+        lock.map(|lock| format!("{} FOR UPDATE{}", lock.before, lock.after)).unwrap_or_default()
+    };
+    assert_eq!(
+        locked("SELECT count(*) AS n FROM t WHERE v = :v AND active \\gset"),
+        "SELECT count(*) AS n FROM (SELECT * FROM t WHERE v = :v AND active FOR UPDATE) AS t"
+    );
+    assert_eq!(
+        locked("SELECT sum(x.v) FROM t AS x WHERE x.id < 3;"),
+        "SELECT sum(x.v) FROM (SELECT * FROM t AS x WHERE x.id < 3 FOR UPDATE) AS x"
+    );
+    assert_eq!(
+        locked(
+            "WITH c AS (SELECT id, (v + 1) AS n FROM t WHERE id = :i) UPDATE t SET v = c.n FROM c WHERE t.id = c.id;"
+        ),
+        "WITH c AS (SELECT id, (v + 1) AS n FROM t WHERE id = :i FOR UPDATE) UPDATE t SET v = c.n FROM c WHERE t.id = \
+         c.id"
+    );
+    for other in [
+        // Plain rows are locked without a subquery, and groups, several tables or all rows aren't.
+        "SELECT v FROM t WHERE id = 1;",
+        "SELECT count(*) FROM t;",
+        "SELECT v, count(*) FROM t WHERE id < 3 GROUP BY v;",
+        "SELECT count(*) FROM t, s WHERE t.id = s.id;",
+        "SELECT DISTINCT v FROM t WHERE id < 3;",
+        "WITH c AS (SELECT count(*) AS n FROM t WHERE id < 3) UPDATE t SET v = c.n FROM c WHERE id = 1;",
+        "WITH c AS (SELECT v FROM t WHERE id = 1 FOR SHARE) UPDATE t SET v = c.v FROM c WHERE id = 1;",
+        "UPDATE t SET v = (SELECT count(*) FROM s WHERE id < 3) WHERE id = 1;",
+    ] {
+        assert_eq!(locked(other), "", "{other}");
+    }
+}
+
 /// For each observed statement: the columns that it could be without.
 fn unchanged(text: &str) -> Vec<String> {
     let names = |one: &StatementUse| {

@@ -295,7 +295,8 @@ fn changes(
     let promoted = question.changes(&decision.struck);
     let promoted = promoted.iter().filter_map(|one| ChangeSet::of(question.templates, &before, one));
     let indexes = question.indexes(decision, &before);
-    let sets = rewrites.into_iter().chain(indexes).chain(promoted);
+    let within = question.locks_within(decision, &before);
+    let sets = rewrites.into_iter().chain(indexes).chain(promoted).chain(within);
     let shown: BTreeSet<Vec<String>> = decision
         .reasons
         .iter()
@@ -308,12 +309,12 @@ fn changes(
     let mut all = Vec::new();
     for mut set in sets.take(MOST_TRIED) {
         let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
-        let setup = set.setup.clone();
-        let meeting = meeting.filter(|_| setup.is_none());
-        match trial.execute(&sources, setup.as_deref(), meeting, &set.allocation)? {
+        // Theory doesn't know it.
+        let only_tried = set.unproved.is_some();
+        let meeting = meeting.filter(|_| !only_tried);
+        match trial.execute(&sources, set.setup.as_deref(), meeting, &set.allocation)? {
             Executed::Shown(tried) => set.refuted = Some(*tried),
-            // The index can't be made.
-            Executed::Untried(_) if setup.is_some() => continue,
+            Executed::Untried(_) if only_tried => continue,
             Executed::Unshown(count) if meeting.is_none() => set.unproved = Some(count),
             Executed::Untried(_) | Executed::Unshown(_) => {}
         }

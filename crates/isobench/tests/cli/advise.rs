@@ -237,3 +237,25 @@ fn a_unique_index_is_tried() {
     let twice = advise("twice.sql").prints(&["but not tried:", "a unique index on (email) makes the second"]);
     assert!(!twice.stdout.contains("CREATE UNIQUE INDEX"), "{}", twice.stdout);
 }
+
+/// Two doctors of a shift, of whom one has to be on call.
+#[test]
+fn counted_rows_are_locked_and_tried() {
+    let Some(s) = Scene::with_server("counted_rows_are_locked_and_tried") else { return };
+    s.write(
+        "setup.sql",
+        "CREATE TABLE doctor (shift int, name int, on_call boolean NOT NULL, PRIMARY KEY (shift, name));\n\
+         INSERT INTO doctor SELECT s, n, true FROM generate_series(1, 20) s, generate_series(1, 2) n;\n",
+    );
+    s.write(
+        "leave.sql",
+        "\\set s random(1, 10)\n\\set n random(1, 2)\nBEGIN;\n\
+         SELECT count(*) AS c FROM doctor WHERE shift = :s AND on_call \\gset\n\\if :c > 1\n\
+         UPDATE doctor SET on_call = false WHERE shift = :s AND name = :n;\n\\endif\nCOMMIT;\n",
+    );
+    s.run(&words("advise -f leave.sql --setup setup.sql --no-measure --try 2s")).expect(0).prints(&[
+        "\nleave.sql    serializable  shown unsafe at repeatable read [1]",
+        "  lock leave.sql:4 (FOR NO KEY UPDATE): read committed; not proved, nothing wrong shown in ",
+        "\n+SELECT count(*) AS c FROM (SELECT * FROM doctor WHERE shift = :s AND on_call FOR NO KEY UPDATE) AS doctor ",
+    ]);
+}
