@@ -12,6 +12,7 @@
 //! their key. Statements of which something else is known are given as `absent`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use isobench_robustness::{Branch, Columns, Kind, Operation, Program, Strength, Term};
 use isobench_script::Statement as StatementKind;
@@ -107,26 +108,12 @@ pub fn templates(
                     lock_within: None,
                     raises: flows.raises(number),
                 };
-                if let (Some(text), Some(range)) = (&text, range) {
-                    let surroundings = Surroundings::default();
-                    let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
-                    let given = examiner.passage().gives;
-                    let named = |(table, fix): (RelationId, Fix)| (catalog.relations[table].qualified(), fix);
-                    read.lock_within = examiner.lock_within();
-                    read.fixes = examiner.fixes().into_iter().map(named).collect();
-                    if touches_rows(*kind, &read.text) {
-                        read.tables = examiner.named_tables();
-                        read.accesses = examiner.accesses().map(|accesses| flows.narrowed(number, accesses));
+                match (&text, range) {
+                    (Some(text), Some(range)) => read.examine(catalog, &flows, number, (text, range)),
+                    _ if touches_rows(*kind, &read.text) => {
+                        read.accesses = Err("it isn't understood".to_owned());
                     }
-                    let accesses = read.accesses.as_deref().unwrap_or_default();
-                    let known = |given: Given| Stored {
-                        known: equal_to(given.column.as_ref(), accesses),
-                        name: given.name,
-                        column: given.column,
-                    };
-                    read.gives = given.map(|given| given.into_iter().map(known).collect());
-                } else if touches_rows(*kind, &read.text) {
-                    read.accesses = Err("it isn't understood".to_owned());
+                    _ => {}
                 }
                 if touches_rows(*kind, &read.text) {
                     found.statements.push(TemplateStatement {
@@ -205,6 +192,33 @@ struct Stored {
 }
 
 impl Read {
+    /// Reads the statement in its text; it has this number among all.
+    fn examine(
+        &mut self,
+        catalog: &Catalog,
+        flows: &Flows,
+        number: usize,
+        (text, range): (&Text<'_>, &Range<usize>),
+    ) {
+        let surroundings = Surroundings::default();
+        let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
+        let named = |(table, fix): (RelationId, Fix)| (catalog.relations[table].qualified(), fix);
+        self.lock_within = examiner.lock_within();
+        self.fixes = examiner.fixes().into_iter().map(named).collect();
+        if touches_rows(self.kind, &self.text) {
+            self.tables = examiner.named_tables();
+            self.accesses = examiner.accesses().map(|accesses| flows.narrowed(number, accesses));
+        }
+        let accesses = self.accesses.as_deref().unwrap_or_default();
+        let known = |given: Given| Stored {
+            known: equal_to(given.column.as_ref(), accesses),
+            name: given.name,
+            column: given.column,
+        };
+        let gives = examiner.passage().gives;
+        self.gives = gives.map(|given| given.into_iter().map(known).collect());
+    }
+
     /// The tables that it may touch.
     fn touched(&self) -> BTreeSet<RelationId> {
         let accessed = self.accesses.iter().flatten().map(|access| access.table);
@@ -369,7 +383,7 @@ impl Walk<'_> {
     }
 
     /// The ways through a range of commands.
-    fn through(&self, range: std::ops::Range<usize>, mut ways: Vec<Way>) -> Option<Vec<Way>> {
+    fn through(&self, range: Range<usize>, mut ways: Vec<Way>) -> Option<Vec<Way>> {
         let mut at = range.start;
         while at < range.end {
             let command = &self.script.commands[at];
