@@ -241,6 +241,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         schema: fields[1].to_owned(),
         name: fields[2].to_owned(),
         visible: false,
+        shadowed: false,
         kind: match fields[3] {
             "Table" => RelationKind::Table,
             "Partitioned" => RelationKind::Partitioned,
