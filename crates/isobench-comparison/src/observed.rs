@@ -490,6 +490,7 @@ pub fn statement(seen: &SeenStatement) -> report::ObservedStatement {
         sent_differently: seen.rewritten,
         tables: seen.tables.iter().map(rows).collect(),
         dark: seen.dark.iter().map(ToString::to_string).collect(),
+        wholly_if: seen.wholly_if().map(str::to_owned),
         matters: None,
     }
 }

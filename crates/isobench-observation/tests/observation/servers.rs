@@ -781,6 +781,7 @@ fn matching(
                 let text = value_text(array).unwrap();
                 split(text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap())
             }
+            SearchValue::Scaled(value, _) => vec![value_text(value)],
             value => vec![value_text(value)],
         }
     };

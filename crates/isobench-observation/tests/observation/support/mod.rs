@@ -407,6 +407,9 @@ fn describe_value(value: &SearchValue) -> String {
             if *literal { format!("literal {parts}") } else { parts }
         }
         SearchValue::Moved(value, by) => format!("{} moved by {by}", describe_value(value)),
+        SearchValue::Scaled(value, scale) => {
+            format!("{} with {scale} digits after the point", describe_value(value))
+        }
         SearchValue::Null => "NULL".to_owned(),
         SearchValue::Parameter(number) => format!("${number}"),
         SearchValue::Last => "that of the last row".to_owned(),
