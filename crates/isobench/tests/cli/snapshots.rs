@@ -37,12 +37,12 @@ COMMIT;
 
 /// Accounts, and limits that decide whether they change; and a script that raises the limits, and never
 /// gets to it.
-const LIMITS: &str = "CREATE TABLE limits (account int PRIMARY KEY, least int NOT NULL);
+pub const LIMITS: &str = "CREATE TABLE limits (account int PRIMARY KEY, least int NOT NULL);
 CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL);
 INSERT INTO limits SELECT id, 0 FROM generate_series(1, 4) AS ids (id);
 INSERT INTO accounts SELECT id, 0 FROM generate_series(1, 4) AS ids (id);
 ";
-const PAY: &str = "\\set id random(1, 4)
+pub const PAY: &str = "\\set id random(1, 4)
 BEGIN;
 SELECT count(*) AS allowed FROM limits TABLESAMPLE SYSTEM (100) WHERE account = :id AND least <= 0 \\gset
 \\if :allowed > 0
@@ -50,7 +50,7 @@ UPDATE accounts SET balance = balance + 1 WHERE id = :id;
 \\endif
 COMMIT;
 ";
-const RAISE: &str = "\\set wanted random(0, 0)
+pub const RAISE: &str = "\\set wanted random(0, 0)
 BEGIN;
 SELECT 1;
 \\if :wanted > 0
@@ -151,12 +151,12 @@ fn transactions_without_a_commit_of_their_own_clear_nothing() {
 }
 
 /// A named server whose log can be decoded.
-fn logical(test: &str) -> Option<Database> {
+pub fn logical(test: &str) -> Option<Database> {
     Database::with_settings(test, &[("wal_level", "logical")])
 }
 
 /// The slots and publications of a server, which is asked in any database.
-fn made(database: &Database) -> String {
+pub fn made(database: &Database) -> String {
     database.value(
         "select concat_ws(', ', (select string_agg(slot_name || ' ' || plugin || ' ' || temporary, ', ')
             from pg_replication_slots), (select string_agg(pubname, ', ') from pg_publication))",
