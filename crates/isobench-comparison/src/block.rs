@@ -132,7 +132,7 @@ impl CellMeasurer<'_> {
     ) -> Outcome<ReadyCell<'e>> {
         let measurement = self.measurement(entrant, place)?;
         let job = self.measured_job(&measurement, cell, workload)?;
-        let second = measurement.recorded.second_source(self.design.plan.observe(), measurement.site)?;
+        let second = measurement.second_source(self.design.plan.observe())?;
         Ok(ReadyCell { measurement, job, messages: Messages::kept(self.say), second })
     }
 

@@ -84,7 +84,7 @@ pub use machines::{Machines, Open, Portrait, RecordedAs};
 pub use measurement::{Invariants, Measured, Measurement, Others};
 pub use messages::Messages;
 pub use observed::{
-    Preview, Recorded, SecondSource, SeenWorkload, catalog, not_embedded, preview, recorded_at, statement,
+    Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded_at, require_log, statement,
 };
 pub use onlooker::{Onlooker, Phase, SoFar};
 pub use plans::AsWritten;

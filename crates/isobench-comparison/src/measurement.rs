@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use isobench_isolation::{Allocation, EffectiveLevel, Level};
 use isobench_observer::{Observer, Part};
-use isobench_plan::{self as plan, Fault};
+use isobench_plan::{self as plan, Fault, Observe};
 use isobench_result::{
     BackgroundWork, FaultRound, MachineRound, RecordedHistory, Round, ScriptLevel, StandbyLag,
 };
@@ -43,6 +43,10 @@ use crate::settlement::{Attested, fault_round};
 use crate::site::Site;
 use crate::workload::Sources;
 use warmup::Warmed;
+
+/// More than what comes before and after the warm-up and the measured time takes: connecting,
+/// transactions in progress, the tables' conditions.
+const AFTERWARDS: Duration = Duration::from_mins(10);
 
 /// One measurement, except for the job of its clients.
 pub struct Measurement<'a> {
@@ -279,6 +283,21 @@ impl Measurement<'_> {
             cpu: 0.0,
             logged: Ok(()),
         })
+    }
+
+    /// Starts to read the write-ahead log, if that is wanted and rows are recorded. None of its
+    /// transactions may have started.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn second_source(&self, observe_by: Observe) -> Outcome<Option<SecondSource>> {
+        let longest = match self.stop {
+            StopCondition::Time(time) | StopCondition::Turn(time) => {
+                Some((self.warmup.1 + time) * 2 + AFTERWARDS)
+            }
+            StopCondition::Transactions(_) => None,
+        };
+        self.recorded.second_source(observe_by, self.site, longest)
     }
 
     /// Checks the history that the job recorded, if any, and puts the verdict into the round.

@@ -7,8 +7,9 @@
 mod unseen;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use isobench_database::wal::{WalOptions, WalReader, WalWrite, WalWriteKind, key_text};
+use isobench_database::wal::{WalError, WalOptions, WalPlugin, WalReader, WalWrite, WalWriteKind, key_text};
 use isobench_isolation::observed::{
     CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites, KeyForm, ObservedDescription,
     ObservedTable,
@@ -40,16 +41,36 @@ const RELATIONS: &str = "SELECT pg_catalog.string_agg(c.oid::pg_catalog.text, ',
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.relkind IN ('r', 'p', 'm', 'f') AND c.relpersistence <> 't' AND n.nspname !~ '^pg_'";
 
-/// The failure of reading the write-ahead log of a named server.
-pub fn not_embedded(observe_by: Observe) -> String {
-    let name = match observe_by {
-        Observe::Snapshot => "snapshot",
-        Observe::Rows | Observe::Wal | Observe::Annotations => "wal",
-    };
-    format!(
-        "--observe {name}: reading the log of writes needs a publication and a setting of the server, which isobench \
-         makes on its embedded PostgreSQL only; leave out the server's name, or use --observe rows"
-    )
+/// Makes sure that the log of writes can be read there, if it is to be, before anything is made on the
+/// server. Returns what to say of it where the server is the user's.
+///
+/// # Errors
+/// It can't be read.
+pub fn require_log(site: &Site, observe_by: Observe) -> Outcome<Option<String>> {
+    if !observe_by.reads_log() || site.is_embedded() {
+        return Ok(None);
+    }
+    let failed = |error| not_readable(observe_by, &error);
+    WalReader::try_out(site.connector(), &site.database).map_err(failed)?;
+    Ok(Some(format!(
+        "{}: while a cell is measured there is a temporary replication slot on the server (isobench_wal_…, plugin \
+         test_decoding); until it is removed, the server keeps its write-ahead log, and dead rows of its catalogs",
+        option(observe_by)
+    )))
+}
+
+fn option(observe_by: Observe) -> &'static str {
+    match observe_by {
+        Observe::Snapshot => "--observe snapshot",
+        Observe::Rows | Observe::Wal | Observe::Annotations => "--observe wal",
+    }
+}
+
+fn not_readable(observe_by: Observe, error: &WalError) -> Failure {
+    Failure::setup(format!(
+        "{}: {error}; or use --observe rows, which doesn't read the log",
+        option(observe_by)
+    ))
 }
 
 /// How the transactions of a job are recorded.
@@ -77,6 +98,8 @@ pub struct SeenWorkload {
     /// The number of tables of which rows are shown. Others follow them in the description if
     /// transactions are asked for their snapshots.
     shown: usize,
+    /// The tables of the description, by schema and name: their numbers.
+    places: BTreeMap<(String, String), u16>,
 }
 
 /// Returns what the catalogs say of the tables and functions that scripts use; `None` if rows of
@@ -150,6 +173,11 @@ pub fn recorded(
         add_unshown(&mut tables, seen_by.catalog);
         may_read = unseen::may_read(scripts(&workload.mix), &observed.statements, &tables, seen_by.catalog);
     }
+    let place = |(table, number): (&ObservedTable, u16)| {
+        let (schema, name) = seen_by.catalog.place_of(&table.name)?;
+        Some(((schema.to_owned(), name.to_owned()), number))
+    };
+    let places = tables.iter().zip(0..).filter_map(place).collect();
     let description = ObservedDescription {
         tables,
         predicates: observed.predicates,
@@ -165,6 +193,7 @@ pub fn recorded(
         forms: observed.forms,
         as_written: seen_by.as_written.clone(),
         shown,
+        places,
     }))
 }
 
@@ -197,14 +226,20 @@ fn annotates_the_dark(mix: &Mix) -> bool {
 
 impl Recorded {
     /// Starts to read the write-ahead log, if that is wanted and rows are recorded. No transaction
-    /// of the run may have started, and the tables must be there.
+    /// of the run may have started, and the tables must be there. `longest` is a time after which
+    /// the run surely has ended, if there is one.
     ///
     /// # Errors
-    /// The server refuses, or isn't embedded.
-    pub fn second_source(&self, observe_by: Observe, site: &Site) -> Outcome<Option<SecondSource>> {
+    /// The server refuses.
+    pub(crate) fn second_source(
+        &self,
+        observe_by: Observe,
+        site: &Site,
+        longest: Option<Duration>,
+    ) -> Outcome<Option<SecondSource>> {
         match self {
             Recorded::Rows(seen) if observe_by.reads_log() => {
-                SecondSource::start(seen, observe_by, site).map(Some)
+                SecondSource::start(seen, observe_by, site, longest).map(Some)
             }
             _ => Ok(None),
         }
@@ -214,8 +249,8 @@ impl Recorded {
 /// The server's write-ahead log, read in addition to the rows that statements show.
 pub struct SecondSource {
     reader: WalReader,
-    /// The numbers of the tables, by name.
-    tables: BTreeMap<String, u16>,
+    /// The numbers of the tables, by schema and name.
+    tables: BTreeMap<(String, String), u16>,
     /// The number of those of which rows are shown.
     shown: usize,
     /// The relations that hold rows, at the start.
@@ -225,20 +260,19 @@ pub struct SecondSource {
 }
 
 impl SecondSource {
-    fn start(seen: &SeenWorkload, observe_by: Observe, site: &Site) -> Outcome<SecondSource> {
-        if !site.is_embedded() {
-            return Err(Failure::setup(not_embedded(observe_by)));
-        }
-        let names = seen.description.tables.iter().map(|table| table.name.clone());
-        let tables: BTreeMap<String, u16> = names.zip(0..).collect();
-        let schemas = |name: &String| match name.split_once('.') {
-            Some((schema, table)) => (schema.to_owned(), table.to_owned()),
-            None => ("public".to_owned(), name.clone()),
-        };
-        let options = WalOptions::new(tables.keys().map(schemas).collect());
+    fn start(
+        seen: &SeenWorkload,
+        observe_by: Observe,
+        site: &Site,
+        longest: Option<Duration>,
+    ) -> Outcome<SecondSource> {
+        let plugin = if site.is_embedded() { WalPlugin::Pgoutput } else { WalPlugin::TestDecoding };
+        let tables = seen.places.clone();
+        let options =
+            WalOptions { idle: longest, ..WalOptions::new(tables.keys().cloned().collect(), plugin) };
         let reader = WalReader::start(site.connector(), &site.database, &options);
         Ok(SecondSource {
-            reader: reader.map_err(|error| Failure::setup(format!("--observe: {error}")))?,
+            reader: reader.map_err(|error| not_readable(observe_by, &error))?,
             tables,
             shown: seen.shown,
             relations: relations(site)?,
@@ -252,13 +286,8 @@ impl SecondSource {
     /// The log can't be read.
     pub fn read(mut self) -> Outcome<CommittedWrites> {
         let failed = |error| Failure::setup(format!("--observe: {error}"));
-        let names = self.reader.tables().iter();
-        let names = names.map(
-            |(schema, table)| {
-                if schema == "public" { table.clone() } else { format!("{schema}.{table}") }
-            },
-        );
-        let mut covered: BTreeSet<u16> = names.filter_map(|name| self.tables.get(&name).copied()).collect();
+        let read = self.reader.tables().iter();
+        let mut covered: BTreeSet<u16> = read.filter_map(|name| self.tables.get(name).copied()).collect();
         let mut transactions = Vec::new();
         let tables = &self.tables;
         self.reader
@@ -292,10 +321,11 @@ fn relations(site: &Site) -> Outcome<String> {
 /// another. After TRUNCATE not all writes of the table are known.
 fn committed_writes(
     write: &WalWrite,
-    tables: &BTreeMap<String, u16>,
+    tables: &BTreeMap<(String, String), u16>,
     covered: &mut BTreeSet<u16>,
 ) -> Vec<CommittedWrite> {
-    let Some(&table) = tables.get(&write.relation.name()) else { return Vec::new() };
+    let relation = (write.relation.schema.clone(), write.relation.table.clone());
+    let Some(&table) = tables.get(&relation) else { return Vec::new() };
     let text = |key: &[Option<String>]| {
         let columns: Vec<&str> = key.iter().map(|column| column.as_deref().unwrap_or_default()).collect();
         key_text(&columns)
@@ -460,6 +490,7 @@ pub fn statement(seen: &SeenStatement) -> report::ObservedStatement {
         sent_differently: seen.rewritten,
         tables: seen.tables.iter().map(rows).collect(),
         dark: seen.dark.iter().map(ToString::to_string).collect(),
+        wholly_if: seen.wholly_if().map(str::to_owned),
         matters: None,
     }
 }

@@ -130,6 +130,12 @@ impl Catalog {
         self.relations.iter().filter(|relation| relation.stores_rows()).map(Relation::qualified)
     }
 
+    /// The schema and the name of the relation with this name in [`Catalog::stored`], or in what is seen.
+    pub fn place_of(&self, name: &str) -> Option<(&str, &str)> {
+        let relation = self.relations.iter().find(|relation| relation.qualified() == name)?;
+        Some((&relation.schema, &relation.name))
+    }
+
     /// The name in [`Catalog::stored`] of the only relation that stores the rows of the one with this
     /// name; `None` if there are several, or none.
     pub fn stored_in(&self, name: &str) -> Option<String> {

@@ -23,6 +23,15 @@ pub struct SeenStatement {
     pub dark: Vec<Dark>,
 }
 
+impl SeenStatement {
+    /// What has to be so when it is sent for all of it to be seen, in words; `None` if all is seen
+    /// anyway, or can't be.
+    pub fn wholly_if(&self) -> Option<&'static str> {
+        let skips = |dark: &Dark| matches!(dark, Dark::SearchBy { clause: Clause::Offset, .. });
+        (!self.dark.is_empty() && self.dark.iter().all(skips)).then_some("its OFFSET is 0")
+    }
+}
+
 /// The rows of a table that a statement shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenTable {
@@ -263,8 +272,10 @@ pub enum Clause {
     Having,
     /// `LIMIT`, `OFFSET` or `FETCH`
     Limit,
-    /// `OFFSET` with another number than 0.
+    /// `OFFSET` with a value that isn't known before: nothing is unseen if it is 0.
     Offset,
+    /// `OFFSET` with another number than 0.
+    Skipped,
     /// `SKIP LOCKED`
     SkipLocked,
     /// A join
@@ -320,6 +331,7 @@ impl fmt::Display for Clause {
             Self::Having => "HAVING",
             Self::Limit => "LIMIT, OFFSET or FETCH",
             Self::Offset => "OFFSET, unless it is 0",
+            Self::Skipped => "OFFSET",
             Self::SkipLocked => "SKIP LOCKED",
             Self::Join => "a join",
             Self::Sample => "TABLESAMPLE",

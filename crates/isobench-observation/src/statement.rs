@@ -96,8 +96,8 @@ pub(crate) struct Shown {
     /// What the rows were searched by, if others of the table didn't match; the first is what the
     /// statement says, the others are parts of it.
     pub searches: Vec<Search>,
-    /// The number of rows that a subquery is limited to, which has them as they are.
-    pub page: Option<SearchValue>,
+    /// What a subquery is limited to, which has the rows as they are.
+    pub page: Option<RowLimit>,
     /// The end of the list of the other branch of a UNION ALL, which has NULLs in place of the row's
     /// columns.
     pub alongside: Option<(usize, &'static str)>,

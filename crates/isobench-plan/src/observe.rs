@@ -14,8 +14,9 @@ pub enum Observe {
     /// than PostgreSQL, and in paced runs, by the lines `--@` of the scripts
     #[default]
     Rows,
-    /// As rows, and by the write-ahead log of the embedded PostgreSQL as a second source: for the order
-    /// of versions, and what functions, triggers and cascades wrote. The server then writes more
+    /// As rows, and by PostgreSQL's write-ahead log as a second source: for the order of versions, and
+    /// what functions, triggers and cascades wrote. The server then writes more. A named server has to
+    /// be set up for logical decoding; it gets a temporary replication slot while a cell is measured
     Wal,
     /// As wal, and by snapshots: each transaction at repeatable read or serializable is asked for its own
     /// just before COMMIT. What statements read without showing it is then narrowed down to the writes
@@ -31,7 +32,7 @@ impl Observe {
         self != Observe::Annotations
     }
 
-    /// True if the write-ahead log of the embedded server is read.
+    /// True if the server's write-ahead log is read.
     pub fn reads_log(self) -> bool {
         matches!(self, Observe::Wal | Observe::Snapshot)
     }

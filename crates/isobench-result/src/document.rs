@@ -36,7 +36,7 @@ pub use flag::{Flag, FlagKind};
 pub use isobench_plan::{Experiment, Plan, PublishedFigure, PublishedRow, Selector, Shape};
 pub use journal::Journal;
 pub use latency::{Distribution, Latency};
-pub use observation::{CarriedValue, Observation, ObservedRows, ObservedStatement};
+pub use observation::{CarriedValue, Observation, ObservedRows, ObservedStatement, Tracked};
 pub use recorded::RecordedHistory;
 pub use requirement::{RequiredCell, RequirementResult};
 pub use round::{BranchRound, Conflict, Invariant, Round, RoundError, ScriptRound, StartingState, Warmup};

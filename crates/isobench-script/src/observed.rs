@@ -167,6 +167,9 @@ pub enum SearchValue {
     },
     /// A time, moved by microseconds.
     Moved(Box<SearchValue>, i64),
+    /// A decimal number in a type with so many digits after the point, `:amount::numeric(12, 2)`: one that
+    /// has more isn't known, because the server rounds it.
+    Scaled(Box<SearchValue>, u16),
     /// `NULL`
     Null,
     /// A parameter of the script's author, `$1`, whose value isn't known.

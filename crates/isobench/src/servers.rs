@@ -102,7 +102,7 @@ pub fn stage(plan: Resolved, wanted: &Wanted<'_>, note: &dyn Fn(&str)) -> Outcom
     for text in &notes {
         note(text);
     }
-    let embedded = embedded.with(&server_settings(&chosen.design().plan));
+    let embedded = embedded.with(&server_settings(&chosen.design().plan, named));
     let (placed, mut targets, control) = find_all(chosen, connection, &embedded, alters)?;
     let first = &mut targets[0];
     if let Some(standby) = follows {
@@ -122,10 +122,10 @@ pub fn stage(plan: Resolved, wanted: &Wanted<'_>, note: &dyn Fn(&str)) -> Outcom
     Ok(Stage { design, targets, control })
 }
 
-/// Returns the settings of the embedded server that a plan needs.
-fn server_settings(plan: &Plan) -> Vec<Setting> {
+/// Returns the settings of the embedded server that a plan needs; those of a named one are its own.
+fn server_settings(plan: &Plan, named: bool) -> Vec<Setting> {
     let mut settings = plan.server_settings.clone().unwrap_or_default();
-    settings.extend(plan.observe().server_setting());
+    settings.extend(plan.observe().server_setting().filter(|_| !named));
     settings
 }
 

@@ -91,6 +91,7 @@ mod tests {
             schema: "public".to_owned(),
             name: name.to_owned(),
             visible: true,
+            shadowed: false,
             kind: RelationKind::Table,
             temporary: false,
             inheritance: Inheritance::None,

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 
+use super::WalPlugin;
 use super::pgoutput::PgoutputError;
 use super::tables::LeftOut;
+use super::test_decoding::TestDecodingError;
 use crate::error::Error;
 
 /// A failure to read the write-ahead log.
@@ -25,31 +27,57 @@ pub enum WalError {
     /// The server's log has too little.
     #[error(
         "the write-ahead log doesn't show which rows were written: wal_level is {found}, and has to be \
-         logical (embedded server: --server-setting wal_level=logical; otherwise in postgresql.conf, \
-         and the server has to be restarted)"
+         logical (embedded server: --server-setting wal_level=logical; otherwise ALTER SYSTEM SET wal_level = \
+         'logical', and the server has to be restarted)"
     )]
     Level {
         /// The value of `wal_level`.
         found: String,
     },
-    /// The server allows no replication slots.
+    /// The server has no replication slot left.
     #[error(
-        "the write-ahead log can't be read: max_replication_slots is {found}, and one slot is needed \
-         (in postgresql.conf, and the server has to be restarted)"
+        "the write-ahead log can't be read, because that takes a free replication slot: {0} \
+         (pg_replication_slots shows which are in use; max_replication_slots is set in postgresql.conf, and \
+         the server has to be restarted)"
     )]
-    NoSlots {
-        /// The value of `max_replication_slots`.
-        found: String,
+    NoSlots(String),
+    /// The server hasn't the program that decodes the log.
+    #[error(
+        "the write-ahead log can't be decoded: {error}. The plugin {plugin} is one of PostgreSQL's contrib \
+         modules (package postgresql-contrib, or the like); install it on the server"
+    )]
+    NoPlugin {
+        /// The plugin's name.
+        plugin: &'static str,
+        /// The server's error.
+        error: Error,
+    },
+    /// The server is a standby.
+    #[error("the write-ahead log isn't read on a standby; name its primary")]
+    Standby,
+    /// Sessions may outlive those that use them.
+    #[error(
+        "the session isn't the server's own: a pooler stands between. A replication slot would stay there as \
+         long as the pooler keeps its session; name the server itself"
+    )]
+    Pooler,
+    /// What was committed isn't in the log on disk.
+    #[error("the server didn't write its log within {patience:?}")]
+    Unwritten {
+        /// The time waited.
+        patience: Duration,
     },
     /// None of the tables can be read.
     #[error("no table's writes can be read from the write-ahead log{}", reasons(.0))]
     NoTables(Vec<LeftOut>),
     /// A role may not do this.
-    #[error(
-        "this role may not read the write-ahead log: {0}. It needs the attribute REPLICATION (or has \
-         to be a superuser), the right CREATE on the database, and has to own the tables"
-    )]
-    NotAllowed(Error),
+    #[error("this role may not read the write-ahead log: {error}. It needs {}", needs(*plugin))]
+    NotAllowed {
+        /// What decodes the log.
+        plugin: WalPlugin,
+        /// The server's error.
+        error: Error,
+    },
     /// Transactions that were open before the slot didn't end.
     #[error(
         "reading the write-ahead log couldn't begin within {patience:?}: it begins when all transactions \
@@ -71,12 +99,24 @@ pub enum WalError {
     /// A message isn't of the documented format.
     #[error("the write-ahead log can't be decoded: {0}")]
     Malformed(#[from] PgoutputError),
+    /// A line isn't of the expected format.
+    #[error("the write-ahead log can't be decoded: {0}")]
+    MalformedLine(TestDecodingError),
     /// Messages don't form transactions.
     #[error("the write-ahead log can't be decoded: {0}")]
     Disorder(&'static str),
     /// The primary key changed while the log was read.
     #[error("the primary key of table \"{table}\" was changed while its writes were read")]
     KeyChanged {
+        /// The table's name.
+        table: String,
+    },
+    /// A table became another one.
+    #[error(
+        "table \"{table}\", one of its partitions or its primary key was made, altered or dropped while its writes \
+         were read"
+    )]
+    Altered {
         /// The table's name.
         table: String,
     },
@@ -101,11 +141,24 @@ fn reasons(tables: &[LeftOut]) -> String {
     if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) }
 }
 
+/// The rights that reading takes.
+fn needs(plugin: WalPlugin) -> &'static str {
+    match plugin {
+        WalPlugin::Pgoutput => {
+            "the attribute REPLICATION (or has to be a superuser), the right CREATE on the database, and has to own \
+             the tables"
+        }
+        WalPlugin::TestDecoding => {
+            "the attribute REPLICATION (ALTER ROLE … REPLICATION), or has to be a superuser"
+        }
+    }
+}
+
 impl WalError {
     /// The error of a statement that may fail because the role has too few rights.
-    pub(crate) fn of_rights(error: Error) -> WalError {
+    pub(crate) fn of_rights(plugin: WalPlugin, error: Error) -> WalError {
         if error.code() == Some(SqlState::INSUFFICIENT_PRIVILEGE) {
-            WalError::NotAllowed(error)
+            WalError::NotAllowed { plugin, error }
         } else {
             WalError::Server(error)
         }

@@ -5,6 +5,7 @@
 
 use isobench_pgwire::Connection;
 
+use super::WalPlugin;
 use super::error::WalError;
 use super::tables::Readable;
 use crate::error::Error;
@@ -46,7 +47,7 @@ pub(crate) fn make(conn: &mut Connection, tables: &[Readable]) -> Result<(), Wal
     );
     match conn.execute(&create) {
         Ok(_) => Ok(()),
-        Err(error) => Err(WalError::of_rights(Error::of(error, &create))),
+        Err(error) => Err(WalError::of_rights(WalPlugin::Pgoutput, Error::of(error, &create))),
     }
 }
 

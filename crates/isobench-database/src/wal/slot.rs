@@ -1,13 +1,16 @@
 //! A temporary replication slot, and reading from it in bounded pieces.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use isobench_pgwire::{Connection, SqlState};
 
-use super::WalOptions;
 use super::assembly::Assembler;
+use super::collector::Collector;
 use super::error::WalError;
-use super::publication;
+use super::test_decoding::Lines;
 use super::transaction::WalTransaction;
-use super::{WalLsn, pgoutput};
+use super::{WalLsn, WalPlugin, pgoutput, publication};
 use crate::error::Error;
 use crate::execute::query;
 
@@ -18,22 +21,81 @@ const BATCH: usize = 50_000;
 const PIECE: usize = 8 << 10;
 /// The number of pieces in an answer, which thus has at most 32 MiB.
 const PIECES: usize = 2_048;
+/// The time between two looks at how far the log has been written.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Turns what a plugin gives into transactions.
+#[derive(Debug)]
+pub(crate) enum Decoder {
+    /// The messages of `pgoutput`.
+    Messages(Assembler),
+    /// The lines of `test_decoding`.
+    Lines(Lines),
+}
+
+impl Decoder {
+    fn collector(&self) -> &Collector {
+        match self {
+            Decoder::Messages(assembler) => assembler.collector(),
+            Decoder::Lines(lines) => lines.collector(),
+        }
+    }
+
+    fn take(&mut self, message: &[u8]) -> Result<Option<WalTransaction>, WalError> {
+        match self {
+            Decoder::Messages(assembler) => assembler.take(pgoutput::decode(message)?),
+            Decoder::Lines(lines) => lines.take(message),
+        }
+    }
+
+    /// The query for the changes up to a place: as bytes, in `data`.
+    fn changes(&self, slot: &str, upto: &WalLsn) -> String {
+        let from = |function: &str, options: &str| {
+            format!(
+                "pg_catalog.{function}('{slot}', '{}', {BATCH}, {options}) WITH ORDINALITY AS change",
+                upto.0
+            )
+        };
+        match self {
+            Decoder::Messages(_) => {
+                from(
+                    "pg_logical_slot_get_binary_changes",
+                    &format!("'proto_version', '1', 'publication_names', '{}'", publication::NAME),
+                ) + " (lsn, xid, data, number)"
+            }
+            // OFFSET keeps the server from converting a text once for each of its pieces.
+            Decoder::Lines(_) => {
+                from(
+                    "pg_logical_slot_get_changes",
+                    "'include-xids', 'on', 'include-timestamp', 'off', 'skip-empty-xacts', 'on'",
+                ) + " (lsn, xid, text, number), \
+                 LATERAL (SELECT pg_catalog.convert_to(text, 'UTF8') AS data OFFSET 0) AS converted"
+            }
+        }
+    }
+}
 
 /// Makes a temporary slot, which ends with the session, and returns its name.
 ///
 /// # Errors
-/// [`WalError::Open`], [`WalError::NotAllowed`], or an error of the server or the connection.
-pub(crate) fn make(conn: &mut Connection, options: &WalOptions) -> Result<String, WalError> {
+/// [`WalError::Open`], [`WalError::NotAllowed`], [`WalError::NoSlots`], [`WalError::NoPlugin`], or an
+/// error of the server or the connection.
+pub(crate) fn make(conn: &mut Connection, plugin: WalPlugin, patience: Duration) -> Result<String, WalError> {
     // Names are unique in the whole server, as are numbers of sessions.
-    let create = "SELECT slot_name FROM pg_catalog.pg_create_logical_replication_slot(\
-                  'isobench_wal_' || pg_catalog.pg_backend_pid(), 'pgoutput', temporary => true)";
-    let patience = options.patience.as_millis().clamp(1, 2_147_483_647);
-    let limit = format!("SET statement_timeout = {patience}");
+    let create = format!(
+        "SELECT slot_name FROM pg_catalog.pg_create_logical_replication_slot(\
+         'isobench_wal_' || pg_catalog.pg_backend_pid(), '{}', temporary => true)",
+        plugin.name()
+    );
+    let create = create.as_str();
+    let limit = format!("SET statement_timeout = {}", patience.as_millis().clamp(1, 2_147_483_647));
     conn.execute(&limit).map_err(|error| Error::of(error, &limit))?;
     let name = conn.value(create).map_err(|error| Error::of(error, create));
     let name = name.map_err(|error| match error.code() {
-        Some(SqlState::QUERY_CANCELED) => WalError::Open { patience: options.patience },
-        _ => WalError::of_rights(error),
+        Some(SqlState::QUERY_CANCELED) => WalError::Open { patience },
+        Some(SqlState::CONFIGURATION_LIMIT_EXCEEDED) => WalError::NoSlots(error.to_string()),
+        Some(SqlState::UNDEFINED_FILE) => WalError::NoPlugin { plugin: plugin.name(), error },
+        _ => WalError::of_rights(plugin, error),
     })?;
     conn.execute("SET statement_timeout = 0").map_err(Error::from)?;
     name.ok_or_else(|| answer(create, "no name"))
@@ -42,15 +104,38 @@ pub(crate) fn make(conn: &mut Connection, options: &WalOptions) -> Result<String
 /// Makes sure that everything committed so far is in the log, even if its sessions didn't wait for
 /// that (`synchronous_commit`), and returns the place behind it.
 ///
+/// On a server of our own that takes a message in the log. Other readers of a user's log might pass it
+/// on, so there the server's writer is waited for, which a commit wakes up.
+///
 /// # Errors
-/// An error of the server or the connection.
-pub(crate) fn end_of_log(conn: &mut Connection) -> Result<WalLsn, Error> {
-    // This transaction's commit is flushed, and everything before it.
-    let mark = "SELECT pg_catalog.pg_logical_emit_message(true, 'isobench', '')";
-    conn.execute(mark).map_err(|error| Error::of(error, mark))?;
+/// [`WalError::Unwritten`], or an error of the server or the connection.
+pub(crate) fn end_of_log(
+    conn: &mut Connection,
+    plugin: WalPlugin,
+    patience: Duration,
+) -> Result<WalLsn, WalError> {
     let place = "SELECT pg_catalog.pg_current_wal_insert_lsn()";
+    let mark = match plugin {
+        // This transaction's commit is flushed, and everything before it.
+        WalPlugin::Pgoutput => "SELECT pg_catalog.pg_logical_emit_message(true, 'isobench', '')",
+        // The commit of a transaction with a number lies behind the place that is asked for in it.
+        WalPlugin::TestDecoding => "BEGIN; SELECT pg_catalog.pg_current_xact_id()",
+    };
+    conn.execute(mark).map_err(|error| Error::of(error, mark))?;
     let lsn = conn.value(place).map_err(|error| Error::of(error, place))?;
-    lsn.map(WalLsn).ok_or_else(|| Error::Answer { statement: place.to_owned(), got: "nothing".to_owned() })
+    let lsn = lsn.map(WalLsn).ok_or_else(|| answer(place, "nothing"))?;
+    if plugin == WalPlugin::TestDecoding {
+        conn.execute("COMMIT").map_err(Error::from)?;
+        let written = format!("SELECT pg_catalog.pg_current_wal_flush_lsn() >= '{}'", lsn.0);
+        let begun = Instant::now();
+        while conn.value(&written).map_err(|error| Error::of(error, &written))?.as_deref() != Some("t") {
+            if begun.elapsed() > patience {
+                return Err(WalError::Unwritten { patience });
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+    Ok(lsn)
 }
 
 /// Reads transactions up to a place, and passes each of them on.
@@ -62,10 +147,10 @@ pub(crate) fn read(
     conn: &mut Connection,
     slot: &str,
     upto: &WalLsn,
-    assembler: &mut Assembler,
+    decoder: &mut Decoder,
     take: &mut dyn FnMut(WalTransaction),
 ) -> Result<(), WalError> {
-    while read_batch(conn, slot, upto, assembler, take)? >= BATCH {}
+    while read_batch(conn, slot, upto, decoder, take)? >= BATCH {}
     Ok(())
 }
 
@@ -74,7 +159,7 @@ fn read_batch(
     conn: &mut Connection,
     slot: &str,
     upto: &WalLsn,
-    assembler: &mut Assembler,
+    decoder: &mut Decoder,
     take: &mut dyn FnMut(WalTransaction),
 ) -> Result<usize, WalError> {
     // The server gives a message as one value of up to 1 GB, so it is cut into pieces there. The
@@ -83,11 +168,8 @@ fn read_batch(
         "BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY; \
          DECLARE isobench_wal NO SCROLL CURSOR FOR \
          SELECT number, start, length(data), encode(substring(data FROM start + 1 FOR {PIECE}), 'hex') \
-         FROM pg_catalog.pg_logical_slot_get_binary_changes('{slot}', '{}', {BATCH}, 'proto_version', '1', \
-         'publication_names', '{}') WITH ORDINALITY AS change (lsn, xid, data, number), \
-         pg_catalog.generate_series(0, greatest(length(data) - 1, 0), {PIECE}) AS piece (start)",
-        upto.0,
-        publication::NAME
+         FROM {}, pg_catalog.generate_series(0, greatest(length(data) - 1, 0), {PIECE}) AS piece (start)",
+        decoder.changes(slot, upto)
     );
     conn.execute(&declare).map_err(|error| Error::of(error, &declare))?;
     let fetch = format!("FETCH {PIECES} FROM isobench_wal");
@@ -95,8 +177,8 @@ fn read_batch(
     loop {
         let rows = query(conn, &fetch)?.rows;
         for row in &rows {
-            let Some(message) = messages.take(row, assembler.limit())? else { continue };
-            if let Some(transaction) = assembler.take(pgoutput::decode(message)?)? {
+            let Some(message) = messages.take(row, decoder.collector().limit())? else { continue };
+            if let Some(transaction) = decoder.take(message)? {
                 take(transaction);
             }
         }
@@ -106,7 +188,7 @@ fn read_batch(
     }
     conn.execute("COMMIT").map_err(Error::from)?;
     messages.at_rest()?;
-    assembler.at_rest()?;
+    decoder.collector().at_rest()?;
     Ok(messages.count)
 }
 

@@ -5,6 +5,7 @@
 //! operations will cause an error on the publisher" (PostgreSQL manual, "Publication"). So only
 //! tables are published of which every partition has its primary key as replica identity.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use isobench_pgwire::Connection;
@@ -79,6 +80,62 @@ pub(crate) struct Readable {
     pub(crate) table: String,
     /// The columns of its primary key, in the key's order.
     pub(crate) key: Vec<String>,
+}
+
+/// A relation that stores rows of a table, or the table itself, as the catalogs have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The number of the table.
+    pub(crate) root: u32,
+    /// The relation's number.
+    pub(crate) id: u32,
+    /// Its schema.
+    pub(crate) schema: String,
+    /// Its name.
+    pub(crate) table: String,
+    /// Its persistence, its replica identity and its primary key.
+    form: String,
+}
+
+/// The places of these tables.
+///
+/// # Errors
+/// The server refuses the query, or the connection is lost.
+pub(crate) fn places(conn: &mut Connection, tables: &[Readable]) -> Result<Vec<Place>, Error> {
+    places_of(conn, &tables.iter().map(|table| table.id).collect())
+}
+
+/// The places of the tables with these numbers.
+///
+/// # Errors
+/// The server refuses the query, or the connection is lost.
+pub(crate) fn places_of(conn: &mut Connection, tables: &BTreeSet<u32>) -> Result<Vec<Place>, Error> {
+    let numbers: Vec<String> = tables.iter().map(ToString::to_string).collect();
+    let select = format!(
+        "SELECT root, c.oid, n.nspname, c.relname, pg_catalog.concat_ws(' ', c.relpersistence, \
+         c.relreplident, i.indexrelid, i.indkey) \
+         FROM pg_catalog.unnest('{{{}}}'::pg_catalog.oid[]) AS roots (root), LATERAL (SELECT root AS id \
+         UNION SELECT relid::pg_catalog.oid FROM pg_catalog.pg_partition_tree(root)) AS part \
+         JOIN pg_catalog.pg_class c ON c.oid = part.id \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisprimary ORDER BY root, c.oid",
+        numbers.join(",")
+    );
+    let number = |cell: &Option<String>| cell.as_deref().and_then(|text| text.parse::<u32>().ok());
+    let text = |cell: &Option<String>| cell.clone().unwrap_or_default();
+    let place = |row: &Vec<Option<String>>| match &row[..] {
+        [root, id, schema, table, form] => Some(Place {
+            root: number(root)?,
+            id: number(id)?,
+            schema: text(schema),
+            table: text(table),
+            form: text(form),
+        }),
+        _ => None,
+    };
+    let rows = query(conn, &select)?.rows;
+    let places: Option<Vec<Place>> = rows.iter().map(place).collect();
+    places.ok_or_else(|| Error::Answer { statement: select, got: "another row".to_owned() })
 }
 
 /// Finds out whether a table's writes can be read.

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-/// A committed transaction that wrote rows of the tables read.
+/// A committed transaction that wrote rows of the tables read. They come in the order of their commit
+/// records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalTransaction {
     /// The number of the transaction. The log names only top-level transactions: what was written
     /// under a savepoint, in which rows bear another number, is here, too.
     pub xid: u32,
-    /// The position of its commit record. Transactions are read in the order of these.
-    pub commit_lsn: u64,
-    /// The time of its commit by the server's clock, in microseconds since 1970-01-01 UTC.
-    pub commit_time_micros: i64,
     /// What it wrote, in its own order. What it rolled back to a savepoint isn't here.
     pub writes: Vec<WalWrite>,
 }
@@ -29,8 +26,6 @@ pub struct WalWrite {
     pub key: Vec<Option<String>>,
     /// The key before an update that changed it.
     pub old_key: Option<Vec<Option<String>>>,
-    /// The new row in the order of [`WalRelation::columns`]; empty for DELETE and TRUNCATE.
-    pub values: Vec<WalValue>,
 }
 
 /// What was done to a row or table.
@@ -47,18 +42,6 @@ pub enum WalWriteKind {
     Truncate,
 }
 
-/// A value of a new row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WalValue {
-    /// NULL.
-    Null,
-    /// A value stored outside of the row (TOAST) that the update didn't change. The log doesn't
-    /// repeat it.
-    Unchanged,
-    /// The value as text.
-    Text(String),
-}
-
 /// A table whose writes are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalRelation {
@@ -66,10 +49,6 @@ pub struct WalRelation {
     pub schema: String,
     /// Its name.
     pub table: String,
-    /// The names of its columns, without generated ones.
-    pub columns: Vec<String>,
-    /// The primary key, in the key's order: places in `columns`.
-    pub key: Vec<usize>,
 }
 
 impl WalRelation {

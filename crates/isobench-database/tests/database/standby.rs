@@ -2,8 +2,9 @@
 
 use std::thread;
 
-use isobench_database::{Database, detect, is_standby};
-use isobench_pgwire::{Connection, Error};
+use isobench_database::wal::{WalError, WalReader};
+use isobench_database::{Connector, Database, detect, is_standby};
+use isobench_pgwire::{ConnectOptions, Connection, Error};
 use isobench_testkit::scripted::ScriptedServer;
 use isobench_testkit::standby::{Standby, until};
 
@@ -29,6 +30,9 @@ fn a_standby_is_recognised_and_its_recovery_conflicts_are_distinguished() {
     assert!(!is_standby(&mut primary, &db).unwrap());
     let (mut sleeper, mut idler, mut watcher) = (standby.connect(), standby.connect(), standby.connect());
     assert!(is_standby(&mut watcher, &db).unwrap());
+    let there = Connector::direct(ConnectOptions::new(standby.host(), server.user(), server.database()));
+    let unread = WalReader::try_out(&there, &db).unwrap_err();
+    assert!(matches!(unread, WalError::Standby), "{unread}");
 
     // Both have a snapshot that needs the rows which the primary removes; one is executing a
     // statement, the other one is idle in its transaction.

@@ -167,7 +167,9 @@ impl Catalog {
         catalog.relations = query(RELATIONS)?.iter().map(|row| relation(row)).collect();
         catalog.relations.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
         for id in 0..catalog.relations.len() {
-            catalog.relations[id].visible = catalog.resolve(None, &catalog.relations[id].name) == Some(id);
+            let found = catalog.resolve(None, &catalog.relations[id].name);
+            catalog.relations[id].visible = found == Some(id);
+            catalog.relations[id].shadowed = found.is_some_and(|found| found != id);
         }
         for row in query(COLUMNS)? {
             if let Some(id) = catalog.resolve(Some(&text(&row, 0)), &text(&row, 1)) {
@@ -230,6 +232,7 @@ fn relation(row: &[Option<String>]) -> Relation {
         schema: text(row, 0),
         name: text(row, 1),
         visible: false,
+        shadowed: false,
         kind,
         temporary: truth(row, 3),
         inheritance,

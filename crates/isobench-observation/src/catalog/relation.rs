@@ -14,6 +14,8 @@ pub struct Relation {
     pub name: String,
     /// True if the name alone finds it.
     pub visible: bool,
+    /// True if its name alone finds another relation.
+    pub shadowed: bool,
     /// The kind.
     pub kind: RelationKind,
     /// True for a temporary table.
@@ -260,9 +262,10 @@ impl Relation {
         self.key.iter().any(|place| self.columns[*place].kind.is_printed_by_session())
     }
 
-    /// The name, with its schema unless that is `public` or the name alone finds it.
+    /// The name, with its schema unless the name alone finds it, or it is in `public` and the name alone
+    /// finds nothing.
     pub(crate) fn qualified(&self) -> String {
-        if self.visible || self.schema == "public" {
+        if self.visible || self.schema == "public" && !self.shadowed {
             self.name.clone()
         } else {
             format!("{}.{}", self.schema, self.name)

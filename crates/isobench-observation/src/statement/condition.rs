@@ -413,7 +413,10 @@ impl Table<'_, '_> {
             }
             Expr::Cast { expr, data_type, format: None, .. } => {
                 let value = self.value(expr, kind)?;
-                keeps(data_type, kind, &value).then_some(value)
+                if let (Some(scale), ColumnType::Decimal) = (scale(data_type), kind) {
+                    return scaled(value, scale);
+                }
+                keeps(data_type, kind).then_some(value)
             }
             // A day of a time without a zone has 24 hours.
             Expr::BinaryOp { left, op: op @ (BinaryOperator::Plus | BinaryOperator::Minus), right }
@@ -576,22 +579,42 @@ fn constant(text: &str, kind: ColumnType) -> Option<SearchValue> {
     Some(SearchValue::Constant(text))
 }
 
-/// True if a cast to a type leaves a value as it is.
-fn keeps(data_type: &DataType, kind: ColumnType, value: &SearchValue) -> bool {
-    match (data_type, value) {
-        (
-            DataType::Numeric(ExactNumberInfo::PrecisionAndScale(_, scale))
-            | DataType::Decimal(ExactNumberInfo::PrecisionAndScale(_, scale)),
-            SearchValue::Constant(text),
-        ) => {
-            let digits = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-            kind == ColumnType::Decimal && i64::try_from(digits).is_ok_and(|digits| digits <= *scale)
-        }
+/// True if a cast to a type leaves values as they are.
+fn keeps(data_type: &DataType, kind: ColumnType) -> bool {
+    match data_type {
         // By way of a text, or at once.
-        (DataType::Custom(..), _) => kind == ColumnType::Enum,
-        (DataType::Text | DataType::Varchar(None), _) if kind == ColumnType::Enum => true,
+        DataType::Custom(..) => kind == ColumnType::Enum,
+        DataType::Text | DataType::Varchar(None) if kind == ColumnType::Enum => true,
         _ => cast_type(data_type) == Some(kind),
     }
+}
+
+/// The number of digits after the point in `numeric(12, 2)`.
+fn scale(data_type: &DataType) -> Option<u16> {
+    match data_type {
+        DataType::Numeric(ExactNumberInfo::PrecisionAndScale(_, scale))
+        | DataType::Decimal(ExactNumberInfo::PrecisionAndScale(_, scale)) => u16::try_from(*scale).ok(),
+        DataType::Numeric(ExactNumberInfo::Precision(_))
+        | DataType::Decimal(ExactNumberInfo::Precision(_)) => Some(0),
+        _ => None,
+    }
+}
+
+/// A number in a type with so many digits after the point; `None` if it would be another one.
+fn scaled(value: SearchValue, scale: u16) -> Option<SearchValue> {
+    match value {
+        SearchValue::Null => Some(value),
+        SearchValue::Constant(ref text) => (decimals(text) <= usize::from(scale)).then_some(value),
+        SearchValue::Variable(_) | SearchValue::Parameter(_) | SearchValue::Scaled(..) => {
+            Some(SearchValue::Scaled(Box::new(value), scale))
+        }
+        _ => None,
+    }
+}
+
+/// The number of digits after the point of a decimal number.
+fn decimals(text: &str) -> usize {
+    text.split_once('.').map_or(0, |(_, fraction)| fraction.len())
 }
 
 /// Digits as the server prints them; `None` if they aren't digits alone, or too many.

@@ -322,8 +322,10 @@ impl Examiner<'_> {
         if main {
             self.found.limit.clone_from(&limit);
         }
-        if limit.as_ref().is_some_and(|limit| limit.offset.is_some()) {
-            self.unsearched(items, Clause::Offset);
+        match limit.as_ref().and_then(|limit| limit.offset.as_ref()) {
+            None => {}
+            Some(SearchValue::Constant(_)) => self.unsearched(items, Clause::Skipped),
+            Some(_) => self.unsearched(items, Clause::Offset),
         }
         let cut = limit.is_some_and(|limit| limit.rows.is_some());
         if items.list.len() != 1 {
@@ -425,8 +427,7 @@ impl Examiner<'_> {
                         && (page.is_none() || self.found.limit.is_none()) =>
                 {
                     if let (Some(page), true) = (page, main) {
-                        let limit = RowLimit { rows: Some(page.clone()), offset: None, of: Some(0) };
-                        self.found.limit = Some(limit);
+                        self.found.limit = Some(RowLimit { of: Some(0), ..page.clone() });
                     }
                     searches.first().cloned()
                 }
@@ -469,12 +470,9 @@ fn is_page(query: &Query, items: &Items, shape: &Shape) -> bool {
     table && query.order_by.is_none() && !shape.aggregated && !shape.windows
 }
 
-/// The number of rows that a query is limited to, if it skips none.
-fn page_of(limit: &Understood<Option<RowLimit>>) -> Option<SearchValue> {
-    match limit {
-        Ok(Some(RowLimit { rows, offset: None, .. })) => rows.clone(),
-        _ => None,
-    }
+/// What a query is limited to, if that is understood.
+fn page_of(limit: &Understood<Option<RowLimit>>) -> Option<RowLimit> {
+    limit.as_ref().ok().cloned().flatten()
 }
 
 fn is_limited(query: &Query) -> bool {

@@ -422,3 +422,13 @@ SELECT t.v, s.amount FROM s JOIN t ON t.id = s.t_id WHERE t.v = 5 AND s.amount >
 SELECT count(*) FROM t JOIN s ON s.t_id = t.id JOIN u ON u.id = s.id WHERE t.v = 5;
 INSERT INTO t (id, v) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET v = 3 WHERE t.id = 1 AND 1 = 1;
 INSERT INTO t (id, v) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET v = 3 WHERE t.id = 2;
+-- numbers in a type with so many digits
+SELECT id FROM t WHERE price >= :v::numeric(12, 2);
+SELECT id FROM t WHERE price = $1::numeric(12) OR price = CAST(7.5 AS numeric(12, 2));
+SELECT id FROM t WHERE price = 7.125::numeric(12, 2);
+UPDATE t SET price = price + 1 WHERE id = :id AND price <= ((:v::numeric(12, 2))::numeric);
+-- pages that are counted
+SELECT count(*) FROM (SELECT id FROM t WHERE v = :v LIMIT :id OFFSET :o) AS page;
+SELECT count(*) FROM (SELECT id FROM t WHERE v = $1 OFFSET $2) AS page;
+SELECT count(*) FROM (SELECT id FROM t WHERE v = :v OFFSET 0) AS page;
+SELECT count(*) FROM (SELECT id FROM t WHERE v = :v OFFSET 1) AS page;

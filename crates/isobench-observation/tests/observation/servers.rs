@@ -69,6 +69,22 @@ fn the_catalog_of_version_18_is_the_same() {
     expect(support::corpus().join("catalog.txt"), &support::write(&catalog));
 }
 
+/// A user's table may have the name of one of isobench's.
+#[test]
+fn tables_of_one_name_are_distinguished() {
+    let Some(server) = installed("tables_of_one_name_are_distinguished") else { return };
+    let mut connection = prepared(&server);
+    connection
+        .execute("create schema own; create table own.twice (id int); create table twice (id int); set search_path = own")
+        .unwrap();
+    let catalog = load(&mut connection);
+    let named: Vec<String> = catalog.stored().filter(|name| name.contains("twice")).collect();
+    assert_eq!(named, ["twice", "public.twice"]);
+    assert_eq!(catalog.place_of("twice"), Some(("own", "twice")));
+    assert_eq!(catalog.place_of("public.twice"), Some(("public", "twice")));
+    assert_eq!(catalog.place_of("pgbench_accounts"), Some(("public", "pgbench_accounts")));
+}
+
 #[test]
 fn what_is_sent_to_the_installed_server_is_right() {
     let Some(server) = installed("what_is_sent_to_the_installed_server_is_right") else { return };
@@ -765,6 +781,7 @@ fn matching(
                 let text = value_text(array).unwrap();
                 split(text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap())
             }
+            SearchValue::Scaled(value, _) => vec![value_text(value)],
             value => vec![value_text(value)],
         }
     };

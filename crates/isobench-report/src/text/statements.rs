@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use super::layout::wrap;
-use isobench_result::document::{Observation, ObservedRows, ObservedStatement};
+use isobench_result::document::{Observation, ObservedRows, ObservedStatement, Tracked};
 use isobench_result::numbers::{count, counted, percent};
 use isobench_result::seen::{place, plain};
 
@@ -41,14 +41,23 @@ pub fn statements(observation: &Observation, sent: Option<&[String]>, width: usi
 
 /// The share of the statements that get further columns, and of those on rows that are tracked wholly.
 fn share(observation: &Observation) -> String {
-    let (wholly, of) = observation.tracked_wholly();
-    let tracked = match of {
+    let Tracked { wholly, on_condition, on_rows } = observation.tracked();
+    let share = |number: usize| percent(number as f64 / on_rows as f64);
+    let further = match on_condition {
+        0 => String::new(),
+        more => format!(
+            ", and {} more ({} in all) whenever their OFFSET is 0",
+            count(more as u64),
+            share(wholly + more)
+        ),
+    };
+    let tracked = match on_rows {
         0 => "none touches rows".to_owned(),
         of => format!(
-            "{} of the {} on rows ({}) can be tracked wholly",
+            "{} of the {} on rows ({}) can be tracked wholly{further}",
             count(wholly as u64),
             count(of as u64),
-            percent(wholly as f64 / of as f64)
+            share(wholly)
         ),
     };
     format!(
@@ -173,5 +182,23 @@ mod tests {
         let sent = ["SELECT x; SELECT;", "SELECT x; SELECT;", "SELECT;", "SELECT ;"].map(str::to_owned);
         let text = statements(&observation, Some(&sent), 80);
         assert_eq!((text.matches("SELECT x; SELECT;").count(), text.matches("as written").count()), (1, 2));
+    }
+
+    #[test]
+    fn what_depends_on_a_value_is_counted_apart() {
+        let dark = |wholly_if: Option<&str>| ObservedStatement {
+            dark: vec!["rows of t that it missed, because of OFFSET, unless it is 0".to_owned()],
+            wholly_if: wholly_if.map(str::to_owned),
+            ..ObservedStatement::default()
+        };
+        let of = |statements: Vec<ObservedStatement>| {
+            let observation = Observation { statements, ..Observation::default() };
+            share(&observation)
+        };
+        let text = of(vec![dark(None), dark(Some("its OFFSET is 0")), dark(None), dark(None)]);
+        let expected = "0 of the 4 on rows (0.0 %) can be tracked wholly, and 1 more (25.0 % in all) whenever \
+            their OFFSET is 0.";
+        assert!(text.ends_with(expected), "{text}");
+        assert!(of(vec![dark(None)]).ends_with("can be tracked wholly."));
     }
 }

@@ -51,6 +51,10 @@ pub struct ObservedStatement {
     pub tables: Vec<ObservedRows>,
     /// What wasn't seen, a sentence each.
     pub dark: Vec<String>,
+    /// What has to be so when it is sent for all of it to be seen: "its OFFSET is 0"; missing if all of
+    /// it was seen anyway, or can't be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wholly_if: Option<String>,
     /// How what wasn't seen of it can matter, for example "decides an INSERT"; missing if everything
     /// was seen, or nothing else can matter.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,10 +84,25 @@ impl Observation {
         self.statements.iter().filter(|statement| statement.sent_differently).count()
     }
 
-    /// The number of statements of which all is seen, and of those that touch rows or may do so.
-    pub fn tracked_wholly(&self) -> (usize, usize) {
+    /// How many of the statements that touch rows, or may do so, are seen wholly.
+    pub fn tracked(&self) -> Tracked {
         let of = |statement: &&ObservedStatement| !statement.tables.is_empty() || !statement.dark.is_empty();
         let on_rows = self.statements.iter().filter(of);
-        (on_rows.clone().filter(|statement| statement.dark.is_empty()).count(), on_rows.count())
+        Tracked {
+            wholly: on_rows.clone().filter(|statement| statement.dark.is_empty()).count(),
+            on_condition: on_rows.clone().filter(|statement| statement.wholly_if.is_some()).count(),
+            on_rows: on_rows.count(),
+        }
     }
+}
+
+/// Numbers of statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tracked {
+    /// Those of which all is seen.
+    pub wholly: usize,
+    /// Those of which all is seen if a value that isn't known before is 0, the OFFSET.
+    pub on_condition: usize,
+    /// Those that touch rows, or may do so.
+    pub on_rows: usize,
 }

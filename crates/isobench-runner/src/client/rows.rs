@@ -203,6 +203,11 @@ impl ShownRows {
                 value.checked_add(*by)
             };
         }
+        if let SearchValue::Scaled(value, scale) = value {
+            let number = self.operand(value, form, simple, variables, numbers)?;
+            let digits = self.text.iter().rev().position(|byte| *byte == b'.').unwrap_or(0);
+            return (number == NULL || digits <= usize::from(*scale)).then_some(number);
+        }
         if matches!(value, SearchValue::Parameter(_)) {
             return None;
         }
@@ -677,6 +682,7 @@ fn write_value(value: &SearchValue, variables: &Variables, into: &mut Vec<u8>) -
         SearchValue::Null
         | SearchValue::Joined { .. }
         | SearchValue::Moved(..)
+        | SearchValue::Scaled(..)
         | SearchValue::Parameter(_)
         | SearchValue::Last
         | SearchValue::Shown { .. }

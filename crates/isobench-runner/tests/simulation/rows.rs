@@ -524,8 +524,18 @@ fn rows_that_others_refer_to_are_found_by_their_keys() {
 /// Whether `c = 1 + by` missed a row with the value 11.
 fn moved(by: i64) -> (u64, bool) {
     let one = SearchValue::Constant("1".to_owned());
+    compared(SearchValue::Moved(Box::new(one), by), ValueForm::Integer, "11")
+}
+
+/// Whether `c = value::numeric(10, scale)` missed a row with the value 7.5.
+fn scaled(value: &str, scale: u16) -> (u64, bool) {
+    let value = SearchValue::Constant(value.to_owned());
+    compared(SearchValue::Scaled(Box::new(value), scale), ValueForm::Decimal, "7.5")
+}
+
+/// Whether `c = value` missed a row with this value.
+fn compared(value: SearchValue, form: ValueForm, inserted: &'static str) -> (u64, bool) {
     let script = "INSERT INTO t RETURNING id, xmin, c;\nSELECT id, xmin, c FROM t;\n";
-    let value = SearchValue::Moved(Box::new(one), by);
     let search = ObservedSearch {
         table: 0,
         rows: Some(0),
@@ -539,8 +549,9 @@ fn moved(by: i64) -> (u64, bool) {
     statement.searches.push(search);
     let mut case = case(script, vec![(0, shows(RowRole::Inserted)), (1, statement)]);
     let (description, _) = case.shown.as_mut().expect("statements");
+    description.tables[0].columns[0].form = form;
     description.predicates.push(Predicate::Compare { column: 0, comparison: Comparison::Equal, operand: 0 });
-    missed(&found(case, "11", &[]))
+    missed(&found(case, inserted, &[]))
 }
 
 #[test]
@@ -548,6 +559,21 @@ fn values_are_moved() {
     assert_eq!(moved(10), (1, true));
     assert_eq!(moved(-10), (1, false));
     assert_eq!(moved(i64::MAX), (0, false), "beyond all numbers");
+}
+
+#[test]
+fn numbers_that_the_server_rounds_are_not_known() {
+    for (value, scale, expected) in [
+        ("7.5", 2, (1, true)),
+        ("7.50", 2, (1, true)),
+        ("7.5", 1, (1, true)),
+        ("8", 0, (1, false)),
+        ("7.5", 0, (0, false)),
+        ("7.495", 2, (0, false)),
+        ("x", 2, (0, false)),
+    ] {
+        assert_eq!(scaled(value, scale), expected, "{value} with {scale} digits");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use isobench_comparison::{
     Design, Failure, Followers, Judgements, Judging, Listener, Machines, Outcome, Resolved, Surroundings,
-    Target, compare as measure, not_embedded, now, take_part as part,
+    Target, compare as measure, now, require_log, take_part as part,
 };
 use isobench_database::Database;
 use isobench_report::Terminal;
@@ -132,10 +132,6 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
     let files = Files::new(options, &now())?;
     let monitor = Monitor::open(&options.monitor)?;
     let named = names_server(&options.connection);
-    let observe = plan.design().plan.observe();
-    if named && observe.reads_log() {
-        return Err(Failure::setup(not_embedded(observe)));
-    }
     if let Some(folder) = options.history.as_deref().filter(|_| !options.no_verdict) {
         check_folder(folder).map_err(|error| {
             Failure::setup(format!("--history: could not make the folder \"{}\": {error}", folder.display()))
@@ -148,6 +144,12 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
     }
     let note = |text: &str| eprintln!("note: {text}");
     let Stage { design, mut targets, control } = servers::stage(plan, &wanted(options), &note)?;
+    for target in &targets {
+        let readable = require_log(&target.site(), design.plan.observe());
+        if let Some(text) = interrupt::blame(&control, readable)? {
+            note(&text);
+        }
+    }
     let judging = judging(options, &design, &targets[0].database)?;
     interrupt::blame(&control, prepare(&design, &mut targets, options.yes, &control))?;
     let around = Surroundings {

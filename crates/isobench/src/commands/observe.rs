@@ -7,6 +7,7 @@ use isobench_database::InitOptions;
 use isobench_plan::Plan;
 use isobench_report::{statements, wrap};
 use isobench_result::ObservedStatement;
+use isobench_result::document::Tracked;
 use isobench_runner::Control;
 use serde::Serialize;
 
@@ -152,6 +153,8 @@ struct Previewed<'a> {
     on_rows: usize,
     /// The number of them that are tracked wholly.
     tracked_wholly: usize,
+    /// The number of further ones that are if a value that isn't known before is 0, the OFFSET.
+    tracked_wholly_on_condition: usize,
     statements: Vec<Statement<'a>>,
 }
 
@@ -165,12 +168,13 @@ struct Statement<'a> {
 impl Previewed<'_> {
     fn of(preview: &Preview) -> Previewed<'_> {
         let statements = preview.observation.statements.iter().zip(&preview.sent);
-        let (tracked_wholly, on_rows) = preview.observation.tracked_wholly();
+        let Tracked { wholly, on_condition, on_rows } = preview.observation.tracked();
         Previewed {
             workload: &preview.observation.workload,
             recorded: preview.recorded,
             on_rows,
-            tracked_wholly,
+            tracked_wholly: wholly,
+            tracked_wholly_on_condition: on_condition,
             statements: statements.map(|(seen, sent)| Statement { seen, sent }).collect(),
         }
     }

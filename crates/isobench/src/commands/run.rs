@@ -8,7 +8,7 @@ use std::time::Duration;
 use isobench_comparison::{
     AsWritten, Condition, Conditions, Entered, Failure, Invariants, Judging, Machines, Measured, Measurement,
     Messages, Onlooker, Open, Others, Outcome, Recorded, SoFar, Tables as WorkloadTables, Target,
-    WATCH_EVERY, cell_entry, client, count, job, no_serializable, not_embedded, now, recorded_at, refusal,
+    WATCH_EVERY, cell_entry, client, count, job, no_serializable, now, recorded_at, refusal, require_log,
     serve,
 };
 use isobench_database::Writes;
@@ -133,16 +133,17 @@ fn take_part(options: &RunOptions, settings: &RunSettings, machines: &Machines) 
 
 /// Carries out the run, as the first of these machines if there are several.
 fn lead(options: &RunOptions, settings: &RunSettings, machines: Option<&Machines>) -> Outcome {
-    let named = servers::names_server(&options.connection) || options.database.is_some();
-    if named && options.observe.reads_log() {
-        return Err(Failure::setup(not_embedded(options.observe)));
-    }
     let monitor = Monitor::open(&options.monitor)?;
-    let embedded = options.embedded.with(options.observe.server_setting().as_slice());
+    let named = servers::names_server(&options.connection) || options.database.is_some();
+    let needed = options.observe.server_setting().filter(|_| !named);
+    let embedded = options.embedded.with(needed.as_slice());
     let (target, control) =
         servers::find(&options.connection, options.database.as_deref(), &embedded, options.client)?;
     if settings.level.is_some() {
         target.require_sessions()?;
+    }
+    if let Some(note) = interrupt::blame(&control, require_log(&target.site(), options.observe))? {
+        eprintln!("isobench: note: {note}");
     }
     let follower = monitor.follower(std::slice::from_ref(&target));
     let outcome = measure(options, settings, &target, machines, follower.as_ref(), &control);
@@ -224,7 +225,7 @@ fn measure(
         latencies: follower.is_some(),
         show: &mut |so_far| shown.show(so_far),
     };
-    let second = recorded.second_source(options.observe, &site)?;
+    let second = measurement.second_source(options.observe)?;
     let mut measured = measurement.run(&job, 1, &Messages::aloud(&say), &mut onlooker)?;
     let mut text = summary(options, settings, &tables, &job, &measured);
     if let Some(report) = measurement.judge(job, second, &mut measured) {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::compare::words;
 use crate::durability::program as program_of_root;
+use crate::snapshots::{LIMITS, PAY, RAISE, logical, made};
 use crate::support::document::{self, count, rounds};
 use crate::support::named::Database;
 use crate::support::program::{Finished, Running};
@@ -95,6 +96,31 @@ fn clients_do_the_same_on_one_machine_and_on_three() {
         assert_eq!(alone["verdict"]["examined"]["committed"], together["verdict"]["examined"]["committed"]);
         assert_server_agrees(together);
     }
+}
+
+/// Rank 0 reads the log of the writes of all, and the transactions of all are asked for their snapshots.
+#[test]
+fn snapshots_of_all_machines_are_compared_with_the_log() {
+    let Some(database) = logical("snapshots_of_all_machines_are_compared_with_the_log") else { return };
+    let scene = Scene::new();
+    for (name, text) in [("limits.sql", LIMITS), ("pay.sql", PAY), ("raise.sql", RAISE)] {
+        scene.write(name, text);
+    }
+    let options = "compare -f pay.sql -f raise.sql --setup limits.sql --levels rr,ser --clients 6 --transactions 20 \
+        --warmup 0 --rounds 1 --seed 5 --no-try --observe snapshot --json out.json";
+    run(&scene, &database, 3, options).expect(0);
+    let document = document::read(&scene, "out.json");
+    for round in rounds(&document) {
+        let committed = commits(round);
+        let verdict = &round["verdict"];
+        assert_eq!(verdict["kept"], true, "{verdict:#}");
+        let (dark, cleared) = (count(verdict, "/cleared/dark"), count(verdict, "/cleared/cleared"));
+        assert_eq!((dark, verdict.pointer("/cleared/why_not")), (cleared, None), "{verdict:#}");
+        // Half of the transactions read something unseen, on each of the machines.
+        let own = committed.iter().copied().max().unwrap_or_default();
+        assert!(dark > own, "{dark} of {committed:?}");
+    }
+    assert_eq!(made(&database), "");
 }
 
 /// A command that runs a program with its clock ahead by so many seconds; `None` after saying why

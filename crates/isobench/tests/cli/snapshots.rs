@@ -1,12 +1,18 @@
 //! What statements read without showing it, narrowed down by the snapshots of their transactions
-//! (`--observe snapshot`), on the embedded server.
+//! (`--observe snapshot`): on the embedded server, and on a named one, where nothing but a temporary
+//! replication slot is made.
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::compare::words;
 use crate::observed::{anomalies, assert_kept};
 use crate::support::document::{self, cells, count};
+use crate::support::named::Database;
+use crate::support::pgbouncer::PgBouncer;
+use crate::support::program::Running;
 use crate::support::scene::Scene;
+use crate::support::wait_for;
 
 /// How often a run is repeated until transactions have met that only probably do.
 const TRIALS: usize = 8;
@@ -31,12 +37,12 @@ COMMIT;
 
 /// Accounts, and limits that decide whether they change; and a script that raises the limits, and never
 /// gets to it.
-const LIMITS: &str = "CREATE TABLE limits (account int PRIMARY KEY, least int NOT NULL);
+pub const LIMITS: &str = "CREATE TABLE limits (account int PRIMARY KEY, least int NOT NULL);
 CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL);
 INSERT INTO limits SELECT id, 0 FROM generate_series(1, 4) AS ids (id);
 INSERT INTO accounts SELECT id, 0 FROM generate_series(1, 4) AS ids (id);
 ";
-const PAY: &str = "\\set id random(1, 4)
+pub const PAY: &str = "\\set id random(1, 4)
 BEGIN;
 SELECT count(*) AS allowed FROM limits TABLESAMPLE SYSTEM (100) WHERE account = :id AND least <= 0 \\gset
 \\if :allowed > 0
@@ -44,7 +50,7 @@ UPDATE accounts SET balance = balance + 1 WHERE id = :id;
 \\endif
 COMMIT;
 ";
-const RAISE: &str = "\\set wanted random(0, 0)
+pub const RAISE: &str = "\\set wanted random(0, 0)
 BEGIN;
 SELECT 1;
 \\if :wanted > 0
@@ -144,12 +150,155 @@ fn transactions_without_a_commit_of_their_own_clear_nothing() {
     assert_eq!(count(verdict, "/cleared/cleared"), 0);
 }
 
-/// The log of a named server isn't read, which is said before anything is connected to.
+/// A named server whose log can be decoded.
+pub fn logical(test: &str) -> Option<Database> {
+    Database::with_settings(test, &[("wal_level", "logical")])
+}
+
+/// The slots and publications of a server, which is asked in any database.
+pub fn made(database: &Database) -> String {
+    database.value(
+        "select concat_ws(', ', (select string_agg(slot_name || ' ' || plugin || ' ' || temporary, ', ')
+            from pg_replication_slots), (select string_agg(pubname, ', ') from pg_publication))",
+    )
+}
+
+/// Waits until transactions are measured there, with the slot.
+fn wait_for_the_slot(database: &Database, running: &mut Running) {
+    let working = "select exists (select from pg_stat_activity where query ilike 'update %pgbench_%')";
+    wait_for("transactions", || {
+        assert!(!running.has_ended(), "it ended before it measured");
+        (database.value(working) == "t").then_some(())
+    });
+    let slot = made(database);
+    assert!(slot.starts_with("isobench_wal_") && slot.ends_with(" test_decoding true"), "{slot}");
+}
+
 #[test]
-fn a_named_server_is_refused() {
+fn the_log_of_a_named_server_is_read_and_nothing_is_left_there() {
+    let Some(database) = logical("the_log_of_a_named_server_is_read_and_nothing_is_left_there") else {
+        return;
+    };
     let scene = Scene::new();
-    for command in ["compare -w tpcb-like --levels rr", "run -b tpcb-like"] {
-        let line = format!("{command} --observe snapshot -h nowhere.invalid");
-        scene.run(&words(&line)).expect(1).says(&["--observe snapshot: reading the log of writes needs"]);
+    // The user's tables have names of the workload's.
+    database
+        .connect()
+        .execute(
+            "create table accounts (id text); create table limits (v int); insert into limits values (1)",
+        )
+        .expect("tables");
+    let before = database.inventory();
+    scene.write("limits.sql", LIMITS);
+    scene.write("pay.sql", PAY);
+    scene.write("raise.sql", RAISE);
+    let line = "compare -f pay.sql -f raise.sql --setup limits.sql --levels rr,ser --warmup 0 --rounds 1 --no-try \
+        --clients 4 --transactions 60 --json out.json --observe";
+    for observe in ["snapshot", "wal"] {
+        database.run(&scene, &words(&format!("{line} {observe}"))).expect(0).says(&[&format!(
+            "note: --observe {observe}: while a cell is measured there is a temporary replication slot on the server"
+        )]);
+        assert_eq!((made(&database), database.inventory()), (String::new(), before.clone()));
+        for cell in cells(&document::read(&scene, "out.json")) {
+            assert_kept(cell);
+            let verdict = &cell["summary"]["verdict"];
+            if observe == "snapshot" {
+                let dark = count(verdict, "/cleared/dark");
+                assert_eq!((count(verdict, "/cleared/cleared"), dark > 0), (dark, true), "{verdict:#}");
+                assert_eq!(verdict["unseen"], serde_json::json!([]), "{cell:#}");
+            } else {
+                assert_ne!(verdict["unseen"], serde_json::json!([]), "{cell:#}");
+            }
+        }
     }
+}
+
+/// A trigger writes to a table that no statement shows. By the log it is known who wrote it.
+#[test]
+fn what_triggers_write_on_a_named_server_is_in_its_log() {
+    let Some(database) = logical("what_triggers_write_on_a_named_server_is_in_its_log") else { return };
+    let scene = Scene::new();
+    scene.write("doctors.sql", DOCTORS);
+    scene.write("leave.sql", LEAVE);
+    let line = "compare -f leave.sql --setup doctors.sql --levels rr,ser --warmup 0 --rounds 1 --no-try --clients 4 \
+        --transactions 60 --json out.json --observe snapshot";
+    database.run(&scene, &words(line)).expect(0);
+    let document = document::read(&scene, "out.json");
+    for cell in cells(&document) {
+        assert_kept(cell);
+        let verdict = &cell["summary"]["verdict"];
+        assert_eq!(verdict.pointer("/cleared/why_not"), None, "{verdict:#}");
+        assert_eq!(count(verdict, "/cleared/dark"), count(verdict, "/committed"));
+    }
+}
+
+/// While the slot is there, tables without a key are written as ever by others, and on every way out the
+/// slot is gone.
+#[test]
+fn others_work_on_and_an_end_of_any_kind_removes_the_slot() {
+    let Some(database) = logical("others_work_on_and_an_end_of_any_kind_removes_the_slot") else { return };
+    let scene = Scene::new();
+    let keyless = "create table keyless (v int, w text); insert into keyless values (1, 'a'), (2, 'b')";
+    database.connect().execute(keyless).expect("a table");
+    database.run(&scene, &words("init -s 1 -q")).expect(0);
+    for (command, signal) in [
+        ("run --isolation rr -n -c 2 -T 600 --observe snapshot", Signal::INT),
+        ("run --isolation rr -n -c 2 -T 600 --observe wal", Signal::TERM),
+        (
+            "compare -w tpcb-like --levels rr --clients 2 --time 600 --warmup 0 --rounds 1 --no-try --observe wal",
+            Signal::INT,
+        ),
+        ("run --isolation rr -n -c 2 -T 600 --observe snapshot", Signal::KILL),
+    ] {
+        let mut running = Running::start(&mut database.isobench(&scene, &words(command)));
+        wait_for_the_slot(&database, &mut running);
+        let mut other = database.connect();
+        for sql in [
+            "update keyless set v = v + 1",
+            "delete from keyless where v > 100",
+            "update keyless set w = null",
+        ] {
+            other.execute(sql).unwrap_or_else(|error| panic!("{command}: {sql}: {error}"));
+        }
+        running.signal(signal);
+        if signal == Signal::KILL {
+            drop(running);
+            wait_for("the end of the slot", || made(&database).is_empty().then_some(()));
+        } else {
+            running.finish().expect(2);
+            assert_eq!(made(&database), "", "{command}");
+        }
+    }
+}
+
+#[test]
+fn a_named_server_that_cannot_be_read_is_refused_before_anything_is_made() {
+    let test = "a_named_server_that_cannot_be_read_is_refused_before_anything_is_made";
+    let commands =
+        ["compare -w tpcb-like --levels rr --observe snapshot", "run --isolation rr --observe wal"];
+    let scene = Scene::new();
+    let refused = |database: &Database, user: &str, texts: &[&str]| {
+        let before = database.inventory();
+        for command in commands {
+            let mut command = scene.isobench(&words(command));
+            command.args(&database.server_options()[..4]).args(["-U", user, "-d", &database.name]);
+            Running::start(&mut command).finish().expect(1).says(texts);
+            assert_eq!((made(database), database.inventory()), (String::new(), before.clone()));
+        }
+    };
+    let Some(replica) = Database::new(test) else { return };
+    let texts =
+        ["wal_level is replica, and has to be logical", "ALTER SYSTEM SET wal_level", "--observe rows"];
+    refused(&replica, "postgres", &texts);
+    let Some(logical) = logical(test) else { return };
+    logical
+        .connect()
+        .execute("create role plain login; grant all on schema public to plain")
+        .expect("a role");
+    logical.connect().execute(&format!("grant all on database {} to plain", logical.name)).expect("a right");
+    refused(&logical, "plain", &["attribute REPLICATION (ALTER ROLE … REPLICATION)"]);
+    let Some(bouncer) = PgBouncer::start(test, &scene, &logical, "pool_mode = session") else { return };
+    for command in commands {
+        bouncer.run(&scene, &words(command)).expect(1).says(&["a pooler stands between"]);
+    }
+    assert_eq!(made(&logical), "");
 }

@@ -51,7 +51,7 @@ fn assemble(messages: Vec<Message<'_>>, limit: usize) -> Result<Vec<WalTransacti
     for message in messages {
         done.extend(assembler.take(message)?);
     }
-    assembler.at_rest()?;
+    assembler.collector().at_rest()?;
     Ok(done)
 }
 
@@ -78,27 +78,21 @@ fn writes_have_keys_in_the_order_of_the_primary_key() {
         commit(),
     ];
     let [transaction] = &assemble(messages, usize::MAX).unwrap()[..] else { panic!() };
-    assert_eq!(
-        (transaction.xid, transaction.commit_lsn, transaction.commit_time_micros),
-        (3, 5, 946_684_800_000_001)
-    );
+    assert_eq!(transaction.xid, 3);
     let shown: Vec<_> = transaction
         .writes
         .iter()
-        .map(|write| (write.kind, write.key_texts().collect::<Vec<_>>().join(" to "), write.values.last()))
+        .map(|write| (write.kind, write.key_texts().collect::<Vec<_>>().join(" to ")))
         .collect();
-    let text = |text: &str| WalValue::Text(text.to_owned());
-    assert_eq!(
-        shown,
-        [
-            (WalWriteKind::Insert, "2,1".to_owned(), Some(&text("x"))),
-            (WalWriteKind::Update, "2,1".to_owned(), Some(&WalValue::Unchanged)),
-            (WalWriteKind::Update, "2,1 to 3,1".to_owned(), Some(&WalValue::Null)),
-            (WalWriteKind::Update, "3,1".to_owned(), Some(&text("y"))),
-            (WalWriteKind::Delete, "3,1".to_owned(), None),
-            (WalWriteKind::Truncate, String::new(), None),
-        ]
-    );
+    let expected = [
+        (WalWriteKind::Insert, "2,1"),
+        (WalWriteKind::Update, "2,1"),
+        (WalWriteKind::Update, "2,1 to 3,1"),
+        (WalWriteKind::Update, "3,1"),
+        (WalWriteKind::Delete, "3,1"),
+        (WalWriteKind::Truncate, ""),
+    ];
+    assert_eq!(shown, expected.map(|(kind, keys)| (kind, keys.to_owned())));
     assert_eq!(transaction.writes[0].relation.name(), "s.t");
 }
 

@@ -241,6 +241,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         schema: fields[1].to_owned(),
         name: fields[2].to_owned(),
         visible: false,
+        shadowed: false,
         kind: match fields[3] {
             "Table" => RelationKind::Table,
             "Partitioned" => RelationKind::Partitioned,
@@ -406,6 +407,9 @@ fn describe_value(value: &SearchValue) -> String {
             if *literal { format!("literal {parts}") } else { parts }
         }
         SearchValue::Moved(value, by) => format!("{} moved by {by}", describe_value(value)),
+        SearchValue::Scaled(value, scale) => {
+            format!("{} with {scale} digits after the point", describe_value(value))
+        }
         SearchValue::Null => "NULL".to_owned(),
         SearchValue::Parameter(number) => format!("${number}"),
         SearchValue::Last => "that of the last row".to_owned(),

@@ -25,26 +25,38 @@ fn server() -> Arc<Server> {
     if let Some(server) = shared.upgrade() {
         return server;
     }
-    let settings = [("listen_addresses", "127.0.0.1"), ("fsync", "off")];
-    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() }, &mut |_| {});
-    let server = Arc::new(server.expect("a server"));
+    let server = Arc::new(start(&[]));
     *shared = Arc::downgrade(&server);
     server
+}
+
+/// Starts a server with further settings.
+fn start(settings: &[(&str, &str)]) -> Server {
+    let settings = [("listen_addresses", "127.0.0.1"), ("fsync", "off")].iter().chain(settings);
+    let settings = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() }, &mut |_| {});
+    server.expect("a server")
 }
 
 impl Database {
     /// Creates a database; `None` after printing the reason if there is none.
     pub fn new(test: &str) -> Option<Database> {
+        has_postgresql(test).then(|| Database::on(server()))
+    }
+
+    /// Creates a database on a server of its own with these settings; `None` after printing the reason
+    /// if there is none.
+    pub fn with_settings(test: &str, settings: &[(&str, &str)]) -> Option<Database> {
+        has_postgresql(test).then(|| Database::on(Arc::new(start(settings))))
+    }
+
+    fn on(server: Arc<Server>) -> Database {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        if !has_postgresql(test) {
-            return None;
-        }
         let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let database = Database { server: server(), name };
+        let database = Database { server, name };
         let mut admin = database.connect_to(database.server.database());
         admin.execute(&format!("create database {}", database.name)).expect("a database");
-        Some(database)
+        database
     }
 
     fn connect_to(&self, name: &str) -> Connection {
