@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::decision::{Decision, Executed, Shown};
 use crate::hints::hints;
 use crate::patch::{ScriptText, difference, patched};
+use crate::twice::Twice;
 
 /// The value of the member `format` of the JSON.
 pub const FORMAT: &str = "isobench/advice";
@@ -28,6 +29,9 @@ pub struct Advice {
     pub tables: Vec<String>,
     /// A transaction for each script.
     pub transactions: Vec<Transaction>,
+    /// Each script that writes, twice at once; only of many scripts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub twice: Vec<Twice>,
     /// Values that one transaction of a script reads and a later one writes, which no level protects, a
     /// sentence each.
     pub carried: Vec<String>,
@@ -235,6 +239,7 @@ impl Advice {
             version: 1,
             tables: templates.tables.iter().filter(|table| !table.starts_with(INPUTS)).cloned().collect(),
             transactions: transactions.collect(),
+            twice: Vec::new(),
             carried: templates.carried.iter().map(carried).collect(),
             unshown: unshown.collect(),
             changes,
@@ -254,6 +259,13 @@ impl Advice {
     pub fn proved(&self) -> Allocation {
         let levels = self.transactions.iter().map(|one| (one.script.as_str(), one.proved));
         allocation(&levels.collect::<Vec<_>>())
+    }
+}
+
+impl Reason {
+    /// What was shown without a schedule that theory names.
+    pub fn of(level: Level, shown: Tried) -> Reason {
+        Reason { level, theory: Vec::new(), cycle: Vec::new(), shown: Some(shown), untried: None }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A rule has to hold in 95 % of the instances from which it is found, and in 95 % of the fifth that is
 //! held out. What has no such rule is an input.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use isobench_capture::{Column, Datum};
 
@@ -393,7 +393,10 @@ impl<'a> Seen<'a> {
         let key = sample.clause == Clause::Insert && constant.is_some() && self.is_new_key(place);
         rules.extend(constant.filter(|_| !key).map(|sql| ("a constant", Rule::Constant(sql))));
         let distinct = |source: &Source| self.holds(|instance| is_distinctive(self.read(source, instance)));
-        if let Some(source) = sources.iter().copied().find(|source| equal(source) && distinct(source)) {
+        let unlike = self.is_unlike(place);
+        if let Some(source) =
+            sources.iter().copied().find(|source| equal(source) && (unlike || distinct(source)))
+        {
             rules.push(("a value read before", Rule::Read(source.clone())));
         }
         let earlier = found.iter().enumerate().filter(|(_, one)| matches!(one.rule, Rule::Fresh(_)));
@@ -503,6 +506,14 @@ impl<'a> Seen<'a> {
         };
         self.lineage.reference(sample).is_some()
             || (0..found.len()).any(|other| compared(other) && self.equal(other, place))
+    }
+
+    /// True if the values of a place are texts that are another one in each of many instances, so that a
+    /// source with the same ones isn't equal by accident.
+    fn is_unlike(&self, place: usize) -> bool {
+        let values = (0..self.instances).map(|instance| self.value(place, instance));
+        let texts: BTreeSet<&str> = values.filter(|value| number(value).is_none()).filter_map(text).collect();
+        self.instances >= HELD_OUT && texts.len() == self.instances
     }
 
     /// True if two places have the same values in all instances.
