@@ -269,6 +269,7 @@ mod tests {
             version: 1,
             tables: vec!["t<1>".to_owned()],
             transactions: names.iter().enumerate().map(transaction).collect(),
+            twice: Vec::new(),
             carried: Vec::new(),
             unshown: Vec::new(),
             changes: Vec::new(),

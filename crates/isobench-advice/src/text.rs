@@ -142,6 +142,11 @@ fn twice<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>,
         let _ = writeln!(text, "{}", cells.join("  ").trim_end());
     }
     text.push('\n');
+    for one in &advice.twice {
+        if let Some(why) = one.levels.iter().find_map(|at| at.untried.as_ref()) {
+            paragraph(text, &format!("{} isn't tried: {why}", one.script), width);
+        }
+    }
     for set in advice.twice.iter().flat_map(|one| &one.changes) {
         let clauses: BTreeSet<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
         let clauses: Vec<&str> = clauses.into_iter().collect();

@@ -33,7 +33,7 @@ pub struct AtLevel {
     pub level: Level,
     /// The interleavings that were executed.
     pub interleavings: u64,
-    /// Those in which a transaction failed.
+    /// Those in which a transaction failed, or that came to no end.
     pub with_failures: u64,
     /// A wrong outcome; null if there was none.
     pub shown: Option<Reason>,
@@ -112,4 +112,91 @@ pub fn locked(templates: &Templates, before: &[ScriptText], promotions: Vec<Prom
     let set = ChangeSet::of(templates, before, &Promoted { promotions, levels, share: false })?;
     debug_assert_eq!(set.allocation, Allocation::uniform(Level::ReadCommitted));
     Some(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use isobench_observation::{Fix, TemplateStatement};
+    use isobench_result::WrongOutcome;
+    use isobench_robustness::{Branch, Columns, Program};
+
+    use super::*;
+
+    fn statement(at: &str, table: &str) -> TemplateStatement {
+        let fix = Fix { lock: Some(String::new()), write: None };
+        TemplateStatement {
+            script: 0,
+            place: (0, 0),
+            line: 1,
+            at: at.to_owned(),
+            text: String::new(),
+            unknown: None,
+            fixes: BTreeMap::from([(table.to_owned(), fix)]),
+        }
+    }
+
+    #[test]
+    fn reads_whose_rows_are_written_can_lock_them_first_those_of_what_is_wrong() {
+        let read =
+            |table: &str, at: &str| Operation::read(table, [("id", ":i")], ["id", "n"]).in_statement(at);
+        let write = |table: &str, at: &str| {
+            Operation::update(table, [("id", ":i")], Columns::from(["n"]), ["n"]).in_statement(at)
+        };
+        let operations = vec![
+            read("s.stock", "p:1"),
+            read("s.offer", "p:2"),
+            read("s.offer", "p:3"),
+            read("s.other", "p:4"),
+            write("s.stock", "p:5"),
+            write("s.offer", "p:6"),
+        ];
+        let templates = Templates {
+            programs: vec![
+                Program::new("p", vec![Branch::new("", operations)]),
+                Program::new("q", vec![Branch::new("", vec![read("s.stock", "q:1")])]),
+            ],
+            statements: [("p:1", "s.stock"), ("p:2", "s.offer"), ("p:3", "s.offer"), ("p:4", "s.other")]
+                .map(|(at, table)| statement(at, table))
+                .to_vec(),
+            ..Templates::default()
+        };
+        assert_eq!(writing(&templates), [0]);
+        let order = |changes: &[&str]| OrderOutcome {
+            order: vec![1, 2],
+            changes: changes.iter().map(|line| (*line).to_owned()).collect(),
+            answers: Vec::new(),
+        };
+        let wrong = WrongOutcome {
+            damage: true,
+            scripts: vec!["p".to_owned(); 2],
+            before: String::new(),
+            no_level_prevents: false,
+            broken: Vec::new(),
+            steps: Vec::new(),
+            outcome: order(&["+ stock (1, 5)", "+ offer (1, 1)"]),
+            serial_orders: vec![order(&["+ stock (1, 5)", "+ offer (1, 2)"])],
+        };
+        let shown = Tried { found: vec![wrong], ..Tried::default() };
+        let found = locks(&templates, 0, &shown);
+        let at: Vec<&str> = found.iter().map(|one| one.at.as_str()).collect();
+        assert_eq!(at, ["p:3", "p:1"]);
+    }
+
+    #[test]
+    fn a_level_is_said_in_few_words() {
+        let at = |interleavings, with_failures, untried: Option<&str>| AtLevel {
+            level: Level::ReadCommitted,
+            interleavings,
+            with_failures,
+            shown: None,
+            untried: untried.map(str::to_owned),
+        };
+        assert_eq!(at(20, 0, None).said(None), "safe in 20");
+        assert_eq!(at(20, 3, None).said(None), "errors in 3 of 20");
+        assert_eq!(at(20, 3, None).said(Some(2)), "shown unsafe [2]");
+        assert_eq!(at(0, 0, None).said(None), "not tried");
+        assert_eq!(at(0, 0, Some("COPY")).said(None), "not tried");
+    }
 }

@@ -176,6 +176,14 @@ impl Folder {
         }
     }
 
+    /// Leaves a script out of the plan.
+    pub fn leave_out(&mut self, name: &str) {
+        let line = format!("  \"{name}@");
+        if let Some((_, plan)) = self.files.iter_mut().find(|(name, _)| name == "workload.toml") {
+            *plan = plan.split_inclusive('\n').filter(|one| !one.starts_with(&line)).collect();
+        }
+    }
+
     /// Takes the tables back by these statements, and draws the inputs of these instances only; `kept` has
     /// their places for each script.
     pub fn put_back(&mut self, back: &[String], kept: &[Vec<usize>]) {

@@ -132,15 +132,6 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// True if it sent more than queries of its inputs, which are no part of what it does.
-    pub fn has_worked(&self) -> bool {
-        let inputs = |command: &usize| {
-            let kind = self.program.script.commands.get(*command).map(|command| &command.kind);
-            matches!(kind, Some(CommandKind::Sql(sql)) if sql.takes_inputs())
-        };
-        self.view.sent.iter().any(|(command, _)| !inputs(command))
-    }
-
     /// Walks to the next statement.
     pub fn next(&mut self, status: TransactionStatus) -> Next {
         if self.enclosed {

@@ -561,7 +561,7 @@ impl<'a> Stage<'a> {
         if failed {
             return Ok(Went::Ended);
         }
-        cast.committed_part[number] |= session.status() == TransactionStatus::Idle && actor.has_worked();
+        cast.committed_part[number] |= session.status() == TransactionStatus::Idle;
         Ok(Went::On)
     }
 

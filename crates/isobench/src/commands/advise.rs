@@ -118,6 +118,8 @@ struct Trial<'a> {
     names: &'a [String],
     /// Values of variables are parameters.
     literals: bool,
+    /// There are many scripts: one that can't be executed is left out.
+    many: bool,
 }
 
 fn carry_out(
@@ -163,11 +165,12 @@ fn carry_out(
         control,
         names: &names,
         literals,
+        many: found.programs.len() > MOST_SCRIPTS,
     };
     if let Some(file) = checked {
         return check(options, file, &found, &trial);
     }
-    let many = found.programs.len() > MOST_SCRIPTS;
+    let many = trial.many;
     let twice = if many { twice(&found, &trial)? } else { Vec::new() };
     let most = if many { 0 } else { MOST_EXECUTED };
     let question = Question { templates: &found, struck: BTreeSet::new(), most };
@@ -248,8 +251,8 @@ impl Trial<'_> {
         let scripts: BTreeSet<&str> = combinations.iter().flatten().map(String::as_str).collect();
         let meeting: Vec<&str> = scripts.iter().copied().collect();
         say(&format!("trying {} at {}", meeting.join(" × "), allocation_of(&scripts, allocation)));
-        self.target.make_anew(self.site)?;
         let work = self.work.with_sources(sources.clone());
+        self.target.make_anew(self.site)?;
         work.tables.make(self.site)?;
         let workload = work.workload(self.seed, &self.site.database)?;
         let extent = Extent {
@@ -262,6 +265,7 @@ impl Trial<'_> {
         };
         match try_interleavings(self.site, &workload, extent, self.control) {
             Ok(found) => Ok(Ok(found)),
+            Err(error @ TryError::Script { .. }) if self.many => Ok(Err(error.to_string())),
             Err(TryError::Stopped) => Err(Failure::Incomplete("interrupted".to_owned())),
             Err(TryError::Lost(why)) => Err(Failure::Incomplete(why)),
             Err(error @ TryError::Script { .. }) => Err(Failure::setup(error)),
@@ -294,7 +298,7 @@ fn at_once(trial: &Trial<'_>, name: &String, level: Level) -> Outcome<AtLevel> {
     match trial.found(&trial.work.sources, &cast, &Allocation::uniform(level))? {
         Ok(found) => {
             let of = &found.levels[0];
-            (at.interleavings, at.with_failures) = (of.trials, of.with_failures);
+            (at.interleavings, at.with_failures) = (of.trials, of.with_failures + of.inconclusive);
             let wrong = of.gravest().is_some_and(|witness| !witness.no_level_prevents);
             at.shown = wrong.then(|| Reason::of(level, tried(&found, of)));
             at.untried = found.refused.iter().find(|(script, _)| script == name).map(|(_, why)| why.clone());

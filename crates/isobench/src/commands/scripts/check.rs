@@ -151,7 +151,7 @@ fn replay(folder: &mut Folder, path: &Path, server: &Server) -> Outcome<Checked>
     }
     connection.close();
     let expected = &folder.expected;
-    let order = order(expected, &fitted.once);
+    let order = order(expected, &fitted);
     let sessions = expected.sessions.clamp(1, SESSIONS);
     let counted: Vec<Counted> = thread::scope(|scope| {
         let (order, scripts, open) = (&order, &scripts, &open);
@@ -201,13 +201,16 @@ fn make_tables(connection: &mut Connection, folder: &Folder, path: &Path) -> Out
 
 /// The scripts to be executed, by their weights, one after the other, each with how often it was before;
 /// those that use up what they find, once for each instance at most.
-fn order(expected: &Expected, once: &[String]) -> Vec<(usize, usize)> {
+fn order(expected: &Expected, fitted: &Fitted) -> Vec<(usize, usize)> {
     let all: u64 = expected.scripts.iter().map(|script| script.count).sum();
     let wanted = all.min(REPLAYED).max(expected.scripts.len() as u64);
     let mut order: Vec<(f64, usize, usize)> = Vec::new();
     for (number, script) in expected.scripts.iter().enumerate() {
         let mut times = (script.count * wanted / all.max(1)).max(1);
-        if once.contains(&script.name) {
+        if fitted.left_out.iter().any(|(name, _)| *name == script.name) {
+            continue;
+        }
+        if fitted.once.contains(&script.name) {
             times = times.min(script.instances.len() as u64);
         }
         order
@@ -231,7 +234,7 @@ impl Counted {
         if let Err(why) = carry_out(connection, script, instance, false, &mut count) {
             match why {
                 Why::Conflict => self.conflicts += 1,
-                Why::Other(text) => {
+                Why::Other(text) | Why::Mistake(text) => {
                     self.failed += 1;
                     self.failure.get_or_insert(format!("{}: {text}", script.name));
                 }
@@ -295,6 +298,8 @@ pub fn carry_out(
 pub enum Why {
     /// By 40001 or 40P01.
     Conflict,
+    /// The tables don't permit a statement (class 42): there is no such column, for example.
+    Mistake(String),
     /// By something else.
     Other(String),
 }
@@ -303,6 +308,9 @@ pub enum Why {
 fn why(error: Error) -> Why {
     match error.code() {
         Some(code) if matches!(code.as_str(), "40001" | "40P01") => Why::Conflict,
+        Some(code) if code.as_str().starts_with("42") => {
+            Why::Mistake(error.to_string().lines().next().unwrap_or_default().to_owned())
+        }
         _ => Why::Other(error.to_string()),
     }
 }

@@ -7,7 +7,7 @@ use isobench_replay::{ExpectedScript, Folder, Instance};
 use isobench_script::Script;
 use serde::{Deserialize, Serialize};
 
-use super::check::carry_out;
+use super::check::{Why, carry_out};
 
 /// The share of a script's instances below which the copy is taken back for it.
 const ENOUGH: f64 = 0.5;
@@ -24,15 +24,23 @@ pub struct Fitted {
     pub scripts: Vec<(String, usize, usize)>,
     /// The scripts among them that use up what they find: each instance works once.
     pub once: Vec<String>,
+    /// The scripts that the copy's tables don't permit, with the reason; they are no part of the plan.
+    #[serde(default)]
+    pub left_out: Vec<(String, String)>,
 }
 
 impl Fitted {
     /// What was done, in words; nothing if the copy is as it was.
     pub fn lines(&self) -> Vec<String> {
+        let left_out = self.left_out.iter();
+        let mut lines: Vec<String> = left_out
+            .map(|(name, why)| {
+                format!("Left out of the plan, as the copy doesn't permit it: {name} ({why}).")
+            })
+            .collect();
         if self.statements == 0 {
-            return Vec::new();
+            return lines;
         }
-        let mut lines = Vec::new();
         let scripts = self.scripts.iter().map(|(name, now, all)| format!("{name} ({now} of {all})"));
         lines.push(format!(
             "What transactions used up is put back in the copy, by {} statements in setup.sql, so that these find again \
@@ -64,7 +72,22 @@ pub fn fit(connection: &mut Connection, folder: &mut Folder, scripts: &[Script])
     connection.execute("BEGIN").map_err(Failure::setup)?;
     let fitted = within(connection, folder, scripts);
     connection.execute("ROLLBACK").map_err(Failure::setup)?;
-    fitted
+    let mut fitted = fitted?;
+    for (number, script) in scripts.iter().enumerate() {
+        connection.execute("BEGIN").map_err(Failure::setup)?;
+        if let Err(Why::Mistake(why)) = carry_out(connection, script, 0, true, &mut |_, _| {}) {
+            fitted.left_out.push((folder.expected.scripts[number].name.clone(), why));
+        }
+        connection.execute("ROLLBACK").map_err(Failure::setup)?;
+    }
+    // A plan of no script is none.
+    if fitted.left_out.len() == scripts.len() {
+        fitted.left_out.clear();
+    }
+    for (name, _) in &fitted.left_out {
+        folder.leave_out(name);
+    }
+    Ok(fitted)
 }
 
 fn within(connection: &mut Connection, folder: &mut Folder, scripts_of: &[Script]) -> Outcome<Fitted> {
@@ -104,7 +127,7 @@ fn within(connection: &mut Connection, folder: &mut Folder, scripts_of: &[Script
         let of = &expected[*number];
         (of.name.clone(), after[*number].len(), of.instances.len())
     });
-    let mut fitted = Fitted { statements: back.len(), scripts: scripts.collect(), once: Vec::new() };
+    let mut fitted = Fitted { statements: back.len(), scripts: scripts.collect(), ..Fitted::default() };
     for number in &won {
         let first = after[*number][0];
         let (script, instance) = (&scripts_of[*number], &expected[*number].instances[first]);
