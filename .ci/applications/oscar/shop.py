@@ -1,6 +1,6 @@
 """A shop on django-oscar: its settings, its tables, its customers.
 
-    shop.py setup             makes the tables, a product, a voucher and customers
+    shop.py setup             makes the tables, a product, and customers with a voucher each
     shop.py serve CUSTOMERS   so many customers order, one after another
 
 The database is the one that PGHOST, PGPORT, PGUSER and PGDATABASE name.
@@ -117,11 +117,12 @@ def setup():
         benefit=get_model("offer", "Benefit").objects.create(range=ranges, type="Percentage", value=10),
     )
     now = timezone.now()
-    voucher = get_model("voucher", "Voucher").objects.create(
-        name="sale", code="SALE", usage="Multi-use", start_datetime=now - timezone.timedelta(days=1),
-        end_datetime=now + timezone.timedelta(days=365))
-    voucher.offers.add(offer)
     for number in range(CUSTOMERS):
+        # As the vouchers of a set: each customer has a code, and all codes are of one offer.
+        voucher = get_model("voucher", "Voucher").objects.create(
+            name=f"sale {number}", code=f"SALE{number}", usage="Multi-use",
+            start_datetime=now - timezone.timedelta(days=1), end_datetime=now + timezone.timedelta(days=365))
+        voucher.offers.add(offer)
         get_user_model().objects.create_user(f"customer{number}", f"c{number}@shop.test", "secret")
     print(f"product {product.pk}, {CUSTOMERS} customers")
 
@@ -143,7 +144,7 @@ def order(number):
         return answer
 
     request(f"/basket/add/{product.pk}/", {"quantity": 1})
-    request("/basket/vouchers/add/", {"code": "SALE"})
+    request("/basket/vouchers/add/", {"code": f"SALE{number % CUSTOMERS}"})
     request("/checkout/shipping-address/", {
         "first_name": "A", "last_name": "Customer", "line1": "A street 1", "line4": "A town", "postcode": "10115",
         "country": "DE"})

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::decision::{Decision, Executed, Shown};
 use crate::hints::{UniqueIndex, hints};
 use crate::patch::{ScriptText, difference, patched};
+use crate::twice::Twice;
 
 /// The value of the member `format` of the JSON.
 pub const FORMAT: &str = "isobench/advice";
@@ -30,6 +31,9 @@ pub struct Advice {
     pub tables: Vec<String>,
     /// A transaction for each script.
     pub transactions: Vec<Transaction>,
+    /// Each script that writes, twice at once; only of many scripts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub twice: Vec<Twice>,
     /// Values that one transaction of a script reads and a later one writes, which no level protects, a
     /// sentence each.
     pub carried: Vec<String>,
@@ -262,6 +266,7 @@ impl Advice {
             version: 1,
             tables: templates.tables.iter().filter(|table| !table.starts_with(INPUTS)).cloned().collect(),
             transactions: transactions.collect(),
+            twice: Vec::new(),
             carried: templates.carried.iter().map(carried).collect(),
             at_any_level: decision
                 .at_any_level
@@ -297,7 +302,7 @@ fn refuted(decision: &Decision, program: usize) -> Option<Reason> {
 
 impl Reason {
     /// What was shown, without a schedule that theory names.
-    fn tried(level: Level, tried: Tried) -> Reason {
+    pub fn tried(level: Level, tried: Tried) -> Reason {
         Reason { level, theory: Vec::new(), cycle: Vec::new(), shown: Some(tried), untried: None }
     }
 }

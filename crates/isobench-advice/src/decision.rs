@@ -6,8 +6,8 @@ use isobench_isolation::Level;
 use isobench_observation::{TemplateStatement, Templates};
 use isobench_result::Tried;
 use isobench_robustness::{
-    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Strength, Strike, Struck, allocate,
-    decide, promote, subsets,
+    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Strength, Struck, allocate, decide,
+    promote, subsets,
 };
 
 use crate::advice::{ChangeSet, Changed};
@@ -21,7 +21,7 @@ const MOST_CHANGES: usize = 3;
 const MOST_REWRITES: usize = 32;
 
 /// The most schedules that are executed, so that the answer comes in minutes.
-const MOST_EXECUTED: usize = 24;
+pub const MOST_EXECUTED: usize = 24;
 
 /// What is asked.
 pub struct Question<'a> {
@@ -29,6 +29,8 @@ pub struct Question<'a> {
     pub templates: &'a Templates,
     /// What was struck before.
     pub struck: Struck,
+    /// The most schedules that are executed.
+    pub most: usize,
 }
 
 /// A schedule that is to be executed: the programs that meet, the first of which is split, each at its
@@ -140,8 +142,9 @@ impl Question<'_> {
         let proved = allocate(programs, &Struck::new());
         let mut struck = self.struck.clone();
         let mut possible: Vec<Possible> = Vec::new();
-        // A schedule that was shown stands against levels again when these are decided anew.
-        let mut known: BTreeMap<(Strike, Vec<Level>), Executed> = BTreeMap::new();
+        // A schedule that was shown stands against levels again when these are decided anew, and whoever
+        // meets at some levels shows all that they can do to each other.
+        let mut known: BTreeMap<(Vec<Vec<usize>>, Vec<Level>), Executed> = BTreeMap::new();
         loop {
             let allocated = allocate(programs, &struck);
             let (mut reasons, mut harmful) = (Vec::new(), Vec::new());
@@ -155,14 +158,19 @@ impl Question<'_> {
                 }
                 let mut levels = allocated.levels.clone();
                 levels[program] = level;
-                let key = (strike.clone(), levels);
+                let casts = casts(objection);
+                let meeting: BTreeSet<usize> = casts.iter().flatten().copied().collect();
+                let key = (casts, meeting.iter().map(|program| levels[*program]).collect());
                 let executed = match known.get(&key) {
                     Some(executed) => executed.clone(),
-                    None if known.len() >= MOST_EXECUTED => {
-                        Executed::Untried(format!("{MOST_EXECUTED} schedules were tried before"))
+                    None if self.most == 0 => {
+                        Executed::Untried("so many scripts are tried with themselves only".to_owned())
+                    }
+                    None if known.len() >= self.most => {
+                        Executed::Untried(format!("{} schedules were tried before", self.most))
                     }
                     None => {
-                        let executed = execute(&Execute { casts: casts(objection), levels: &key.1 })?;
+                        let executed = execute(&Execute { casts: key.0.clone(), levels: &levels })?;
                         known.entry(key).or_insert(executed).clone()
                     }
                 };
@@ -203,7 +211,7 @@ impl Question<'_> {
     ) -> Result<Option<Shown>, E> {
         let programs = &self.templates.programs;
         let mut struck = self.struck.clone();
-        for _ in 0..MOST_EXECUTED {
+        for _ in 0..self.most {
             let Some(objection) = decide(programs, levels, &struck) else { return Ok(None) };
             let executed = execute(&Execute { casts: casts(&objection), levels })?;
             if let Executed::Unshown(_) = executed {
@@ -215,7 +223,7 @@ impl Question<'_> {
         }
         let Some(objection) = decide(programs, levels, &struck) else { return Ok(None) };
         let program = objection.read.role.program;
-        let executed = Executed::Untried(format!("{MOST_EXECUTED} schedules were tried before"));
+        let executed = Executed::Untried(format!("{} schedules were tried before", self.most));
         Ok(Some(Shown { program, lower: levels[program], objection, executed }))
     }
 

@@ -15,6 +15,7 @@ use crate::idioms::{IDIOMS, Idiom};
 use crate::text::{
     Evidence, best, closed_world, grave, happens, held, idioms_of, levels_then, ratio, shown, why,
 };
+use crate::twice::AtLevel;
 
 /// The advice as a page that needs nothing but itself.
 pub fn page(advice: &Advice) -> String {
@@ -48,9 +49,25 @@ fn answer<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Markup {
     });
     let caption = "The lowest level at which each transaction is safe, as far as it is known.";
     let table = table(caption, &Table::new(columns, rows));
+    let twice = advice.twice.first().map(|first| {
+        let levels: Vec<String> = first.levels.iter().map(|one| one.level.to_string()).collect();
+        let names = std::iter::once("script").chain(levels.iter().map(String::as_str));
+        let columns = Heading::all(&names.map(|name| (name, false)).collect::<Vec<_>>());
+        let rows = advice.twice.iter().map(|one| {
+            let mut said = |at: &'a AtLevel| at.said(at.shown.as_ref().map(|shown| evidence.number(shown)));
+            let mut row = vec![Entry::from(one.script.as_str())];
+            for at in &one.levels {
+                row.push(Entry::from(said(at)));
+            }
+            row
+        });
+        let rows: Vec<Vec<Entry>> = rows.collect();
+        self::table("What happens if a script runs twice at once.", &Table::new(columns, rows))
+    });
     html! {
         (warnings(grave.as_slice()))
         p { (closed_world(advice)) }
+        @if let Some(twice) = &twice { (twice) }
         (table)
         @for sentence in &advice.carried { p { (sentence) "." } }
     }
@@ -260,6 +277,7 @@ mod tests {
             version: 1,
             tables: vec!["t<1>".to_owned()],
             transactions: names.iter().enumerate().map(transaction).collect(),
+            twice: Vec::new(),
             carried: Vec::new(),
             at_any_level: None,
             unshown: Vec::new(),

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `decision` | proved and shown levels, and changes of scripts |
 //! | `advice` | what is said of it, as it stands in JSON |
+//! | `twice` | scripts that run twice at once |
 //! | `patch` | scripts with changes, and the difference |
 //! | `hints` | other ways to write the SQL, for people |
 //! | `idioms` | how frameworks ask for a level |
@@ -26,14 +27,17 @@ mod html;
 mod idioms;
 mod patch;
 mod text;
+mod twice;
 
 pub use advice::{
     Advice, Candidate, ChangeSet, Changed, Dependency, FORMAT, Measured, Reason, Status, Transaction,
     UnknownStatement, Unshown,
 };
-pub use decision::{Decision, Execute, Executed, Possible, Question, Shown};
+pub use decision::{Decision, Execute, Executed, MOST_EXECUTED, Possible, Question, Shown};
 pub use file::{AdviceFile, FileError, LEVELS_START, Mismatch};
 pub use html::page;
 pub use idioms::{IDIOMS, Idiom};
+pub use isobench_robustness::Promotion;
 pub use patch::{ScriptText, difference, patched};
 pub use text::{answer, broken, wrong};
+pub use twice::{AtLevel, Twice, locked, locks, writing};

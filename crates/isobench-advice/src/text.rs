@@ -26,6 +26,7 @@ pub fn answer(advice: &Advice, width: usize) -> String {
         paragraph(&mut text, &sentence, width);
         text.push('\n');
     }
+    twice(&mut text, advice, &mut evidence, width);
     transactions(&mut text, advice, &mut evidence, width);
     for sentence in &advice.carried {
         text.push('\n');
@@ -79,7 +80,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The number of a reason, from 1. The same schedule at the same level is one.
-    fn number(&mut self, reason: &'a Reason) -> usize {
+    pub(crate) fn number(&mut self, reason: &'a Reason) -> usize {
         let same = |other: &&Reason| other.theory == reason.theory && other.shown == reason.shown;
         if let Some(place) = self.0.iter().position(same) {
             return place + 1;
@@ -130,6 +131,45 @@ fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Eviden
                 if number == 0 { (one.script.as_str(), one.level.to_string()) } else { ("", String::new()) };
             let _ = writeln!(text, "{script:longest$}  {level:widest$}  {line}");
         }
+    }
+}
+
+/// The table of scripts that run twice at once, and with which changes nothing goes wrong any more.
+fn twice<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>, width: usize) {
+    let Some(first) = advice.twice.first() else { return };
+    let mut rows = vec![vec!["each twice at once".to_owned()]];
+    rows[0].extend(first.levels.iter().map(|one| one.level.to_string()));
+    for one in &advice.twice {
+        let mut row = vec![one.script.clone()];
+        row.extend(
+            one.levels.iter().map(|at| at.said(at.shown.as_ref().map(|shown| evidence.number(shown)))),
+        );
+        rows.push(row);
+    }
+    let widths: Vec<usize> = (0..rows[0].len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default())
+        .collect();
+    for row in &rows {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
+    }
+    text.push('\n');
+    for one in &advice.twice {
+        if let Some(why) = one.levels.iter().find_map(|at| at.untried.as_ref()) {
+            paragraph(text, &format!("{} isn't tried: {why}", one.script), width);
+        }
+    }
+    for set in advice.twice.iter().flat_map(|one| &one.changes) {
+        let clauses: BTreeSet<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
+        let clauses: Vec<&str> = clauses.into_iter().collect();
+        let sentence = format!(
+            "With this change nothing wrong was shown at read committed any more: {} ({})",
+            set.name,
+            clauses.join(", ")
+        );
+        paragraph(text, &sentence, width);
+        let _ = writeln!(text, "{}\n", set.diff.trim_end());
     }
 }
 

@@ -1,16 +1,18 @@
 //! The files that are made of a capture: scripts, their tables, the plan, and a page that says what
 //! they cover.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use isobench_isolation::Level;
 
+use crate::constraints::Constraints;
 use crate::dump::{DumpError, placeable};
 use crate::inference::{Inferred, Lineage, Rule, infer};
-use crate::script::{Keys, Script, write};
-use crate::sessions::Recorded;
-use crate::template::{Scope, Template, Templates, statements};
+use crate::past::Past;
+use crate::script::{Keys, Script, fill, write};
+use crate::sessions::{Executed, Recorded, Transaction};
+use crate::template::{Scope, Template, Templates, alike, statements, writes};
 
 /// Where the tables of the scripts come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +64,10 @@ pub struct Folder {
     pub summary: Vec<String>,
     /// What a replay is compared with.
     pub expected: Expected,
+    /// What takes a copy back to where transactions found it.
+    pub past: Past,
+    /// SQL that makes the tables, and sequences of new keys.
+    tables: String,
 }
 
 /// What was recorded, as far as a replay of the scripts should give the same.
@@ -86,6 +92,23 @@ pub struct ExpectedScript {
     pub count: u64,
     /// The mean number of rows of each statement, and the share of executions with none.
     pub rows: Vec<(f64, f64)>,
+    /// True if it writes.
+    pub writes: bool,
+    /// SQL that makes the table of its inputs; empty if it has none.
+    pub inputs: String,
+    /// The instances whose inputs it draws, in order; one if it has none.
+    pub instances: Vec<Instance>,
+}
+
+/// A recorded instance of a script.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    /// The numbers of its transactions in the record.
+    pub transactions: Vec<usize>,
+    /// For each statement, whether it found rows.
+    pub found: Vec<bool>,
+    /// Its inputs, as SQL.
+    values: String,
 }
 
 /// A template that became a script.
@@ -100,12 +123,12 @@ impl Folder {
     /// # Errors
     /// There is nothing to make scripts of, or there are no tables for them.
     pub fn of(recorded: &Recorded, options: Options, tables: &Tables) -> Result<Folder, Unmade> {
-        let lineage = Lineage::of(recorded);
         let templates = Templates::of(recorded, options.scope, options.coverage);
         if templates.total == 0 {
             return Err(Unmade::Empty);
         }
         let setup = setup(recorded, tables)?;
+        let lineage = Lineage::of(recorded, Constraints::of(&setup));
         let mut keys = Keys::default();
         let (mut made, mut refused) = (Vec::new(), Vec::new());
         for template in &templates.kept {
@@ -121,12 +144,58 @@ impl Folder {
         let summary = summary(recorded, &templates, &made, &refused);
         let mut files: Vec<(String, String)> =
             made.iter().map(|one| (format!("{}.sql", one.template.name), one.script.text.clone())).collect();
-        let inputs: String = made.iter().map(|one| one.script.inputs.as_str()).collect();
-        files.push(("setup.sql".to_owned(), format!("{setup}{}{inputs}ANALYZE;\n", keys.sql())));
+        files.push(("setup.sql".to_owned(), String::new()));
         files.push(("workload.toml".to_owned(), plan(&made)));
         files.push(("README.md".to_owned(), readme(&templates, &made, &summary)));
         let expected = Expected::of(recorded, &templates, &made);
-        Ok(Folder { files, summary, expected })
+        let past = Past::of(recorded, &lineage, &alike(&recorded.transactions));
+        let tables = format!("{setup}{}", keys.sql());
+        let mut folder = Folder { files, summary, expected, past, tables };
+        folder.fill(&[]);
+        Ok(folder)
+    }
+
+    /// Writes the SQL of the tables, with what takes them back, and with the inputs of the instances.
+    fn fill(&mut self, back: &[String]) {
+        let mut setup = self.tables.clone();
+        if !back.is_empty() {
+            setup.push_str("-- Back to where recorded transactions found their rows.\n");
+            for sql in back {
+                setup.extend([sql, ";\n"]);
+            }
+        }
+        for (number, script) in self.expected.scripts.iter().enumerate() {
+            if !script.inputs.is_empty() {
+                setup.push_str(&script.inputs);
+                setup.push_str(&fill(number + 1, script.instances.iter().map(|one| one.values.as_str())));
+            }
+        }
+        setup.push_str("ANALYZE;\n");
+        if let Some((_, text)) = self.files.iter_mut().find(|(name, _)| name == "setup.sql") {
+            *text = setup;
+        }
+    }
+
+    /// Leaves a script out of the plan.
+    pub fn leave_out(&mut self, name: &str) {
+        let line = format!("  \"{name}@");
+        if let Some((_, plan)) = self.files.iter_mut().find(|(name, _)| name == "workload.toml") {
+            *plan = plan.split_inclusive('\n').filter(|one| !one.starts_with(&line)).collect();
+        }
+    }
+
+    /// Takes the tables back by these statements, and draws the inputs of these instances only; `kept` has
+    /// their places for each script.
+    pub fn put_back(&mut self, back: &[String], kept: &[Vec<usize>]) {
+        for (number, (script, kept)) in self.expected.scripts.iter_mut().zip(kept).enumerate() {
+            let drawn = |count: usize| format!("\\set i_row random(1, {count})\n");
+            let before = drawn(script.instances.len());
+            script.instances =
+                kept.iter().filter_map(|place| script.instances.get(*place)).cloned().collect();
+            let text = &mut self.files[number].1;
+            *text = text.replacen(&before, &drawn(script.instances.len()), 1);
+        }
+        self.fill(back);
     }
 }
 
@@ -139,10 +208,30 @@ impl Expected {
         let sessions = spans.iter().step_by(step).map(|(from, _)| open(*from)).max().unwrap_or(1);
         let level = templates.levels.iter().max_by_key(|(_, count)| **count).and_then(|(level, _)| *level);
         let conflicts: u64 = templates.conflicts.values().map(|conflicts| conflicts.failed).sum();
+        let numbers: HashMap<*const Transaction, usize> = recorded
+            .transactions
+            .iter()
+            .enumerate()
+            .map(|(number, one)| (std::ptr::from_ref(one), number))
+            .collect();
+        let instance = |template: &Template<'_>, (place, values): &(usize, String)| {
+            let unit = &template.instances[*place];
+            Instance {
+                transactions: unit
+                    .iter()
+                    .filter_map(|one| numbers.get(&std::ptr::from_ref(*one)).copied())
+                    .collect(),
+                found: statements(unit).map(|executed| rows_of(executed) > 0).collect(),
+                values: values.clone(),
+            }
+        };
         let scripts = made.iter().map(|one| ExpectedScript {
             name: format!("{}.sql", one.template.name),
             count: one.template.count,
             rows: rows(one.template),
+            writes: writes(&one.template.instances[0]),
+            inputs: one.script.inputs.clone(),
+            instances: one.script.rows.iter().map(|row| instance(one.template, row)).collect(),
         });
         Expected {
             sessions: sessions.max(1),
@@ -153,15 +242,19 @@ impl Expected {
     }
 }
 
+/// The number of rows that a statement returned or changed.
+fn rows_of(executed: &Executed) -> u64 {
+    let of_tag = || executed.answer.tag.as_deref()?.rsplit(' ').next()?.parse::<u64>().ok();
+    if executed.answer.columns.is_some() { executed.answer.rows } else { of_tag().unwrap_or(0) }
+}
+
 /// The mean number of rows of each statement, and the share of executions with none.
 fn rows(template: &Template<'_>) -> Vec<(f64, f64)> {
     let count = template.instances.len().max(1) as f64;
     let mut sums: Vec<(f64, f64)> = Vec::new();
     for unit in &template.instances {
         for (number, executed) in statements(unit).enumerate() {
-            let of_tag = || executed.answer.tag.as_deref()?.rsplit(' ').next()?.parse::<u64>().ok();
-            let rows =
-                if executed.answer.columns.is_some() { executed.answer.rows } else { of_tag().unwrap_or(0) };
+            let rows = rows_of(executed);
             if sums.len() <= number {
                 sums.push((0.0, 0.0));
             }

@@ -3,12 +3,13 @@
 //! A rule has to hold in 95 % of the instances from which it is found, and in 95 % of the fifth that is
 //! held out. What has no such rule is an input.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use isobench_capture::{Column, Datum};
 
 use isobench_script::literal;
 
+use crate::constraints::Constraints;
 use crate::lexer::words;
 use crate::sessions::{Executed, Recorded};
 use crate::statement::{Clause, Place};
@@ -31,11 +32,13 @@ pub struct Lineage {
     tables: HashMap<u32, String>,
     /// The types of columns, by the names of table and column.
     types: HashMap<(String, String), u32>,
+    /// The keys of tables.
+    constraints: Constraints,
 }
 
 impl Lineage {
     /// Finds names of tables: of a result whose columns are all of one table, the statement names it.
-    pub fn of(recorded: &Recorded) -> Lineage {
+    pub fn of(recorded: &Recorded, constraints: Constraints) -> Lineage {
         let mut named: HashMap<u32, BTreeMap<&str, u64>> = HashMap::new();
         let all = || recorded.transactions.iter().flat_map(|transaction| &transaction.statements);
         for executed in all() {
@@ -59,7 +62,12 @@ impl Lineage {
                 types.insert((table.clone(), column.name.clone()), column.type_oid);
             }
         }
-        Lineage { tables, types }
+        Lineage { tables, types, constraints }
+    }
+
+    /// The keys of tables.
+    pub fn constraints(&self) -> &Constraints {
+        &self.constraints
     }
 
     /// The type of the column of a place, as SQL names it.
@@ -69,7 +77,7 @@ impl Lineage {
     }
 
     /// The name of a result's table, if it is a column of one.
-    fn table(&self, column: &Column) -> Option<&str> {
+    pub fn table(&self, column: &Column) -> Option<&str> {
         self.tables.get(&column.table).map(String::as_str)
     }
 
@@ -81,8 +89,17 @@ impl Lineage {
         if table.as_deref() == Some(of) && *name == column.name {
             return Kinship::Same;
         }
+        if let Some((to, key)) = self.reference(place) {
+            return if to == of && *key == column.name { Kinship::Refers } else { Kinship::None };
+        }
         let named_alike = *name == column.name && name.ends_with("_id");
         if refers(name, of) && column.name == "id" || named_alike { Kinship::Refers } else { Kinship::None }
+    }
+
+    /// What the column of a place refers to by a foreign key.
+    fn reference(&self, place: &Place) -> Option<&(String, String)> {
+        let (table, name) = place.column.as_ref()?;
+        self.constraints.refers(table.as_deref()?, name)
     }
 }
 
@@ -376,7 +393,10 @@ impl<'a> Seen<'a> {
         let key = sample.clause == Clause::Insert && constant.is_some() && self.is_new_key(place);
         rules.extend(constant.filter(|_| !key).map(|sql| ("a constant", Rule::Constant(sql))));
         let distinct = |source: &Source| self.holds(|instance| is_distinctive(self.read(source, instance)));
-        if let Some(source) = sources.iter().copied().find(|source| equal(source) && distinct(source)) {
+        let unlike = self.is_unlike(place);
+        if let Some(source) =
+            sources.iter().copied().find(|source| equal(source) && (unlike || distinct(source)))
+        {
             rules.push(("a value read before", Rule::Read(source.clone())));
         }
         let earlier = found.iter().enumerate().filter(|(_, one)| matches!(one.rule, Rule::Fresh(_)));
@@ -389,7 +409,7 @@ impl<'a> Seen<'a> {
         if let Some(date) = self.clock(place) {
             rules.push(("the time", Rule::Now { date }));
         }
-        if sample.clause == Clause::Insert {
+        if sample.clause == Clause::Insert && !self.is_of_another_row(place, found) {
             rules.extend(self.fresh(place).map(|fresh| ("a new key", Rule::Fresh(fresh))));
         }
         rules
@@ -476,6 +496,31 @@ impl<'a> Seen<'a> {
         self.place(place, 0).column.as_ref().is_some_and(|(_, name)| keys.contains(&name.as_str()))
     }
 
+    /// True if a value is the key of a row that was there before: by a foreign key, or since a condition
+    /// on another column has the same input.
+    fn is_of_another_row(&self, place: usize, found: &[Inferred]) -> bool {
+        let sample = self.place(place, 0);
+        let compared = |other: usize| {
+            let input = self.place(other, 0);
+            found[other].rule == Rule::Input && input.clause == Clause::Other && input.column != sample.column
+        };
+        self.lineage.reference(sample).is_some()
+            || (0..found.len()).any(|other| compared(other) && self.equal(other, place))
+    }
+
+    /// True if the values of a place are texts that are another one in each of many instances, so that a
+    /// source with the same ones isn't equal by accident.
+    fn is_unlike(&self, place: usize) -> bool {
+        let values = (0..self.instances).map(|instance| self.value(place, instance));
+        let texts: BTreeSet<&str> = values.filter(|value| number(value).is_none()).filter_map(text).collect();
+        self.instances >= HELD_OUT && texts.len() == self.instances
+    }
+
+    /// True if two places have the same values in all instances.
+    fn equal(&self, one: usize, other: usize) -> bool {
+        (0..self.instances).all(|instance| self.value(one, instance) == self.value(other, instance))
+    }
+
     /// A key that was new each time.
     fn fresh(&self, place: usize) -> Option<Fresh> {
         let mut values: Vec<&str> = Vec::with_capacity(self.instances);
@@ -550,8 +595,21 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Makes inputs of sums whose operand isn't known before.
+    /// Makes inputs of sums whose operand isn't known before, and looks for new keys, before they are
+    /// used, by these keys.
     fn settle(&self, found: &mut [Inferred]) {
+        for key in 0..found.len() {
+            if !matches!(found[key].rule, Rule::Fresh(_)) {
+                continue;
+            }
+            for place in 0..key {
+                let same = self.place(place, 0).column == self.place(key, 0).column;
+                if same && found[place].rule == Rule::Input && self.equal(place, key) {
+                    found[place].rule = Rule::AsFresh(key);
+                    found[place].hits = found[key].hits;
+                }
+            }
+        }
         for place in 0..found.len() {
             let Rule::Sum { operand: Operand::Place(other), .. } = &found[place].rule else { continue };
             let plain = match &found[*other].rule {

@@ -11,18 +11,22 @@
 //! | `statement` | a statement's normal form |
 //! | `sessions` | sessions, split into transactions |
 //! | `template` | transactions that differ in their values only |
+//! | `constraints` | the keys of tables |
 //! | `values` | recorded values: as numbers, times and SQL |
 //! | `inference` | the rule of each value |
 //! | `script` | a template as a script |
 //! | `folder` | all files, in one's words |
+//! | `past` | what takes a copy back to where transactions found it |
 //! | `dump` | a dump that can be loaded in any schema |
 //!
 //! Not here: files and servers. Nothing is executed.
 
+mod constraints;
 mod dump;
 mod folder;
 mod inference;
 mod lexer;
+mod past;
 mod script;
 mod sessions;
 mod statement;
@@ -30,6 +34,7 @@ mod template;
 mod values;
 
 pub use dump::{DumpError, placeable};
-pub use folder::{Expected, ExpectedScript, Folder, Options, Tables, Unmade};
+pub use folder::{Expected, ExpectedScript, Folder, Instance, Options, Tables, Unmade};
+pub use past::Past;
 pub use sessions::{End, Executed, Recorded, Transaction, read};
 pub use template::{Scope, Template, Templates};

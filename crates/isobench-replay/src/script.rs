@@ -23,6 +23,9 @@ pub struct Script {
     pub text: String,
     /// SQL that makes the table of its inputs; empty without inputs.
     pub inputs: String,
+    /// For each row of that table, the number of its instance, and its values as SQL. Without inputs, the
+    /// first instance without values.
+    pub rows: Vec<(usize, String)>,
     /// Values of which only a hash was recorded.
     pub hashed: bool,
     /// The rule of each value, with the text before it.
@@ -86,7 +89,8 @@ pub fn write(
     writer.name_inputs(keys);
     let body = writer.body();
     let (inputs, rows, hashed) = writer.inputs();
-    let text = format!("{}{body}", writer.before(rows));
+    let drawn = if inputs.is_empty() { 0 } else { rows.len() };
+    let text = format!("{}{body}", writer.before(drawn));
     let all: Vec<&Executed> = statements(unit).collect();
     let shown = |one: &Inferred| {
         let (statement, place) = one.at;
@@ -96,7 +100,7 @@ pub fn write(
         )
     };
     let rules = inferred.iter().map(|one| (shown(one), one.clone())).collect();
-    Ok(Script { text, inputs, hashed, rules })
+    Ok(Script { text, inputs, rows, hashed, rules })
 }
 
 /// True if a text has a parameter left (`$1`).
@@ -175,10 +179,14 @@ impl Writer<'_, '_> {
                     fresh.push((sql, name.clone()));
                     Some(name)
                 }
-                Rule::AsFresh(other) => names.get(*other).cloned().flatten(),
                 _ => None,
             };
             names.push(name);
+        }
+        for (place, one) in this.inferred.iter().enumerate() {
+            if let Rule::AsFresh(other) = one.rule {
+                names[place] = names.get(other).cloned().flatten();
+            }
         }
         self.names = names;
         self.columns = columns;
@@ -206,8 +214,8 @@ impl Writer<'_, '_> {
         } else {
             let _ = writeln!(
                 text,
-                "\\set i_row random(1, {rows})\nSELECT {list} FROM isobench_inputs_{} WHERE i_row = :i_row \\gset",
-                self.number
+                "\\set i_row random(1, {rows})\nSELECT {list} FROM {} WHERE i_row = :i_row \\gset",
+                inputs_name(self.number)
             );
         }
         text
@@ -296,40 +304,51 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The table of inputs, its number of rows, and whether values are hashes.
-    fn inputs(&self) -> (String, usize, bool) {
+    /// The table of inputs, its rows, and whether values are hashes.
+    fn inputs(&self) -> (String, Vec<(usize, String)>, bool) {
         if self.columns.is_empty() {
-            return (String::new(), 0, false);
+            return (String::new(), vec![(0, String::new())], false);
         }
         let instances = self.template.instances.len();
         let step = instances.div_ceil(MOST_INPUTS);
-        let chosen: Vec<usize> = (0..instances).step_by(step).collect();
-        let name = format!("isobench_inputs_{}", self.number);
+        let name = inputs_name(self.number);
         let columns: Vec<String> = self.columns.iter().map(|(column, _)| format!("{column} text")).collect();
-        let mut sql = format!("CREATE TABLE {name} (i_row integer PRIMARY KEY, {});\n", columns.join(", "));
+        let table = format!("CREATE TABLE {name} (i_row integer PRIMARY KEY, {});\n", columns.join(", "));
         let mut hashed = false;
-        for (number, instance) in chosen.iter().enumerate() {
-            let values =
-                self.columns.iter().map(|(_, place)| match &self.instance(*instance, *place).value {
-                    None => "NULL".to_owned(),
-                    Some(Datum::Text(text)) => literal(text),
-                    Some(Datum::Hex { hex }) => literal(&format!("\\x{hex}")),
-                    Some(Datum::Hash { hash, .. }) => {
-                        hashed = true;
-                        literal(hash)
-                    }
-                });
-            let values: Vec<String> = values.collect();
-            let begins = number % 500 == 0;
-            let ends = number % 500 == 499 || number + 1 == chosen.len();
-            if begins {
-                let _ = writeln!(sql, "INSERT INTO {name} VALUES");
-            }
-            let _ =
-                writeln!(sql, "  ({}, {}){}", number + 1, values.join(", "), if ends { ";" } else { "," });
+        let mut rows = Vec::new();
+        for instance in (0..instances).step_by(step) {
+            let values = self.columns.iter().map(|(_, place)| match &self.instance(instance, *place).value {
+                None => "NULL".to_owned(),
+                Some(Datum::Text(text)) => literal(text),
+                Some(Datum::Hex { hex }) => literal(&format!("\\x{hex}")),
+                Some(Datum::Hash { hash, .. }) => {
+                    hashed = true;
+                    literal(hash)
+                }
+            });
+            rows.push((instance, values.collect::<Vec<_>>().join(", ")));
         }
-        (sql, chosen.len(), hashed)
+        (table, rows, hashed)
     }
+}
+
+/// The name of a table of inputs.
+pub fn inputs_name(number: usize) -> String {
+    format!("isobench_inputs_{number}")
+}
+
+/// SQL that fills the table of inputs of this number.
+pub fn fill<'r>(number: usize, rows: impl IntoIterator<Item = &'r str>) -> String {
+    let rows: Vec<&str> = rows.into_iter().collect();
+    let mut sql = String::new();
+    for (number_of, values) in rows.iter().enumerate() {
+        if number_of % 500 == 0 {
+            let _ = writeln!(sql, "INSERT INTO {} VALUES", inputs_name(number));
+        }
+        let ends = number_of % 500 == 499 || number_of + 1 == rows.len();
+        let _ = writeln!(sql, "  ({}, {values}){}", number_of + 1, if ends { ";" } else { "," });
+    }
+    sql
 }
 
 /// A variable with what was read.

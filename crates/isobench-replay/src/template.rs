@@ -161,6 +161,16 @@ fn key(unit: &[&Transaction]) -> Vec<String> {
     key
 }
 
+/// For each transaction a number, the same for those that differ in their values only.
+pub fn alike(transactions: &[Transaction]) -> Vec<usize> {
+    let mut known: HashMap<Vec<String>, usize> = HashMap::new();
+    let number = |transaction| {
+        let next = known.len();
+        *known.entry(key(&[transaction])).or_insert(next)
+    };
+    transactions.iter().map(number).collect()
+}
+
 /// A sequence in which repetitions of up to some statements are left out.
 fn folded(sequence: Vec<String>) -> Vec<String> {
     let mut folded: Vec<String> = Vec::new();
@@ -217,7 +227,7 @@ fn reads(verb: &str) -> bool {
 }
 
 /// True if a statement of a unit writes, by its first word.
-fn writes(unit: &[&Transaction]) -> bool {
+pub fn writes(unit: &[&Transaction]) -> bool {
     statements(unit).any(|executed| executed.role == Role::Work && !reads(&executed.normal.verb))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use isobench_capture::{Answer, Datum};
 use isobench_isolation::Level;
 use isobench_replay::{End, Folder, Options, Recorded, Scope, Tables, Templates, Unmade, read};
-use isobench_testkit::capture::{SHOP, Tape, column, done, failed, row, shop, value};
+use isobench_testkit::capture::{BASKETS, SHOP, Tape, baskets, column, done, failed, row, shop, value};
 
 fn recorded(capture: &[u8]) -> Recorded {
     read(capture).expect("a capture")
@@ -74,6 +74,40 @@ fn a_whole_row_that_was_read_is_saved_with_the_operation_in_place_of_the_result(
     assert!(files["workload.toml"].contains("\"select-stock.sql@40\""), "{}", files["workload.toml"]);
     // Lists of one to three values are one template; its script has the most frequent length.
     assert!(files["select-stock.sql"].contains("WHERE id IN ("), "{}", files["select-stock.sql"]);
+}
+
+#[test]
+fn a_key_of_another_row_is_no_new_one_and_what_is_used_up_is_put_back() {
+    let options = Options { scope: Scope::Transaction, coverage: 96.0 };
+    let mut folder = Folder::of(&recorded(&baskets(8)), options, &Tables::Setup(BASKETS.to_owned())).unwrap();
+    let script = folder.files[0].1.clone();
+    // customer_id rises like a new key, but is that of a customer.
+    assert!(script.contains("VALUES (:r1_id, :i_owner_id) RETURNING"), "{script}");
+    assert!(script.contains("random(1, 8)"), "{script}");
+    let expected = &folder.expected.scripts[0];
+    assert!(expected.writes);
+    assert_eq!(expected.instances[0].found, [true, true, true]);
+    let begin: Vec<usize> = expected.instances.iter().map(|one| one.transactions[0]).collect();
+    // Every second basket stays as it is.
+    let back: Vec<String> =
+        folder.past.back_to(std::slice::from_ref(&begin)).into_iter().map(str::to_owned).collect();
+    assert_eq!(
+        back[..2],
+        [
+            "UPDATE \"basket\" SET \"status\" = 'open' WHERE \"id\" = '27'",
+            "DELETE FROM \"purchase\" WHERE \"id\" = '7'"
+        ]
+    );
+    assert_eq!(back.len(), 8);
+    folder.put_back(&back, &[vec![0, 2, 4, 6]]);
+    assert!(folder.files[0].1.contains("random(1, 4)"), "{}", folder.files[0].1);
+    let setup = &folder.files.iter().find(|(name, _)| name == "setup.sql").unwrap().1;
+    assert!(setup.contains("\"id\" = '27';\nDELETE FROM"), "{setup}");
+    assert!(setup.contains("INSERT INTO isobench_inputs_1 VALUES\n  (1, '1'),\n  (2, '3'),"), "{setup}");
+    let name = folder.expected.scripts[0].name.clone();
+    folder.leave_out(&name);
+    let plan = &folder.files.iter().find(|(name, _)| name == "workload.toml").unwrap().1;
+    assert!(!plan.contains(&name), "{plan}");
 }
 
 /// A counter at which three transactions of each level work, which sends a parameter as drivers do.

@@ -214,3 +214,37 @@ fn place_order(tape: &mut Tape, order: u32, offers: &mut [(u32, u32); 3]) {
     tape.simple(1, &format!("SELECT pg_notify('sold', '{}')", money(discount)), "SELECT 1");
     tape.simple(1, "COMMIT", "COMMIT");
 }
+
+/// SQL that makes the tables of [`baskets`] as 8 orders have left them.
+pub const BASKETS: &str = "CREATE TABLE customer (id integer PRIMARY KEY);\n\
+    CREATE TABLE basket (id integer PRIMARY KEY, owner_id integer NOT NULL REFERENCES customer, status text NOT NULL);\n\
+    CREATE TABLE purchase (id serial PRIMARY KEY, basket_id integer UNIQUE NOT NULL REFERENCES basket, \
+    customer_id integer NOT NULL REFERENCES customer);\n\
+    INSERT INTO customer SELECT g FROM generate_series(1, 8) g;\n\
+    INSERT INTO basket SELECT g + 20, g, 'closed' FROM generate_series(1, 8) g;\n\
+    INSERT INTO purchase (basket_id, customer_id) SELECT g + 20, g FROM generate_series(1, 8) g;\n";
+
+/// Orders that use up what they find: each looks for the open basket of a customer, and closes it.
+pub fn baskets(orders: u32) -> Vec<u8> {
+    let mut tape = Tape::begin(false);
+    tape.open(1, "");
+    for customer in 1..=orders {
+        let basket = (customer + 20).to_string();
+        tape.simple(1, "BEGIN", "BEGIN");
+        let columns = [column("id", 10, 1, 23), column("owner_id", 10, 2, 23), column("status", 10, 3, 25)];
+        let answer = tape.rows(&columns, vec![row(&[&basket, &customer.to_string(), "open"])]);
+        let select = format!(
+            "SELECT id, owner_id, status FROM basket WHERE owner_id = {customer} AND status = 'open'"
+        );
+        tape.send(1, &select, Vec::new(), vec![answer], 'T');
+        let answer = tape.rows(&[column("id", 11, 1, 23)], vec![row(&[&customer.to_string()])]);
+        let insert = format!(
+            "INSERT INTO purchase (basket_id, customer_id) VALUES ({basket}, {customer}) RETURNING purchase.id"
+        );
+        tape.send(1, &insert, Vec::new(), vec![answer], 'T');
+        tape.simple(1, &format!("UPDATE basket SET status = 'closed' WHERE id = {basket}"), "UPDATE 1");
+        tape.simple(1, "COMMIT", "COMMIT");
+    }
+    tape.close(1);
+    tape.end()
+}

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use isobench_advice::{
-    Advice, AdviceFile, Candidate as Row, ChangeSet, Decision, Executed, Measured, Question, ScriptText,
-    Status, answer, page,
+    Advice, AdviceFile, AtLevel, Candidate as Row, ChangeSet, Decision, Executed, MOST_EXECUTED, Measured,
+    Promotion, Question, Reason, ScriptText, Status, Twice, answer, locked, locks, page, writing,
 };
 use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
 use isobench_comparison::{
@@ -24,8 +24,9 @@ use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Templates, templates};
 use isobench_plan::{Plan, Size};
 use isobench_probe::Options;
-use isobench_probe::interleaving::TryError;
-use isobench_result::{Cell, Document, between, summarise};
+use isobench_probe::interleaving::{Found, TryError};
+use isobench_result::{Cell, Document, Tried, between, summarise};
+
 use isobench_runner::{Control, Urgency};
 use isobench_script::{CommandKind, Script};
 
@@ -40,6 +41,9 @@ use crate::servers::{Stage, Wanted, stage};
 /// The most sets of changes that are tried, and that are measured.
 const MOST_TRIED: usize = 6;
 const MOST_MEASURED: usize = 4;
+
+/// The most scripts whose schedules are executed as theory names them; more are tried with themselves.
+const MOST_SCRIPTS: usize = 12;
 
 /// The limit of a statement of a script that is tried.
 const STEP: Duration = Duration::from_secs(5);
@@ -116,6 +120,8 @@ struct Trial<'a> {
     literals: bool,
     /// What must be true of the tables.
     conditions: &'a [Condition],
+    /// There are many scripts: one that can't be executed is left out.
+    many: bool,
 }
 
 fn carry_out(
@@ -163,11 +169,15 @@ fn carry_out(
         names: &names,
         literals,
         conditions: &conditions,
+        many: found.programs.len() > MOST_SCRIPTS,
     };
     if let Some(file) = checked {
         return check(options, file, &found, &trial);
     }
-    let question = Question { templates: &found, struck: BTreeSet::new() };
+    let many = trial.many;
+    let twice = if many { twice(&found, &trial)? } else { Vec::new() };
+    let most = if many { 0 } else { MOST_EXECUTED };
+    let question = Question { templates: &found, struck: BTreeSet::new(), most };
     let decision = question.decide(
         |schedule| {
             let casts = named(&names, &schedule.casts);
@@ -181,8 +191,8 @@ fn carry_out(
         let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
         Some(templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new()))
     };
-    let changes = changes(&question, &decision, &trial, read_again)?;
-    let mut advice = Advice::of(&found, &decision, changes);
+    let changes = if many { Vec::new() } else { changes(&question, &decision, &trial, read_again)? };
+    let mut advice = Advice { twice, ..Advice::of(&found, &decision, changes) };
     let written = options.write.as_deref().map(|path| {
         let text = AdviceFile::of(&advice, &found, &decision).text();
         output::save(path, &text)
@@ -227,24 +237,52 @@ impl Trial<'_> {
         combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
     ) -> Outcome<Executed> {
+        let scripts = self.meeting(combinations);
+        let found = match self.found(sources, setup, combinations, allocation)? {
+            Ok(found) => found,
+            Err(why) => return Ok(Executed::Untried(why)),
+        };
+        let level = &found.levels[0];
+        if level.gravest().is_some_and(|witness| !witness.no_level_prevents) {
+            return Ok(Executed::Shown(Box::new(tried(&found, level))));
+        }
+        let refused = found.refused.iter().find(|(script, _)| scripts.contains(script.as_str()));
+        Ok(match refused {
+            Some((script, why)) => Executed::Untried(format!("{script} can't be tried: {why}")),
+            None => Executed::Unshown(level.trials),
+        })
+    }
+
+    /// The scripts of combinations, or all.
+    fn meeting<'s>(&'s self, combinations: Option<&'s [Vec<String>]>) -> BTreeSet<&'s str> {
+        match combinations {
+            Some(all) => all.iter().flatten().map(String::as_str).collect(),
+            None => self.names.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// Tries what [`Trial::execute`] does. The inner error is why it can't be tried.
+    fn found(
+        &self,
+        sources: &Sources,
+        setup: Option<&str>,
+        combinations: Option<&[Vec<String>]>,
+        allocation: &Allocation,
+    ) -> Outcome<Result<Found, String>> {
         if self.control.urgency() > Urgency::None {
             return Err(Failure::Incomplete("interrupted".to_owned()));
         }
-        let named = combinations.map(|all| all.iter().flatten());
-        let scripts: BTreeSet<&str> = match named {
-            Some(named) => named.map(String::as_str).collect(),
-            None => self.names.iter().map(String::as_str).collect(),
-        };
+        let scripts = self.meeting(combinations);
         let meeting: Vec<&str> = scripts.iter().copied().collect();
         let meeting = if combinations.is_some() { meeting.join(" × ") } else { "all scripts".to_owned() };
         say(&format!("trying {meeting} at {}", allocation_of(&scripts, allocation)));
-        self.target.make_anew(self.site)?;
         let work = self.work.with_sources(sources.clone());
+        self.target.make_anew(self.site)?;
         work.tables.make(self.site)?;
         if let Some(sql) = setup {
             let mut connection = self.site.connector().open().map_err(Failure::setup)?;
             if let Err(error) = connection.execute(sql) {
-                return Ok(Executed::Untried(format!("{sql}: {error}")));
+                return Ok(Err(format!("{sql}: {error}")));
             }
         }
         let workload = work.workload(self.seed, &self.site.database)?;
@@ -257,24 +295,81 @@ impl Trial<'_> {
             literals: self.literals,
         };
         match try_interleavings(self.site, &workload, extent, self.control) {
-            Ok(found) => {
-                let level = &found.levels[0];
-                let of_levels = |witness: &isobench_probe::interleaving::Witness| !witness.no_level_prevents;
-                if level.gravest().is_some_and(of_levels) {
-                    return Ok(Executed::Shown(Box::new(tried(&found, level))));
-                }
-                let refused = found.refused.iter().find(|(script, _)| scripts.contains(script.as_str()));
-                Ok(match refused {
-                    Some((script, why)) => Executed::Untried(format!("{script} can't be tried: {why}")),
-                    None => Executed::Unshown(level.trials),
-                })
-            }
+            Ok(found) => Ok(Ok(found)),
+            Err(error @ TryError::Script { .. }) if self.many => Ok(Err(error.to_string())),
             Err(TryError::Stopped) => Err(Failure::Incomplete("interrupted".to_owned())),
             Err(TryError::Lost(why)) => Err(Failure::Incomplete(why)),
             Err(error @ TryError::Script { .. }) => Err(Failure::setup(error)),
-            Err(error) => Ok(Executed::Untried(error.to_string())),
+            Err(error) => Ok(Err(error.to_string())),
         }
     }
+}
+
+/// Tries each script that writes with itself, at each level; and the locks that mend the lowest one.
+fn twice(templates: &Templates, trial: &Trial<'_>) -> Outcome<Vec<Twice>> {
+    let levels = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
+    let mut all = Vec::new();
+    for program in writing(templates) {
+        let name = &trial.names[program];
+        let at =
+            levels.iter().map(|level| at_once(trial, name, *level)).collect::<Outcome<Vec<AtLevel>>>()?;
+        let changes = match at[0].shown.as_ref().and_then(|reason| reason.shown.as_ref()) {
+            Some(shown) => mended(templates, program, shown, trial)?,
+            None => Vec::new(),
+        };
+        all.push(Twice { script: name.clone(), levels: at, changes });
+    }
+    Ok(all)
+}
+
+/// Tries a script with itself at a level.
+fn at_once(trial: &Trial<'_>, name: &String, level: Level) -> Outcome<AtLevel> {
+    let cast = [vec![name.clone(), name.clone()]];
+    let mut at = AtLevel { level, interleavings: 0, with_failures: 0, shown: None, untried: None };
+    match trial.found(&trial.work.sources, None, Some(&cast), &Allocation::uniform(level))? {
+        Ok(found) => {
+            let of = &found.levels[0];
+            (at.interleavings, at.with_failures) = (of.trials, of.with_failures + of.inconclusive);
+            let wrong = of.gravest().is_some_and(|witness| !witness.no_level_prevents);
+            at.shown = wrong.then(|| Reason::tried(level, tried(&found, of)));
+            at.untried = found.refused.iter().find(|(script, _)| script == name).map(|(_, why)| why.clone());
+        }
+        Err(why) => at.untried = Some(why),
+    }
+    Ok(at)
+}
+
+/// The fewest locks with which a script isn't shown to be unsafe at the lowest level any more: one, or else
+/// all that are needed of all.
+fn mended(
+    templates: &Templates,
+    program: usize,
+    shown: &Tried,
+    trial: &Trial<'_>,
+) -> Outcome<Vec<ChangeSet>> {
+    let before = texts(&trial.work.sources);
+    let name = &trial.names[program];
+    let cast = [vec![name.clone(), name.clone()]];
+    let mends = |promotions: &[Promotion]| -> Outcome<Option<ChangeSet>> {
+        let Some(set) = locked(templates, &before, promotions.to_vec()) else { return Ok(None) };
+        let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
+        let executed = trial.execute(&sources, None, Some(&cast), &set.allocation)?;
+        Ok(matches!(executed, Executed::Unshown(_)).then_some(set))
+    };
+    let mut needed = locks(templates, program, shown);
+    for one in &needed {
+        if let Some(set) = mends(std::slice::from_ref(one))? {
+            return Ok(vec![set]);
+        }
+    }
+    let Some(mut set) = mends(&needed)? else { return Ok(Vec::new()) };
+    for one in needed.clone() {
+        let rest: Vec<Promotion> = needed.iter().filter(|other| **other != one).cloned().collect();
+        if let Some(smaller) = mends(&rest)? {
+            (needed, set) = (rest, smaller);
+        }
+    }
+    Ok(vec![set])
 }
 
 /// The levels of these scripts, in few words.
@@ -350,7 +445,7 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     let path = options.check.as_deref().unwrap_or(Path::new("")).display();
     let names: Vec<&str> = trial.names.iter().map(String::as_str).collect();
     let wanted = file.levels(&names).map_err(|error| Failure::setup(format!("--check: {path}: {error}")))?;
-    let question = Question { templates: found, struck: file.struck(found) };
+    let question = Question { templates: found, struck: file.struck(found), most: MOST_EXECUTED };
     let broken = question.broken(&wanted, |schedule| {
         let casts = named(trial.names, &schedule.casts);
         trial.execute(&trial.work.sources, None, Some(&casts), &levels(trial.names, schedule.levels))

@@ -3,6 +3,7 @@
 //! Not here: how scripts are made (`isobench_replay`), and the capture's format (`isobench_capture`).
 
 mod check;
+mod fitting;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
@@ -31,7 +32,7 @@ pub fn scripts(options: &ScriptsOptions) -> Outcome {
     };
     let wanted = Options { scope, coverage: options.coverage };
     let shown = options.capture.display();
-    let folder = Folder::of(&recorded, wanted, &tables)
+    let mut folder = Folder::of(&recorded, wanted, &tables)
         .map_err(|error| Failure::setup(format!("{shown}: {error}")))?;
     let path = &options.output;
     let unwritten = |error: io::Error| {
@@ -44,7 +45,11 @@ pub fn scripts(options: &ScriptsOptions) -> Outcome {
     let place = path.display();
     let mut text: String = folder.summary.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
     if !options.no_check {
-        let checked = check::check(&folder, path, &options.embedded)?;
+        let before = folder.files.clone();
+        let checked = check::check(&mut folder, path, &options.embedded)?;
+        for ((name, text), _) in folder.files.iter().zip(&before).filter(|(now, before)| now != before) {
+            fs::write(path.join(name), text).map_err(unwritten)?;
+        }
         write(&path.join(check::FILE), &checked.json()).map_err(unwritten)?;
         let mut readme = OpenOptions::new().append(true).open(path.join("README.md")).map_err(unwritten)?;
         let lines: String = checked.lines().iter().flat_map(|line| ["- ", line, "\n"]).collect();

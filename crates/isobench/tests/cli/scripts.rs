@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use isobench_testkit::capture::{SHOP, Tape, done, shop};
+use isobench_testkit::capture::{BASKETS, SHOP, Tape, baskets, done, shop};
 
 use crate::compare::words;
 use crate::support::scene::Scene;
@@ -83,5 +83,34 @@ fn scripts_that_do_other_things_than_the_application_claim_no_cost() {
     let said = "so no cost is claimed for the application";
     s.run(&words("scripts shop.capture -o shop --setup empty.sql")).expect(0).prints(&[said]);
     s.run(&words("advise --plan shop/workload.toml --no-measure --try 1")).says(&[said]);
+    s.assert_clean();
+}
+
+#[test]
+fn what_transactions_used_up_is_put_back_in_a_copy_that_was_made_afterwards() {
+    let name = "what_transactions_used_up_is_put_back_in_a_copy_that_was_made_afterwards";
+    let Some(s) = scene(name) else { return };
+    fs::write(s.file("baskets.capture"), baskets(8)).expect("a capture");
+    s.write("after.sql", BASKETS);
+    s.run(&words("scripts baskets.capture -o baskets --setup after.sql")).expect(0).prints(&[
+        "What transactions used up is put back in the copy, by 8 statements in setup.sql",
+        "insert-purchase-update-basket.sql (4 of 8)",
+        "Each input works once in insert-purchase-update-basket.sql",
+    ]);
+    let line = "advise --plan baskets/workload.toml --no-measure --try 5";
+    s.run(&words(line)).expect(0).prints(&["insert-purchase-update-basket.sql"]);
+    s.assert_clean();
+}
+
+#[test]
+fn a_script_that_the_copy_does_not_permit_is_no_part_of_the_plan() {
+    let Some(s) = scene("a_script_that_the_copy_does_not_permit_is_no_part_of_the_plan") else { return };
+    // A later version of the application has another name for a column.
+    s.write("less.sql", &SHOP.replace("placed timestamptz", "at timestamptz"));
+    s.run(&words("scripts shop.capture -o shop --setup less.sql"))
+        .expect(0)
+        .prints(&[&format!("Left out of the plan, as the copy doesn't permit it: {ORDER}")]);
+    let plan = s.read("shop/workload.toml");
+    assert!(!plan.contains(ORDER) && plan.contains("select-stock.sql"), "{plan}");
     s.assert_clean();
 }

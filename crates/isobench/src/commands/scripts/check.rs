@@ -13,6 +13,7 @@ use isobench_script::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::fitting::{Fitted, fit};
 use crate::options::EmbeddedOptions;
 use crate::servers;
 
@@ -46,6 +47,9 @@ pub struct Checked {
     deviation: f64,
     /// Where it is.
     worst: String,
+    /// How the copy was taken back.
+    #[serde(default)]
+    fitted: Fitted,
 }
 
 impl Checked {
@@ -62,13 +66,14 @@ impl Checked {
     /// The outcome in words.
     pub fn lines(&self) -> Vec<String> {
         let plural = if self.sessions == 1 { "" } else { "s" };
-        let mut lines = vec![format!(
+        let mut lines = self.fitted.lines();
+        lines.push(format!(
             "Replayed {} transactions in {} session{plural} at the recorded level: conflicts {:.1} % ({:.1} % recorded).",
             self.transactions,
             self.sessions,
             100.0 * self.conflicts[1],
             100.0 * self.conflicts[0]
-        )];
+        ));
         if let Some(failure) = &self.failure {
             lines.push(format!("{} of them failed, the first one by: {failure}", self.failed));
         }
@@ -79,6 +84,12 @@ impl Checked {
     /// What costs of the scripts stand for.
     pub fn claim(&self) -> String {
         let percent = 100.0 * self.deviation;
+        if let Some(runs_out) = self.fitted.runs_out() {
+            return format!(
+                "{runs_out} The scripts deviate from the record by {percent:.0} % ({}).",
+                self.worst
+            );
+        }
         if self.deviation > MOST {
             format!(
                 "The scripts deviate from the record by {percent:.0} % ({}), so no cost is claimed for the application.",
@@ -107,11 +118,11 @@ struct Counted {
     failure: Option<String>,
 }
 
-/// Replays scripts on an embedded server.
+/// Replays scripts on an embedded server. Where the copy hasn't what they found any more, it is taken back.
 ///
 /// # Errors
 /// The server doesn't start, or the tables can't be made.
-pub fn check(folder: &Folder, path: &Path, embedded: &EmbeddedOptions) -> Outcome<Checked> {
+pub fn check(folder: &mut Folder, path: &Path, embedded: &EmbeddedOptions) -> Outcome<Checked> {
     let server = servers::start(embedded)?;
     let checked = replay(folder, path, &server);
     let stopped = server.stop().map_err(Failure::setup);
@@ -119,33 +130,28 @@ pub fn check(folder: &Folder, path: &Path, embedded: &EmbeddedOptions) -> Outcom
     stopped.map(|()| checked)
 }
 
-fn replay(folder: &Folder, path: &Path, server: &Server) -> Outcome<Checked> {
-    let text =
-        |wanted: &str| folder.files.iter().find(|(name, _)| name == wanted).map_or("", |(_, text)| text);
+fn replay(folder: &mut Folder, path: &Path, server: &Server) -> Outcome<Checked> {
     let open = || -> Outcome<Connection> {
         let host = Host::unix(server.socket_dir(), server.port());
         let mut options = ConnectOptions::new(host, server.user(), server.database());
         options.password = server.password().map(Into::into);
         Connection::open(&options).map_err(Failure::setup)
     };
-    let setup = path.join("setup.sql").display().to_string();
-    let made = parse(&setup, text("setup.sql"), &mut Symbols::new())
-        .map_err(|error| Failure::setup(format!("--setup: {error}")))?;
     let mut connection = open()?;
-    for command in &made.commands {
-        let CommandKind::Sql(sql) = &command.kind else { continue };
-        connection.execute(&sql.as_written()).map_err(|error| {
-            Failure::setup(format!("{setup}:{}: {error}; --no-check doesn't make the tables", command.line))
-        })?;
+    make_tables(&mut connection, folder, path)?;
+    let mut scripts = Vec::new();
+    for script in &folder.expected.scripts {
+        let name = path.join(&script.name).display().to_string();
+        scripts.push(parse(&name, text(folder, &script.name), &mut Symbols::new()).map_err(Failure::setup)?);
+    }
+    let fitted = fit(&mut connection, folder, &scripts)?;
+    if fitted.statements > 0 {
+        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").map_err(Failure::setup)?;
+        make_tables(&mut connection, folder, path)?;
     }
     connection.close();
     let expected = &folder.expected;
-    let mut scripts = Vec::new();
-    for script in &expected.scripts {
-        let name = path.join(&script.name).display().to_string();
-        scripts.push(parse(&name, text(&script.name), &mut Symbols::new()).map_err(Failure::setup)?);
-    }
-    let order = order(expected);
+    let order = order(expected, &fitted);
     let sessions = expected.sessions.clamp(1, SESSIONS);
     let counted: Vec<Counted> = thread::scope(|scope| {
         let (order, scripts, open) = (&order, &scripts, &open);
@@ -157,8 +163,9 @@ fn replay(folder: &Folder, path: &Path, server: &Server) -> Outcome<Checked> {
                     format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {}", level.name());
                 connection.execute(&sql).map_err(Failure::setup)?;
             }
-            for (pass, number) in order.iter().enumerate().skip(session).step_by(sessions) {
-                counted.transaction(&mut connection, &scripts[*number], *number, pass);
+            for (number, pass) in order.iter().skip(session).step_by(sessions) {
+                let instance = pass % expected.scripts[*number].instances.len().max(1);
+                counted.transaction(&mut connection, &scripts[*number], *number, instance);
             }
             connection.close();
             Ok(counted)
@@ -171,29 +178,63 @@ fn replay(folder: &Folder, path: &Path, server: &Server) -> Outcome<Checked> {
         });
         ended.collect::<Outcome<Vec<Counted>>>()
     })?;
-    Ok(compared(expected, &counted, sessions))
+    Ok(Checked { fitted, ..compared(expected, &counted, sessions) })
 }
 
-/// The scripts to be executed, by their weights, one after the other.
-fn order(expected: &Expected) -> Vec<usize> {
+/// The text of a file.
+fn text<'f>(folder: &'f Folder, wanted: &str) -> &'f str {
+    folder.files.iter().find(|(name, _)| name == wanted).map_or("", |(_, text)| text)
+}
+
+fn make_tables(connection: &mut Connection, folder: &Folder, path: &Path) -> Outcome {
+    let setup = path.join("setup.sql").display().to_string();
+    let made = parse(&setup, text(folder, "setup.sql"), &mut Symbols::new())
+        .map_err(|error| Failure::setup(format!("--setup: {error}")))?;
+    for command in &made.commands {
+        let CommandKind::Sql(sql) = &command.kind else { continue };
+        connection.execute(&sql.as_written()).map_err(|error| {
+            Failure::setup(format!("{setup}:{}: {error}; --no-check doesn't make the tables", command.line))
+        })?;
+    }
+    Ok(())
+}
+
+/// The scripts to be executed, by their weights, one after the other, each with how often it was before;
+/// those that use up what they find, once for each instance at most.
+fn order(expected: &Expected, fitted: &Fitted) -> Vec<(usize, usize)> {
     let all: u64 = expected.scripts.iter().map(|script| script.count).sum();
     let wanted = all.min(REPLAYED).max(expected.scripts.len() as u64);
-    let mut order: Vec<(f64, usize)> = Vec::new();
+    let mut order: Vec<(f64, usize, usize)> = Vec::new();
     for (number, script) in expected.scripts.iter().enumerate() {
-        let times = (script.count * wanted / all.max(1)).max(1);
-        order.extend((0..times).map(|time| ((time as f64 + 0.5) / times as f64, number)));
+        let mut times = (script.count * wanted / all.max(1)).max(1);
+        if fitted.left_out.iter().any(|(name, _)| *name == script.name) {
+            continue;
+        }
+        if fitted.once.contains(&script.name) {
+            times = times.min(script.instances.len() as u64);
+        }
+        order
+            .extend((0..times).map(|time| {
+                ((time as f64 + 0.5) / times as f64, number, usize::try_from(time).unwrap_or(0))
+            }));
     }
     order.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-    order.into_iter().map(|(_, number)| number).collect()
+    order.into_iter().map(|(_, number, pass)| (number, pass)).collect()
 }
 
 impl Counted {
-    fn transaction(&mut self, connection: &mut Connection, script: &Script, number: usize, pass: usize) {
+    fn transaction(&mut self, connection: &mut Connection, script: &Script, number: usize, instance: usize) {
         self.transactions += 1;
-        if let Err(why) = self.execute(connection, script, number, pass) {
+        let mut count = |statement: usize, rows: u64| {
+            let counted = self.statements.entry((number, statement)).or_default();
+            counted.0 += 1;
+            counted.1 += rows;
+            counted.2 += u64::from(rows == 0);
+        };
+        if let Err(why) = carry_out(connection, script, instance, false, &mut count) {
             match why {
                 Why::Conflict => self.conflicts += 1,
-                Why::Other(text) => {
+                Why::Other(text) | Why::Mistake(text) => {
                     self.failed += 1;
                     self.failure.get_or_insert(format!("{}: {text}", script.name));
                 }
@@ -202,68 +243,64 @@ impl Counted {
             let _ = connection.execute("ROLLBACK");
         }
     }
+}
 
-    fn execute(
-        &mut self,
-        connection: &mut Connection,
-        script: &Script,
-        number: usize,
-        pass: usize,
-    ) -> Result<(), Why> {
-        let mut variables: HashMap<String, String> = HashMap::new();
-        let mut statement = 0;
-        for command in &script.commands {
-            let CommandKind::Sql(sql) = &command.kind else { continue };
-            // The only \set draws a row of the inputs: here they are taken in turn.
-            if sql.takes_inputs() {
-                let text = sql.as_written();
-                let inputs = text.split_once(" FROM ").and_then(|(_, from)| from.split_whitespace().next());
-                if let Some(inputs) = inputs {
-                    let count = connection.value(&format!("SELECT count(*) FROM {inputs}")).map_err(why)?;
-                    let count: usize = count.and_then(|count| count.parse().ok()).unwrap_or(1);
-                    variables.insert("i_row".to_owned(), (1 + pass % count.max(1)).to_string());
-                }
-            }
-            let text = substituted(sql, &variables);
-            let rows = if let Store::Gset { prefix } = &sql.store {
-                let found = connection.query(&text).map_err(why)?;
-                if let [row] = found.rows.as_slice() {
-                    let named = found.columns.iter().zip(row);
-                    let named = named
-                        .map(|(name, value)| (format!("{prefix}{name}"), value.clone().unwrap_or_default()));
-                    variables.extend(named);
-                } else if !sql.takes_inputs() {
-                    self.count((number, statement), found.rows.len() as u64);
-                    return Err(Why::Other(format!("line {}: {} rows", command.line, found.rows.len())));
-                }
-                found.rows.len() as u64
-            } else {
-                let completed = connection.execute(&text).map_err(why)?;
-                completed.first().and_then(isobench_pgwire::Completed::rows).unwrap_or(0)
-            };
-            let begins_or_ends = matches!(
-                sql.statements.first(),
-                Some(Statement::Begin | Statement::Commit | Statement::Rollback)
-            ) && !text.starts_with("ROLLBACK TO");
-            if !begins_or_ends && !sql.takes_inputs() {
-                self.count((number, statement), rows);
-                statement += 1;
-            }
+/// Executes a script with the inputs of one of its instances; `within` a transaction that is open already,
+/// if that is wanted. `see` gets the number of rows of each statement.
+///
+/// # Errors
+/// A statement fails, or doesn't return the one row that is stored.
+pub fn carry_out(
+    connection: &mut Connection,
+    script: &Script,
+    instance: usize,
+    within: bool,
+    see: &mut dyn FnMut(usize, u64),
+) -> Result<(), Why> {
+    // The only \set draws a row of the inputs.
+    let mut variables = HashMap::from([("i_row".to_owned(), (instance + 1).to_string())]);
+    let mut statement = 0;
+    for command in &script.commands {
+        let CommandKind::Sql(sql) = &command.kind else { continue };
+        let text = substituted(sql, &variables);
+        let begins_or_ends = matches!(
+            sql.statements.first(),
+            Some(Statement::Begin | Statement::Commit | Statement::Rollback)
+        ) && !text.starts_with("ROLLBACK TO");
+        if begins_or_ends && within {
+            continue;
         }
-        Ok(())
+        let rows = if let Store::Gset { prefix } = &sql.store {
+            let found = connection.query(&text).map_err(why)?;
+            if let [row] = found.rows.as_slice() {
+                let named = found.columns.iter().zip(row);
+                let named =
+                    named.map(|(name, value)| (format!("{prefix}{name}"), value.clone().unwrap_or_default()));
+                variables.extend(named);
+            } else if !sql.takes_inputs() {
+                see(statement, found.rows.len() as u64);
+                return Err(Why::Other(format!("line {}: {} rows", command.line, found.rows.len())));
+            }
+            found.rows.len() as u64
+        } else {
+            let completed = connection.execute(&text).map_err(why)?;
+            completed.first().and_then(isobench_pgwire::Completed::rows).unwrap_or(0)
+        };
+        if !begins_or_ends && !sql.takes_inputs() {
+            see(statement, rows);
+            statement += 1;
+        }
     }
-
-    fn count(&mut self, statement: (usize, usize), rows: u64) {
-        let counted = self.statements.entry(statement).or_default();
-        counted.0 += 1;
-        counted.1 += rows;
-        counted.2 += u64::from(rows == 0);
-    }
+    Ok(())
 }
 
 /// Why a transaction failed.
-enum Why {
+pub enum Why {
+    /// By 40001 or 40P01.
     Conflict,
+    /// The tables don't permit a statement (class 42): there is no such column, for example.
+    Mistake(String),
+    /// By something else.
     Other(String),
 }
 
@@ -271,6 +308,9 @@ enum Why {
 fn why(error: Error) -> Why {
     match error.code() {
         Some(code) if matches!(code.as_str(), "40001" | "40P01") => Why::Conflict,
+        Some(code) if code.as_str().starts_with("42") => {
+            Why::Mistake(error.to_string().lines().next().unwrap_or_default().to_owned())
+        }
         _ => Why::Other(error.to_string()),
     }
 }
