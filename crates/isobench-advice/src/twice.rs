@@ -52,7 +52,7 @@ impl AtLevel {
             (None, None) if self.with_failures > 0 => {
                 format!("errors in {} of {}", self.with_failures, self.interleavings)
             }
-            (None, None) => format!("safe in {}", self.interleavings),
+            (None, None) => format!("nothing wrong in {}", self.interleavings),
         }
     }
 }
@@ -134,6 +134,8 @@ mod tests {
             text: String::new(),
             unknown: None,
             fixes: BTreeMap::from([(table.to_owned(), fix)]),
+            rewritten: None,
+            lock_within: None,
         }
     }
 

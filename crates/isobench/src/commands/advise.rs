@@ -45,6 +45,9 @@ const MOST_MEASURED: usize = 4;
 /// The most scripts whose schedules are executed as theory names them; more are tried with themselves.
 const MOST_SCRIPTS: usize = 12;
 
+/// The budgets for a script of many that is tried with itself.
+const MOST_BUDGETS: u32 = 4;
+
 /// The limit of a statement of a script that is tried.
 const STEP: Duration = Duration::from_secs(5);
 
@@ -289,7 +292,8 @@ impl Trial<'_> {
         let extent = Extent {
             allocations: std::slice::from_ref(allocation),
             combinations,
-            budget: self.budget,
+            // Those that theory doesn't name need a longer look.
+            budget: self.budget * if self.many { MOST_BUDGETS } else { 1 },
             conditions: self.conditions,
             options: Options { step_timeout: STEP, ..Options::default() },
             literals: self.literals,
