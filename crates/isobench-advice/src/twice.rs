@@ -195,7 +195,7 @@ mod tests {
             shown: None,
             untried: untried.map(str::to_owned),
         };
-        assert_eq!(at(20, 0, None).said(None), "safe in 20");
+        assert_eq!(at(20, 0, None).said(None), "nothing wrong in 20");
         assert_eq!(at(20, 3, None).said(None), "errors in 3 of 20");
         assert_eq!(at(20, 3, None).said(Some(2)), "shown unsafe [2]");
         assert_eq!(at(0, 0, None).said(None), "not tried");
