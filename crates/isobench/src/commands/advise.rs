@@ -4,31 +4,35 @@
 //! Not here: the decision and its words (`isobench_advice`), the programs of scripts
 //! (`isobench_observation`), and the measurement (`isobench_comparison`).
 
+mod changes;
+mod trial;
+mod twice;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use isobench_advice::{
-    Advice, AdviceFile, AtLevel, Candidate as Row, ChangeSet, Decision, Executed, MOST_EXECUTED, Measured,
-    Promotion, Question, Reason, ScriptText, Status, Twice, answer, locked, locks, page, writing,
+    Advice, AdviceFile, Candidate as Row, Executed, MOST_EXECUTED, Measured, Question, ScriptText, Status,
+    answer, page,
 };
-use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
 use isobench_comparison::{
-    Candidate, Condition, Design, Failure, Followers, Judging, Outcome, Resolved, Site, Sources,
-    Surroundings, Target, Work, catalog, compare as measure, refusal,
+    Candidate, Design, Failure, Followers, Judging, Outcome, Resolved, Sources, Surroundings, Target, Work,
+    catalog, compare as measure, refusal,
 };
 use isobench_database::InitOptions;
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Templates, templates};
 use isobench_plan::{Plan, Size};
-use isobench_probe::Options;
-use isobench_probe::interleaving::{Found, TryError};
-use isobench_result::{Cell, Document, Tried, between, summarise};
+use isobench_result::{Cell, Document, between, summarise};
+use isobench_runner::Control;
+use isobench_script::Script;
 
-use isobench_runner::{Control, Urgency};
-use isobench_script::{CommandKind, Script};
+use changes::changes;
+use trial::{Trial, levels, named};
+use twice::twice;
 
 use crate::commands::scripts;
 use crate::destination::{Kind, check_file};
@@ -38,18 +42,11 @@ use crate::options::{AdviseOptions, command};
 use crate::output::{self, is_stream, say};
 use crate::servers::{Stage, Wanted, stage};
 
-/// The most sets of changes that are tried, and that are measured.
-const MOST_TRIED: usize = 6;
+/// The most sets of changes that are measured.
 const MOST_MEASURED: usize = 4;
 
 /// The most scripts whose schedules are executed as theory names them; more are tried with themselves.
 const MOST_SCRIPTS: usize = 12;
-
-/// The budgets for a script of many that is tried with itself.
-const MOST_BUDGETS: u32 = 4;
-
-/// The limit of a statement of a script that is tried.
-const STEP: Duration = Duration::from_secs(5);
 
 /// Decides, tries, measures, and prints the advice.
 ///
@@ -108,23 +105,6 @@ fn of_advice(failure: Failure) -> Failure {
 
 fn script_names(sources: &Sources) -> Vec<String> {
     sources.mix().scripts().iter().map(|weighted| weighted.script.name.clone()).collect()
-}
-
-/// A place for trying, with the scripts.
-struct Trial<'a> {
-    site: &'a Site,
-    target: &'a Target,
-    work: &'a Work,
-    seed: u64,
-    budget: Duration,
-    control: &'a Control,
-    names: &'a [String],
-    /// Values of variables are parameters.
-    literals: bool,
-    /// What must be true of the tables.
-    conditions: &'a [Condition],
-    /// There are many scripts: one that can't be executed is left out.
-    many: bool,
 }
 
 fn carry_out(
@@ -219,226 +199,6 @@ fn carry_out(
         output::print(&text)?;
     }
     measured
-}
-
-fn named(names: &[String], casts: &[Vec<usize>]) -> Vec<Vec<String>> {
-    casts.iter().map(|cast| cast.iter().map(|script| names[*script].clone()).collect()).collect()
-}
-
-fn levels(names: &[String], levels: &[Level]) -> Allocation {
-    let scripts = names.iter().cloned().zip(levels.iter().copied().map(Mode::of)).collect();
-    Allocation { rest: Mode::of(Level::Serializable), scripts }
-}
-
-impl Trial<'_> {
-    /// Tries combinations of scripts, or all, at these levels, on tables in their starting state after
-    /// this SQL.
-    fn execute(
-        &self,
-        sources: &Sources,
-        setup: Option<&str>,
-        combinations: Option<&[Vec<String>]>,
-        allocation: &Allocation,
-    ) -> Outcome<Executed> {
-        let scripts = self.meeting(combinations);
-        let found = match self.found(sources, setup, combinations, allocation)? {
-            Ok(found) => found,
-            Err(why) => return Ok(Executed::Untried(why)),
-        };
-        let level = &found.levels[0];
-        if level.gravest().is_some_and(|witness| !witness.no_level_prevents) {
-            return Ok(Executed::Shown(Box::new(tried(&found, level))));
-        }
-        let refused = found.refused.iter().find(|(script, _)| scripts.contains(script.as_str()));
-        Ok(match refused {
-            Some((script, why)) => Executed::Untried(format!("{script} can't be tried: {why}")),
-            None => Executed::Unshown(level.trials),
-        })
-    }
-
-    /// The scripts of combinations, or all.
-    fn meeting<'s>(&'s self, combinations: Option<&'s [Vec<String>]>) -> BTreeSet<&'s str> {
-        match combinations {
-            Some(all) => all.iter().flatten().map(String::as_str).collect(),
-            None => self.names.iter().map(String::as_str).collect(),
-        }
-    }
-
-    /// Tries what [`Trial::execute`] does. The inner error is why it can't be tried.
-    fn found(
-        &self,
-        sources: &Sources,
-        setup: Option<&str>,
-        combinations: Option<&[Vec<String>]>,
-        allocation: &Allocation,
-    ) -> Outcome<Result<Found, String>> {
-        if self.control.urgency() > Urgency::None {
-            return Err(Failure::Incomplete("interrupted".to_owned()));
-        }
-        let scripts = self.meeting(combinations);
-        let meeting: Vec<&str> = scripts.iter().copied().collect();
-        let meeting = if combinations.is_some() { meeting.join(" × ") } else { "all scripts".to_owned() };
-        say(&format!("trying {meeting} at {}", allocation_of(&scripts, allocation)));
-        let work = self.work.with_sources(sources.clone());
-        self.target.make_anew(self.site)?;
-        work.tables.make(self.site)?;
-        if let Some(sql) = setup {
-            let mut connection = self.site.connector().open().map_err(Failure::setup)?;
-            if let Err(error) = connection.execute(sql) {
-                return Ok(Err(format!("{sql}: {error}")));
-            }
-        }
-        let workload = work.workload(self.seed, &self.site.database)?;
-        let extent = Extent {
-            allocations: std::slice::from_ref(allocation),
-            combinations,
-            // Those that theory doesn't name need a longer look.
-            budget: self.budget * if self.many { MOST_BUDGETS } else { 1 },
-            conditions: self.conditions,
-            options: Options { step_timeout: STEP, ..Options::default() },
-            literals: self.literals,
-        };
-        match try_interleavings(self.site, &workload, extent, self.control) {
-            Ok(found) => Ok(Ok(found)),
-            Err(error @ TryError::Script { .. }) if self.many => Ok(Err(error.to_string())),
-            Err(TryError::Stopped) => Err(Failure::Incomplete("interrupted".to_owned())),
-            Err(TryError::Lost(why)) => Err(Failure::Incomplete(why)),
-            Err(error @ TryError::Script { .. }) => Err(Failure::setup(error)),
-            Err(error) => Ok(Err(error.to_string())),
-        }
-    }
-}
-
-/// Tries each script that writes with itself, at each level; and the locks that mend the lowest one.
-fn twice(templates: &Templates, trial: &Trial<'_>) -> Outcome<Vec<Twice>> {
-    let levels = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
-    let mut all = Vec::new();
-    for program in writing(templates) {
-        let name = &trial.names[program];
-        let at =
-            levels.iter().map(|level| at_once(trial, name, *level)).collect::<Outcome<Vec<AtLevel>>>()?;
-        let changes = match at[0].shown.as_ref().and_then(|reason| reason.shown.as_ref()) {
-            Some(shown) => mended(templates, program, shown, trial)?,
-            None => Vec::new(),
-        };
-        all.push(Twice { script: name.clone(), levels: at, changes });
-    }
-    Ok(all)
-}
-
-/// Tries a script with itself at a level.
-fn at_once(trial: &Trial<'_>, name: &String, level: Level) -> Outcome<AtLevel> {
-    let cast = [vec![name.clone(), name.clone()]];
-    let mut at = AtLevel { level, interleavings: 0, with_failures: 0, shown: None, untried: None };
-    match trial.found(&trial.work.sources, None, Some(&cast), &Allocation::uniform(level))? {
-        Ok(found) => {
-            let of = &found.levels[0];
-            (at.interleavings, at.with_failures) = (of.trials, of.with_failures + of.inconclusive);
-            let wrong = of.gravest().is_some_and(|witness| !witness.no_level_prevents);
-            at.shown = wrong.then(|| Reason::tried(level, tried(&found, of)));
-            at.untried = found.refused.iter().find(|(script, _)| script == name).map(|(_, why)| why.clone());
-        }
-        Err(why) => at.untried = Some(why),
-    }
-    Ok(at)
-}
-
-/// The fewest locks with which a script isn't shown to be unsafe at the lowest level any more: one, or else
-/// all that are needed of all.
-fn mended(
-    templates: &Templates,
-    program: usize,
-    shown: &Tried,
-    trial: &Trial<'_>,
-) -> Outcome<Vec<ChangeSet>> {
-    let before = texts(&trial.work.sources);
-    let name = &trial.names[program];
-    let cast = [vec![name.clone(), name.clone()]];
-    let mends = |promotions: &[Promotion]| -> Outcome<Option<ChangeSet>> {
-        let Some(set) = locked(templates, &before, promotions.to_vec()) else { return Ok(None) };
-        let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
-        let executed = trial.execute(&sources, None, Some(&cast), &set.allocation)?;
-        Ok(matches!(executed, Executed::Unshown(_)).then_some(set))
-    };
-    let mut needed = locks(templates, program, shown);
-    for one in &needed {
-        if let Some(set) = mends(std::slice::from_ref(one))? {
-            return Ok(vec![set]);
-        }
-    }
-    let Some(mut set) = mends(&needed)? else { return Ok(Vec::new()) };
-    for one in needed.clone() {
-        let rest: Vec<Promotion> = needed.iter().filter(|other| **other != one).cloned().collect();
-        if let Some(smaller) = mends(&rest)? {
-            (needed, set) = (rest, smaller);
-        }
-    }
-    Ok(vec![set])
-}
-
-/// The levels of these scripts, in few words.
-fn allocation_of(scripts: &BTreeSet<&str>, allocation: &Allocation) -> String {
-    let levels: BTreeSet<Level> = scripts.iter().map(|script| allocation.of(script).level).collect();
-    levels.iter().map(Level::to_string).collect::<Vec<_>>().join(" and ")
-}
-
-/// The sets of changes, each tried against what was shown without it.
-fn changes(
-    question: &Question<'_>,
-    decision: &Decision,
-    trial: &Trial<'_>,
-    read_again: impl FnMut(&[ScriptText]) -> Option<Templates>,
-) -> Outcome<Vec<ChangeSet>> {
-    let before = texts(&trial.work.sources);
-    let rewrites = question.rewrites(decision, &before, read_again);
-    let promoted = question.changes(&decision.struck);
-    let promoted = promoted.iter().filter_map(|one| ChangeSet::of(question.templates, &before, one));
-    let indexes = question.indexes(decision, &before);
-    let within = question.locks_within(decision, &before);
-    let sets = rewrites.into_iter().chain(indexes).chain(promoted).chain(within);
-    let shown: BTreeSet<Vec<String>> = decision
-        .reasons
-        .iter()
-        .filter(|reason| matches!(reason.executed, Executed::Shown(_)))
-        .flat_map(|reason| named(trial.names, &reason.casts()))
-        .collect();
-    let shown: Vec<Vec<String>> = shown.into_iter().collect();
-    // What theory doesn't know is tried with all scripts.
-    let meeting = (decision.refuted.is_none() && !shown.is_empty()).then_some(shown.as_slice());
-    let mut all = Vec::new();
-    for mut set in sets.take(MOST_TRIED) {
-        let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
-        // Theory doesn't know it.
-        let only_tried = set.unproved.is_some();
-        let meeting = meeting.filter(|_| !only_tried);
-        match trial.execute(&sources, set.setup.as_deref(), meeting, &set.allocation)? {
-            Executed::Shown(tried) => set.refuted = Some(*tried),
-            Executed::Untried(_) if only_tried => continue,
-            Executed::Unshown(count) if meeting.is_none() => set.unproved = Some(count),
-            Executed::Untried(_) | Executed::Unshown(_) => {}
-        }
-        all.push(set);
-    }
-    Ok(all)
-}
-
-/// The texts of scripts, with those of their statements.
-fn texts(sources: &Sources) -> Vec<ScriptText> {
-    let scripts = sources.mix().scripts().iter().zip(sources.texts());
-    let text = |(weighted, text): (&isobench_script::Weighted, &str)| ScriptText {
-        name: weighted.script.name.clone(),
-        text: text.to_owned(),
-        commands: weighted
-            .script
-            .commands
-            .iter()
-            .map(|command| match &command.kind {
-                CommandKind::Sql(sql) => sql.as_written(),
-                _ => String::new(),
-            })
-            .collect(),
-    };
-    scripts.map(text).collect()
 }
 
 /// Checks levels that were decided before.

@@ -163,14 +163,19 @@ pub fn made(database: &Database) -> String {
     )
 }
 
+/// True if a session there has executed transactions. One of a command that has ended may still be there.
+fn works(database: &Database) -> bool {
+    database.value("select exists (select from pg_stat_activity where query ilike 'update %pgbench_%')")
+        == "t"
+}
+
 /// Waits until transactions are measured there, with the slot.
 fn wait_for_the_slot(database: &Database, running: &mut Running) {
-    let working = "select exists (select from pg_stat_activity where query ilike 'update %pgbench_%')";
-    wait_for("transactions", || {
+    let slot = wait_for("transactions with a slot", || {
         assert!(!running.has_ended(), "it ended before it measured");
-        (database.value(working) == "t").then_some(())
+        let slot = made(database);
+        (!slot.is_empty() && works(database)).then_some(slot)
     });
-    let slot = made(database);
     assert!(slot.starts_with("isobench_wal_") && slot.ends_with(" test_decoding true"), "{slot}");
 }
 
@@ -249,6 +254,7 @@ fn others_work_on_and_an_end_of_any_kind_removes_the_slot() {
         ),
         ("run --isolation rr -n -c 2 -T 600 --observe snapshot", Signal::KILL),
     ] {
+        wait_for("the end of the sessions before", || (!works(&database)).then_some(()));
         let mut running = Running::start(&mut database.isobench(&scene, &words(command)));
         wait_for_the_slot(&database, &mut running);
         let mut other = database.connect();

@@ -1,0 +1,132 @@
+//! Scripts that are tried against each other on tables of isobench's own.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use isobench_advice::Executed;
+use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
+use isobench_comparison::{Condition, Failure, Outcome, Site, Sources, Target, Work};
+use isobench_isolation::history::Mode;
+use isobench_isolation::{Allocation, Level};
+use isobench_probe::Options;
+use isobench_probe::interleaving::{Found, TryError};
+use isobench_runner::{Control, Urgency};
+
+use crate::output::say;
+
+/// The budgets for a script of many that is tried with itself.
+const MOST_BUDGETS: u32 = 4;
+
+/// The limit of a statement of a script that is tried.
+const STEP: Duration = Duration::from_secs(5);
+
+/// A place for trying, with the scripts.
+pub(super) struct Trial<'a> {
+    pub(super) site: &'a Site,
+    pub(super) target: &'a Target,
+    pub(super) work: &'a Work,
+    pub(super) seed: u64,
+    pub(super) budget: Duration,
+    pub(super) control: &'a Control,
+    pub(super) names: &'a [String],
+    /// Values of variables are parameters.
+    pub(super) literals: bool,
+    /// What must be true of the tables.
+    pub(super) conditions: &'a [Condition],
+    /// There are many scripts: one that can't be executed is left out.
+    pub(super) many: bool,
+}
+
+impl Trial<'_> {
+    /// Tries combinations of scripts, or all, at these levels, on tables in their starting state after
+    /// this SQL.
+    pub(super) fn execute(
+        &self,
+        sources: &Sources,
+        setup: Option<&str>,
+        combinations: Option<&[Vec<String>]>,
+        allocation: &Allocation,
+    ) -> Outcome<Executed> {
+        let scripts = self.meeting(combinations);
+        let found = match self.found(sources, setup, combinations, allocation)? {
+            Ok(found) => found,
+            Err(why) => return Ok(Executed::Untried(why)),
+        };
+        let level = &found.levels[0];
+        if level.gravest().is_some_and(|witness| !witness.no_level_prevents) {
+            return Ok(Executed::Shown(Box::new(tried(&found, level))));
+        }
+        let refused = found.refused.iter().find(|(script, _)| scripts.contains(script.as_str()));
+        Ok(match refused {
+            Some((script, why)) => Executed::Untried(format!("{script} can't be tried: {why}")),
+            None => Executed::Unshown(level.trials),
+        })
+    }
+
+    /// The scripts of combinations, or all.
+    fn meeting<'s>(&'s self, combinations: Option<&'s [Vec<String>]>) -> BTreeSet<&'s str> {
+        match combinations {
+            Some(all) => all.iter().flatten().map(String::as_str).collect(),
+            None => self.names.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// Tries what [`Trial::execute`] does. The inner error is why it can't be tried.
+    pub(super) fn found(
+        &self,
+        sources: &Sources,
+        setup: Option<&str>,
+        combinations: Option<&[Vec<String>]>,
+        allocation: &Allocation,
+    ) -> Outcome<Result<Found, String>> {
+        if self.control.urgency() > Urgency::None {
+            return Err(Failure::Incomplete("interrupted".to_owned()));
+        }
+        let scripts = self.meeting(combinations);
+        let meeting: Vec<&str> = scripts.iter().copied().collect();
+        let meeting = if combinations.is_some() { meeting.join(" × ") } else { "all scripts".to_owned() };
+        say(&format!("trying {meeting} at {}", allocation_of(&scripts, allocation)));
+        let work = self.work.with_sources(sources.clone());
+        self.target.make_anew(self.site)?;
+        work.tables.make(self.site)?;
+        if let Some(sql) = setup {
+            let mut connection = self.site.connector().open().map_err(Failure::setup)?;
+            if let Err(error) = connection.execute(sql) {
+                return Ok(Err(format!("{sql}: {error}")));
+            }
+        }
+        let workload = work.workload(self.seed, &self.site.database)?;
+        let extent = Extent {
+            allocations: std::slice::from_ref(allocation),
+            combinations,
+            // Those that theory doesn't name need a longer look.
+            budget: self.budget * if self.many { MOST_BUDGETS } else { 1 },
+            conditions: self.conditions,
+            options: Options { step_timeout: STEP, ..Options::default() },
+            literals: self.literals,
+        };
+        match try_interleavings(self.site, &workload, extent, self.control) {
+            Ok(found) => Ok(Ok(found)),
+            Err(error @ TryError::Script { .. }) if self.many => Ok(Err(error.to_string())),
+            Err(TryError::Stopped) => Err(Failure::Incomplete("interrupted".to_owned())),
+            Err(TryError::Lost(why)) => Err(Failure::Incomplete(why)),
+            Err(error @ TryError::Script { .. }) => Err(Failure::setup(error)),
+            Err(error) => Ok(Err(error.to_string())),
+        }
+    }
+}
+
+/// The levels of these scripts, in few words.
+fn allocation_of(scripts: &BTreeSet<&str>, allocation: &Allocation) -> String {
+    let levels: BTreeSet<Level> = scripts.iter().map(|script| allocation.of(script).level).collect();
+    levels.iter().map(Level::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+pub(super) fn named(names: &[String], casts: &[Vec<usize>]) -> Vec<Vec<String>> {
+    casts.iter().map(|cast| cast.iter().map(|script| names[*script].clone()).collect()).collect()
+}
+
+pub(super) fn levels(names: &[String], levels: &[Level]) -> Allocation {
+    let scripts = names.iter().cloned().zip(levels.iter().copied().map(Mode::of)).collect();
+    Allocation { rest: Mode::of(Level::Serializable), scripts }
+}
