@@ -1,7 +1,5 @@
 //! What is said: levels with their reasons, changes with their prices. The form of JSON.
 
-use std::collections::BTreeSet;
-
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Carried, Templates};
@@ -250,13 +248,8 @@ impl Advice {
                 unknown: unknown(number).collect(),
             }
         });
-        let rewritten = templates.statements.iter().filter(|statement| statement.rewritten.is_some());
-        let indexed = changes.iter().filter(|set| set.setup.is_some()).flat_map(|set| &set.changes);
-        let changed: BTreeSet<String> = rewritten
-            .map(|statement| statement.at.clone())
-            .chain(indexed.map(|change| change.at.clone()))
-            .collect();
-        let changed = changed.iter().map(String::as_str).collect();
+        let changed = changes.iter().flat_map(|set| &set.changes).map(|change| change.at.as_str());
+        let hints = hints(programs, &decision.reasons, &changed.collect());
         let unshown = decision.possible.iter().map(|possible| Unshown {
             theory: steps(programs, &possible.objection),
             interleavings: possible.interleavings,
@@ -275,7 +268,7 @@ impl Advice {
             unshown: unshown.collect(),
             changes,
             contradicted,
-            hints: hints(programs, &decision.reasons, &changed),
+            hints,
             measured: None,
         }
     }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use isobench_observation::is_plain;
 use isobench_robustness::{Columns, Kind, Operation, Place, Program, Term};
 
 use crate::decision::Shown;
@@ -48,15 +49,10 @@ impl<'p> UniqueIndex<'p> {
         format!("unique index on {} ({})", self.table, self.columns.join(", "))
     }
 
-    /// The statement that makes it; `None` if names would have to be quoted.
+    /// The statement that makes it; `None` if names would have to be quoted, or if the table is in another
+    /// schema than those that isobench makes: it is never executed on a table of the user's.
     pub(crate) fn sql(&self) -> Option<String> {
-        let plain = |name: &str| {
-            name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter == '_')
-                && name
-                    .chars()
-                    .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
-        };
-        let all = self.table.split('.').chain(self.columns.iter().copied()).all(plain);
+        let all = std::iter::once(self.table).chain(self.columns.iter().copied()).all(is_plain);
         all.then(|| format!("CREATE UNIQUE INDEX ON {} ({})", self.table, self.columns.join(", ")))
     }
 }
@@ -155,6 +151,18 @@ mod tests {
         );
         // It is one already.
         assert_eq!(of(vec![read(), set(&["id", "count"])]), [""; 0]);
+    }
+
+    #[test]
+    fn indexes_are_made_only_on_tables_that_isobench_made() {
+        let sql = |table: &str, column: &str| {
+            UniqueIndex { table, columns: vec![column], read: "s.sql:2", insert: "s.sql:3" }.sql()
+        };
+        assert_eq!(sql("person", "email").as_deref(), Some("CREATE UNIQUE INDEX ON person (email)"));
+        assert_eq!(
+            [sql("shop.person", "email"), sql("Person", "email"), sql("person", "e mail")],
+            [None, None, None]
+        );
     }
 
     #[test]

@@ -64,8 +64,8 @@ pub(crate) fn grave<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Opti
         let number = evidence.number(reason);
         return Some(format!("No level is enough: this goes wrong at serializable, too [{number}]."));
     }
-    let contradiction = "Something went wrong at levels that should be enough by what is known of the statements, so that is \
-        wrong somewhere: nothing below is proved.";
+    let contradiction = "Something went wrong at levels that should be enough by what is known of the statements, so \
+        that is wrong somewhere: nothing below is proved.";
     advice.contradicted.then(|| contradiction.to_owned())
 }
 

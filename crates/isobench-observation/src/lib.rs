@@ -57,7 +57,7 @@ use statement::{
     Change, Examiner, Finding, Role, Surroundings, changed_names, changes, prepares_transaction,
     sets_savepoint,
 };
-pub use statement::{Fix, LockWithin, Rewritten};
+pub use statement::{Fix, LockWithin, Rewritten, is_plain};
 pub use templates::{TemplateStatement, Templates, templates};
 use tokens::Text;
 

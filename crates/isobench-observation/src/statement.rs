@@ -39,7 +39,7 @@ pub(crate) use accesses::{Access, Deed, Operand as Known, anything};
 pub(crate) use columns::Counted;
 pub(crate) use command::{changed_names, prepares_transaction, sets_savepoint};
 pub(crate) use fixes::{Assigned, Assignment, Raised};
-pub use fixes::{Fix, LockWithin, Rewritten};
+pub use fixes::{Fix, LockWithin, Rewritten, is_plain};
 pub(crate) use removed::Removed;
 pub(crate) use results::{ColumnName, Given, Operand, Passage};
 pub(crate) use settings::{Change, changes};

@@ -347,9 +347,14 @@ impl Examiner<'_> {
     }
 }
 
+/// True if a name has only lower-case letters, digits and underscores, so that it needs no quotes unless it
+/// is a keyword (PostgreSQL manual, "Identifiers and Key Words").
+pub fn is_plain(name: &str) -> bool {
+    name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter == '_')
+        && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+}
+
 /// A name as SQL needs it.
 fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter == '_')
-        && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
-    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    if is_plain(name) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
