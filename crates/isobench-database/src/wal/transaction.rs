@@ -92,6 +92,15 @@ impl WalWrite {
 }
 
 #[cfg(test)]
+impl WalTransaction {
+    /// What it wrote, in order: the kinds with the keys before and after.
+    pub(crate) fn shown(&self) -> Vec<(WalWriteKind, String)> {
+        let one = |write: &WalWrite| (write.kind, write.key_texts().collect::<Vec<_>>().join(" to "));
+        self.writes.iter().map(one).collect()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 

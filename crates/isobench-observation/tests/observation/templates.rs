@@ -21,7 +21,8 @@ const MOST_CHANGES: usize = 2;
 type Set = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 /// Articles with a version, and notes.
-const ARTICLES: &str = "CREATE TABLE IF NOT EXISTS article (id int PRIMARY KEY, version int NOT NULL, views int NOT NULL); \
+const ARTICLES: &str = "CREATE TABLE IF NOT EXISTS article (id int PRIMARY KEY, version int NOT NULL, \
+    views int NOT NULL); \
     CREATE TABLE IF NOT EXISTS note (id int PRIMARY KEY, views int NOT NULL)";
 
 /// Changes an article as object-relational mappers do that know a version (JPA: `@Version`).

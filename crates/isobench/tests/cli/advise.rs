@@ -162,7 +162,8 @@ fn what_no_level_prevents_is_said_first() {
         "poll.sql",
         "BEGIN;\nSELECT last AS l FROM reader WHERE id = 1 FOR UPDATE \\gset\n\
          SELECT coalesce(max(id), :l) AS m FROM outbox WHERE id > :l \\gset\n\
-         UPDATE outbox SET sent = true WHERE id > :l AND id <= :m;\nUPDATE reader SET last = :m WHERE id = 1;\nCOMMIT;\n",
+         UPDATE outbox SET sent = true WHERE id > :l AND id <= :m;\n\
+         UPDATE reader SET last = :m WHERE id = 1;\nCOMMIT;\n",
     );
     let condition =
         "sent: SELECT count(*) = 0 FROM outbox WHERE NOT sent AND id <= (SELECT last FROM reader)";
@@ -215,7 +216,8 @@ fn updates_are_rewritten() {
 #[test]
 fn a_unique_index_is_tried() {
     let Some(s) = Scene::with_server("a_unique_index_is_tried") else { return };
-    let setup = "CREATE TABLE person (id bigserial PRIMARY KEY, email text NOT NULL);\nCREATE INDEX ON person (email);\n\
+    let setup = "CREATE TABLE person (id bigserial PRIMARY KEY, email text NOT NULL);\n\
+        CREATE INDEX ON person (email);\n\
         INSERT INTO person (email) SELECT 'u' || g FROM generate_series(1, 20) g;\n";
     s.write("setup.sql", setup);
     s.write("twice.sql", &format!("{setup}INSERT INTO person (email) VALUES ('u1');\n"));
