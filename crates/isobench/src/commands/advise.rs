@@ -18,8 +18,8 @@ use isobench_advice::{
     answer, page,
 };
 use isobench_comparison::{
-    Candidate, Design, Failure, Followers, Judging, Outcome, Resolved, Sources, Surroundings, Target, Work,
-    catalog, compare as measure, refusal,
+    Candidate, Conditions, Design, Failure, Followers, Judging, Outcome, Resolved, Sources, Surroundings,
+    Target, Work, catalog, compare as measure, refusal,
 };
 use isobench_database::InitOptions;
 use isobench_isolation::history::Mode;
@@ -142,6 +142,7 @@ fn carry_out(
     let budget = Duration::from_secs_f64(options.budget);
     let literals = design.sends_parameters();
     let conditions = design.conditions.clone();
+    Conditions::require(&conditions, site.connector())?;
     let trial = Trial {
         site: &site,
         target,

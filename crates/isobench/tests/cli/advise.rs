@@ -174,9 +174,15 @@ fn what_no_level_prevents_is_said_first() {
     s.run(&line).expect(0).prints(&expected);
     let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
     assert_eq!(advice["transactions"][1]["status"], "unsafe", "{advice:#}");
-    s.run(&["advise", "-f", "publish.sql", "--setup", "setup.sql", "--invariant", "no query"])
-        .expect(1)
-        .says(&["--invariant"]);
+    for (wrong, why) in [
+        ("no query", "syntax error"),
+        ("SELECT", "the query returned 0 columns"),
+        ("SELECT false", "doesn't hold before anything is measured"),
+    ] {
+        s.run(&["advise", "-f", "publish.sql", "--setup", "setup.sql", "--invariant", wrong])
+            .expect(1)
+            .says(&["--invariant", why]);
+    }
 }
 
 /// An ORM that saves all columns writes back what another transaction has changed (go-gorm/gorm, issue 969);
