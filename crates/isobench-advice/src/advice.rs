@@ -44,6 +44,9 @@ pub struct Advice {
     /// True if something went wrong at levels that should be enough, in interleavings that were tried or
     /// in the recorded histories: the model is wrong somewhere, and nothing is proved.
     pub contradicted: bool,
+    /// Dependencies in the recorded histories that don't follow from what is known of the statements:
+    /// that is wrong there, and nothing is proved.
+    pub unpredicted: Vec<Dependency>,
     /// Other ways to write the SQL, a sentence each. They weren't tried.
     pub hints: Vec<String>,
     /// What was measured; null if nothing was.
@@ -99,7 +102,7 @@ pub struct Reason {
 }
 
 /// A transaction depends on another one, which would have to come first in a serial order.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Dependency {
     /// The script of the transaction that would have to come first.
     pub first: String,
@@ -173,6 +176,9 @@ pub struct Changed {
 pub struct Measured {
     /// What they are relative to: the first row.
     pub to: String,
+    /// The dependencies between transactions in the recorded histories of the scripts as they were, which
+    /// were compared with those that their statements predict; counted by row.
+    pub dependencies: u64,
     /// The rows, in the order of measurement.
     pub candidates: Vec<Candidate>,
 }
@@ -268,6 +274,7 @@ impl Advice {
             unshown: unshown.collect(),
             changes,
             contradicted,
+            unpredicted: Vec::new(),
             hints,
             measured: None,
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use isobench_observation::is_plain;
+use isobench_observation::{is_plain, name_in_sql};
 use isobench_robustness::{Columns, Kind, Operation, Place, Program, Term};
 
 use crate::decision::Shown;
@@ -49,11 +49,13 @@ impl<'p> UniqueIndex<'p> {
         format!("unique index on {} ({})", self.table, self.columns.join(", "))
     }
 
-    /// The statement that makes it; `None` if names would have to be quoted, or if the table is in another
-    /// schema than those that isobench makes: it is never executed on a table of the user's.
+    /// The statement that makes it; `None` if the table is in another schema than those that isobench
+    /// makes, or may be: it is never executed on a table of the user's.
     pub(crate) fn sql(&self) -> Option<String> {
-        let all = std::iter::once(self.table).chain(self.columns.iter().copied()).all(is_plain);
-        all.then(|| format!("CREATE UNIQUE INDEX ON {} ({})", self.table, self.columns.join(", ")))
+        is_plain(self.table).then(|| {
+            let columns: Vec<String> = self.columns.iter().map(|column| name_in_sql(column)).collect();
+            format!("CREATE UNIQUE INDEX ON {} ({})", name_in_sql(self.table), columns.join(", "))
+        })
     }
 }
 
@@ -159,10 +161,8 @@ mod tests {
             UniqueIndex { table, columns: vec![column], read: "s.sql:2", insert: "s.sql:3" }.sql()
         };
         assert_eq!(sql("person", "email").as_deref(), Some("CREATE UNIQUE INDEX ON person (email)"));
-        assert_eq!(
-            [sql("shop.person", "email"), sql("Person", "email"), sql("person", "e mail")],
-            [None, None, None]
-        );
+        assert_eq!(sql("order", "User").as_deref(), Some("CREATE UNIQUE INDEX ON \"order\" (\"User\")"));
+        assert_eq!([sql("shop.person", "email"), sql("Person", "email")], [None, None]);
     }
 
     #[test]

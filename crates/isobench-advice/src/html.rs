@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use crate::advice::{Advice, ChangeSet, Dependency, Measured, Reason, Transaction};
 use crate::idioms::{IDIOMS, Idiom};
 use crate::text::{
-    Evidence, best, closed_world, grave, happens, held, idioms_of, levels_then, ratio, shown, why,
+    Evidence, agreed, best, closed_world, grave, happens, held, idioms_of, levels_then, ratio, shown, why,
 };
 use crate::twice::AtLevel;
 
@@ -26,7 +26,10 @@ pub fn page(advice: &Advice) -> String {
         ("graph", "Which transactions endanger each other", picture(&figure, false))
     }));
     parts.extend(
-        advice.measured.as_ref().map(|measured| -> Part { ("price", "What it costs", prices(measured)) }),
+        advice
+            .measured
+            .as_ref()
+            .map(|measured| -> Part { ("price", "What it costs", prices(advice, measured)) }),
     );
     parts.extend(
         changes(advice).map(|changes| -> Part { ("changes", "With which changes lower levels do", changes) }),
@@ -139,7 +142,7 @@ fn sentence(one: &Dependency) -> String {
     }
 }
 
-fn prices(measured: &Measured) -> Markup {
+fn prices(advice: &Advice, measured: &Measured) -> Markup {
     let columns =
         Heading::all(&[("levels", false), ("throughput", true), ("conflicts", true), ("anomalies", true)]);
     let rows = measured.candidates.iter().map(|one| {
@@ -152,7 +155,11 @@ fn prices(measured: &Measured) -> Markup {
          anomalies in the histories of the transactions that were counted.",
         measured.to
     );
-    table(&caption, &Table::new(columns, rows))
+    let table = table(&caption, &Table::new(columns, rows));
+    html! {
+        (table)
+        @if let Some(sentence) = agreed(advice) { p { (sentence) } }
+    }
 }
 
 fn changes(advice: &Advice) -> Option<Markup> {
@@ -283,6 +290,7 @@ mod tests {
             unshown: Vec::new(),
             changes: Vec::new(),
             contradicted: true,
+            unpredicted: Vec::new(),
             hints: Vec::new(),
             measured: None,
         }

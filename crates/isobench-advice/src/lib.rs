@@ -12,6 +12,7 @@
 //! | `decision` | proved and shown levels, and changes of scripts |
 //! | `advice` | what is said of it, as it stands in JSON |
 //! | `twice` | scripts that run twice at once |
+//! | `recorded` | recorded dependencies compared with those that are possible |
 //! | `patch` | scripts with changes, and the difference |
 //! | `hints` | other ways to write the SQL, for people |
 //! | `idioms` | how frameworks ask for a level |
@@ -26,6 +27,7 @@ mod hints;
 mod html;
 mod idioms;
 mod patch;
+mod recorded;
 mod text;
 mod twice;
 

@@ -9,9 +9,14 @@ use isobench_report::wrap;
 use isobench_result::Tried;
 use isobench_result::view::tried::witnesses;
 
-use crate::advice::{Advice, Candidate, ChangeSet, Measured, Reason, Status, Transaction, reason};
+use crate::advice::{
+    Advice, Candidate, ChangeSet, Dependency, Measured, Reason, Status, Transaction, reason,
+};
 use crate::decision::Shown;
 use crate::idioms::IDIOMS;
+
+/// The most dependencies that are listed.
+const MOST_DEPENDENCIES: usize = 3;
 
 /// The most sets of changes that are listed.
 const MOST_SETS: usize = 6;
@@ -34,6 +39,9 @@ pub fn answer(advice: &Advice, width: usize) -> String {
     }
     if let Some(measured) = &advice.measured {
         prices(&mut text, measured, width);
+    }
+    if let Some(sentence) = agreed(advice) {
+        paragraph(&mut text, &sentence, width);
     }
     changes(&mut text, advice, width);
     if !advice.hints.is_empty() {
@@ -66,7 +74,34 @@ pub(crate) fn grave<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Opti
     }
     let contradiction = "Something went wrong at levels that should be enough by what is known of the statements, so \
         that is wrong somewhere: nothing below is proved.";
-    advice.contradicted.then(|| contradiction.to_owned())
+    if advice.contradicted {
+        return Some(contradiction.to_owned());
+    }
+    let depends = |one: &Dependency| {
+        let [first, then] = &one.at;
+        format!("{then} on {first} ({})", one.how.unwrap_or("in some way"))
+    };
+    let those: Vec<String> = advice.unpredicted.iter().take(MOST_DEPENDENCIES).map(depends).collect();
+    let more = advice.unpredicted.len().saturating_sub(MOST_DEPENDENCIES);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    (!those.is_empty()).then(|| {
+        format!(
+            "What is known of the statements is wrong somewhere, so nothing below is proved: the recorded transactions \
+             depend on each other in ways that don't follow from it, {}{more}.",
+            those.join(", ")
+        )
+    })
+}
+
+/// What is said of recorded histories that are as the statements predict, if there are any.
+pub(crate) fn agreed(advice: &Advice) -> Option<String> {
+    let count = advice.measured.as_ref()?.dependencies;
+    (count > 0 && advice.unpredicted.is_empty()).then(|| {
+        format!(
+            "The {count} dependencies between the recorded transactions all follow from what is known of their \
+             statements."
+        )
+    })
 }
 
 /// Reasons with what was shown, each once.

@@ -58,6 +58,8 @@ pub struct Judging {
     pub folder: Option<PathBuf>,
     /// A broken promise ends the run, and with it the comparison.
     pub stop_on_broken: bool,
+    /// Verdicts have the dependencies by their statements.
+    pub between: bool,
 }
 
 impl Judging {
@@ -121,6 +123,7 @@ impl Judging {
         let (shown, incomplete) = (recording.shows_rows(), recording.incomplete());
         let began = Instant::now();
         let options = Judging::options(&recording, promise, sources, fresh_tables);
+        let options = Options { between: self.between, ..options };
         let (history, mut report) = match recording.check(&options) {
             Ok(checked) => checked,
             Err(error) => {

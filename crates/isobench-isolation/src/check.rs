@@ -2,6 +2,7 @@
 //!
 //! [`Options`] go in, a [`Report`] comes out; `check/…` has the parts.
 
+mod between;
 mod clearing;
 mod components;
 mod context;
@@ -61,7 +62,7 @@ pub use recording::{CheckedRecording, GrowingRecording, check_recording};
 pub use render::{render, summary};
 pub use report::{
     Blind, Broken, Cleared, Count, Dependency, Examined, Finding, LevelCount, LostBetween, MixedReport,
-    Report, Verdict, Witness, WitnessStep, WritingBack, WrittenBack,
+    Report, StatementDependencies, Verdict, Witness, WitnessStep, WritingBack, WrittenBack,
 };
 pub use used::by_use;
 
@@ -86,6 +87,9 @@ pub struct Options {
     pub effort: u64,
     /// The sizes of what is examined at a time, which don't change the result.
     pub pieces: Pieces,
+    /// True to count dependencies by their statements as well ([`Report::between`]), which takes up to
+    /// twice the time.
+    pub between: bool,
 }
 
 /// The sizes of what is examined at a time: of parts of the rows, and of pieces of the history.
@@ -110,6 +114,7 @@ impl Default for Options {
             vouched: true,
             effort: 100_000_000,
             pieces: Pieces::Usual,
+            between: false,
         }
     }
 }
@@ -220,8 +225,20 @@ fn examine<S: Source>(
     let operations = source.operations();
     let left = cyclic.left;
     let cleared = scope.cleared()?;
-    let outcome =
-        Outcome { dropped, order, wanted, timeless, orders, operations, left, each, permitted, cleared };
+    let between = if options.between { between::between(source, setting)? } else { Vec::new() };
+    let outcome = Outcome {
+        dropped,
+        order,
+        wanted,
+        timeless,
+        orders,
+        operations,
+        left,
+        each,
+        permitted,
+        cleared,
+        between,
+    };
     Ok(outcome.report(history, options, &survey, &statuses, found))
 }
 
@@ -241,6 +258,7 @@ struct Outcome<'o> {
     permitted: FxHashSet<Node>,
     /// What snapshots say of transactions that may have read more than they showed.
     cleared: Option<Cleared>,
+    between: Vec<StatementDependencies>,
 }
 
 impl Outcome<'_> {
@@ -252,8 +270,19 @@ impl Outcome<'_> {
         statuses: &CommitStatuses,
         mut found: Findings,
     ) -> Examination {
-        let Outcome { dropped, order, wanted, timeless, orders, operations, left, each, permitted, cleared } =
-            self;
+        let Outcome {
+            dropped,
+            order,
+            wanted,
+            timeless,
+            orders,
+            operations,
+            left,
+            each,
+            permitted,
+            cleared,
+            between,
+        } = self;
         let Orders { inferred, undecided, left: undecidable } = orders;
         let (mut doubts, suspicions) =
             (found.take_doubts(options.vouched), std::mem::take(&mut found.suspicions));
@@ -308,6 +337,7 @@ impl Outcome<'_> {
                 written_back: None,
                 mixed,
                 cleared: cleared.map(|cleared| cleared.if_decided(undecided)),
+                between,
                 verdict,
                 blind,
             },

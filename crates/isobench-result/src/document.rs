@@ -52,8 +52,8 @@ pub use summary::{
 pub use tried::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 pub use verdict::{
     AnomalyCount, AnomalyFound, BrokenPromise, ClearedTransactions, ExaminedHistory, LevelTransactions,
-    MixedVerdict, Verdict, VerdictSummary, Withheld, WitnessArrow, WitnessTransaction, WritingBack,
-    WrittenBack,
+    MixedVerdict, StatementDependencies, Verdict, VerdictSummary, Withheld, WitnessArrow, WitnessTransaction,
+    WritingBack, WrittenBack,
 };
 pub use workload::{PlannedScript, PlannedStrategy, Workload};
 

@@ -91,9 +91,9 @@ pub use document::{
     OrderOutcome, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure,
     PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell, RequirementResult, Resolution,
     Round, RoundError, RoundsFor, ScriptLevel, ScriptRound, Selector, Series, Server, ServerProcesses,
-    ServerSide, Settlement, Shape, StandbyLag, StartingState, Summary, SweepResult, SweepStep, TableUse,
-    Tried, TriedStep, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare, Warmup, Withheld,
-    WitnessArrow, WitnessTransaction, Workload, WritingBack, WrittenBack, WrongOutcome,
+    ServerSide, Settlement, Shape, StandbyLag, StartingState, StatementDependencies, Summary, SweepResult,
+    SweepStep, TableUse, Tried, TriedStep, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare,
+    Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, WritingBack, WrittenBack, WrongOutcome,
 };
 pub use figure::{FIGURES, Figure, Wanted};
 pub use metric_trend::{

@@ -19,6 +19,7 @@
 //! | `symbolic` | the split schedules of any transactions of programs |
 //! | `objection` | a split schedule as an answer |
 //! | `allocation` | the lowest safe levels |
+//! | `predicted` | the dependencies that are possible, to be compared with recorded ones |
 //! | `promotion` | locks and writes that make lower levels safe |
 //! | `concrete` | the same question for given transactions, each run once; programs on small domains |
 //!
@@ -50,6 +51,7 @@ pub mod concrete;
 mod conflict;
 mod model;
 mod objection;
+mod predicted;
 mod promotion;
 mod symbolic;
 mod unification;
@@ -58,5 +60,6 @@ pub use allocation::{Allocated, Harmful, Raised, allocate};
 pub use columns::Columns;
 pub use model::{Branch, Kind, Operation, Program, Strength, Term};
 pub use objection::{Dependency, Equal, How, Objection, Place, Role, Strike, Struck};
+pub use predicted::Predicted;
 pub use promotion::{Change, Promoted, Promoting, Promotion, promote, promoted, subsets};
 pub use symbolic::decide;

@@ -110,7 +110,7 @@ pub struct Dependency {
 }
 
 /// How a transaction depends on another one (Adya, "Weak Consistency", 1999, section 3.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum How {
     /// It reads what the other one wrote.
     WriteRead,

@@ -283,6 +283,20 @@ impl MixedReport {
     }
 }
 
+/// The dependencies of transactions on others by two SQL statements, counted by row as in
+/// [`Examined::write_write`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementDependencies {
+    /// The statement of the transaction that comes first, with file and line.
+    pub first: String,
+    /// That of the transaction that follows.
+    pub then: String,
+    /// The kind.
+    pub dependency: Dependency,
+    /// Their number.
+    pub count: u64,
+}
+
 /// What snapshots say of transactions that may have read more than they showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cleared {
@@ -336,6 +350,9 @@ pub struct Report {
     /// What snapshots say of transactions that may have read more than they showed; `None` if they
     /// weren't asked for.
     pub cleared: Option<Cleared>,
+    /// The dependencies between different transactions by the statements of both, in the order of these,
+    /// if they were asked for ([`super::Options::between`]) and the history was observed.
+    pub between: Vec<StatementDependencies>,
     /// The conclusion.
     pub verdict: Verdict,
     /// The limits of the check.

@@ -16,14 +16,18 @@ use crate::model::Order;
 pub fn by_use(history: History, mut report: Report, options: &Options) -> (History, Report) {
     let levels = options.levels.filter(|_| report.mixed.is_some());
     let without_promise = Options { promised: None, levels, ..options.clone() };
-    let by_data = Options { order: Order::Data, levels: None, ..without_promise.clone() };
-    let used = (!report.findings.is_empty()).then(|| history.used()).flatten();
+    let by_data = Options { order: Order::Data, levels: None, between: false, ..without_promise.clone() };
+    let used = (!report.findings.is_empty() || options.between).then(|| history.used()).flatten();
     let of_use = used.as_ref().map(|used| check(used, &without_promise));
     if let Some(carried) = history.carried().and_then(|carried| carried.used()) {
         let within = of_use.as_ref().map_or(report.anomalous, |of_use| of_use.anomalous);
         report.lost_between = lost_between(check(&carried, &by_data), within);
     }
     let (Some(used), Some(of_use)) = (used, of_use) else { return (history, report) };
+    report.between = of_use.between;
+    if report.findings.is_empty() {
+        return (history, report);
+    }
     report.harmless = report.anomalous.saturating_sub(of_use.anomalous);
     if report.verdict.kept == Some(false) {
         return (history, report);

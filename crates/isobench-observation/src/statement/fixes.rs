@@ -8,6 +8,7 @@ use isobench_script::Slot;
 use sqlparser::ast::{Expr, GroupByExpr, JoinOperator, Select, SetExpr, Statement, TableFactor};
 use sqlparser::tokenizer::Token;
 
+use super::names::name_in_sql;
 use super::walk::{Node, walk};
 use super::{Examiner, ident};
 use crate::catalog::RelationId;
@@ -336,7 +337,7 @@ impl Examiner<'_> {
             .iter()
             .enumerate()
             .find(|(place, column)| !table.key.contains(place) && !column.generated);
-        let column = quoted(&column?.1.name);
+        let column = name_in_sql(&column?.1.name);
         let named = |range: Range<usize>| self.text.named(&range);
         Some(format!(
             "UPDATE {} SET {column} = {column} WHERE {} RETURNING {}",
@@ -345,16 +346,4 @@ impl Examiner<'_> {
             named(self.range.start + 1..from),
         ))
     }
-}
-
-/// True if a name has only lower-case letters, digits and underscores, so that it needs no quotes unless it
-/// is a keyword (PostgreSQL manual, "Identifiers and Key Words").
-pub fn is_plain(name: &str) -> bool {
-    name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter == '_')
-        && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
-}
-
-/// A name as SQL needs it.
-fn quoted(name: &str) -> String {
-    if is_plain(name) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }

@@ -52,12 +52,38 @@ pub struct Verdict {
     /// unless there are statements that aren't seen wholly, and transactions were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleared: Option<ClearedTransactions>,
+    /// The dependencies between committed attempts by the statements of both. Missing unless they were
+    /// asked for, as `advise` does, and rows were observed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub between: Vec<StatementDependencies>,
     /// The extent of the check.
     pub examined: ExaminedHistory,
     /// The limits of the check, a sentence each.
     pub blind: Vec<String>,
     /// Time that the check took, in seconds.
     pub check_s: f64,
+}
+
+/// Dependencies of attempts on others, by two statements.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct StatementDependencies {
+    /// The statement of the attempt that comes first, with file and line.
+    pub first: String,
+    /// That of the attempt that follows.
+    pub then: String,
+    /// `ww`, `wr`, `rw` or `rw (predicate)`.
+    pub dependency: String,
+    /// Their number, counted by row: two attempts that follow each other in two rows have two.
+    pub count: u64,
+}
+
+impl StatementDependencies {
+    fn of(one: &check::StatementDependencies) -> StatementDependencies {
+        let check::StatementDependencies { first, then, dependency, count } = one.clone();
+        StatementDependencies { first, then, dependency: dependency.name().to_owned(), count }
+    }
 }
 
 /// Committed attempts that may have read more than they showed, and what their snapshots say of them.
@@ -289,6 +315,7 @@ impl Verdict {
             written_back: report.written_back.as_ref().map(WrittenBack::of),
             mixed: report.mixed.as_ref().map(|mixed| MixedVerdict::new(history, report, mixed)),
             cleared: report.cleared.as_ref().map(ClearedTransactions::of),
+            between: report.between.iter().map(StatementDependencies::of).collect(),
             examined: report.examined.into(),
             blind: report.blind.iter().map(ToString::to_string).collect(),
             check_s: took.as_secs_f64(),

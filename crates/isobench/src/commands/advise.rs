@@ -181,8 +181,11 @@ fn carry_out(
         let text = AdviceFile::of(&advice, &found, &decision).text();
         output::save(path, &text)
     });
-    let measured =
-        if options.no_measure { Ok(()) } else { measured(&mut advice, design, &work, targets, control) };
+    let measured = if options.no_measure {
+        Ok(())
+    } else {
+        measured(&mut advice, &found, design, &work, targets, control)
+    };
     written.transpose()?;
     let files = [options.json.as_deref(), options.html.as_deref()];
     let takes_stdout = files.into_iter().flatten().any(is_stream);
@@ -235,6 +238,7 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
 /// Measures the candidates, and notes their prices.
 fn measured(
     advice: &mut Advice,
+    found: &Templates,
     design: &mut Design,
     work: &Work,
     targets: &[Target],
@@ -252,8 +256,8 @@ fn measured(
         });
     }
     design.measure(candidates)?;
-    let judging =
-        design.is_recorded(&targets[0].database).then_some(Judging { folder: None, stop_on_broken: false });
+    let judging = Judging { between: true, ..Judging::default() };
+    let judging = design.is_recorded(&targets[0].database).then_some(judging);
     let around = Surroundings {
         targets,
         judging: judging.as_ref(),
@@ -268,7 +272,7 @@ fn measured(
     drop(display);
     let (mut document, _) = outcome?;
     summarise(&mut document);
-    note(advice, &document);
+    note(advice, found, &document);
     match &document.incomplete_reason {
         Some(reason) => Err(Failure::Incomplete(format!("the measurement is incomplete: {reason}"))),
         None => Ok(()),
@@ -276,7 +280,7 @@ fn measured(
 }
 
 /// Notes the prices, and takes back what the histories contradict.
-fn note(advice: &mut Advice, document: &Document) {
+fn note(advice: &mut Advice, found: &Templates, document: &Document) {
     let Some(first) = document.cells.first() else { return };
     let others = document.cells.len() - 1;
     let row = |cell: &Cell| {
@@ -310,5 +314,9 @@ fn note(advice: &mut Advice, document: &Document) {
             transaction.status = Status::Undecided;
         }
     }
-    advice.measured = Some(Measured { to: first.level.name(), candidates });
+    // The other rows' scripts aren't those that were read.
+    let unchanged = document.cells.iter().zip(&candidates).filter(|(_, row)| row.changes.is_none());
+    let verdicts = unchanged.flat_map(|(cell, _)| &cell.rounds).filter_map(|round| round.verdict.as_ref());
+    let dependencies = advice.compare_with(found, verdicts.flat_map(|verdict| &verdict.between));
+    advice.measured = Some(Measured { to: first.level.name(), dependencies, candidates });
 }

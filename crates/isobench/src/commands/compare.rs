@@ -239,7 +239,7 @@ fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Ou
             names.join(", ")
         )));
     }
-    Ok(observed.then(|| Judging { folder: options.history.clone(), stop_on_broken }))
+    Ok(observed.then(|| Judging { folder: options.history.clone(), stop_on_broken, between: false }))
 }
 
 impl Results {

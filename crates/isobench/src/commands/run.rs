@@ -187,7 +187,7 @@ fn measure(
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
     let mut workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
     let recorded = how_recorded(options, settings, target, &mut workload, None)?;
-    let judging = Judging { folder: None, stop_on_broken: options.stop_on_broken };
+    let judging = Judging { folder: None, stop_on_broken: options.stop_on_broken, between: false };
     let judged = !matches!(recorded, Recorded::Nothing);
     let site = target.site();
     let measurement = Measurement {

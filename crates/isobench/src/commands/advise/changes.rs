@@ -41,7 +41,9 @@ pub(super) fn changes(
         // Theory doesn't know it.
         let only_tried = set.unproved.is_some();
         let meeting = meeting.filter(|_| !only_tried);
-        match trial.execute(&sources, set.setup.as_deref(), meeting, &set.allocation)? {
+        let executed = trial.execute_changed(&sources, set.setup.as_deref(), meeting, &set.allocation)?;
+        let Some(executed) = executed else { continue };
+        match executed {
             Executed::Shown(tried) => set.refuted = Some(*tried),
             Executed::Untried(_) if only_tried => continue,
             Executed::Unshown(count) if meeting.is_none() => set.unproved = Some(count),

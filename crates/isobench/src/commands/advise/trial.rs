@@ -37,6 +37,22 @@ pub(super) struct Trial<'a> {
     pub(super) many: bool,
 }
 
+/// Why scripts can't be tried.
+pub(super) enum NotTried {
+    /// A statement of theirs, or of what makes their tables, is wrong.
+    Mistake(String),
+    /// Something else.
+    Other(String),
+}
+
+impl NotTried {
+    pub(super) fn why(self) -> String {
+        match self {
+            NotTried::Mistake(why) | NotTried::Other(why) => why,
+        }
+    }
+}
+
 impl Trial<'_> {
     /// Tries combinations of scripts, or all, at these levels, on tables in their starting state after
     /// this SQL.
@@ -47,20 +63,42 @@ impl Trial<'_> {
         combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
     ) -> Outcome<Executed> {
+        match self.found(sources, setup, combinations, allocation)? {
+            Err(NotTried::Mistake(why)) if !self.many => Err(Failure::setup(why)),
+            found => Ok(self.executed(found, combinations)),
+        }
+    }
+
+    /// The same with scripts and tables that aren't the user's any more; `None` if the server doesn't take
+    /// a change.
+    pub(super) fn execute_changed(
+        &self,
+        sources: &Sources,
+        setup: Option<&str>,
+        combinations: Option<&[Vec<String>]>,
+        allocation: &Allocation,
+    ) -> Outcome<Option<Executed>> {
+        Ok(match self.found(sources, setup, combinations, allocation)? {
+            Err(NotTried::Mistake(_)) => None,
+            found => Some(self.executed(found, combinations)),
+        })
+    }
+
+    fn executed(&self, found: Result<Found, NotTried>, combinations: Option<&[Vec<String>]>) -> Executed {
         let scripts = self.meeting(combinations);
-        let found = match self.found(sources, setup, combinations, allocation)? {
+        let found = match found {
             Ok(found) => found,
-            Err(why) => return Ok(Executed::Untried(why)),
+            Err(not_tried) => return Executed::Untried(not_tried.why()),
         };
         let level = &found.levels[0];
         if level.gravest().is_some_and(|witness| !witness.no_level_prevents) {
-            return Ok(Executed::Shown(Box::new(tried(&found, level))));
+            return Executed::Shown(Box::new(tried(&found, level)));
         }
         let refused = found.refused.iter().find(|(script, _)| scripts.contains(script.as_str()));
-        Ok(match refused {
+        match refused {
             Some((script, why)) => Executed::Untried(format!("{script} can't be tried: {why}")),
             None => Executed::Unshown(level.trials),
-        })
+        }
     }
 
     /// The scripts of combinations, or all.
@@ -78,7 +116,7 @@ impl Trial<'_> {
         setup: Option<&str>,
         combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
-    ) -> Outcome<Result<Found, String>> {
+    ) -> Outcome<Result<Found, NotTried>> {
         if self.control.urgency() > Urgency::None {
             return Err(Failure::Incomplete("interrupted".to_owned()));
         }
@@ -92,7 +130,7 @@ impl Trial<'_> {
         if let Some(sql) = setup {
             let mut connection = self.site.connector().open().map_err(Failure::setup)?;
             if let Err(error) = connection.execute(sql) {
-                return Ok(Err(format!("{sql}: {error}")));
+                return Ok(Err(NotTried::Mistake(format!("{sql}: {error}"))));
             }
         }
         let workload = work.workload(self.seed, &self.site.database)?;
@@ -107,11 +145,10 @@ impl Trial<'_> {
         };
         match try_interleavings(self.site, &workload, extent, self.control) {
             Ok(found) => Ok(Ok(found)),
-            Err(error @ TryError::Script { .. }) if self.many => Ok(Err(error.to_string())),
+            Err(error @ TryError::Script { .. }) => Ok(Err(NotTried::Mistake(error.to_string()))),
             Err(TryError::Stopped) => Err(Failure::Incomplete("interrupted".to_owned())),
             Err(TryError::Lost(why)) => Err(Failure::Incomplete(why)),
-            Err(error @ TryError::Script { .. }) => Err(Failure::setup(error)),
-            Err(error) => Ok(Err(error.to_string())),
+            Err(error) => Ok(Err(NotTried::Other(error.to_string()))),
         }
     }
 }

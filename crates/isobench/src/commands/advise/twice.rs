@@ -39,7 +39,7 @@ fn at_once(trial: &Trial<'_>, name: &String, level: Level) -> Outcome<AtLevel> {
             at.shown = wrong.then(|| Reason::tried(level, tried(&found, of)));
             at.untried = found.refused.iter().find(|(script, _)| script == name).map(|(_, why)| why.clone());
         }
-        Err(why) => at.untried = Some(why),
+        Err(not_tried) => at.untried = Some(not_tried.why()),
     }
     Ok(at)
 }
@@ -58,8 +58,8 @@ fn mended(
     let mends = |promotions: &[Promotion]| -> Outcome<Option<ChangeSet>> {
         let Some(set) = locked(templates, &before, promotions.to_vec()) else { return Ok(None) };
         let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
-        let executed = trial.execute(&sources, None, Some(&cast), &set.allocation)?;
-        Ok(matches!(executed, Executed::Unshown(_)).then_some(set))
+        let executed = trial.execute_changed(&sources, None, Some(&cast), &set.allocation)?;
+        Ok(matches!(executed, Some(Executed::Unshown(_))).then_some(set))
     };
     let mut needed = locks(templates, program, shown);
     for one in &needed {
