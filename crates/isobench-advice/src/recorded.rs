@@ -50,7 +50,7 @@ struct Place<'t> {
     script: &'t str,
     /// Script and line.
     at: String,
-    /// The names of the statements there, as the programs have them.
+    /// The names of the statements there, and of those at which they count, as the programs have them.
     names: Vec<&'t str>,
 }
 
@@ -66,7 +66,12 @@ impl<'t> Place<'t> {
         let at = format!("{script}:{line}");
         let named = templates.statements.iter().map(|one| one.at.as_str());
         // Those of one command are distinguished by what follows.
-        let names = named.filter(|name| name.split('#').next() == Some(at.as_str())).collect();
+        let mut names: Vec<&str> = named.filter(|name| name.split('#').next() == Some(at.as_str())).collect();
+        let others = names.iter().filter_map(|name| templates.stands_for.get(*name)).flatten();
+        let others: Vec<&str> = others.map(String::as_str).collect();
+        names.extend(others);
+        // A script with too many ways through it is one statement.
+        names.push(script);
         Some(Place { script, at, names })
     }
 }

@@ -42,6 +42,9 @@ pub struct Templates {
     /// Values that one transaction reads and a later one of the same script writes, which no level
     /// protects.
     pub carried: Vec<Carried>,
+    /// Statements that count at others in the programs, wholly or in part, by their names: what they read
+    /// is tested again there, or the same text is executed.
+    pub stands_for: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// A statement on rows.
@@ -146,6 +149,14 @@ pub fn templates(
     let versions = Versions::of(&changing, read.iter().flatten().flatten());
     found.tables = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
     for (script, commands) in scripts.iter().zip(&read) {
+        let repeated = repeated(commands);
+        for (place, others) in &repeated {
+            let names = others.iter().flat_map(|other| &commands[*other]).map(|read| read.at.clone());
+            let names: BTreeSet<String> = names.collect();
+            for read in &commands[*place] {
+                found.stands_for.entry(read.at.clone()).or_default().extend(names.clone());
+            }
+        }
         let walk = Walk {
             script,
             symbols,
@@ -154,9 +165,9 @@ pub fn templates(
             changing: &changing,
             versions: &versions,
             absent,
-            skipped: repeated(commands),
+            skipped: repeated.into_keys().collect(),
         };
-        let program = walk.program().unwrap_or_else(|| {
+        let program = walk.program(&mut found.stands_for).unwrap_or_else(|| {
             found.branching.insert(script.name.clone());
             let operations = all.iter().flat_map(|table| unknown(catalog, *table, &script.name)).collect();
             Program::new(&script.name, vec![Branch { name: String::new(), operations, distinct: Vec::new() }])
@@ -297,8 +308,9 @@ impl Versions {
     }
 }
 
-/// The commands that are executed between the first and the last time of their text in a transaction.
-fn repeated(commands: &[Vec<Read>]) -> BTreeSet<usize> {
+/// The commands that are executed between the first and the last time of their text in a transaction, with
+/// these two.
+fn repeated(commands: &[Vec<Read>]) -> BTreeMap<usize, [usize; 2]> {
     let mut times: BTreeMap<(usize, Vec<&str>), Vec<usize>> = BTreeMap::new();
     let mut transaction = 0;
     for (place, statements) in commands.iter().enumerate() {
@@ -309,7 +321,13 @@ fn repeated(commands: &[Vec<Read>]) -> BTreeSet<usize> {
             times.entry((transaction, texts)).or_default().push(place);
         }
     }
-    times.into_values().flat_map(|places| places[1..places.len().max(2) - 1].to_vec()).collect()
+    let mut found = BTreeMap::new();
+    for places in times.into_values() {
+        if let [first, between @ .., last] = places.as_slice() {
+            found.extend(between.iter().map(|place| (*place, [*first, *last])));
+        }
+    }
+    found
 }
 
 /// A way through a script.
@@ -331,6 +349,8 @@ struct Way {
     in_block: bool,
     /// The number of the next statement.
     statement: usize,
+    /// Statements whose reads count at another one, with that.
+    moved: Vec<[String; 2]>,
 }
 
 /// A column of a row that was read by its key.
@@ -354,12 +374,15 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The script's program; `None` if there are too many ways.
-    fn program(&self) -> Option<Program> {
+    /// The script's program; `None` if there are too many ways. Adds to [`Templates::stands_for`].
+    fn program(&self, stands_for: &mut BTreeMap<String, BTreeSet<String>>) -> Option<Program> {
         let ways = self.through(0..self.commands.len(), vec![Way::default()])?;
         let mut branches: Vec<Branch> = Vec::new();
         for mut way in ways {
             way.end(true);
+            for [read, change] in way.moved {
+                stands_for.entry(read).or_default().insert(change);
+            }
             for branch in way.ended {
                 let same = |known: &Branch| {
                     known.operations == branch.operations && known.distinct == branch.distinct
@@ -759,6 +782,9 @@ impl Way {
                 .cloned()
                 .collect();
             columns.retain(|column| !moved.contains(column));
+            if !moved.is_empty() {
+                self.moved.push([read.at.clone(), change.at.clone()]);
+            }
             if let Columns::These(reads) = &mut change.reads {
                 reads.extend(moved);
             }

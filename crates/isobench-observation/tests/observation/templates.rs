@@ -194,6 +194,11 @@ fn described(found: &Templates) -> String {
         let why = statement.unknown.as_deref().unwrap_or_default();
         writeln!(text, "unknown: {} {why}: {}", statement.at, statement.text).unwrap();
     }
+    if let Some((statement, others)) = found.stands_for.first_key_value() {
+        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        let (all, others) = (found.stands_for.len(), others.join(", "));
+        writeln!(text, "counting at others: {all}, first {statement} at {others}").unwrap();
+    }
     let allocated = allocate(programs, &Struck::new());
     let levels = |levels: &[isobench_isolation::Level]| {
         let each = programs.iter().zip(levels).map(|(program, level)| format!("{}: {level}", program.name));

@@ -52,9 +52,9 @@ pub struct Verdict {
     /// unless there are statements that aren't seen wholly, and transactions were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleared: Option<ClearedTransactions>,
-    /// The dependencies between committed attempts by the statements of both. Missing unless they were
-    /// asked for, as `advise` does, and rows were observed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The dependencies between committed attempts by the statements of both, if they were asked for, as
+    /// `advise` does, and rows were observed. Results don't have them.
+    #[serde(skip)]
     pub between: Vec<StatementDependencies>,
     /// The extent of the check.
     pub examined: ExaminedHistory,
@@ -65,9 +65,7 @@ pub struct Verdict {
 }
 
 /// Dependencies of attempts on others, by two statements.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatementDependencies {
     /// The statement of the attempt that comes first, with file and line.
     pub first: String,
