@@ -57,12 +57,12 @@ struct Place<'t> {
 impl<'t> Place<'t> {
     /// The place of a statement of a history, which is named `pay.sql:7: SELECT …`.
     fn of(templates: &'t Templates, statement: &str) -> Option<Place<'t>> {
-        let scripts = templates.programs.iter().map(|program| program.name.as_str());
+        let mut scripts = templates.programs.iter().map(|program| program.name.as_str());
         let line = |script: &str| {
             let (line, _) = statement.strip_prefix(script)?.strip_prefix(':')?.split_once(": ")?;
             line.parse::<u32>().ok()
         };
-        let (script, line) = scripts.filter_map(|script| Some((script, line(script)?))).next()?;
+        let (script, line) = scripts.find_map(|script| Some((script, line(script)?)))?;
         let at = format!("{script}:{line}");
         let named = templates.statements.iter().map(|one| one.at.as_str());
         // Those of one command are distinguished by what follows.
