@@ -7,6 +7,7 @@ use isobench_result::Tried;
 use isobench_robustness::{Change, How, Objection, Program, Promoted};
 use serde::Serialize;
 
+use crate::deadlocks;
 use crate::decision::{Decision, Executed, Shown};
 use crate::hints::{UniqueIndex, hints};
 use crate::patch::{ScriptText, difference, patched};
@@ -49,6 +50,9 @@ pub struct Advice {
     pub unpredicted: Vec<Dependency>,
     /// Other ways to write the SQL, a sentence each. They weren't tried.
     pub hints: Vec<String>,
+    /// Transactions that can wait for each other for rows that they name by their keys, a sentence each. The
+    /// server ends one of them with SQLSTATE 40P01.
+    pub deadlocks: Vec<String>,
     /// What was measured; null if nothing was.
     pub measured: Option<Measured>,
 }
@@ -202,6 +206,8 @@ pub struct Candidate {
     pub high: Option<f64>,
     /// Attempts that failed by a serialization failure or a deadlock, of all attempts.
     pub conflicts: f64,
+    /// The number of attempts that ended in a deadlock (SQLSTATE 40P01), in all rounds.
+    pub deadlocks: u64,
     /// The anomalies in the histories of the counted transactions; null if they weren't judged.
     pub anomalies: Option<u64>,
 }
@@ -276,6 +282,7 @@ impl Advice {
             contradicted,
             unpredicted: Vec::new(),
             hints,
+            deadlocks: deadlocks::sentences(programs),
             measured: None,
         }
     }

@@ -13,7 +13,8 @@ use maud::{Markup, html};
 use crate::advice::{Advice, ChangeSet, Dependency, Measured, Reason, Transaction};
 use crate::idioms::{IDIOMS, Idiom};
 use crate::text::{
-    Evidence, agreed, best, closed_world, grave, happens, held, idioms_of, levels_then, ratio, shown, why,
+    Evidence, WAIT_FOR_EACH_OTHER, agreed, best, closed_world, deadlocks_measured, grave, happens, held,
+    idioms_of, levels_then, ratio, shown, why,
 };
 use crate::twice::AtLevel;
 
@@ -33,6 +34,9 @@ pub fn page(advice: &Advice) -> String {
     );
     parts.extend(
         changes(advice).map(|changes| -> Part { ("changes", "With which changes lower levels do", changes) }),
+    );
+    parts.extend(
+        deadlocks(advice).map(|found| -> Part { ("deadlocks", "What can wait for each other", found) }),
     );
     parts.extend(idioms(advice).map(|idioms| -> Part { ("idioms", "How to ask for a level", idioms) }));
     parts.extend(
@@ -194,6 +198,17 @@ fn changes(advice: &Advice) -> Option<Markup> {
     })
 }
 
+fn deadlocks(advice: &Advice) -> Option<Markup> {
+    let happened = deadlocks_measured(advice);
+    (!advice.deadlocks.is_empty() || happened.is_some()).then(|| {
+        html! {
+            p { (WAIT_FOR_EACH_OTHER) }
+            ul { @for sentence in &advice.deadlocks { li { (sentence) "." } } }
+            @if let Some(sentence) = &happened { p { (sentence) } }
+        }
+    })
+}
+
 fn idioms(advice: &Advice) -> Option<Markup> {
     let levels = idioms_of(advice);
     let columns = Heading::all(&[("level", false), ("framework", false), ("how", false)]);
@@ -292,6 +307,7 @@ mod tests {
             contradicted: true,
             unpredicted: Vec::new(),
             hints: Vec::new(),
+            deadlocks: Vec::new(),
             measured: None,
         }
     }

@@ -14,6 +14,7 @@
 //! | `twice` | scripts that run twice at once |
 //! | `recorded` | recorded dependencies compared with those that are possible |
 //! | `patch` | scripts with changes, and the difference |
+//! | `deadlocks` | transactions that can wait for each other |
 //! | `hints` | other ways to write the SQL, for people |
 //! | `idioms` | how frameworks ask for a level |
 //! | `file` | what `--write` writes and `--check` reads |
@@ -21,6 +22,7 @@
 //! | `html` | the same as a page |
 
 mod advice;
+mod deadlocks;
 mod decision;
 mod file;
 mod hints;

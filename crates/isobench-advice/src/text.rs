@@ -18,6 +18,13 @@ use crate::idioms::IDIOMS;
 /// The most dependencies that are listed.
 const MOST_DEPENDENCIES: usize = 3;
 
+/// What is said before the transactions that can do it.
+pub(crate) const WAIT_FOR_EACH_OTHER: &str =
+    "Transactions can wait for each other here, and the server ends one of them (SQLSTATE 40P01):";
+
+/// The most pairs of transactions that can wait for each other, of those that are listed.
+const MOST_DEADLOCKS: usize = 4;
+
 /// The most sets of changes that are listed.
 const MOST_SETS: usize = 6;
 
@@ -52,6 +59,7 @@ pub fn answer(advice: &Advice, width: usize) -> String {
             }
         }
     }
+    deadlocks(&mut text, advice, width);
     idioms(&mut text, advice);
     for (number, reason) in evidence.reasons().iter().enumerate() {
         let _ = writeln!(text, "\n[{}] {}", number + 1, happens(reason));
@@ -301,6 +309,38 @@ fn changes(text: &mut String, advice: &Advice, width: usize) {
         }
     }
     let _ = writeln!(text, "\nAs a patch, {}:\n{}", best.name, best.diff.trim_end());
+}
+
+/// Transactions that can wait for each other, and how many did.
+fn deadlocks(text: &mut String, advice: &Advice, width: usize) {
+    let happened = deadlocks_measured(advice);
+    if advice.deadlocks.is_empty() && happened.is_none() {
+        return;
+    }
+    text.push('\n');
+    paragraph(text, WAIT_FOR_EACH_OTHER, width);
+    for sentence in advice.deadlocks.iter().take(MOST_DEADLOCKS) {
+        for line in wrap(&format!("{sentence}."), width.saturating_sub(2), 2) {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    let more = advice.deadlocks.len().saturating_sub(MOST_DEADLOCKS);
+    if more > 0 {
+        let _ = writeln!(text, "  {more} more: see --json");
+    }
+    if let Some(sentence) = happened {
+        paragraph(text, &sentence, width);
+    }
+}
+
+/// The rows of the measurement in which there were deadlocks.
+pub(crate) fn deadlocks_measured(advice: &Advice) -> Option<String> {
+    let rows = advice.measured.iter().flat_map(|measured| &measured.candidates);
+    let rows: Vec<String> = rows
+        .filter(|row| row.deadlocks > 0)
+        .map(|row| format!("{} at {}", row.deadlocks, row.name))
+        .collect();
+    (!rows.is_empty()).then(|| format!("In the measurement: {}.", rows.join("; ")))
 }
 
 /// The levels that have to be asked for.

@@ -48,7 +48,7 @@ pub(crate) fn may_depend(compiled: &Compiled, one: &CompiledBranch, other: &Comp
 }
 
 /// True if two operations certainly concern the same row.
-fn same_row(
+pub(crate) fn same_row(
     equal: &Unification,
     (one, a): (Transaction, &CompiledOperation),
     (other, b): (Transaction, &CompiledOperation),

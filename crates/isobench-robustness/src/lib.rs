@@ -19,6 +19,7 @@
 //! | `symbolic` | the split schedules of any transactions of programs |
 //! | `objection` | a split schedule as an answer |
 //! | `allocation` | the lowest safe levels |
+//! | `deadlock` | transactions that can wait for each other |
 //! | `predicted` | the dependencies that are possible, to be compared with recorded ones |
 //! | `promotion` | locks and writes that make lower levels safe |
 //! | `concrete` | the same question for given transactions, each run once; programs on small domains |
@@ -49,6 +50,7 @@ mod columns;
 mod compiled;
 pub mod concrete;
 mod conflict;
+mod deadlock;
 mod model;
 mod objection;
 mod predicted;
@@ -58,6 +60,7 @@ mod unification;
 
 pub use allocation::{Allocated, Harmful, Raised, allocate};
 pub use columns::Columns;
+pub use deadlock::{Deadlock, Waiting, deadlocks};
 pub use model::{Branch, Kind, Operation, Program, Strength, Term};
 pub use objection::{Dependency, Equal, How, Objection, Place, Role, Strike, Struck};
 pub use predicted::Predicted;

@@ -243,7 +243,7 @@ impl Operation {
     }
 
     /// The row lock that it takes.
-    pub(crate) fn strength(&self) -> Option<Strength> {
+    pub fn strength(&self) -> Option<Strength> {
         match self.kind {
             Kind::Read | Kind::Search => None,
             Kind::Lock(strength) => Some(strength),

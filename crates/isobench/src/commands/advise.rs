@@ -45,6 +45,9 @@ use crate::servers::{Stage, Wanted, stage};
 /// The most sets of changes that are measured.
 const MOST_MEASURED: usize = 4;
 
+/// SQLSTATE `deadlock_detected` (PostgreSQL manual, appendix A).
+const DEADLOCK: &str = "40P01";
+
 /// The most scripts whose schedules are executed as theory names them; more are tried with themselves.
 const MOST_SCRIPTS: usize = 12;
 
@@ -279,6 +282,12 @@ fn measured(
     }
 }
 
+/// The attempts of a cell that ended in a deadlock.
+fn deadlocks(cell: &Cell) -> u64 {
+    let conflicts = cell.rounds.iter().flat_map(|round| &round.conflicts);
+    conflicts.filter(|conflict| conflict.sqlstate == DEADLOCK).map(|conflict| conflict.count).sum()
+}
+
 /// Notes the prices, and takes back what the histories contradict.
 fn note(advice: &mut Advice, found: &Templates, document: &Document) {
     let Some(first) = document.cells.first() else { return };
@@ -297,6 +306,7 @@ fn note(advice: &mut Advice, found: &Templates, document: &Document) {
             low: ratio.as_ref().and_then(|ratio| ratio.low),
             high: ratio.as_ref().and_then(|ratio| ratio.high),
             conflicts: cell.summary.conflict_ratio,
+            deadlocks: deadlocks(cell),
             anomalies: cell.summary.verdict.as_ref().map(|verdict| verdict.anomalies),
         }
     };

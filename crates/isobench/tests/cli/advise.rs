@@ -221,6 +221,33 @@ fn updates_are_rewritten() {
     ]);
 }
 
+/// Transfers between accounts in an order that their parameters decide.
+#[test]
+fn transactions_that_can_wait_for_each_other_are_named() {
+    let Some(s) = Scene::with_server("transactions_that_can_wait_for_each_other_are_named") else { return };
+    s.write(
+        "setup.sql",
+        "CREATE TABLE account (id int PRIMARY KEY, balance int NOT NULL);\n\
+         INSERT INTO account SELECT g, 0 FROM generate_series(1, 4) g;\n",
+    );
+    s.write(
+        "transfer.sql",
+        "\\set a random(1, 4)\n\\set b 1 + :a % 4\nBEGIN;\n\
+         UPDATE account SET balance = balance - 1 WHERE id = :a;\n\
+         UPDATE account SET balance = balance + 1 WHERE id = :b;\nCOMMIT;\n",
+    );
+    let line = "advise -f transfer.sql --setup setup.sql --try 500ms --time 1s --rounds 2 --json out.json";
+    s.run(&words(line)).expect(0).prints(&[
+        "\ntransfer.sql  read committed  proved for these statements\n",
+        "(SQLSTATE 40P01):\n  transfer.sql:4 locks a row of account, and transfer.sql:5 one of account;",
+        "lock the row with the lower key first.",
+        "\nIn the measurement: ",
+    ]);
+    let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
+    let rows = advice["measured"]["candidates"].as_array().expect("rows");
+    assert!(rows.iter().any(|row| row["deadlocks"].as_u64() > Some(0)), "{rows:#?}");
+}
+
 /// A check by the application whether a name is taken, as ORMs validate uniqueness.
 #[test]
 fn a_unique_index_is_tried() {
