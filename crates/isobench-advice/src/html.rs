@@ -14,7 +14,7 @@ use crate::advice::{Advice, ChangeSet, Dependency, Measured, Reason, Transaction
 use crate::idioms::{IDIOMS, Idiom};
 use crate::text::{
     Evidence, WAIT_FOR_EACH_OTHER, agreed, best, closed_world, deadlocks_measured, grave, happens, held,
-    idioms_of, levels_then, ratio, shown, why,
+    idioms_of, levels_then, ratio, shown, unshown, why,
 };
 use crate::twice::AtLevel;
 
@@ -247,11 +247,7 @@ fn undecided(advice: &Advice) -> Option<Markup> {
         html! {
             @if !advice.unshown.is_empty() {
                 p { "Possible by theory, but not shown:" }
-                ul {
-                    @for one in &advice.unshown {
-                        li { (one.theory.join("; ")) ". Not shown in " (one.interleavings) " interleavings." }
-                    }
-                }
+                ul { @for one in unshown(advice) { li { (one) } } }
             }
             @if !unknown.is_empty() {
                 p { "Taken to read and write anything, so that nothing is proved:" }

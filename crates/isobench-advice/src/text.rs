@@ -18,6 +18,9 @@ use crate::idioms::IDIOMS;
 /// The most dependencies that are listed.
 const MOST_DEPENDENCIES: usize = 3;
 
+/// The most schedules that weren't shown, of those that are listed.
+const MOST_UNSHOWN: usize = 3;
+
 /// What is said before the transactions that can do it.
 pub(crate) const WAIT_FOR_EACH_OTHER: &str =
     "Transactions can wait for each other here, and the server ends one of them (SQLSTATE 40P01):";
@@ -387,18 +390,34 @@ fn witness(text: &mut String, level: &str, tried: &Tried) {
     }
 }
 
+/// The schedules that weren't shown, each once although it may be one of several levels.
+pub(crate) fn unshown(advice: &Advice) -> Vec<String> {
+    let mut all: Vec<(String, u64)> = Vec::new();
+    for one in &advice.unshown {
+        let steps = one.theory.join("; ");
+        match all.iter_mut().find(|(known, _)| *known == steps) {
+            Some((_, most)) => *most = one.interleavings.max(*most),
+            None => all.push((steps, one.interleavings)),
+        }
+    }
+    all.into_iter().map(|(steps, count)| format!("{steps}. Not shown in {count} interleavings.")).collect()
+}
+
 fn undecided(text: &mut String, advice: &Advice, width: usize) {
     if !advice.unshown.is_empty() {
         text.push('\n');
         let sentence = "Possible by theory, but not shown; so the levels above are undecided where they are lower \
             than proved:";
         paragraph(text, sentence, width);
-        for one in &advice.unshown {
-            let steps = one.theory.join("; ");
-            let sentence = format!("{steps}. Not shown in {} interleavings.", one.interleavings);
-            for line in wrap(&sentence, width.saturating_sub(2), 2) {
+        let schedules = unshown(advice);
+        for sentence in schedules.iter().take(MOST_UNSHOWN) {
+            for line in wrap(sentence, width.saturating_sub(2), 2) {
                 let _ = writeln!(text, "  {line}");
             }
+        }
+        let more = schedules.len().saturating_sub(MOST_UNSHOWN);
+        if more > 0 {
+            let _ = writeln!(text, "  {more} more: see --json or --html");
         }
     }
     let unknown: Vec<(&str, &crate::advice::UnknownStatement)> = advice

@@ -20,7 +20,7 @@ const RECEIPT: &str = "\\set s random(1, 20)\nBEGIN;\nSELECT batch AS b FROM con
 const REPORT: &str = "\\set s random(1, 20)\nBEGIN;\nSELECT batch - 1 AS b FROM control WHERE id = :s \\gset\n\
     SELECT count(*) FROM receipt WHERE shop = :s AND batch = :b;\nCOMMIT;\n";
 
-const SCRIPTS: &str = "advise -f receipt.sql@3 -f close.sql -f report.sql@3 --setup setup.sql";
+const SCRIPTS: &str = "advise -f receipt.sql@3 -f close.sql -f report.sql@3 --setup setup.sql --try 1s";
 
 fn scene(name: &str) -> Option<Scene> {
     let scene = Scene::with_server(name)?;
