@@ -57,7 +57,7 @@ use statement::{
     Change, Examiner, Finding, Role, Surroundings, changed_names, changes, prepares_transaction,
     sets_savepoint,
 };
-pub use statement::{Fix, LockWithin, RESERVED, Rewritten, is_plain, name_in_sql};
+pub use statement::{Fix, LockWithin, Rewritten, is_plain, is_reserved, name_in_sql};
 pub use templates::{TemplateStatement, Templates, templates};
 use tokens::Text;
 

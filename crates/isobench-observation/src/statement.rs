@@ -41,7 +41,7 @@ pub(crate) use columns::Counted;
 pub(crate) use command::{changed_names, prepares_transaction, sets_savepoint};
 pub(crate) use fixes::{Assigned, Assignment, Raised};
 pub use fixes::{Fix, LockWithin, Rewritten};
-pub use names::{RESERVED, is_plain, name_in_sql};
+pub use names::{is_plain, is_reserved, name_in_sql};
 pub(crate) use removed::Removed;
 pub(crate) use results::{ColumnName, Given, Operand, Passage};
 pub(crate) use settings::{Change, changes};

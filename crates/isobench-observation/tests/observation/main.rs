@@ -3,6 +3,7 @@
 mod corpus;
 mod differential;
 mod flows;
+mod names;
 mod orm;
 mod plans;
 mod servers;
