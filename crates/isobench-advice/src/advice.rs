@@ -1,5 +1,7 @@
 //! What is said: levels with their reasons, changes with their prices. The form of JSON.
 
+use std::collections::BTreeSet;
+
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Carried, Templates};
@@ -196,6 +198,8 @@ pub struct Candidate {
     pub allocation: Allocation,
     /// The name of its changes of scripts; null: the scripts are as they were.
     pub changes: Option<String>,
+    /// True if one transaction has a lower level than it needs, to see how often that goes wrong here.
+    pub control: bool,
     /// Committed transactions per second, the mean of the rounds; null if no round was complete.
     pub tps: Option<f64>,
     /// Its ratio to the first row, paired by round.
@@ -291,6 +295,30 @@ impl Advice {
     pub fn allocation(&self) -> Allocation {
         let levels = self.transactions.iter().map(|one| (one.script.as_str(), one.level));
         allocation(&levels.collect::<Vec<_>>())
+    }
+
+    /// The levels with one of them lowered by one step, for each transaction that needs more than read
+    /// committed; at most so many.
+    pub fn controls(&self, most: usize) -> Vec<Allocation> {
+        let levels: Vec<(&str, Level)> =
+            self.transactions.iter().map(|one| (one.script.as_str(), one.level)).collect();
+        let lowered = levels.iter().enumerate().filter_map(|(place, (script, level))| {
+            let lower = match level {
+                Level::Serializable => Level::RepeatableRead,
+                Level::RepeatableRead => Level::ReadCommitted,
+                Level::ReadCommitted | Level::ReadUncommitted => return None,
+            };
+            let others: BTreeSet<Level> =
+                levels.iter().filter(|(other, _)| other != script).map(|(_, level)| *level).collect();
+            if let [rest] = others.iter().collect::<Vec<_>>().as_slice() {
+                let scripts = vec![((*script).to_owned(), Mode::of(lower))];
+                return Some(Allocation { rest: Mode::of(**rest), scripts });
+            }
+            let mut levels = levels.clone();
+            levels[place] = (*script, lower);
+            Some(allocation(&levels))
+        });
+        lowered.take(most).collect()
     }
 
     /// The levels that are proved, as an allocation.

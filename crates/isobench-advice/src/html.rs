@@ -14,7 +14,7 @@ use crate::advice::{Advice, ChangeSet, Dependency, Measured, Reason, Transaction
 use crate::idioms::{IDIOMS, Idiom};
 use crate::text::{
     Evidence, WAIT_FOR_EACH_OTHER, agreed, best, closed_world, deadlocks_measured, grave, happens, held,
-    idioms_of, levels_then, ratio, shown, unshown, why,
+    idioms_of, in_order, levels_then, ratio, shown, unshown, why,
 };
 use crate::twice::AtLevel;
 
@@ -149,10 +149,11 @@ fn sentence(one: &Dependency) -> String {
 fn prices(advice: &Advice, measured: &Measured) -> Markup {
     let columns =
         Heading::all(&[("levels", false), ("throughput", true), ("conflicts", true), ("anomalies", true)]);
-    let rows = measured.candidates.iter().map(|one| {
+    let rows = in_order(measured).map(|one| {
+        let name = if one.control { format!("{} (lower than needed)", one.name) } else { one.name.clone() };
         let anomalies = one.anomalies.map_or("–".to_owned(), |count| count.to_string());
         let conflicts = format!("{:.1} %", one.conflicts * 100.0);
-        vec![one.name.as_str().into(), ratio(one).into(), conflicts.into(), anomalies.into()]
+        vec![name.into(), ratio(one).into(), conflicts.into(), anomalies.into()]
     });
     let caption = format!(
         "Committed transactions per second, relative to {}, paired by round; failed attempts of all attempts; \

@@ -254,7 +254,14 @@ fn prices(text: &mut String, measured: &Measured, width: usize) {
     let _ = writeln!(text, "\nWhat it costs: committed transactions per second, relative to {}", measured.to);
     let heading = format!("{:<16}  {:>9}  {:>9}  ", "throughput", "conflicts", "anomalies");
     let _ = writeln!(text, "{}", heading.trim_end());
-    for one in &measured.candidates {
+    let mut controls = false;
+    for one in in_order(measured) {
+        if one.control && !controls {
+            controls = true;
+            let sentence =
+                "One transaction at a lower level than it needs, to see how often that goes wrong here:";
+            paragraph(text, sentence, width);
+        }
         let ratio = ratio(one);
         let anomalies = one.anomalies.map_or("–".to_owned(), |count| count.to_string());
         let conflicts = format!("{:.1} %", one.conflicts * 100.0);
@@ -264,6 +271,13 @@ fn prices(text: &mut String, measured: &Measured, width: usize) {
             before = " ".repeat(heading.len());
         }
     }
+}
+
+/// The rows, the controls last.
+pub(crate) fn in_order(measured: &Measured) -> impl Iterator<Item = &Candidate> {
+    let (controls, rows): (Vec<&Candidate>, Vec<&Candidate>) =
+        measured.candidates.iter().partition(|one| one.control);
+    rows.into_iter().chain(controls)
 }
 
 /// A throughput relative to that of the first row, with its interval.

@@ -48,6 +48,9 @@ const MOST_MEASURED: usize = 4;
 /// SQLSTATE `deadlock_detected` (PostgreSQL manual, appendix A).
 const DEADLOCK: &str = "40P01";
 
+/// The most rows in which one transaction has a lower level than it needs.
+const MOST_CONTROLS: usize = 3;
+
 /// The most scripts whose schedules are executed as theory names them; more are tried with themselves.
 const MOST_SCRIPTS: usize = 12;
 
@@ -249,6 +252,11 @@ fn measured(
 ) -> Outcome {
     let plain = |allocation: Allocation| Candidate { allocation, changed: None };
     let mut candidates = vec![plain(advice.allocation()), plain(advice.proved())];
+    let controls = advice.controls(MOST_CONTROLS);
+    // Only histories show what goes wrong there.
+    if design.is_recorded(&targets[0].database) {
+        candidates.extend(controls.iter().cloned().map(plain));
+    }
     // All rows are measured on the same tables.
     let held = advice.changes.iter().filter(|set| set.refuted.is_none() && set.setup.is_none());
     for set in held.take(MOST_MEASURED) {
@@ -275,7 +283,7 @@ fn measured(
     drop(display);
     let (mut document, _) = outcome?;
     summarise(&mut document);
-    note(advice, found, &document);
+    note(advice, found, &controls, &document);
     match &document.incomplete_reason {
         Some(reason) => Err(Failure::Incomplete(format!("the measurement is incomplete: {reason}"))),
         None => Ok(()),
@@ -289,17 +297,23 @@ fn deadlocks(cell: &Cell) -> u64 {
 }
 
 /// Notes the prices, and takes back what the histories contradict.
-fn note(advice: &mut Advice, found: &Templates, document: &Document) {
+fn note(advice: &mut Advice, found: &Templates, controls: &[Allocation], document: &Document) {
     let Some(first) = document.cells.first() else { return };
     let others = document.cells.len() - 1;
+    let proved = advice.proved();
     let row = |cell: &Cell| {
         let ratio = between(document, cell, first, others);
         let changes = cell.strategy.clone().filter(|name| advice.changes.iter().any(|set| set.name == *name));
         let allocation = cell.level.allocation.clone();
+        let allocation =
+            allocation.unwrap_or(Allocation::uniform(cell.level.requested.unwrap_or(Level::ReadCommitted)));
         Row {
             name: changes.iter().cloned().chain([cell.level.name()]).collect::<Vec<_>>().join(", "),
-            allocation: allocation
-                .unwrap_or(Allocation::uniform(cell.level.requested.unwrap_or(Level::ReadCommitted))),
+            control: changes.is_none()
+                && allocation.level().is_none()
+                && allocation != proved
+                && controls.contains(&allocation),
+            allocation,
             changes,
             tps: cell.summary.tps.mean,
             ratio: ratio.as_ref().map(|ratio| ratio.mean),
