@@ -81,10 +81,9 @@ impl Target {
     /// # Errors
     /// The server doesn't start.
     pub fn start(embedded: &ServerOptions, patience: &Patience, say: &dyn Fn(&str)) -> Outcome<Target> {
-        say("no server is named, so this starts an embedded PostgreSQL");
         let server = Server::start(embedded, &mut |note| say(note)).map_err(Failure::setup)?;
         say(&format!(
-            "started PostgreSQL {} ({}), {}; fsync is {}",
+            "no server is named, so this uses an embedded PostgreSQL {} ({}), {}; fsync is {}",
             server.version(),
             server.origin(),
             if embedded.settings.is_empty() { "default settings" } else { "settings as given" },
