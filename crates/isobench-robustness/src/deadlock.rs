@@ -41,14 +41,12 @@ pub fn deadlocks(programs: &[Program]) -> BTreeSet<Deadlock> {
                 one: Instance { number: 0, branch: one },
                 other: Instance { number: 1, branch: other },
             };
-            for own in pairs(one) {
-                for others in pairs(other) {
-                    if pair.can_wait(own, others) {
-                        let mut both = [waiting(programs, one, own), waiting(programs, other, others)];
-                        both.sort();
-                        let [one, other] = both;
-                        found.insert(Deadlock { one, other });
-                    }
+            for (own, others) in pair.crossings() {
+                if pair.can_wait(own, others) {
+                    let mut both = [waiting(programs, one, own), waiting(programs, other, others)];
+                    both.sort();
+                    let [one, other] = both;
+                    found.insert(Deadlock { one, other });
                 }
             }
         }
@@ -58,12 +56,6 @@ pub fn deadlocks(programs: &[Program]) -> BTreeSet<Deadlock> {
 
 /// A lock that is held, and a later one: the indices of both operations.
 type Locks = (usize, usize);
-
-fn pairs(branch: &CompiledBranch) -> impl Iterator<Item = Locks> {
-    let later = |(place, held): (usize, &usize)| (*held, &branch.locking[place + 1..]);
-    let all = branch.locking.iter().enumerate().map(later);
-    all.flat_map(|(held, later)| later.iter().map(move |wanted| (held, *wanted)))
-}
 
 fn waiting(programs: &[Program], branch: &CompiledBranch, (held, wanted): Locks) -> Waiting {
     let operations = &programs[branch.program].branches[branch.branch].operations;
@@ -79,7 +71,25 @@ struct Pair<'c> {
 }
 
 impl Pair<'_> {
-    /// True if each can hold a lock that the other one wants.
+    /// The locks of both of which each one's first is on a table of the other one's second. Few are, so
+    /// that is looked at before anything else.
+    fn crossings(&self) -> Vec<(Locks, Locks)> {
+        let (own, others) = (&self.one.branch.locking, &self.other.branch.locking);
+        let mut found = Vec::new();
+        for (place, held) in own.iter().enumerate() {
+            for (end, by_other) in
+                others.iter().enumerate().filter(|(_, other)| self.excludes(*held, **other))
+            {
+                for wanted in &own[place + 1..] {
+                    let crossing = others[..end].iter().filter(|other| self.excludes(*wanted, **other));
+                    found.extend(crossing.map(|of_other| ((*held, *wanted), (*of_other, *by_other))));
+                }
+            }
+        }
+        found
+    }
+
+    /// True if each can hold a lock that the other one wants, where they cross.
     fn can_wait(&self, (held, wanted): Locks, (of_other, by_other): Locks) -> bool {
         let mut equal = Unification::new(self.compiled);
         let known = |instance: Instance<'_>, operation: usize| {
@@ -89,9 +99,7 @@ impl Pair<'_> {
             let ((one, own), (two, other)) = (known(self.one, own), known(self.other, other));
             equal.unify((one, &own), (two, &other))
         };
-        self.excludes(held, by_other)
-            && self.excludes(wanted, of_other)
-            && meet(held, by_other)
+        meet(held, by_other)
             && meet(wanted, of_other)
             && !equal.contradicts(0, self.one.branch)
             && !equal.contradicts(1, self.other.branch)
