@@ -467,9 +467,14 @@ fn carried(flows: &Flows) -> Vec<report::CarriedValue> {
 }
 
 fn statements(seen: &[SeenStatement], flows: &Flows) -> Vec<report::ObservedStatement> {
-    let one = |(number, seen): (usize, &SeenStatement)| report::ObservedStatement {
-        matters: flows.matters(number, &seen.dark),
-        ..statement(seen)
+    let one = |(number, seen): (usize, &SeenStatement)| {
+        let always = flows.matters(number, &seen.dark_anyway());
+        let sometimes = flows.matters(number, &seen.dark_if_unsearched());
+        report::ObservedStatement {
+            matters_if_unsearched: sometimes.filter(|_| always.is_none()),
+            matters: always,
+            ..statement(seen)
+        }
     };
     seen.iter().enumerate().map(one).collect()
 }
@@ -492,6 +497,7 @@ pub fn statement(seen: &SeenStatement) -> report::ObservedStatement {
         dark: seen.dark.iter().map(ToString::to_string).collect(),
         wholly_if: seen.wholly_if().map(str::to_owned),
         matters: None,
+        matters_if_unsearched: None,
     }
 }
 

@@ -17,7 +17,7 @@ pub use error::{FormatError, TextError};
 pub use format::{Format, UnknownFormat, beginning};
 pub use mode::Mode;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -432,6 +432,10 @@ pub struct Provenance {
     /// The number of rows whose version order two sources tell differently. Nothing is claimed of
     /// them.
     pub orders_differ: u64,
+    /// The numbers of statements that searched, in a transaction that may have committed, and for which
+    /// the values that were sent leave it open what that missed: those of OFFSET, for example. Files
+    /// don't have them.
+    pub unsearched: BTreeSet<u16>,
     /// What the scripts do with what each statement reads, by number; empty if that isn't known.
     /// Files don't have it.
     pub usage: Vec<StatementUse>,

@@ -27,8 +27,20 @@ impl SeenStatement {
     /// What has to be so when it is sent for all of it to be seen, in words; `None` if all is seen
     /// anyway, or can't be.
     pub fn wholly_if(&self) -> Option<&'static str> {
-        let skips = |dark: &Dark| matches!(dark, Dark::SearchBy { clause: Clause::Offset, .. });
-        (!self.dark.is_empty() && self.dark.iter().all(skips)).then_some("its OFFSET is 0")
+        (!self.dark.is_empty() && self.dark_anyway().is_empty()).then_some("its OFFSET is 0")
+    }
+
+    /// What isn't seen, whatever the values are that it is sent with.
+    pub fn dark_anyway(&self) -> Vec<Dark> {
+        self.dark.iter().filter(|dark| !dark.depends_on_values()).cloned().collect()
+    }
+
+    /// What isn't seen where the values that it is sent with leave it open what it missed.
+    pub fn dark_if_unsearched(&self) -> Vec<Dark> {
+        let searched = self.tables.iter().filter(|table| table.searched);
+        let missed =
+            |table: &SeenTable| Dark::SearchBy { table: table.table.clone(), clause: Clause::Offset };
+        self.dark.iter().cloned().chain(searched.map(missed)).collect()
     }
 }
 
@@ -237,6 +249,23 @@ impl Dark {
             Self::Function { writes: false, .. } | Self::Reads { .. } => Hides::Reads,
             _ => Hides::All,
         }
+    }
+
+    /// The same for a statement whose searches are `recorded` or not: if not, nothing says afterwards which
+    /// values it was sent with.
+    pub(crate) fn for_any_value(&self, recorded: bool) -> Dark {
+        match self {
+            Self::SearchBy { table, clause: Clause::Offset } if !recorded => {
+                Self::SearchBy { table: table.clone(), clause: Clause::Skipped }
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// True if the values that a statement is sent with decide. Where they leave something unseen, that
+    /// is recorded.
+    fn depends_on_values(&self) -> bool {
+        matches!(self, Self::SearchBy { clause: Clause::Offset, .. })
     }
 
     /// The table to which the reads that it leaves unseen are limited; `None` if they may be of any, or

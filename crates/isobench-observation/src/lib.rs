@@ -40,7 +40,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use isobench_isolation::observed::{KeyForm, ObservedColumn, ObservedTable, Predicate, ValueForm};
-use isobench_script::{CommandKind, Script, SearchWhen, Sql};
+use isobench_script::{CommandKind, ObservedStatement, Script, SearchWhen, Sql};
 
 pub use catalog::{
     Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
@@ -139,6 +139,10 @@ pub fn observe_except<'s>(
         let mut renderer = Renderer { catalog, tables: &mut tables, predicates: &mut predicates };
         let rewritten = extend(sql, command, &mut renderer);
         for (place, Statement { text, finding, .. }) in command.findings.iter().enumerate() {
+            let records = |seen: &ObservedStatement| {
+                seen.statement == number(place) && seen.limit.is_some() && !seen.searches.is_empty()
+            };
+            let recorded = sql.observed.iter().any(records);
             statements.push(SeenStatement {
                 file: file.clone(),
                 line,
@@ -146,7 +150,7 @@ pub fn observe_except<'s>(
                 text: text.clone(),
                 rewritten: rewritten.iter().any(|(sent, _)| *sent == place),
                 tables: seen_tables(finding, catalog),
-                dark: finding.dark.clone(),
+                dark: finding.dark.iter().map(|dark| dark.for_any_value(recorded)).collect(),
             });
         }
         forms.extend(rewritten.into_iter().map(|(_, forms)| forms));

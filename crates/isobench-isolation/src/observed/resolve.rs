@@ -107,6 +107,8 @@ pub(super) struct Resolution {
     committed_reads_left: u64,
     /// Reads of rows with a writer that can't have written them.
     reads_odd: u64,
+    /// See [`Provenance::unsearched`].
+    unsearched: BTreeSet<u16>,
     /// Texts of keys, by table and number in the log, with the number in the history.
     keys: FxHashMap<(u16, i64), i64>,
     texts: Vec<Vec<String>>,
@@ -180,6 +182,7 @@ impl Resolution {
             reads_left: 0,
             committed_reads_left: 0,
             reads_odd: 0,
+            unsearched: BTreeSet::new(),
             keys: FxHashMap::default(),
             texts,
             shown: 0,

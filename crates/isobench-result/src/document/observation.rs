@@ -59,6 +59,11 @@ pub struct ObservedStatement {
     /// was seen, or nothing else can matter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matters: Option<String>,
+    /// How it can matter what it missed in a transaction for whose values that isn't known
+    /// ([`Verdict::unsearched`](super::Verdict::unsearched)); missing if it can't, or `matters` says so of
+    /// every transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matters_if_unsearched: Option<String>,
 }
 
 /// The rows of a table that a statement showed.

@@ -8,6 +8,8 @@ use isobench_isolation::history::Operation;
 use isobench_isolation::{Anomaly, Finding, Guarantee, History, Level, Model, Order};
 use serde::{Deserialize, Serialize};
 
+use crate::words::distinct;
+
 /// The evidence of a round's recorded history, warm-up included. "Nothing found" proves nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -52,6 +54,11 @@ pub struct Verdict {
     /// unless there are statements that aren't seen wholly, and transactions were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleared: Option<ClearedTransactions>,
+    /// The places of statements (`orders.sql:7`) of which it isn't known for some attempt that may have
+    /// committed what its search missed, because of the values that were sent: an OFFSET other than 0,
+    /// for example. Missing if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsearched: Vec<String>,
     /// The dependencies between committed attempts by the statements of both, if they were asked for, as
     /// `advise` does, and rows were observed. Results don't have them.
     #[serde(skip)]
@@ -313,6 +320,7 @@ impl Verdict {
             written_back: report.written_back.as_ref().map(WrittenBack::of),
             mixed: report.mixed.as_ref().map(|mixed| MixedVerdict::new(history, report, mixed)),
             cleared: report.cleared.as_ref().map(ClearedTransactions::of),
+            unsearched: unsearched(history),
             between: report.between.iter().map(StatementDependencies::of).collect(),
             examined: report.examined.into(),
             blind: report.blind.iter().map(ToString::to_string).collect(),
@@ -479,6 +487,13 @@ fn known_as(history: &History, found: &Finding) -> &'static str {
     } else {
         Anomaly::facts(found.anomaly).known_as
     }
+}
+
+/// See [`Verdict::unsearched`].
+fn unsearched(history: &History) -> Vec<String> {
+    let Some(seen) = history.provenance() else { return Vec::new() };
+    let statements = seen.unsearched.iter().filter_map(|number| seen.statements.get(usize::from(*number)));
+    distinct(statements.filter_map(|statement| place_of(statement)).map(str::to_owned))
 }
 
 /// The place of a statement that is named with file and line: "orders:7" of "orders:7: SELECT …".

@@ -1,5 +1,7 @@
 //! The limits of what was seen of a cell's transactions, and what no level protects in them.
 
+use std::collections::BTreeSet;
+
 use crate::document::{Cell, ClearedTransactions, Document, Observation, Round, VerdictSummary};
 use crate::seen::place;
 use crate::words::distinct;
@@ -8,9 +10,14 @@ use crate::words::distinct;
 /// carry from one transaction to another.
 pub(super) fn with_limits(document: &Document, cell: &Cell, verdict: VerdictSummary) -> VerdictSummary {
     let own = || document.observations.iter().filter(|observation| is_of(observation, cell));
+    let verdicts = cell.rounds.iter().filter_map(|round| round.verdict.as_ref());
+    let unsearched: BTreeSet<&String> = verdicts.flat_map(|verdict| &verdict.unsearched).collect();
     let statements = own().flat_map(|observation| &observation.statements);
     let unseen = statements.filter_map(|statement| {
-        statement.matters.as_ref().map(|matters| format!("{} {matters}", place(statement)))
+        let place = place(statement);
+        let sometimes = statement.matters_if_unsearched.as_ref().filter(|_| unsearched.contains(&place));
+        let matters = statement.matters.as_ref().or(sometimes)?;
+        Some(format!("{place} {matters}"))
     });
     let carried = own()
         .flat_map(|observation| &observation.carried)
@@ -34,10 +41,13 @@ pub fn lost_between(rounds: &[Round]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use isobench_isolation::EffectiveLevel;
+    use isobench_stats::{LatencyHistogram, Ledger};
 
     use super::*;
-    use crate::document::{CarriedValue, CellLevel, Client, ObservedStatement, Plan, Server};
+    use crate::document::{CarriedValue, CellLevel, Client, ObservedStatement, Plan, Server, Verdict};
 
     #[test]
     fn limits_are_those_of_the_cells_own_scripts() {
@@ -65,6 +75,20 @@ mod tests {
         let found = with_limits(&document, &cell, VerdictSummary::default());
         assert_eq!(found.unseen, ["a.sql:2 decides an INSERT"]);
         assert_eq!(found.carried, ["a.sql:2 writes what a.sql:1 read in another transaction"]);
+        let mut sometimes = statement(5, None);
+        sometimes.matters_if_unsearched = Some("flows into an UPDATE".to_owned());
+        document.observations[0].statements.push(sometimes);
+        let second = Duration::from_secs(1);
+        for (unsearched, unseen) in [("a.sql:4", 1), ("a.sql:5", 2)] {
+            let verdict = Verdict { unsearched: vec![unsearched.to_owned()], ..Verdict::default() };
+            let mut round =
+                Round::from_ledger(1, &Ledger::default(), &LatencyHistogram::new(), second, vec![]);
+            round.verdict = Some(verdict);
+            let cell = Cell { rounds: vec![round], ..cell.clone() };
+            let found = with_limits(&document, &cell, VerdictSummary::default());
+            assert_eq!(found.unseen.len(), unseen, "{:?}", found.unseen);
+        }
+        document.observations[0].statements.pop();
         for (cleared, why_not, unseen) in [(3, None, 0), (2, None, 1), (3, Some("the log wasn't read"), 1)] {
             let why_not = why_not.map(str::to_owned);
             let cleared = Some(ClearedTransactions { dark: 3, cleared, why_not });

@@ -318,7 +318,7 @@ impl Client {
         let (annotated, seen) = (self.annotated_of(request), self.seen_of(request));
         let failed = self.failure.is_some();
         if let (Some(rows), Some(seen)) = (&mut self.rows, seen) {
-            rows.answered(seen, ctx.job.snapshot_question.is_some());
+            rows.answered(seen);
         }
         if let (Some(operations), Some(annotated)) = (&mut self.operations, annotated) {
             if failed || operations.is_settled() {

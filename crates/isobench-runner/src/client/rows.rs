@@ -456,10 +456,7 @@ impl ShownRows {
     }
 
     /// Ends a statement that was answered.
-    ///
-    /// `asked`: transactions are asked for their snapshots, so that it is of use to know where it isn't
-    /// known what a search missed.
-    pub(super) fn answered(&mut self, statement: &SeenStatement, asked: bool) {
+    pub(super) fn answered(&mut self, statement: &SeenStatement) {
         self.pending = self.pending.saturating_sub(1);
         self.draft.append(&mut self.writes);
         let reached = match &statement.what.limit {
@@ -475,6 +472,9 @@ impl ShownRows {
             }
             let found = search.rows.and_then(|rows| self.found.get(rows)).map_or(&[][..], Vec::as_slice);
             let known = reached.is_some_and(|reached| self.is_known(place, search.when, reached));
+            if !comparable || reached.is_none() {
+                self.draft.push(ObservedOperation::Unsearched { table: search.table }, statement.number);
+            }
             if let Some(referred) = search.referred {
                 if comparable && known {
                     self.search_referred(statement, search, referred);
@@ -490,8 +490,6 @@ impl ShownRows {
                     found,
                 };
                 self.draft.push(operation, statement.number);
-            } else if asked && (!comparable || reached.is_none()) {
-                self.draft.push(ObservedOperation::Unsearched { table: search.table }, statement.number);
             }
         }
         self.found.iter_mut().chain(&mut self.kept).for_each(Vec::clear);

@@ -210,3 +210,31 @@ fn columns_that_are_written_back_are_said() {
         assert_eq!(verdict["written_back"], Value::Null, "{verdict:#}");
     }
 }
+
+/// A page whose OFFSET is a variable is named among what isn't covered only where it skipped rows.
+#[test]
+fn a_page_is_named_where_it_skipped_rows() {
+    let Some(scene) = Scene::with_server("observed_pages") else { return };
+    scene.write(
+        "setup.sql",
+        "CREATE TABLE seat (id int PRIMARY KEY, room int NOT NULL, taken int NOT NULL DEFAULT 0);\n\
+         INSERT INTO seat SELECT id, id % 4 FROM generate_series(1, 400) AS id;\n",
+    );
+    for (pages, unseen) in [("0, 0", &[][..]), ("0, 2", &["page.sql:4 decides an UPDATE"])] {
+        scene.write(
+            "page.sql",
+            &format!(
+                "\\set room random(0, 3)\n\\set skip random({pages})\nBEGIN;\n\
+                 SELECT id AS seat FROM seat WHERE room = :room ORDER BY id LIMIT 1 OFFSET :skip \\gset\n\
+                 UPDATE seat SET taken = taken + 1, room = room WHERE id = :seat;\nEND;\n"
+            ),
+        );
+        let command = "compare -f page.sql --setup setup.sql --levels ser --clients 2 --transactions 40 \
+                       --warmup 0 --rounds 1 --no-try --server-setting fsync=off --json out.json";
+        scene.run(&words(command)).expect(0);
+        let document = document::read(&scene, "out.json");
+        let cell = &cells(&document)[0];
+        assert_kept(cell);
+        assert_eq!(cell["summary"]["verdict"]["unseen"], serde_json::json!(unseen), "{cell:#}");
+    }
+}

@@ -167,7 +167,12 @@ impl Resolution {
                             }
                         }
                     }
-                    ObservedOperation::Unsearched { table } => self.snapshots.note_search(*number, table),
+                    ObservedOperation::Unsearched { table } => {
+                        self.snapshots.note_search(*number, table);
+                        if transaction.outcome != TransactionOutcome::Aborted {
+                            self.unsearched.insert(statement);
+                        }
+                    }
                     ObservedOperation::Answered { .. }
                     | ObservedOperation::Unseen { .. }
                     | ObservedOperation::Script { .. } => {}
@@ -288,6 +293,7 @@ impl Resolution {
             reads_odd: self.reads_odd,
             orders_agreed: self.commits.agreed,
             orders_differ: self.commits.differ,
+            unsearched: self.unsearched,
             usage: self.description.usage,
             by_use: false,
             visibility,

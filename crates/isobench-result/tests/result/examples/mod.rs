@@ -320,6 +320,7 @@ fn verdict(promised: &str, not_contradicted: &[&str], anomalies: &[(&str, &str, 
     Verdict {
         mixed: None,
         cleared: None,
+        unsearched: Vec::new(),
         between: Vec::new(),
         harmless: 0,
         lost_between: None,

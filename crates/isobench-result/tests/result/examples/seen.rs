@@ -32,6 +32,7 @@ fn statement(line: u32, text: &str, tables: Vec<ObservedRows>, dark: &[&str]) ->
         sent_differently: !tables.is_empty(),
         tables,
         matters: None,
+        matters_if_unsearched: None,
         wholly_if: None,
         dark: dark.iter().map(|&sentence| sentence.to_owned()).collect(),
     }
