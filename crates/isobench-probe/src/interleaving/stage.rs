@@ -25,6 +25,8 @@ pub struct Stage<'a> {
     modes: Vec<Vec<usize>>,
     /// For each mode as many sessions as transactions run against each other.
     sessions: Vec<TestSession>,
+    /// Their number for each mode.
+    side_by_side: usize,
     waits: Waits,
     /// The tables.
     pub ground: Ground,
@@ -138,7 +140,7 @@ const BY_DESIGN: [(&str, &str); 3] =
 /// second to be found, and commits wait for the disk.
 const SETTINGS: [&str; 2] = ["SET deadlock_timeout = '10ms'", "SET synchronous_commit = off"];
 
-/// The most transactions that run against each other.
+/// The most transactions that run against each other, unless longer combinations are asked for.
 const MOST: usize = 3;
 
 /// The number of milliseconds without an answer after which the server is asked whether a session
@@ -197,9 +199,11 @@ impl<'a> Stage<'a> {
             stopped,
         };
         let mut control = tester.session("control connection", None)?;
+        let longest = trying.combinations.unwrap_or_default().iter().map(Vec::len).max();
+        let side_by_side = longest.unwrap_or(0).max(MOST);
         let mut sessions = Vec::new();
         for mode in &different {
-            for number in 1..=MOST {
+            for number in 1..=side_by_side {
                 sessions.push(tester.session(&format!("T{number}"), Some(mode.level))?);
             }
         }
@@ -217,7 +221,8 @@ impl<'a> Stage<'a> {
                 }
             }
         }
-        for (session, mode) in sessions.iter_mut().zip(different.iter().flat_map(|mode| [mode; MOST])) {
+        let modes_of_sessions = different.iter().flat_map(|mode| std::iter::repeat_n(mode, side_by_side));
+        for (session, mode) in sessions.iter_mut().zip(modes_of_sessions) {
             for (on, setting) in [(mode.read_only, "read_only"), (mode.deferrable, "deferrable")] {
                 if on {
                     query(session, &format!("SET default_transaction_{setting} = on"), patience)?;
@@ -234,6 +239,7 @@ impl<'a> Stage<'a> {
             control,
             modes,
             sessions,
+            side_by_side,
             waits,
             ground,
             starts: vec![None; programs.programs.len()],
@@ -271,7 +277,7 @@ impl<'a> Stage<'a> {
             Actor::new(self.programs, part, client, self.starts[part.program])
         };
         let modes = &self.modes[allocation];
-        let session = |(number, part): (usize, &Part)| MOST * modes[part.program] + number;
+        let session = |(number, part): (usize, &Part)| self.side_by_side * modes[part.program] + number;
         Cast {
             actors: parts.iter().enumerate().map(actor).collect(),
             sessions: parts.iter().enumerate().map(session).collect(),

@@ -92,17 +92,53 @@ fn gravest(stage: &mut Stage<'_>, pair: [usize; 2]) -> Judgement {
     gravest
 }
 
-#[test]
-fn what_all_interleavings_show_is_found_by_splitting_one() {
+/// A server, and how to connect to it; `None`, and the test is skipped, without PostgreSQL.
+fn server(test: &str) -> Option<(Server, ConnectOptions, Opener)> {
     let Some(bin) = postgresql_programs().filter(|bin| bin.join("initdb").is_file()) else {
-        return skip("what_all_interleavings_show_is_found_by_splitting_one", "no PostgreSQL is installed");
+        skip(test, "no PostgreSQL is installed");
+        return None;
     };
     let server =
         Server::start(&ServerOptions { bin: Some(bin), ..ServerOptions::default() }, &mut |_| {}).unwrap();
     let host = Host::unix(server.socket_dir(), server.port());
     let options = ConnectOptions::new(host, server.user(), server.database());
     let direct = options.clone();
-    let open: Opener = Arc::new(move |_| Ok(Connection::open(&direct)?));
+    Some((server, options, Arc::new(move |_| Ok(Connection::open(&direct)?))))
+}
+
+#[test]
+fn four_transactions_meet_if_they_are_asked_for() {
+    let Some((_server, options, open)) = server("four_transactions_meet_if_they_are_asked_for") else {
+        return;
+    };
+    let mut connection = Connection::open(&options).unwrap();
+    connection.execute("CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL)").unwrap();
+    connection.execute("INSERT INTO t SELECT id, 0 FROM generate_series(1, 4) AS id").unwrap();
+    connection.close();
+    let mut symbols = Symbols::new();
+    let copy =
+        |from: u8, to: u8| format!("UPDATE t SET v = (SELECT v FROM t WHERE id = {from}) WHERE id = {to};\n");
+    let both = "BEGIN;\nSELECT v AS a FROM t WHERE id = 1 \\gset\nSELECT v AS b FROM t WHERE id = 3 \\gset\n\
+                UPDATE t SET v = :a + 10 * :b WHERE id = 4;\nCOMMIT;\n";
+    let texts = [both.to_owned(), "UPDATE t SET v = 1 WHERE id = 1;\n".to_owned(), copy(1, 2), copy(2, 3)];
+    let names = ["both", "set", "second", "third"];
+    let scripts: Vec<_> =
+        names.iter().zip(&texts).map(|(name, text)| parse(name, text, &mut symbols).unwrap()).collect();
+    let variables = Variables::new(&symbols);
+    let programs = Programs::new(&scripts, symbols, variables);
+    let combinations = [names.map(str::to_owned).to_vec()];
+    let allocations = [Allocation::uniform(Level::ReadCommitted)];
+    let trying = Trying { combinations: Some(&combinations), ..trying(&open, &allocations) };
+    let found = explore(&programs, &trying).unwrap();
+    assert!(found.levels[0].damage.is_some(), "{found:?}");
+}
+
+#[test]
+fn what_all_interleavings_show_is_found_by_splitting_one() {
+    let Some((_server, options, open)) = server("what_all_interleavings_show_is_found_by_splitting_one")
+    else {
+        return;
+    };
     let number = std::env::var("ISOBENCH_PROGRAMS").ok().and_then(|text| text.parse().ok());
     let (mut damaged, mut compared) = (0, 0);
     for seed in 0..number.unwrap_or(12) / 2 {
