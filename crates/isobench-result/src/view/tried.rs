@@ -1,6 +1,6 @@
 //! What trying scripts against each other showed, as lines to be laid out.
 
-use crate::document::{Document, Tried, WrongOutcome};
+use crate::document::{Document, Tried, TriedStep, WrongOutcome};
 use crate::numbers::counted;
 use crate::words::{distinct, enumerated};
 
@@ -13,8 +13,17 @@ pub struct Witness {
     pub lines: Vec<String>,
 }
 
-/// The most lines of an outcome that are shown.
+/// The most lines of an outcome, and of an answer, that are shown.
 const MOST: usize = 8;
+
+/// The most steps that are all shown. Of more, a transaction's steps in a row are shown at both ends.
+const MOST_STEPS: usize = 24;
+
+/// The number of steps in a row that are shown at each end.
+const ENDS: usize = 4;
+
+/// The most characters of a line.
+const WIDEST: usize = 200;
 
 /// What was found at a level.
 pub type AtLevel<'a> = (String, &'a Tried);
@@ -65,11 +74,7 @@ fn same_steps(one: &WrongOutcome, other: &WrongOutcome) -> bool {
 fn witness(wrong: &WrongOutcome, levels: &[String]) -> Witness {
     let before = if wrong.before.is_empty() { String::new() } else { format!(", {}", wrong.before) };
     let heading = format!("{}{before}, at {}: {}.", wrong.scripts(), enumerated(levels), wrong.what());
-    let mut lines = Vec::new();
-    for step in &wrong.steps {
-        lines.push(format!("T{}: {}", step.transaction, step.sql));
-        lines.extend(step.answer.iter().map(|line| format!("      {line}")));
-    }
+    let mut lines = steps(&wrong.steps);
     let outcomes: Vec<&[String]> = std::iter::once(&wrong.outcome)
         .chain(&wrong.serial_orders)
         .map(|order| if wrong.damage { order.changes.as_slice() } else { order.answers.as_slice() })
@@ -88,7 +93,46 @@ fn witness(wrong: &WrongOutcome, levels: &[String]) -> Witness {
             break;
         }
     }
-    Witness { heading, lines }
+    Witness { heading, lines: lines.iter().map(|line| cut(line)).collect() }
+}
+
+/// The steps with their answers. Of many only those at the ends of each transaction's turns, since what
+/// matters is where one stops and another one runs.
+fn steps(steps: &[TriedStep]) -> Vec<String> {
+    let all = |steps: &[TriedStep]| steps.iter().flat_map(step).collect::<Vec<_>>();
+    if steps.len() <= MOST_STEPS {
+        return all(steps);
+    }
+    let mut lines = Vec::new();
+    for turn in steps.chunk_by(|one, next| one.transaction == next.transaction) {
+        let left_out = turn.len().saturating_sub(2 * ENDS);
+        if left_out < 2 {
+            lines.extend(all(turn));
+            continue;
+        }
+        lines.extend(all(&turn[..ENDS]));
+        lines.push(format!("T{}: … {left_out} more statements (--json has them)", turn[0].transaction));
+        lines.extend(all(&turn[turn.len() - ENDS..]));
+    }
+    lines
+}
+
+fn step(step: &TriedStep) -> Vec<String> {
+    let mut lines = vec![format!("T{}: {}", step.transaction, step.sql)];
+    lines.extend(step.answer.iter().take(MOST).map(|line| format!("      {line}")));
+    if step.answer.len() > MOST {
+        let left_out = (step.answer.len() - MOST) as u64;
+        lines.push(format!("      … and {}", counted(left_out, "more line")));
+    }
+    lines
+}
+
+/// A line of at most [`WIDEST`] characters.
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(WIDEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 /// Outcomes without the lines that all of them have, if one is long.
@@ -159,7 +203,7 @@ mod tests {
 
     use super::tried as tried_at;
     use super::*;
-    use crate::document::{Cell, CellLevel, Client, NotTried, OrderOutcome, Plan, Server, TriedStep};
+    use crate::document::{Cell, CellLevel, Client, NotTried, OrderOutcome, Plan, Server};
 
     fn cell(level: Level, tried: Tried) -> Cell {
         let mut cell = Cell::new("w", CellLevel::new(Some(level), EffectiveLevel::Standard(level)));
@@ -215,6 +259,34 @@ mod tests {
         assert_eq!(shown, [["T2: (wrong)"], ["T2: (right)"]]);
         let short = ["T1: (1)".to_owned()];
         assert_eq!(different(&[&short, &short]), [["T1: (1)"], ["T1: (1)"]]);
+    }
+
+    #[test]
+    fn of_many_steps_the_ends_of_turns_are_shown() {
+        let turn = |transaction: usize, count: usize| {
+            let step = move |number: usize| TriedStep {
+                transaction,
+                sql: format!("SELECT {number}"),
+                answer: Vec::new(),
+            };
+            (1..=count).map(step)
+        };
+        assert_eq!(steps(&turn(1, MOST_STEPS).collect::<Vec<_>>()).len(), MOST_STEPS);
+        let many: Vec<TriedStep> = turn(1, 3).chain(turn(2, 40)).chain(turn(1, 9)).collect();
+        let lines = steps(&many);
+        assert_eq!(lines.len(), 3 + 9 + 9);
+        assert_eq!(lines[7], "T2: … 32 more statements (--json has them)");
+        assert_eq!((lines[6].as_str(), lines[8].as_str()), ("T2: SELECT 4", "T2: SELECT 37"));
+    }
+
+    #[test]
+    fn long_lines_and_answers_are_cut() {
+        let answer = (0..=MOST).map(|row| format!("({row})")).collect();
+        let long = TriedStep { transaction: 1, sql: "SELECT 1".to_owned(), answer };
+        let lines = step(&long);
+        assert_eq!((lines.len(), lines[MOST + 1].as_str()), (MOST + 2, "      … and 1 more line"));
+        assert_eq!(cut(&"é".repeat(WIDEST + 1)), "é".repeat(WIDEST) + "…");
+        assert_eq!(cut("short"), "short");
     }
 
     #[test]

@@ -33,20 +33,35 @@ pub(super) fn changes(
         .flat_map(|reason| named(trial.names, &reason.casts()))
         .collect();
     let shown: Vec<Vec<String>> = shown.into_iter().collect();
-    // What theory doesn't know is tried with all scripts.
-    let meeting = (decision.refuted.is_none() && !shown.is_empty()).then_some(shown.as_slice());
-    let mut all = Vec::new();
-    for mut set in sets.take(MOST_TRIED) {
+    let mut all: Vec<ChangeSet> = Vec::new();
+    for mut set in sets {
+        if all.len() == MOST_TRIED {
+            break;
+        }
+        if all.iter().any(|known| (&known.scripts, &known.setup) == (&set.scripts, &set.setup)) {
+            continue;
+        }
         let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
-        // Theory doesn't know it.
+        let setup = set.setup.as_deref();
+        let meet =
+            |casts: Option<&[Vec<String>]>| trial.execute_changed(&sources, setup, casts, &set.allocation);
+        // First those who meet in what was shown.
+        let executed = if shown.is_empty() { Some(Executed::Unshown(0)) } else { meet(Some(&shown))? };
+        let Some(mut executed) = executed else { continue };
+        // What theory doesn't know is tried with all scripts.
         let only_tried = set.unproved.is_some();
-        let meeting = meeting.filter(|_| !only_tried);
-        let executed = trial.execute_changed(&sources, set.setup.as_deref(), meeting, &set.allocation)?;
-        let Some(executed) = executed else { continue };
+        let with_all = only_tried || decision.refuted.is_some() || shown.is_empty();
+        if let (true, Executed::Unshown(before)) = (with_all, &executed) {
+            executed = match meet(None)? {
+                Some(Executed::Unshown(more)) => Executed::Unshown(before + more),
+                Some(other) => other,
+                None => continue,
+            };
+        }
         match executed {
             Executed::Shown(tried) => set.refuted = Some(*tried),
             Executed::Untried(_) if only_tried => continue,
-            Executed::Unshown(count) if meeting.is_none() => set.unproved = Some(count),
+            Executed::Unshown(count) if with_all => set.unproved = Some(count),
             Executed::Untried(_) | Executed::Unshown(_) => {}
         }
         all.push(set);
