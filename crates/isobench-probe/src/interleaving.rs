@@ -24,6 +24,7 @@
 //! | `replay` | the same as a specification of the isolation tester |
 
 mod actor;
+mod aims;
 mod casts;
 mod found;
 mod ground;

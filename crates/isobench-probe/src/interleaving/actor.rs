@@ -1,12 +1,15 @@
 //! One run of a script, statement by statement: what it sends next, and the answers.
 
+use std::collections::BTreeMap;
+
 use isobench_pgwire::TransactionStatus;
 use isobench_script::{
-    Arrival, Command, CommandKind, EvalContext, Piece, Prng, Slot, Sql, Statement, Store, Symbols, Value,
-    Variables, branch, literal_of_variable,
+    Arrival, Command, CommandKind, EvalContext, EvalError, Expr, Piece, Prng, Slot, Sql, Statement, Store,
+    Symbols, Value, Variables, branch, literal_of_variable,
 };
 
-use super::program::{Choice, Part, Program, Programs};
+use super::aims::{Aims, Compared, Comparison, Origin};
+use super::program::{Choice, Draw, Part, Program, Programs};
 use crate::event::Table;
 use crate::tester::Reply;
 
@@ -17,6 +20,7 @@ pub struct Actor<'a> {
     literals: bool,
     symbols: &'a Symbols,
     choice: &'a Choice,
+    aims: &'a Aims,
     /// The number from which those of the choice count, where a draw's range has it.
     start: Option<i64>,
     variables: Variables,
@@ -28,6 +32,8 @@ pub struct Actor<'a> {
     pub enclosed: bool,
     /// The variables that got their values from the server.
     read: Vec<Slot>,
+    /// The variables that were drawn, each with its command.
+    drawn: BTreeMap<Slot, usize>,
     /// What happened so far.
     pub view: View,
     /// The number of statements that have been answered.
@@ -54,6 +60,8 @@ pub struct View {
     pub branches: Vec<usize>,
     /// The statements, each by its command.
     pub sent: Vec<(usize, String)>,
+    /// What the statements compared columns with.
+    pub compared: Vec<Comparison>,
     /// The answers, each with its command.
     pub answers: Vec<(usize, Answer)>,
     /// True if it declined: a test of a value that it had read found no row, or it rolled back by
@@ -97,6 +105,9 @@ pub enum Next {
     Stuck(String),
 }
 
+/// The most numbers of a draw that are tried to come to a value.
+const MOST_AIMED: i64 = 4096;
+
 /// The SQLSTATE of a change in a transaction that is read only.
 const READ_ONLY: &str = "25006";
 
@@ -119,6 +130,7 @@ impl<'a> Actor<'a> {
             literals: programs.literals,
             symbols: &programs.symbols,
             choice: &part.choice,
+            aims: &part.aims,
             start,
             variables,
             at: 0,
@@ -126,6 +138,7 @@ impl<'a> Actor<'a> {
             sent: None,
             enclosed: false,
             read: Vec::new(),
+            drawn: BTreeMap::new(),
             view: View::default(),
             steps: 0,
             ending: Ending::Running,
@@ -180,18 +193,25 @@ impl<'a> Actor<'a> {
         (self.at, self.arrival) = (at + 1, Arrival::Next);
         match &command.kind {
             CommandKind::Set { slot, expr } => {
-                let mut choose = |number: usize, least: i64, most: i64| {
-                    let first = self.start.filter(|start| (least..=most).contains(start)).unwrap_or(least);
-                    first.saturating_add(self.choice.get(&(at, number)).copied().unwrap_or(0))
+                let chosen = Chosen { at, choice: self.choice, start: self.start };
+                let draws: Vec<&Draw> = program.draws.iter().filter(|draw| draw.place.0 == at).collect();
+                let aim = self.aims.get(&at);
+                let value = match aim.and_then(|aim| chosen.aimed(expr, &mut ctx, &draws, *aim)) {
+                    Some(value) => value,
+                    None => chosen.eval(expr, &mut ctx, None).map_err(|error| place(&error))?,
                 };
-                let value = expr.eval_choosing(&mut ctx, &mut choose).map_err(|error| place(&error))?;
                 self.variables.set(*slot, value);
                 self.read.retain(|read| read != slot);
+                self.drawn.remove(slot);
+                if !draws.is_empty() {
+                    self.drawn.insert(*slot, at);
+                }
                 Ok(None)
             }
             CommandKind::Sql(sql) => {
                 let text = self.text(sql);
                 self.view.sent.push((at, text.clone()));
+                self.view.compared.extend(self.comparison(sql));
                 self.sent = Some(at);
                 self.view.declined |= sql.statements.contains(&Statement::Rollback);
                 Ok(Some(Next::Send { enclose: is_plain(sql, &text), sql: text }))
@@ -223,6 +243,26 @@ impl<'a> Actor<'a> {
             }
         }
         String::from_utf8_lossy(&out).trim().to_owned()
+    }
+
+    /// The columns that a statement compares with variables, by equality.
+    fn comparison(&self, sql: &Sql) -> Option<Comparison> {
+        let mut comparison = Comparison::new();
+        for pair in sql.pieces.windows(2) {
+            let [Piece::Text(text), Piece::Variable { slot, .. }] = pair else { continue };
+            let Some(column) = column_compared(text) else { continue };
+            let mut value = Vec::new();
+            if self.variables.write_text(*slot, &mut value) {
+                let value = String::from_utf8_lossy(&value).into_owned();
+                let origin = match self.drawn.get(slot) {
+                    Some(command) => Origin::Drawn(*command),
+                    None if self.read.contains(slot) => Origin::Found,
+                    None => Origin::Computed,
+                };
+                comparison.insert(column, Compared { value, origin });
+            }
+        }
+        (!comparison.is_empty()).then_some(comparison)
     }
 
     /// Takes the replies to what was sent. `guards` says whether a condition on this column says
@@ -326,8 +366,49 @@ impl<'a> Actor<'a> {
                 let Some(slot) = self.symbols.lookup(&format!("{prefix}{column}")) else { continue };
                 self.variables.set_text(slot, value.as_deref().unwrap_or(""));
                 self.read.push(slot);
+                self.drawn.remove(&slot);
             }
         }
+    }
+}
+
+/// The numbers that are drawn in a command.
+struct Chosen<'a> {
+    at: usize,
+    choice: &'a Choice,
+    start: Option<i64>,
+}
+
+impl Chosen<'_> {
+    /// The value of an expression; with `moved`, one draw is this far above its first number.
+    fn eval(
+        &self,
+        expr: &Expr,
+        ctx: &mut EvalContext<'_>,
+        moved: Option<(usize, i64)>,
+    ) -> Result<Value, EvalError> {
+        expr.eval_choosing(ctx, &mut |number, least, most| {
+            let first = self.start.filter(|start| (least..=most).contains(start)).unwrap_or(least);
+            let above = match moved {
+                Some((moved, above)) if moved == number => above,
+                _ => self.choice.get(&(self.at, number)).copied().unwrap_or(0),
+            };
+            first.saturating_add(above)
+        })
+    }
+
+    /// The value that is aimed at, if one of the draws leads to it, the others being as chosen or the
+    /// first ones.
+    fn aimed(&self, expr: &Expr, ctx: &mut EvalContext<'_>, draws: &[&Draw], aim: i64) -> Option<Value> {
+        let first = Chosen { choice: &Choice::new(), ..*self };
+        [self, &first].into_iter().find_map(|chosen| {
+            draws.iter().find_map(|draw| {
+                (0..MOST_AIMED).find_map(|above| {
+                    let value = chosen.eval(expr, ctx, Some((draw.place.1, above))).ok()?;
+                    (value == Value::Int(aim)).then_some(value)
+                })
+            })
+        })
     }
 }
 
@@ -396,7 +477,7 @@ mod tests {
     fn a_script_runs_with_chosen_numbers_and_what_it_is_told() {
         use TransactionStatus::{Idle, InTransaction};
         let programs = programs(EDIT);
-        let part = Part { program: 0, choice: Choice::from([((0, 0), 2)]) };
+        let part = Part::with(0, Choice::from([((0, 0), 2)]));
         let mut actor = Actor::new(&programs, &part, 0, None);
         let guards = |column: &str| column == "v";
         let tag = |tag: &str| vec![Reply::Command(tag.to_owned())];
@@ -420,7 +501,7 @@ mod tests {
     fn a_parameter_is_a_literal() {
         let mut programs = programs(EDIT);
         programs.literals = true;
-        let part = Part { program: 0, choice: Choice::from([((0, 0), 2)]) };
+        let part = Part::with(0, Choice::from([((0, 0), 2)]));
         let mut actor = Actor::new(&programs, &part, 0, None);
         let guards = |_: &str| true;
         let status = TransactionStatus::InTransaction;
@@ -435,7 +516,7 @@ mod tests {
     #[test]
     fn a_row_that_is_gone_is_no_refusal() {
         let programs = programs(EDIT);
-        let part = Part { program: 0, choice: Choice::new() };
+        let part = Part::of(0);
         let mut actor = Actor::new(&programs, &part, 0, None);
         // Only the key is compared with what was read.
         let guards = |_: &str| false;

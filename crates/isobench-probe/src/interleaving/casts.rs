@@ -89,7 +89,7 @@ pub fn combinations(programs: &[usize], size: usize) -> Vec<Vec<usize>> {
 
 /// The parts of a cast.
 pub fn parts(combination: &[usize], choices: &[Choice]) -> Vec<Part> {
-    let part = |(program, choice): (&usize, &Choice)| Part { program: *program, choice: choice.clone() };
+    let part = |(program, choice): (&usize, &Choice)| Part::with(*program, choice.clone());
     combination.iter().zip(choices).map(part).collect()
 }
 

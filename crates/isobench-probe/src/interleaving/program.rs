@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::aims::Aims;
 use isobench_script::{Command, CommandKind, Script, Sql, Statement, Symbols, Variables};
 
 /// Scripts to try against each other, with the variables that all of them start with.
@@ -52,6 +53,20 @@ pub struct Part {
     pub program: usize,
     /// Its numbers.
     pub choice: Choice,
+    /// What draws are to lead to instead.
+    pub aims: Aims,
+}
+
+impl Part {
+    /// A transaction with the first numbers.
+    pub fn of(program: usize) -> Part {
+        Part::with(program, Choice::new())
+    }
+
+    /// A transaction with these numbers.
+    pub fn with(program: usize, choice: Choice) -> Part {
+        Part { program, choice, aims: Aims::new() }
+    }
 }
 
 /// Words with which statements begin that change more than rows, or that a trial can't undo.

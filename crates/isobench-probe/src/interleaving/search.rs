@@ -5,6 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::actor::{Answer, Ending};
+use super::aims::{Run, aimed};
 use super::casts::{choices, combinations, most, parts, spread};
 use super::found::{ByDesign, Found, LevelFound, Order, Witness};
 use super::ground::Delta;
@@ -90,6 +91,8 @@ pub struct Search<'a, 's> {
     touches: Vec<BTreeSet<usize>>,
     /// The programs that work by themselves.
     usable: Vec<usize>,
+    /// What each program compared when it ran alone in the first state.
+    runs: Vec<Vec<Run>>,
 }
 
 impl<'a, 's> Search<'a, 's> {
@@ -110,6 +113,7 @@ impl<'a, 's> Search<'a, 's> {
             writes,
             touches,
             usable: Vec::new(),
+            runs: vec![Vec::new(); programs.programs.len()],
         }
     }
 
@@ -195,7 +199,10 @@ impl<'a, 's> Search<'a, 's> {
             let number =
                 |name: &String| self.usable.iter().copied().find(|one| self.programs.name(*one) == name);
             let numbers = |names: &Vec<String>| names.iter().map(number).collect::<Option<Vec<usize>>>();
-            return given.iter().filter_map(numbers).map(|numbers| (numbers, 2)).collect();
+            // Those that have shown no conflict so far come later, as do larger ones otherwise.
+            let size = |numbers: &Vec<usize>| if self.may_go_wrong(numbers) { 2 } else { 3 };
+            let all = given.iter().filter_map(numbers);
+            return all.map(|numbers| (numbers.clone(), size(&numbers))).collect();
         }
         let mut all = Vec::new();
         for size in [2, 3] {
@@ -246,18 +253,17 @@ impl<'a, 's> Search<'a, 's> {
     fn states(&mut self) -> Result<Vec<State>, TryError> {
         self.usable = self.working()?;
         let usable = self.usable.clone();
-        let part = |program| Part { program, choice: Choice::new() };
         let mut states = vec![State::default()];
         for program in &usable {
             states.extend(self.grown(*program)?);
         }
         for program in &usable {
             let before = format!("after {}", self.programs.name(*program));
-            states.push(State { before, prefix: vec![part(*program)], rank: 2, ..State::default() });
+            states.push(State { before, prefix: vec![Part::of(*program)], rank: 2, ..State::default() });
         }
         if usable.len() > 1 {
             let before = "after each script once".to_owned();
-            let prefix = usable.iter().copied().map(part).collect();
+            let prefix = usable.iter().copied().map(Part::of).collect();
             states.push(State { before, prefix, rank: 1, ..State::default() });
         }
         Ok(states)
@@ -279,7 +285,7 @@ impl<'a, 's> Search<'a, 's> {
         for program in working.iter().chain(&working) {
             let draws = &self.programs.programs[*program].draws;
             for choice in [Choice::new(), spread(draws, false)] {
-                let [touched, changed] = self.stage.uses(&Part { program: *program, choice })?;
+                let [touched, changed] = self.stage.uses(&Part::with(*program, choice))?;
                 self.touches[*program].extend(touched);
                 self.writes[*program].extend(changed);
             }
@@ -299,7 +305,7 @@ impl<'a, 's> Search<'a, 's> {
         let mut candidates = VecDeque::from([None]);
         while let Some(start) = candidates.pop_front() {
             self.stage.starts[program] = start;
-            let performance = self.alone(&Part { program, choice: Choice::new() })?;
+            let performance = self.alone(&Part::of(program))?;
             self.undo(&performance)?;
             let (_, found, works) = way(&performance);
             let rank = (!works, found.iter().filter(|found| !**found).count());
@@ -318,11 +324,15 @@ impl<'a, 's> Search<'a, 's> {
             }
         }
         self.stage.starts[program] = chosen;
+        let first = Part::of(program);
+        let alone = self.alone(&first)?;
+        self.undo(&alone)?;
+        self.note_run(&first, &alone);
         // A level changes nothing for a script that runs alone, but READ ONLY does.
         let name = self.programs.name(program);
         let allocations = self.trying.allocations.iter().enumerate().skip(1);
         for (allocation, _) in allocations.filter(|(_, allocation)| allocation.of(name).read_only) {
-            let part = [Part { program, choice: Choice::new() }];
+            let part = [Part::of(program)];
             let alone = self.stage.perform(&part, &Schedule::Serial(vec![0]), allocation, &[])?;
             self.undo(&alone)?;
             self.require_no_mistake(program, allocation, &alone)?;
@@ -350,6 +360,15 @@ impl<'a, 's> Search<'a, 's> {
         }
     }
 
+    /// Notes what a script compared in the first state.
+    fn note_run(&mut self, part: &Part, alone: &Performance) {
+        let run = (part.choice.clone(), alone.outcome.views[0].compared.clone());
+        let runs = &mut self.runs[part.program];
+        if !runs.contains(&run) {
+            runs.push(run);
+        }
+    }
+
     /// Repeats a script until it takes another way, with equal numbers, with numbers that count up and,
     /// if it decides anything, with the largest ones, and returns the states in which two more runs are
     /// just one too many.
@@ -369,11 +388,14 @@ impl<'a, 's> Search<'a, 's> {
                     Growth::Counting(place) => Choice::from([(place, above)]),
                     Growth::Largest => most(script),
                 };
-                Part { program, choice }
+                Part::with(program, choice)
             };
             let (mut first, mut done) = (None, Delta::default());
             for repeat in 0..if largest { MOST_WITH_LARGEST } else { MOST_REPEATS } {
                 let performance = self.alone(&part(repeat))?;
+                if repeat == 0 {
+                    self.note_run(&part(repeat), &performance);
+                }
                 done = done.then(&performance.outcome.delta);
                 if self.began.elapsed() >= self.trying.budget / 4 {
                     break;
@@ -431,6 +453,12 @@ impl<'a, 's> Search<'a, 's> {
                 } else {
                     choices(&programs)
                 };
+                if at == 0 {
+                    let aimed = aimed(combination, &self.runs);
+                    let rank = state.rank + size - if self.trying.combinations.is_some() { 2 } else { 1 };
+                    let item = |cast| Item { rank, state: at, cast };
+                    items.extend(aimed.into_iter().map(item));
+                }
                 for (number, choices) in choices.iter().enumerate() {
                     let rank = state.rank + size - 2 + number.div_ceil(3);
                     items.push(Item { rank, state: at, cast: parts(combination, choices) });
@@ -506,7 +534,7 @@ impl<'a, 's> Search<'a, 's> {
         if !masks.matter_later(&self.stage.ground.tables) {
             return Vec::new();
         }
-        self.usable.iter().map(|program| Part { program: *program, choice: Choice::new() }).collect()
+        self.usable.iter().copied().map(Part::of).collect()
     }
 
     /// Runs a cast in an order. With sequences moved on, it is in the sessions of another level, so

@@ -12,7 +12,7 @@ use isobench_testkit::installed::{postgresql_programs, skip};
 
 use super::actor::Ending;
 use super::outcome::{Judgement, Masks, Outcome};
-use super::program::{Choice, Part};
+use super::program::Part;
 use super::stage::{Schedule, Stage};
 use super::{Programs, Trying, explore};
 use crate::{Opener, Options};
@@ -71,7 +71,7 @@ fn trying<'a>(open: &Opener, allocations: &'a [Allocation]) -> Trying<'a> {
 
 /// The gravest judgement on all interleavings of two programs.
 fn gravest(stage: &mut Stage<'_>, pair: [usize; 2]) -> Judgement {
-    let cast = pair.map(|program| Part { program, choice: Choice::new() });
+    let cast = pair.map(|program| Part::of(program));
     let mut perform = |schedule: Schedule| {
         let performance = stage.perform(&cast, &schedule, 0, &[]).expect("a run");
         stage.put_back(&performance.outcome.delta, 0).expect("tables as before");
@@ -131,6 +131,43 @@ fn four_transactions_meet_if_they_are_asked_for() {
     let trying = Trying { combinations: Some(&combinations), ..trying(&open, &allocations) };
     let found = explore(&programs, &trying).unwrap();
     assert!(found.levels[0].damage.is_some(), "{found:?}");
+}
+
+/// A reader of one customer meets a delivery, which takes the oldest order, whoever's that is.
+#[test]
+fn numbers_are_chosen_by_what_another_script_finds() {
+    let Some((_server, options, open)) = server("numbers_are_chosen_by_what_another_script_finds") else {
+        return;
+    };
+    let mut connection = Connection::open(&options).unwrap();
+    connection
+        .execute("CREATE TABLE orders (id int PRIMARY KEY, c_id int NOT NULL, sent int NOT NULL)")
+        .unwrap();
+    connection.execute("CREATE TABLE customer (c_id int PRIMARY KEY, owes int NOT NULL)").unwrap();
+    connection.execute("INSERT INTO customer SELECT id, 0 FROM generate_series(1, 200) AS id").unwrap();
+    connection
+        .execute("INSERT INTO orders SELECT id, (id * 77) % 200 + 1, 0 FROM generate_series(1, 200) AS id")
+        .unwrap();
+    connection.close();
+    let mut symbols = Symbols::new();
+    let deliver = "BEGIN;\nSELECT id, c_id AS c FROM orders WHERE sent = 0 ORDER BY id LIMIT 1 \\gset\n\
+                   UPDATE orders SET sent = 1 WHERE id = :id;\n\
+                   UPDATE customer SET owes = owes + 1 WHERE c_id = :c;\nCOMMIT;\n";
+    let status = "\\set c (random(0, 255) | random(1, 200)) % 200 + 1\nBEGIN;\n\
+                  SELECT owes FROM customer WHERE c_id = :c;\n\
+                  SELECT count(*) FROM orders WHERE c_id = :c AND sent = 1;\nCOMMIT;\n";
+    let names = ["deliver", "status"];
+    let texts = [deliver, status];
+    let scripts: Vec<_> =
+        names.iter().zip(texts).map(|(name, text)| parse(name, text, &mut symbols).unwrap()).collect();
+    let variables = Variables::new(&symbols);
+    let programs = Programs::new(&scripts, symbols, variables);
+    let combinations = [vec!["status".to_owned(), "deliver".to_owned()]];
+    let allocations = [Allocation::uniform(Level::ReadCommitted)];
+    let trying = Trying { combinations: Some(&combinations), ..trying(&open, &allocations) };
+    let found = explore(&programs, &trying).unwrap();
+    let witness = found.levels[0].gravest().expect("half a delivery");
+    assert!(witness.steps.iter().any(|step| step.sql.contains("c_id = 78")), "{witness:?}");
 }
 
 #[test]
