@@ -170,7 +170,7 @@ pub fn templates(
         let program = walk.program(&mut found.stands_for).unwrap_or_else(|| {
             found.branching.insert(script.name.clone());
             let operations = all.iter().flat_map(|table| unknown(catalog, *table, &script.name)).collect();
-            Program::new(&script.name, vec![Branch { name: String::new(), operations, distinct: Vec::new() }])
+            Program::new(&script.name, vec![Branch { operations, ..Branch::default() }])
         });
         found.programs.push(program);
     }
@@ -337,6 +337,8 @@ struct Way {
     values: BTreeMap<Slot, Term>,
     /// Pairs of variables that differ.
     distinct: Vec<(String, String)>,
+    /// For variables that are made by adding to another one, that one.
+    lower: BTreeMap<String, String>,
     /// How often each variable was assigned, or used before it was.
     times: BTreeMap<Slot, usize>,
     operations: Vec<Operation>,
@@ -385,7 +387,9 @@ impl Walk<'_> {
             }
             for branch in way.ended {
                 let same = |known: &Branch| {
-                    known.operations == branch.operations && known.distinct == branch.distinct
+                    known.operations == branch.operations
+                        && known.distinct == branch.distinct
+                        && known.ascending == branch.ascending
                 };
                 if !branch.operations.is_empty() && !branches.iter().any(same) {
                     branches.push(branch);
@@ -431,7 +435,9 @@ impl Walk<'_> {
                                 let above = expr.above().map(|other| way.value(other, self.symbols));
                                 way.assign(*slot, self.symbols);
                                 let own = way.value(*slot, self.symbols);
-                                way.differ(own, above);
+                                if let (Some(Term::Variable(lower)), Term::Variable(own)) = (above, own) {
+                                    way.lower.insert(own, lower);
+                                }
                             }
                         }
                     }
@@ -510,7 +516,7 @@ impl Walk<'_> {
                 for way in &mut taken {
                     let other = way.value(other, self.symbols);
                     let one = way.value(one, self.symbols);
-                    way.differ(one, Some(other));
+                    way.differ(one, other);
                 }
             }
             all.extend(self.through(arm + 1..branch.next, taken)?);
@@ -799,14 +805,32 @@ impl Way {
         let refused = std::mem::take(&mut self.refused) && !operations.iter().any(writes);
         if kept && !refused && !operations.is_empty() {
             let name = self.name.join(", ");
-            self.ended.push(Branch { name, operations, distinct: self.distinct.clone() });
+            let ascending = self.ascending(&operations);
+            self.ended.push(Branch { name, operations, distinct: self.distinct.clone(), ascending });
         }
         self.statement = 0;
     }
 
+    /// Pairs of variables of these operations of which the first is lower.
+    fn ascending(&self, operations: &[Operation]) -> Vec<(String, String)> {
+        let terms = operations.iter().flat_map(|operation| operation.key.iter().chain(&operation.known));
+        let used: BTreeSet<&String> = terms
+            .filter_map(|(_, term)| match term {
+                Term::Variable(name) => Some(name),
+                _ => None,
+            })
+            .collect();
+        let below = |name: &String| std::iter::successors(self.lower.get(name), |one| self.lower.get(*one));
+        let pairs = used.iter().flat_map(|higher| below(higher).map(move |lower| (lower, *higher)));
+        pairs
+            .filter(|(lower, _)| used.contains(lower))
+            .map(|(lower, higher)| (lower.clone(), higher.clone()))
+            .collect()
+    }
+
     /// Notes that two values differ.
-    fn differ(&mut self, one: Term, other: Option<Term>) {
-        if let (Term::Variable(one), Some(Term::Variable(other))) = (one, other) {
+    fn differ(&mut self, one: Term, other: Term) {
+        if let (Term::Variable(one), Term::Variable(other)) = (one, other) {
             self.distinct.push((one, other));
         }
     }

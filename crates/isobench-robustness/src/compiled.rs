@@ -33,6 +33,8 @@ pub(crate) struct CompiledBranch {
     pub(crate) variables: Vec<String>,
     /// Pairs of different variables.
     pub(crate) distinct: Vec<(usize, usize)>,
+    /// Those of them of which the first is lower.
+    pub(crate) ascending: Vec<(usize, usize)>,
 }
 
 /// A value.
@@ -138,18 +140,22 @@ fn compiled(of: &Branch, (program, branch): (usize, usize), names: &mut Names) -
         .enumerate()
         .map(|(place, operation)| compiled_operation(operation, place, names, &mut variables))
         .collect();
-    let distinct = of
-        .distinct
-        .iter()
-        .map(|(one, other)| (number(&mut variables, one.clone()), number(&mut variables, other.clone())));
-    let distinct = distinct.collect();
+    let mut numbers = |pairs: &[(String, String)]| -> Vec<(usize, usize)> {
+        let both = |(one, other): &(String, String)| {
+            (number(&mut variables, one.clone()), number(&mut variables, other.clone()))
+        };
+        pairs.iter().map(both).collect()
+    };
+    let ascending = numbers(&of.ascending);
+    let mut distinct = numbers(&of.distinct);
+    distinct.extend(&ascending);
     let mut in_order: Vec<(usize, String)> =
         variables.into_iter().map(|(name, number)| (number, name)).collect();
     in_order.sort();
     let variables = in_order.into_iter().map(|(_, name)| name).collect();
     let locks = |index: &usize| operations[*index].lock.is_some() && !operations[*index].key.is_empty();
     let locking = (0..operations.len()).filter(locks).collect();
-    CompiledBranch { program, branch, operations, locking, variables, distinct }
+    CompiledBranch { program, branch, operations, locking, variables, distinct, ascending }
 }
 
 fn compiled_operation(

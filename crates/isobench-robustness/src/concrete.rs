@@ -158,8 +158,10 @@ fn instances(branch: &Branch, values: usize) -> Vec<Branch> {
     loop {
         let value =
             |name: &String| variables.iter().position(|variable| variable == name).map(|at| chosen[at]);
-        if branch.distinct.iter().all(|(one, other)| value(one) != value(other)) {
-            let mut instance = Branch { distinct: Vec::new(), ..branch.clone() };
+        if branch.distinct.iter().all(|(one, other)| value(one) != value(other))
+            && branch.ascending.iter().all(|(lower, higher)| value(lower) < value(higher))
+        {
+            let mut instance = Branch { distinct: Vec::new(), ascending: Vec::new(), ..branch.clone() };
             for operation in &mut instance.operations {
                 for (_, term) in operation.key.iter_mut().chain(&mut operation.known) {
                     if let Term::Variable(name) = term

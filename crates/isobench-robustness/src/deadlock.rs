@@ -103,6 +103,7 @@ impl Pair<'_> {
             && meet(wanted, of_other)
             && !equal.contradicts(0, self.one.branch)
             && !equal.contradicts(1, self.other.branch)
+            && !equal.crosses(self.one, self.other)
             && !self.is_barred(&equal, held, of_other)
     }
 
@@ -158,6 +159,16 @@ mod tests {
         assert_eq!(found(&[&[gate, transfer[0].clone(), transfer[1].clone()]]), [[""; 4]; 0]);
         // The same row twice.
         assert_eq!(found(&[&[update("account", ":a", "1"), update("account", ":a", "2")]]), [[""; 4]; 0]);
+    }
+
+    #[test]
+    fn rows_in_ascending_order() {
+        let transfer = || vec![update("account", ":a", "1"), update("account", ":b", "2")];
+        let program = |branch: Branch| Program::new("p", vec![branch]);
+        let ascending = program(Branch::new("b", transfer()).with_ascending("a", "b"));
+        assert_eq!(deadlocks(std::slice::from_ref(&ascending)).len(), 0);
+        let descending = program(Branch::new("b", transfer()).with_ascending("b", "a"));
+        assert_eq!(deadlocks(&[ascending, descending]).len(), 1);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct Program {
 }
 
 /// A way that a transaction of a program can take: operations in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Branch {
     /// The name, unique in the program.
     pub name: String,
@@ -42,6 +42,8 @@ pub struct Branch {
     pub operations: Vec<Operation>,
     /// Pairs of variables whose values differ.
     pub distinct: Vec<(String, String)>,
+    /// Pairs of variables of which the first has the lower value: they differ, too.
+    pub ascending: Vec<(String, String)>,
 }
 
 /// What an operation does.
@@ -257,7 +259,7 @@ impl Branch {
     /// Operations in order. Those next to each other with the same name of a statement, if it isn't
     /// empty, are of one statement.
     pub fn new(name: &str, operations: Vec<Operation>) -> Branch {
-        let mut branch = Branch { name: name.to_owned(), operations, distinct: Vec::new() };
+        let mut branch = Branch { name: name.to_owned(), operations, ..Branch::default() };
         let mut number = 0;
         for place in 1..branch.operations.len() {
             let [before, this] = &mut branch.operations[place - 1..=place] else { continue };
@@ -271,6 +273,13 @@ impl Branch {
     #[must_use]
     pub fn with_distinct(mut self, one: &str, other: &str) -> Branch {
         self.distinct.push((one.to_owned(), other.to_owned()));
+        self
+    }
+
+    /// The same, where the first of these variables has the lower value.
+    #[must_use]
+    pub fn with_ascending(mut self, lower: &str, higher: &str) -> Branch {
+        self.ascending.push((lower.to_owned(), higher.to_owned()));
         self
     }
 }

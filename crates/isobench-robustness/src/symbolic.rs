@@ -216,6 +216,7 @@ impl<'c> Search<'c> {
         let is_out = |equal: &Unification| {
             equal.contradicts(0, split.branch)
                 || equal.contradicts(1, first.branch)
+                || equal.crosses(*split, *first)
                 || excludes(equal, *before, *split, *first)
         };
         if is_out(&opening.equal) {
@@ -253,6 +254,8 @@ impl<'c> Search<'c> {
                     if !equal.unify((0, &own.known), (number, &other.known))
                         || is_out(&equal)
                         || equal.contradicts(number, last.branch)
+                        || equal.crosses(*split, last)
+                        || equal.crosses(*first, last)
                         || excludes(&equal, *before, *split, last)
                     {
                         continue;

@@ -1,6 +1,7 @@
 //! Which variables of a few transactions are equal.
 
 use crate::compiled::{Compiled, CompiledBranch, Known, Value};
+use crate::conflict::Instance;
 
 /// The most transactions whose variables are of interest at once: the one that is split, the first and
 /// the last one within.
@@ -88,6 +89,19 @@ impl Unification {
             self.equal((transaction, Value::Variable(*one)), (transaction, Value::Variable(*other)))
         };
         branch.distinct.iter().any(same)
+    }
+
+    /// True if a lower variable of one transaction has become equal to a higher one of the other, and the
+    /// other way round.
+    pub(crate) fn crosses(&self, one: Instance<'_>, other: Instance<'_>) -> bool {
+        let same = |own: usize, others: usize| {
+            self.equal((one.number, Value::Variable(own)), (other.number, Value::Variable(others)))
+        };
+        let crossed = |(low, high): (usize, usize), (lower, higher): (usize, usize)| {
+            same(low, higher) && same(high, lower)
+        };
+        let others = &other.branch.ascending;
+        one.branch.ascending.iter().any(|own| others.iter().any(|others| crossed(*own, *others)))
     }
 
     /// The classes of several values.

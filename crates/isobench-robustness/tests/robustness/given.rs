@@ -92,7 +92,7 @@ fn program(number: usize, tx: &Tx) -> Program {
             at: String::new(),
         });
     }
-    let branch = Branch { name: String::new(), operations, distinct: Vec::new() };
+    let branch = Branch { operations, ..Branch::default() };
     Program::new(&number.to_string(), vec![branch])
 }
 
