@@ -34,6 +34,12 @@ pub struct Options {
     pub coverage: f64,
 }
 
+impl Default for Options {
+    fn default() -> Options {
+        Options { scope: Scope::default(), coverage: 96.0 }
+    }
+}
+
 /// Why no folder is made of a capture.
 #[derive(Debug, thiserror::Error)]
 pub enum Unmade {

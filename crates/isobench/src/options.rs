@@ -49,7 +49,7 @@ pub use results::{
     CompareResultsOptions, ListOptions, PruneOptions, ResultsCommand, ResultsOptions, TagOptions,
 };
 pub use run::RunOptions;
-pub use scripts::{ScriptsOptions, Unit};
+pub use scripts::{CaptureOptions, CopyOptions, ScriptsOptions, Unit};
 pub use trend::TrendOptions;
 pub use unknown::suggest;
 pub use workloads::WorkloadsOptions;

@@ -66,10 +66,21 @@ pub struct Results {
 /// Nothing could be measured.
 pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
     let read = |name| isobench_plan::read(name, options.size()).map_err(Failure::setup);
-    let file = options.plan_file.as_deref().map(read).transpose()?;
-    scripts::say_claim(options.plan_file.as_deref());
-    let defaults = options.defaults.clone();
     let mut given = options.plan.clone();
+    let of_capture = match options.capture.capture {
+        Some(_) if options.machines.any() => {
+            return Err(Failure::setup(
+                "--peers: make the scripts of a capture first (isobench scripts), and name the same ones by --plan on \
+                 all machines",
+            ));
+        }
+        Some(_) => scripts::plan_of(&options.capture, given.setup.take().as_deref(), &options.embedded)?,
+        None => None,
+    };
+    let plan_file = options.plan_file.as_deref().or(of_capture.as_deref());
+    let file = plan_file.map(read).transpose()?;
+    scripts::say_claim(plan_file);
+    let defaults = options.defaults.clone();
     if options.no_try || options.no_verdict {
         given.tries.get_or_insert(0.0);
     }

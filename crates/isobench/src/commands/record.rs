@@ -98,11 +98,15 @@ fn sentence(summary: &Summary, path: &Path) -> String {
     };
     let Summary { statements, sessions, .. } = summary;
     let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let path = shown(path);
+    let next = match statements {
+        0 => String::new(),
+        _ => format!("\nisobench: next: isobench advise {path} --copy-from CONNINFO, or --setup FILE.sql"),
+    };
     format!(
-        "isobench: {statements} statement{} of {sessions} session{} in {}{unseen}",
+        "isobench: {statements} statement{} of {sessions} session{} in {path}{unseen}{next}",
         plural(*statements),
         plural(*sessions),
-        shown(path)
     )
 }
 

@@ -8,45 +8,127 @@ mod fitting;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use isobench_comparison::{Failure, Outcome};
 use isobench_pgwire::{ConnectOptions, Connection, Given, process_environment};
 use isobench_replay::{Folder, Options, Recorded, Scope, Tables, read};
 
-use crate::options::{ScriptsOptions, Unit};
+use crate::options::{CaptureOptions, CopyOptions, EmbeddedOptions, ScriptsOptions, Unit};
 use crate::output::{self, is_stream, say};
+
+/// The plan file of a folder of scripts.
+const PLAN: &str = "workload.toml";
 
 /// Makes the folder, and prints what it covers.
 ///
 /// # Errors
 /// The capture can't be read, there are no tables for its scripts, or the folder isn't empty.
 pub fn scripts(options: &ScriptsOptions) -> Outcome {
-    check(&options.output)?;
-    let recorded = recorded(&options.capture)?;
-    let tables = tables(options)?;
     let scope = match options.scope {
         Unit::Transaction => Scope::Transaction,
         Unit::Request => Scope::Request,
     };
-    let wanted = Options { scope, coverage: options.coverage };
-    let shown = options.capture.display();
-    let mut folder = Folder::of(&recorded, wanted, &tables)
-        .map_err(|error| Failure::setup(format!("{shown}: {error}")))?;
-    let path = &options.output;
-    let unwritten = |error: io::Error| {
-        Failure::setup(format!("--output: could not write into \"{}\": {error}", path.display()))
+    let wanted = Wanted {
+        capture: &options.capture,
+        folder: &options.output,
+        options: Options { scope, coverage: options.coverage },
+        setup: options.setup.as_deref(),
+        copy: &options.copy,
+        check: (!options.no_check).then_some(&options.embedded),
     };
+    require_empty(wanted.folder, "--output", "name another folder")?;
+    let place = options.output.display();
+    let next = format!(
+        "\nRules and their hit rates: {place}/README.md\nNext:\n  isobench compare --plan {place}/{PLAN}\n  \
+         isobench advise --plan {place}/{PLAN}\n"
+    );
+    output::print(&(made(&wanted)? + &next))
+}
+
+/// The plan file of a capture's scripts, if one is given. They are made in a folder beside it, unless they
+/// were before.
+///
+/// # Errors
+/// Those of [`scripts`]; the capture is newer than its scripts.
+pub fn plan_of(
+    given: &CaptureOptions,
+    setup: Option<&Path>,
+    embedded: &EmbeddedOptions,
+) -> Outcome<Option<PathBuf>> {
+    let Some(capture) = &given.capture else { return Ok(None) };
+    let shown = capture.display();
+    if is_stream(capture) {
+        return Err(Failure::setup("a capture from standard input takes isobench scripts - -o FOLDER first"));
+    }
+    let mut folder = capture.with_extension("scripts");
+    if folder == *capture {
+        folder.as_mut_os_string().push(".scripts");
+    }
+    let (plan, place) = (folder.join(PLAN), folder.display());
+    if let Ok(before) = fs::metadata(&plan).and_then(|plan| plan.modified()) {
+        let changed = fs::metadata(capture)
+            .and_then(|capture| capture.modified())
+            .map_err(|error| Failure::setup(format!("could not open capture \"{shown}\": {error}")))?;
+        let given_again = setup.is_some() || given.copy.copy_from.is_some();
+        if changed > before || given_again {
+            let why = if given_again {
+                "already has scripts and tables"
+            } else {
+                "has scripts of an older capture"
+            };
+            return Err(Failure::setup(format!(
+                "\"{place}\" {why}: move it away, or use it as it is by --plan {place}/{PLAN}"
+            )));
+        }
+        say(&format!("using the scripts in {place}, which were made before"));
+        return Ok(Some(plan));
+    }
+    require_empty(
+        &folder,
+        "CAPTURE",
+        "make the scripts elsewhere (isobench scripts) and name them by --plan",
+    )?;
+    let options = Options::default();
+    let wanted =
+        Wanted { capture, folder: &folder, options, setup, copy: &given.copy, check: Some(embedded) };
+    for line in made(&wanted)?.lines() {
+        say(line);
+    }
+    say(&format!("rules and their hit rates: {place}/README.md"));
+    Ok(Some(plan))
+}
+
+/// The folder to make.
+struct Wanted<'a> {
+    capture: &'a Path,
+    folder: &'a Path,
+    options: Options,
+    setup: Option<&'a Path>,
+    copy: &'a CopyOptions,
+    /// The server on which the scripts are replayed, if they are.
+    check: Option<&'a EmbeddedOptions>,
+}
+
+/// Makes a folder of scripts, and returns what it covers.
+fn made(wanted: &Wanted<'_>) -> Outcome<String> {
+    let recorded = recorded(wanted.capture)?;
+    let tables = tables(wanted)?;
+    let shown = wanted.capture.display();
+    let mut folder = Folder::of(&recorded, wanted.options, &tables)
+        .map_err(|error| Failure::setup(format!("{shown}: {error}")))?;
+    let path = wanted.folder;
+    let unwritten =
+        |error: io::Error| Failure::setup(format!("could not write into \"{}\": {error}", path.display()));
     make(path).map_err(unwritten)?;
     for (name, text) in &folder.files {
         write(&path.join(name), text).map_err(unwritten)?;
     }
-    let place = path.display();
     let mut text: String = folder.summary.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-    if !options.no_check {
+    if let Some(embedded) = wanted.check {
         let before = folder.files.clone();
-        let checked = check::check(&mut folder, path, &options.embedded)?;
+        let checked = check::check(&mut folder, path, embedded)?;
         for ((name, text), _) in folder.files.iter().zip(&before).filter(|(now, before)| now != before) {
             fs::write(path.join(name), text).map_err(unwritten)?;
         }
@@ -57,11 +139,7 @@ pub fn scripts(options: &ScriptsOptions) -> Outcome {
         readme.write_all(section.as_bytes()).map_err(unwritten)?;
         text.extend(checked.lines().iter().flat_map(|line| [line.as_str(), "\n"]));
     }
-    let next = format!(
-        "\nRules and their hit rates: {place}/README.md\nNext:\n  isobench compare --plan {place}/workload.toml\n  \
-         isobench advise --plan {place}/workload.toml\n"
-    );
-    output::print(&(text + &next))
+    Ok(text)
 }
 
 /// Says how the scripts of a plan file differ from what was recorded, if they were checked.
@@ -83,13 +161,13 @@ fn recorded(path: &Path) -> Outcome<Recorded> {
 }
 
 /// Refuses a folder that has something in it.
-fn check(folder: &Path) -> Outcome {
+fn require_empty(folder: &Path, option: &str, remedy: &str) -> Outcome {
     let shown = folder.display();
     match fs::read_dir(folder).map(Iterator::count) {
         Ok(0) => Ok(()),
-        Ok(_) => Err(Failure::setup(format!("--output: \"{shown}\" isn't empty; name another folder"))),
+        Ok(_) => Err(Failure::setup(format!("{option}: \"{shown}\" isn't empty; {remedy}"))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Failure::setup(format!("--output: \"{shown}\": {error}"))),
+        Err(error) => Err(Failure::setup(format!("{option}: \"{shown}\": {error}"))),
     }
 }
 
@@ -108,15 +186,15 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
 }
 
-fn tables(options: &ScriptsOptions) -> Outcome<Tables> {
-    if let Some(path) = &options.setup {
+fn tables(wanted: &Wanted<'_>) -> Outcome<Tables> {
+    if let Some(path) = wanted.setup {
         let text = fs::read_to_string(path).map_err(|error| {
             Failure::setup(format!("--setup: could not read \"{}\": {error}", path.display()))
         })?;
         return Ok(Tables::Setup(text));
     }
-    match &options.copy_from {
-        Some(conninfo) => dump(conninfo, options.copy_limit).map(Tables::Dump),
+    match &wanted.copy.copy_from {
+        Some(conninfo) => dump(conninfo, wanted.copy.copy_limit).map(Tables::Dump),
         None => Ok(Tables::Captured),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use isobench_isolation::Level;
 use isobench_plan::{Plan, RetriedState};
 
-use super::{ConnectionOptions, EmbeddedOptions};
+use super::{CaptureOptions, ConnectionOptions, EmbeddedOptions};
 
 /// The heading of options that name scripts and tables.
 const SCRIPTS: &str = "Transactions";
@@ -19,8 +19,14 @@ const OUTPUT: &str = "Output";
 
 /// Options of `isobench advise`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status of --check: 3 if the levels of the file aren't enough.")]
+#[command(
+    after_help = "Exit status of --check: 3 if the levels of the file aren't enough.",
+    group = ArgGroup::new("own").args(["file", "capture"]).multiple(true)
+)]
 pub struct AdviseOptions {
+    /// The capture.
+    #[command(flatten)]
+    pub capture: CaptureOptions,
     /// Script file, each a transaction or several; several are one mix (repeatable)
     #[arg(long, short = 'f', value_name = "FILE[@WEIGHT]", help_heading = SCRIPTS)]
     pub file: Option<Vec<String>>,
@@ -31,7 +37,7 @@ pub struct AdviseOptions {
     #[arg(long, short = 'w', value_name = "NAME", help_heading = SCRIPTS, conflicts_with_all = ["file", "builtin"])]
     pub workload: Option<String>,
     /// SQL script that makes the tables of scripts of your own, instead of pgbench's
-    #[arg(long, value_name = "FILE.sql", help_heading = SCRIPTS, requires = "file")]
+    #[arg(long, value_name = "FILE.sql", help_heading = SCRIPTS, requires = "own")]
     pub setup: Option<PathBuf>,
     /// Condition that the tables have to meet: a query that returns true or false (repeatable)
     #[arg(long, value_name = "[NAME:]QUERY", help_heading = SCRIPTS)]
@@ -95,7 +101,7 @@ pub struct AdviseOptions {
 impl AdviseOptions {
     /// Returns the plan of the measurement, with the scripts and tables of a plan file.
     pub fn plan(&self, file: Option<Plan>) -> Plan {
-        let file = file.unwrap_or_default();
+        let Some(file) = file else { return self.measured(self.scripts()) };
         let named = Plan {
             workload: file.workload,
             file: file.file,
@@ -106,7 +112,7 @@ impl AdviseOptions {
             protocol: file.protocol,
             ..Plan::default()
         };
-        self.measured(if self.plan_file.is_some() { named } else { self.scripts() })
+        self.measured(named)
     }
 
     /// The scripts and tables that the options name.

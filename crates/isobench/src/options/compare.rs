@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::{ConnectionOptions, EmbeddedOptions, MachineOptions, MonitorOptions, TableOptions};
+use super::{
+    CaptureOptions, ConnectionOptions, EmbeddedOptions, MachineOptions, MonitorOptions, TableOptions,
+};
 use isobench_plan::{Plan, Size};
 
 /// The heading of options that say what is compared; the plan has most of them.
@@ -21,7 +23,7 @@ const STANDBYS: &str = "Standbys and faults";
 const EXPERT: &str = "Advanced";
 
 /// Options shared with other commands that a comparison seldom needs.
-const SELDOM: [&str; 4] = ["fillfactor", "unlogged_tables", "foreign_keys", "bin"];
+const SELDOM: [&str; 6] = ["fillfactor", "unlogged_tables", "foreign_keys", "bin", "copy_from", "copy_limit"];
 
 /// Options of `isobench compare`.
 #[derive(Debug, Args)]
@@ -33,6 +35,9 @@ const SELDOM: [&str; 4] = ["fillfactor", "unlogged_tables", "foreign_keys", "bin
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct CompareOptions {
+    /// The capture.
+    #[command(flatten)]
+    pub capture: CaptureOptions,
     /// The comparison.
     #[command(flatten)]
     pub plan: Plan,

@@ -27,8 +27,8 @@ const EXAMPLES: [(&str, [Example; 3]); 26] = [
                 "advise -f order.sql@5 -f report.sql --setup shop.sql --write advice.toml",
             ),
             (
-                "whether these levels are still enough",
-                "advise -f order.sql -f report.sql --setup shop.sql --check advice.toml",
+                "what an application was recorded to do, on a copy of its database",
+                "advise isobench.capture --copy-from dbname=shop",
             ),
         ],
     ),

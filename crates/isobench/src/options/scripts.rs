@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
+use isobench_replay::Options;
 
 use super::EmbeddedOptions;
 
@@ -31,17 +32,14 @@ pub struct ScriptsOptions {
     #[arg(long, value_name = "UNIT", value_enum, default_value = "transaction")]
     pub scope: Unit,
     /// Percentage of the transactions that the scripts cover, the most frequent first
-    #[arg(long, value_name = "PERCENT", default_value = "96", value_parser = percentage)]
+    #[arg(long, value_name = "PERCENT", default_value_t = Options::default().coverage, value_parser = percentage)]
     pub coverage: f64,
     /// SQL script that makes the tables
-    #[arg(long, value_name = "FILE.sql", help_heading = TABLES, conflicts_with = "copy_from")]
+    #[arg(long, value_name = "FILE.sql", help_heading = TABLES)]
     pub setup: Option<PathBuf>,
-    /// Dump schema and rows of this database, read only; a connection string or URI
-    #[arg(long, value_name = "CONNINFO", help_heading = TABLES)]
-    pub copy_from: Option<String>,
-    /// Megabytes above which a database isn't copied
-    #[arg(long, value_name = "MB", default_value = "200", help_heading = TABLES, requires = "copy_from")]
-    pub copy_limit: u64,
+    /// The database to copy.
+    #[command(flatten)]
+    pub copy: CopyOptions,
     /// Don't replay the scripts on an embedded server to compare them with the capture
     #[arg(long)]
     pub no_check: bool,
@@ -51,6 +49,34 @@ pub struct ScriptsOptions {
     /// Print help
     #[arg(long, short = '?', action = ArgAction::Help, help_heading = "Help")]
     help: Option<bool>,
+}
+
+/// The database whose tables a capture's scripts use.
+#[derive(Debug, Args)]
+pub struct CopyOptions {
+    /// Dump schema and rows of this database, read only; a connection string or URI
+    #[arg(
+        long,
+        value_name = "CONNINFO",
+        help_heading = TABLES,
+        requires = "capture",
+        conflicts_with = "setup"
+    )]
+    pub copy_from: Option<String>,
+    /// Megabytes above which a database isn't copied
+    #[arg(long, value_name = "MB", default_value = "200", help_heading = TABLES, requires = "copy_from")]
+    pub copy_limit: u64,
+}
+
+/// A capture whose scripts are made before they are used.
+#[derive(Debug, Args)]
+pub struct CaptureOptions {
+    /// Capture (isobench record): its scripts are made first, in a folder beside it
+    #[arg(value_name = "CAPTURE", conflicts_with_all = ["file", "builtin", "workload", "plan_file"])]
+    pub capture: Option<PathBuf>,
+    /// The database to copy.
+    #[command(flatten)]
+    pub copy: CopyOptions,
 }
 
 fn percentage(text: &str) -> Result<f64, String> {

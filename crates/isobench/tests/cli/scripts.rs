@@ -114,3 +114,36 @@ fn a_script_that_the_copy_does_not_permit_is_no_part_of_the_plan() {
     assert!(!plan.contains(ORDER) && plan.contains("select-stock.sql"), "{plan}");
     s.assert_clean();
 }
+
+/// The scripts are made once, in a folder beside the capture.
+#[test]
+fn a_capture_is_advised_on_and_compared_by_itself() {
+    let Some(s) = scene("a_capture_is_advised_on_and_compared_by_itself") else { return };
+    s.run(&words("advise shop.capture")).expect(1).says(&["Three ways: --copy-from CONNINFO"]);
+    s.run(&words("advise shop.capture --setup shop.sql --no-measure --try 10"))
+        .expect(0)
+        .says(&["2 templates are 100.0 % of 80 transactions.", "shop.scripts/README.md"])
+        .prints(&["repeatable read  shown unsafe at read committed"]);
+    let line = "compare shop.capture --levels rc,rr -c 4 --time 300ms --rounds 2 --no-save --try 10";
+    s.run(&words(line))
+        .expect(0)
+        .says(&["using the scripts in shop.scripts, which were made before"])
+        .prints(&["Use repeatable read"]);
+    for (line, said) in [
+        ("advise shop.capture --setup shop.sql", "\"shop.scripts\" already has scripts and tables"),
+        ("advise shop.capture --plan x.toml", "cannot be used with"),
+        ("advise - --no-measure", "isobench scripts - -o FOLDER"),
+        ("compare shop.capture --peers a:1,b:2 --rank 0", "make the scripts of a capture first"),
+        ("compare none.capture", "could not open capture \"none.capture\""),
+    ] {
+        s.run(&words(line)).expect(1).says(&[said]);
+    }
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let capture = fs::File::options().write(true).open(s.file("shop.capture")).expect("the capture");
+    capture.set_modified(later).expect("a time");
+    s.run(&words("advise shop.capture")).expect(1).says(&["scripts of an older capture"]);
+    s.write("other.scripts/mine.sql", "");
+    fs::copy(s.file("shop.capture"), s.file("other.capture")).expect("a copy");
+    s.run(&words("advise other.capture --setup shop.sql")).expect(1).says(&["\"other.scripts\" isn't empty"]);
+    s.assert_clean();
+}
