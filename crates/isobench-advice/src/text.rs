@@ -163,30 +163,50 @@ fn paragraph(text: &mut String, sentence: &str, width: usize) {
 
 /// The table of transactions. Reasons with evidence are collected, each once.
 fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>, width: usize) {
-    let names = advice.transactions.iter().map(|one| one.script.chars().count());
-    let longest = names.max().unwrap_or_default().max("transaction".len());
+    let (heading, folder) = in_folder("transaction", advice);
+    let names = advice.transactions.iter().map(|one| one.script.chars().count() - folder.chars().count());
+    let longest = names.max().unwrap_or_default().max(heading.chars().count());
     let levels = advice.transactions.iter().map(|one| one.level.to_string().len());
     let widest = levels.max().unwrap_or_default().max("level".len());
-    let _ = writeln!(text, "{:longest$}  {:widest$}  why", "transaction", "level");
+    let _ = writeln!(text, "{heading:longest$}  {:widest$}  why", "level");
     for one in &advice.transactions {
         let why = why(one, evidence);
         let indent = longest + widest + 4;
         let lines = wrap(&why, width.saturating_sub(indent).max(30), 0);
         for (number, line) in lines.iter().enumerate() {
-            let (script, level) =
-                if number == 0 { (one.script.as_str(), one.level.to_string()) } else { ("", String::new()) };
+            let (script, level) = if number == 0 {
+                (&one.script[folder.len()..], one.level.to_string())
+            } else {
+                ("", String::new())
+            };
             let _ = writeln!(text, "{script:longest$}  {level:widest$}  {line}");
         }
+    }
+}
+
+/// The heading of a column of scripts, with the folder in which all of them are, if they are files; and that
+/// folder with its slash, which the column leaves out.
+fn in_folder<'a>(heading: &str, advice: &'a Advice) -> (String, &'a str) {
+    let folder = |script: &'a str| script.rfind('/').map_or("", |slash| &script[..=slash]);
+    let are_files = advice.transactions.iter().all(|one| one.script.ends_with(".sql"));
+    let mut folders = advice.transactions.iter().map(|one| folder(&one.script));
+    let first = folders.next().unwrap_or("");
+    match first.strip_suffix('/') {
+        Some(name) if are_files && folders.all(|other| other == first) => {
+            (format!("{heading} (in {name})"), first)
+        }
+        _ => (heading.to_owned(), ""),
     }
 }
 
 /// The table of scripts that run twice at once, and with which changes nothing goes wrong any more.
 fn twice<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>, width: usize) {
     let Some(first) = advice.twice.first() else { return };
-    let mut rows = vec![vec!["each twice at once".to_owned()]];
+    let (heading, folder) = in_folder("each twice at once", advice);
+    let mut rows = vec![vec![heading]];
     rows[0].extend(first.levels.iter().map(|one| one.level.to_string()));
     for one in &advice.twice {
-        let mut row = vec![one.script.clone()];
+        let mut row = vec![one.script[folder.len()..].to_owned()];
         row.extend(
             one.levels.iter().map(|at| at.said(at.shown.as_ref().map(|shown| evidence.number(shown)))),
         );

@@ -96,8 +96,9 @@ pub struct ExpectedScript {
     pub name: String,
     /// The number of its instances.
     pub count: u64,
-    /// The mean number of rows of each statement, and the share of executions with none.
-    pub rows: Vec<(f64, f64)>,
+    /// The mean number of rows of each statement, and the share of executions with none; `None` if the
+    /// record has no results, as that from a server's log.
+    pub rows: Vec<Option<(f64, f64)>>,
     /// True if it writes.
     pub writes: bool,
     /// SQL that makes the table of its inputs; empty if it has none.
@@ -111,8 +112,8 @@ pub struct ExpectedScript {
 pub struct Instance {
     /// The numbers of its transactions in the record.
     pub transactions: Vec<usize>,
-    /// For each statement, whether it found rows.
-    pub found: Vec<bool>,
+    /// For each statement, whether it found rows; `None` if that isn't recorded.
+    pub found: Vec<Option<bool>>,
     /// Its inputs, as SQL.
     values: String,
 }
@@ -227,7 +228,7 @@ impl Expected {
                     .iter()
                     .filter_map(|one| numbers.get(&std::ptr::from_ref(*one)).copied())
                     .collect(),
-                found: statements(unit).map(|executed| rows_of(executed) > 0).collect(),
+                found: statements(unit).map(|executed| rows_of(executed).map(|rows| rows > 0)).collect(),
                 values: values.clone(),
             }
         };
@@ -248,27 +249,34 @@ impl Expected {
     }
 }
 
-/// The number of rows that a statement returned or changed.
-fn rows_of(executed: &Executed) -> u64 {
-    let of_tag = || executed.answer.tag.as_deref()?.rsplit(' ').next()?.parse::<u64>().ok();
-    if executed.answer.columns.is_some() { executed.answer.rows } else { of_tag().unwrap_or(0) }
+/// The number of rows that a statement returned or changed; `None` if that isn't recorded.
+fn rows_of(executed: &Executed) -> Option<u64> {
+    let answer = &executed.answer;
+    let of_tag = |tag: &str| tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+    if answer.columns.is_some() { Some(answer.rows) } else { answer.tag.as_deref().map(of_tag) }
 }
 
 /// The mean number of rows of each statement, and the share of executions with none.
-fn rows(template: &Template<'_>) -> Vec<(f64, f64)> {
-    let count = template.instances.len().max(1) as f64;
-    let mut sums: Vec<(f64, f64)> = Vec::new();
+fn rows(template: &Template<'_>) -> Vec<Option<(f64, f64)>> {
+    let mut sums: Vec<(u64, u64, u64)> = Vec::new();
     for unit in &template.instances {
         for (number, executed) in statements(unit).enumerate() {
-            let rows = rows_of(executed);
             if sums.len() <= number {
-                sums.push((0.0, 0.0));
+                sums.push((0, 0, 0));
             }
-            sums[number].0 += rows as f64 / count;
-            sums[number].1 += f64::from(u8::from(rows == 0)) / count;
+            let (count, sum, empty) = &mut sums[number];
+            if let Some(rows) = rows_of(executed) {
+                *count += 1;
+                *sum += rows;
+                *empty += u64::from(rows == 0);
+            }
         }
     }
-    sums
+    let means = |(count, sum, empty): (u64, u64, u64)| {
+        let share = |of: u64| of as f64 / count as f64;
+        (count > 0).then(|| (share(sum), share(empty)))
+    };
+    sums.into_iter().map(means).collect()
 }
 
 /// SQL that makes the application's tables.

@@ -90,7 +90,7 @@ fn set_up(options: &AdviseOptions) -> Outcome<Stage> {
     let read = |path: &Path| isobench_plan::read(path, Size::default()).map_err(Failure::setup);
     let of_capture = scripts::plan_of(&options.capture, options.setup.as_deref(), &options.embedded)?;
     let plan_file = options.plan_file.as_deref().or(of_capture.as_deref());
-    scripts::say_claim(plan_file);
+    scripts::say_claim(options.plan_file.as_deref());
     let plan = options.plan(plan_file.map(read).transpose()?);
     // Each transaction has to be able to ask for a level of its own.
     let names = script_names(&resolve(&plan)?.design().works[0].sources);

@@ -79,7 +79,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
     };
     let plan_file = options.plan_file.as_deref().or(of_capture.as_deref());
     let file = plan_file.map(read).transpose()?;
-    scripts::say_claim(plan_file);
+    scripts::say_claim(options.plan_file.as_deref());
     let defaults = options.defaults.clone();
     if options.no_try || options.no_verdict {
         given.tries.get_or_insert(0.0);

@@ -83,6 +83,7 @@ pub fn plan_of(
             )));
         }
         say(&format!("using the scripts in {place}, which were made before"));
+        say_claim(Some(&plan));
         return Ok(Some(plan));
     }
     require_empty(

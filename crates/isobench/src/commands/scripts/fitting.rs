@@ -171,9 +171,12 @@ fn fitting(connection: &mut Connection, expected: &ExpectedScript, script: &Scri
     Ok(found)
 }
 
-/// True if each statement of a script finds rows where it found some, and none where it found none.
+/// True if each statement of a script finds rows where it found some, and none where it found none, as far
+/// as that is recorded.
 fn finds(connection: &mut Connection, script: &Script, place: usize, instance: &Instance) -> bool {
-    let alike = |statement: usize, rows: u64| instance.found.get(statement) == Some(&(rows > 0));
+    let alike = |statement: usize, rows: u64| {
+        instance.found.get(statement).is_some_and(|found| found.is_none_or(|found| found == (rows > 0)))
+    };
     let mut all = true;
     let mut see = |statement, rows| all &= alike(statement, rows);
     let carried_out = carry_out(connection, script, place, true, &mut see);
