@@ -659,6 +659,9 @@ impl Walk<'_> {
             }
             self.note_returned(&node, &passage);
             self.flow_into(node, &passage);
+            if sql.computes_elsewhere() {
+                self.flow_from_all_reads();
+            }
             let last = place + 1 == sql.statements.len();
             match &sql.store {
                 Store::Gset { prefix } if last => self.give(&passage, prefix, true),
@@ -801,6 +804,20 @@ impl Walk<'_> {
             self.flows.edges.extend(edges);
         }
         self.flows.nodes.push(node);
+    }
+
+    /// Adds flows into the last statement, if it writes, from all that its transaction read before.
+    fn flow_from_all_reads(&mut self) {
+        let Some((node, before)) = self.flows.nodes.split_last().filter(|(node, _)| node.writes) else {
+            return;
+        };
+        let of_transaction = before.iter().enumerate().filter(|(_, other)| {
+            other.transaction == node.transaction
+                && other.reads.as_ref().is_none_or(|reads| !reads.is_empty())
+        });
+        let edge =
+            |(from, _)| Edge { from, to: before.len(), how: Dependence::Value, guarded: false, ages: true };
+        self.flows.edges.extend(of_transaction.map(edge));
     }
 
     fn is_key(&self, column: &ColumnName) -> bool {

@@ -103,6 +103,11 @@ pub fn write(
     Ok(Script { text, inputs, rows, hashed, rules })
 }
 
+/// True if a statement changes rows itself, by its first word.
+fn writes_rows(verb: &str) -> bool {
+    ["insert", "update", "delete", "merge", "with"].contains(&verb)
+}
+
 /// True if a text has a parameter left (`$1`).
 fn has_parameter(text: &str) -> bool {
     crate::lexer::tokens(text).iter().any(|token| token.kind == crate::lexer::Kind::Parameter)
@@ -233,6 +238,8 @@ impl Writer<'_, '_> {
         };
         for transaction in &self.template.instances[0] {
             let mut savepoints: Vec<&str> = Vec::new();
+            // Something was read, and it isn't recorded what.
+            let mut read_unknown = false;
             // A statement alone, too, so that it can be given a level of its own.
             text.push_str(if transaction.read_only { "BEGIN READ ONLY;\n" } else { "BEGIN;\n" });
             for executed in &transaction.statements {
@@ -244,6 +251,11 @@ impl Writer<'_, '_> {
                     let _ = writeln!(text, "{words} s{};", number + 1);
                 } else {
                     let texts = &executed.normal.texts;
+                    let unknown = executed.answer.columns.is_none() && executed.answer.tag.is_none();
+                    if read_unknown && writes_rows(&executed.normal.verb) {
+                        text.push_str("--@ computed\n");
+                    }
+                    read_unknown |= unknown;
                     text.push_str(&texts[0]);
                     for after in &texts[1..] {
                         text.push_str(&self.expression(place, after.starts_with("::")));

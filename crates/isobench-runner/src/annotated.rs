@@ -142,7 +142,7 @@ impl AnnotatedCommand {
     /// Prepares a line, if it is one that is recorded.
     fn line(&mut self, annotated: &Annotated, table: u16, assertions: &[String]) -> Option<AnnotationKind> {
         Some(match annotated {
-            Annotated::Swallowed { .. } | Annotated::Inside { .. } => return None,
+            Annotated::Computed | Annotated::Swallowed { .. } | Annotated::Inside { .. } => return None,
             Annotated::Read { key, version, .. } => AnnotationKind::Read {
                 table,
                 key: self.number(*key),

@@ -85,6 +85,9 @@ pub enum Annotated {
         /// The column with the boolean, from 1.
         value: u16,
     },
+    /// `computed`: what the command writes may be computed from all that its transaction read before,
+    /// outside of the script.
+    Computed,
     /// `swallowed`: the statement may have caught an error without raising it again, so that its
     /// work was undone.
     Swallowed {
@@ -130,13 +133,13 @@ impl Annotated {
             | Self::Append { table, .. }
             | Self::ReadList { table, .. }
             | Self::ReadGroup { table, .. } => Some(table),
-            Self::Holds { .. } | Self::Swallowed { .. } | Self::Inside { .. } => None,
+            Self::Holds { .. } | Self::Computed | Self::Swallowed { .. } | Self::Inside { .. } => None,
         }
     }
 
     /// True if the line describes rows or conditions on rows, which only a recorded run keeps. The
-    /// other kinds describe attempts, which every run counts.
+    /// other kinds describe attempts, which every run counts, or what the script leaves out.
     pub fn is_recorded(&self) -> bool {
-        !matches!(self, Self::Swallowed { .. } | Self::Inside { .. })
+        !matches!(self, Self::Computed | Self::Swallowed { .. } | Self::Inside { .. })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::annotation::Annotation;
+use crate::annotation::{Annotated, Annotation};
 use crate::expr::Expr;
 use crate::number::leading_int;
 use crate::observed::ObservedStatement;
@@ -156,6 +156,11 @@ pub struct Sql {
 }
 
 impl Sql {
+    /// True if what it writes may be computed from what was read before, outside of the script.
+    pub fn computes_elsewhere(&self) -> bool {
+        self.annotations.iter().any(|line| line.what == Annotated::Computed)
+    }
+
     /// The maximum number of variable references per command in the extended and prepared
     /// protocols.
     pub const MAX_PARAMS: usize = 255;

@@ -178,6 +178,22 @@ fn values_flow_through_variables() {
 }
 
 #[test]
+fn what_is_computed_elsewhere_may_come_from_all_that_was_read() {
+    let script = |mark: &str| {
+        format!(
+            "BEGIN;\nSELECT v FROM t WHERE id = :id;\nSELECT count(*) FROM s WHERE t_id = :id;\n\
+             {mark}UPDATE t SET v = :new WHERE id = :id;\nEND;\n"
+        )
+    };
+    assert_eq!(flows(&script("")), ["", "", ""]);
+    assert_eq!(flows(&script("--@ computed\n")), ["=2", "=2", ""]);
+    // Not what another transaction read, and not what is read afterwards.
+    let two = "SELECT v FROM t WHERE id = :id;\nBEGIN;\n--@ computed\nUPDATE t SET v = :new WHERE id = :id;\n\
+               SELECT v FROM t WHERE id = :id;\nEND;\n";
+    assert_eq!(flows(two), ["product", "", ""]);
+}
+
+#[test]
 fn values_are_carried_between_transactions() {
     let reads = "SELECT v AS x FROM t WHERE id = 1 \\gset\n";
     for (writes, expected) in [

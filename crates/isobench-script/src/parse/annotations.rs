@@ -8,8 +8,7 @@ use crate::sql::Statement;
 use crate::symbols::{Symbols, is_valid_variable_name};
 
 /// The expectation common to all lines, for errors.
-const EXPECTED: &str =
-    "expected read, write, insert, append, read-list, read-group, holds, swallowed or inside after --@";
+const EXPECTED: &str = "expected read, write, insert, append, read-list, read-group, holds, computed, swallowed or inside after --@";
 
 /// The start of such a line.
 pub(super) const MARK: &str = "--@";
@@ -25,7 +24,7 @@ struct Kind {
     build: fn(&Reader<'_>, String, Fields<'_>) -> Result<Annotated, ParseError>,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind {
         name: "read",
         named: true,
@@ -98,6 +97,13 @@ const KINDS: [Kind; 9] = [
         build: |reader, name, [value, _, _]| {
             Ok(Annotated::Holds { name, value: reader.column("value", value)? })
         },
+    },
+    Kind {
+        name: "computed",
+        named: false,
+        expected: "expected computed with nothing after it",
+        fields: &[],
+        build: |_, _, _| Ok(Annotated::Computed),
     },
     Kind {
         name: "swallowed",

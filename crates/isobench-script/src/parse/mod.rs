@@ -129,7 +129,9 @@ fn observations_of(
         let annotation = parse_annotation(text, place, symbols)?;
         let same = |other: &Annotation| mem::discriminant(&other.what) == mem::discriminant(&annotation.what);
         if !annotation.what.is_recorded() && annotations.iter().any(same) {
-            return misplaced("a command can have at most one line --@ swallowed and one line --@ inside");
+            return misplaced(
+                "a command can have at most one line each of --@ computed, --@ swallowed and --@ inside",
+            );
         }
         annotations.push(annotation);
     }

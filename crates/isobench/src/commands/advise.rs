@@ -28,7 +28,7 @@ use isobench_observation::{Templates, templates};
 use isobench_plan::{Plan, Size};
 use isobench_result::{Cell, Document, between, summarise};
 use isobench_runner::Control;
-use isobench_script::Script;
+use isobench_script::{Script, Sql};
 
 use changes::changes;
 use trial::{Trial, levels, named};
@@ -151,7 +151,10 @@ fn carry_out(
     let literals = design.sends_parameters();
     let conditions = design.conditions.clone();
     Conditions::require(&conditions, site.connector())?;
+    let elsewhere = scripts.iter().filter(|script| script.sql().any(Sql::computes_elsewhere));
+    let elsewhere = elsewhere.map(|script| script.name.clone()).collect();
     let trial = Trial {
+        elsewhere: &elsewhere,
         site: &site,
         target,
         work: &work,

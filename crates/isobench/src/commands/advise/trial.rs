@@ -10,6 +10,7 @@ use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, TryError};
+use isobench_result::numbers::counted;
 use isobench_runner::{Control, Urgency};
 
 use crate::output::say;
@@ -19,6 +20,10 @@ const MOST_BUDGETS: u32 = 4;
 
 /// The limit of a statement of a script that is tried.
 const STEP: Duration = Duration::from_secs(5);
+
+/// Why trying a script in vain says nothing, after its name.
+pub(super) const ELSEWHERE: &str =
+    "it isn't known what the values that it writes are computed from (--@ computed)";
 
 /// A place for trying, with the scripts.
 pub(super) struct Trial<'a> {
@@ -33,6 +38,8 @@ pub(super) struct Trial<'a> {
     pub(super) literals: bool,
     /// What must be true of the tables.
     pub(super) conditions: &'a [Condition],
+    /// The scripts that write what was computed elsewhere: that nothing wrong is shown proves nothing.
+    pub(super) elsewhere: &'a BTreeSet<String>,
     /// There are many scripts: one that can't be executed is left out.
     pub(super) many: bool,
 }
@@ -95,9 +102,14 @@ impl Trial<'_> {
             return Executed::Shown(Box::new(tried(&found, level)));
         }
         let refused = found.refused.iter().find(|(script, _)| scripts.contains(script.as_str()));
-        match refused {
-            Some((script, why)) => Executed::Untried(format!("{script} can't be tried: {why}")),
-            None => Executed::Unshown(level.trials),
+        let elsewhere = self.elsewhere.iter().find(|script| scripts.contains(script.as_str()));
+        match (refused, elsewhere) {
+            (Some((script, why)), _) => Executed::Untried(format!("{script} can't be tried: {why}")),
+            (None, Some(script)) => Executed::Untried(format!(
+                "nothing wrong was shown in {}, but of {script} {ELSEWHERE}",
+                counted(level.trials, "interleaving")
+            )),
+            (None, None) => Executed::Unshown(level.trials),
         }
     }
 

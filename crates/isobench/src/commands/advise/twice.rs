@@ -8,7 +8,7 @@ use isobench_observation::Templates;
 use isobench_result::Tried;
 
 use super::changes::texts;
-use super::trial::Trial;
+use super::trial::{ELSEWHERE, Trial};
 
 /// Tries each script that writes with itself, at each level; and the locks that mend the lowest one.
 pub(super) fn twice(templates: &Templates, trial: &Trial<'_>) -> Outcome<Vec<Twice>> {
@@ -37,7 +37,9 @@ fn at_once(trial: &Trial<'_>, name: &String, level: Level) -> Outcome<AtLevel> {
             (at.interleavings, at.with_failures) = (of.trials, of.with_failures + of.inconclusive);
             let wrong = of.gravest().is_some_and(|witness| !witness.no_level_prevents);
             at.shown = wrong.then(|| Reason::tried(level, tried(&found, of)));
-            at.untried = found.refused.iter().find(|(script, _)| script == name).map(|(_, why)| why.clone());
+            let refused = found.refused.iter().find(|(script, _)| script == name).map(|(_, why)| why.clone());
+            let elsewhere = (!wrong && trial.elsewhere.contains(name)).then(|| ELSEWHERE.to_owned());
+            at.untried = refused.or(elsewhere);
         }
         Err(not_tried) => at.untried = Some(not_tried.why()),
     }
