@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use isobench_isolation::Level;
 use isobench_observation::Templates;
@@ -188,7 +189,7 @@ fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Eviden
 /// folder with its slash, which the column leaves out.
 fn in_folder<'a>(heading: &str, advice: &'a Advice) -> (String, &'a str) {
     let folder = |script: &'a str| script.rfind('/').map_or("", |slash| &script[..=slash]);
-    let are_files = advice.transactions.iter().all(|one| one.script.ends_with(".sql"));
+    let are_files = advice.transactions.iter().all(|one| Path::new(&one.script).extension().is_some());
     let mut folders = advice.transactions.iter().map(|one| folder(&one.script));
     let first = folders.next().unwrap_or("");
     match first.strip_suffix('/') {

@@ -262,24 +262,23 @@ fn what_was_computed_from_reads_that_are_not_in_the_log_is_not_called_safe() {
     let Some(scene) = Scene::with_server("what_was_computed_from_reads_that_are_not_in_the_log") else {
         return;
     };
-    let mut log = String::new();
-    for (number, value) in (1..40).enumerate() {
+    let transactions = (0..40).flat_map(|number| {
         let statements = [
             "BEGIN".to_owned(),
             format!("SELECT v FROM t WHERE id = {}", number % 4),
-            format!("UPDATE t SET v = {value} WHERE id = {}", number % 4),
+            format!("UPDATE t SET v = {} WHERE id = {}", number + 1, number % 4),
             "COMMIT".to_owned(),
         ];
-        for (step, sql) in statements.iter().enumerate() {
-            log += &format!(
+        statements.into_iter().enumerate().map(move |(step, sql)| {
+            format!(
                 "{{\"timestamp\":\"2026-11-26 10:00:{number:02}.00{step} UTC\",\"user\":\"ada\",\"dbname\":\"shop\",\
                  \"pid\":7,\"session_id\":\"65a.7\",\"line_num\":{},\"error_severity\":\"LOG\",\
                  \"message\":\"duration: 0.1 ms  statement: {sql}\",\"backend_type\":\"client backend\"}}\n",
                 number * 4 + step + 1
-            );
-        }
-    }
-    scene.write("log.json", &log);
+            )
+        })
+    });
+    scene.write("log.json", &transactions.collect::<String>());
     scene.write(
         "setup.sql",
         "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT id, 0 FROM generate_series(0, 3) id;\n",

@@ -138,7 +138,7 @@ fn a_capture_is_advised_on_and_compared_by_itself() {
     ] {
         s.run(&words(line)).expect(1).says(&[said]);
     }
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let later = std::time::SystemTime::now() + std::time::Duration::from_mins(1);
     let capture = fs::File::options().write(true).open(s.file("shop.capture")).expect("the capture");
     capture.set_modified(later).expect("a time");
     s.run(&words("advise shop.capture")).expect(1).says(&["scripts of an older capture"]);
