@@ -371,6 +371,15 @@ fn summary(
             computed.into_iter().collect::<Vec<_>>().join(", ")
         ));
     }
+    let elsewhere: BTreeSet<&str> =
+        inputs().filter(|(_, one)| one.computed).map(|(name, _)| name.as_str()).collect();
+    if !elsewhere.is_empty() {
+        lines.push(format!(
+            "The application reads, changes and writes back in a way that isn't known: {}. That trying shows nothing \
+             wrong proves nothing for these.",
+            elsewhere.into_iter().collect::<Vec<_>>().join(", ")
+        ));
+    }
     let guessed =
         inputs().filter(|(_, one)| matches!(one.rule, Rule::Sum { ambiguous: true, .. })).count() as u64;
     if guessed > 0 {

@@ -22,6 +22,12 @@ pub const ENOUGH: f64 = 0.95;
 /// Every fifth instance is held out.
 const HELD_OUT: usize = 5;
 
+/// The types whose values applications change in part: texts, JSON, bytes, and arrays of numbers and texts.
+const MODIFIED: [u32; 11] = [17, 25, 114, 1005, 1007, 1009, 1015, 1016, 1042, 1043, 3802];
+
+/// The fewest characters that are left of a value that was changed in part.
+const LEAST_KEPT: usize = 6;
+
 /// How far a time may be from when it was sent, in microseconds.
 const CLOCK: i64 = 10_000_000;
 
@@ -101,6 +107,17 @@ impl Lineage {
         let (table, name) = place.column.as_ref()?;
         self.constraints.refers(table.as_deref()?, name)
     }
+}
+
+/// True if at least half of a text, and no less than a word of it, stands at the beginning or the end of
+/// another one.
+fn is_much_like(one: &str, other: &str) -> bool {
+    let alike = |(one, other): &(char, char)| one == other;
+    let first = one.chars().zip(other.chars()).take_while(alike).count();
+    let last = one.chars().rev().zip(other.chars().rev()).take_while(alike).count();
+    let length = one.chars().count();
+    let kept = (first + last).min(length);
+    kept >= LEAST_KEPT && 2 * kept >= length
 }
 
 /// True if the name of a column is that of a reference to a table: `product_id` to `product`, `products`
@@ -232,6 +249,9 @@ pub struct Inferred {
     pub hits: Option<(u64, u64)>,
     /// The rule that failed on what was held out, if one did.
     pub refused: Option<&'static str>,
+    /// True for an input that the application may have computed from the value which it had read in the
+    /// same column: a number, or a text that is much like it.
+    pub computed: bool,
 }
 
 /// The instances of a template, by place and statement.
@@ -356,11 +376,11 @@ impl<'a> Seen<'a> {
                 hits += u64::from(self.predicts(&rule, place, instance));
             }
             if all == 0 || hits as f64 >= ENOUGH * all as f64 {
-                return Inferred { at, rule, hits: Some((hits, all)), refused };
+                return Inferred { at, rule, hits: Some((hits, all)), refused, computed: false };
             }
             refused = refused.or(Some(name));
         }
-        Inferred { at, rule: Rule::Input, hits: None, refused }
+        Inferred { at, rule: Rule::Input, hits: None, refused, computed: self.may_be_computed(place) }
     }
 
     /// The rules that hold in the instances from which they are found, the likeliest first.
@@ -413,6 +433,25 @@ impl<'a> Seen<'a> {
             rules.extend(self.fresh(place).map(|fresh| ("a new key", Rule::Fresh(fresh))));
         }
         rules
+    }
+
+    /// See [`Inferred::computed`].
+    fn may_be_computed(&self, place: usize) -> bool {
+        let (statement, _) = self.places[place];
+        let sample = self.place(place, 0);
+        let own = |source: &&Source| self.lineage.kinship(sample, self.column(source)) == Kinship::Same;
+        let source = self.sources(statement).find(own).filter(|_| sample.clause == Clause::Set);
+        let Some(source) = source else { return false };
+        let changes = || {
+            let pair = |instance| text(self.read(source, instance)).zip(text(self.value(place, instance)));
+            self.training().filter_map(pair).filter(|(read, new)| read != new)
+        };
+        let reference = source.column.ends_with("_id") || source.column == "id";
+        if is_number(source.type_oid) {
+            return !reference && changes().next().is_some();
+        }
+        let alike = changes().filter(|(read, new)| is_much_like(read, new)).count();
+        MODIFIED.contains(&source.type_oid) && alike > 0 && 2 * alike >= changes().count()
     }
 
     /// SQL for a value that is the same in all instances.
@@ -622,6 +661,7 @@ impl<'a> Seen<'a> {
                 found[place].rule = Rule::Input;
                 found[place].hits = None;
                 found[place].refused = Some("read and computed");
+                found[place].computed = true;
             }
         }
     }

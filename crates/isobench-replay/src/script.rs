@@ -252,7 +252,8 @@ impl Writer<'_, '_> {
                 } else {
                     let texts = &executed.normal.texts;
                     let unknown = executed.answer.columns.is_none() && executed.answer.tag.is_none();
-                    if read_unknown && writes_rows(&executed.normal.verb) {
+                    let computed = self.inferred.iter().any(|one| one.at.0 == statement && one.computed);
+                    if computed || read_unknown && writes_rows(&executed.normal.verb) {
                         text.push_str("--@ computed\n");
                     }
                     read_unknown |= unknown;

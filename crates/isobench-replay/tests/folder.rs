@@ -148,6 +148,37 @@ fn what_is_read_less_a_parameter_is_a_rule() {
     assert!(script.contains("VALUES (:r1_id, :i_amount);"), "{script}");
 }
 
+/// A column that is read and written back as another value, which the application takes from wherever.
+fn changed(type_oid: u32, values: impl Iterator<Item = (String, String)>) -> String {
+    let mut tape = Tape::begin(false);
+    for (before, after) in values {
+        tape.simple(1, "BEGIN", "BEGIN");
+        let columns = [column("id", 7, 1, 20), column("v", 7, 2, type_oid)];
+        let answer = tape.rows(&columns, vec![row(&["1", &before])]);
+        tape.send(1, "SELECT id, v FROM t WHERE id = $1", vec![value("1")], vec![answer], 'T');
+        let parameters = vec![value(&after), value("1")];
+        tape.send(1, "UPDATE t SET v = $1 WHERE id = $2", parameters, vec![done("UPDATE 1")], 'T');
+        tape.simple(1, "COMMIT", "COMMIT");
+    }
+    let (files, _) = scripts(&tape.end());
+    files["update-t.sql"].clone()
+}
+
+#[test]
+fn a_value_that_was_changed_in_an_unknown_way_is_marked() {
+    let marked = |script: &str| script.contains("--@ computed\nUPDATE t");
+    let interest =
+        (1..20).map(|number: i64| (number * 100).to_string()).zip((1..20).map(|n: i64| (n * n).to_string()));
+    assert!(marked(&changed(20, interest)));
+    let tags = |number: usize| format!("{{\"tags\": [\"new\", \"{}\"]}}", "x".repeat(number));
+    assert!(marked(&changed(3802, (1..20).map(|number| (tags(number), tags(number * 2))))));
+    // Whoever types in a name doesn't compute it, a time is of its own, and so is a reference.
+    let name = |number: u32| format!("{:x}", number.wrapping_mul(2_654_435_761));
+    assert!(!marked(&changed(25, (1..20).map(|number| (name(number), name(number + 50))))));
+    let time = |number: u32| format!("2026-11-26 10:{number:02}:00");
+    assert!(!marked(&changed(1114, (1..20).map(|number| (time(number), time(number + 30))))));
+}
+
 #[test]
 fn a_rule_that_fails_on_what_is_held_out_makes_an_input() {
     let mut tape = Tape::begin(false);
