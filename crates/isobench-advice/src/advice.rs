@@ -105,6 +105,9 @@ pub struct Reason {
     /// Why it wasn't executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untried: Option<String>,
+    /// What the measurement showed, if trying didn't.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<String>,
 }
 
 /// A transaction depends on another one, which would have to come first in a serial order.
@@ -297,6 +300,28 @@ impl Advice {
         allocation(&levels.collect::<Vec<_>>())
     }
 
+    /// Takes the levels that are proved, because recorded histories at lower ones, which trying had found
+    /// nothing against, have anomalies. `seen` says how many.
+    pub fn raise(&mut self, seen: &str) {
+        let all_known = self.transactions.iter().all(|one| one.unknown.is_empty());
+        for one in &mut self.transactions {
+            if one.level < one.proved {
+                let theory = self.unshown.iter().map(|unshown| &unshown.theory);
+                let own = theory.filter(|steps| steps.first().is_some_and(|step| step.contains(&one.script)));
+                one.below = Some(Reason {
+                    theory: own.take(1).flatten().cloned().collect(),
+                    measured: Some(seen.to_owned()),
+                    ..Reason::at(one.level)
+                });
+                one.level = one.proved;
+            }
+            one.status = if all_known { Status::Proved } else { Status::Undecided };
+        }
+        // These rest on the same trying, and those were decided.
+        self.changes.clear();
+        self.unshown.clear();
+    }
+
     /// The levels with one of them lowered by one step, for each transaction that needs more than read
     /// committed; at most so many.
     pub fn controls(&self, most: usize) -> Vec<Allocation> {
@@ -338,7 +363,12 @@ fn refuted(decision: &Decision, program: usize) -> Option<Reason> {
 impl Reason {
     /// What was shown, without a schedule that theory names.
     pub fn tried(level: Level, tried: Tried) -> Reason {
-        Reason { level, theory: Vec::new(), cycle: Vec::new(), shown: Some(tried), untried: None }
+        Reason { shown: Some(tried), ..Reason::at(level) }
+    }
+
+    /// Nothing known at this level.
+    pub(crate) fn at(level: Level) -> Reason {
+        Reason { level, theory: Vec::new(), cycle: Vec::new(), shown: None, untried: None, measured: None }
     }
 }
 
@@ -455,5 +485,50 @@ pub(crate) fn reason(programs: &[Program], shown: &Shown) -> Reason {
         cycle: shown.objection.cycle(programs).into_iter().map(dependency).collect(),
         shown: tried,
         untried,
+        measured: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::answer;
+
+    #[test]
+    fn what_was_measured_raises_levels_that_are_not_proved() {
+        let transaction = |script: &str, level, proved| Transaction {
+            script: script.to_owned(),
+            level,
+            proved,
+            status: Status::Undecided,
+            below: None,
+            higher: Vec::new(),
+            unknown: Vec::new(),
+        };
+        let mut advice = Advice {
+            format: FORMAT,
+            version: 1,
+            tables: vec!["doctor".to_owned()],
+            transactions: vec![
+                transaction("leave.sql", Level::ReadCommitted, Level::Serializable),
+                transaction("list.sql", Level::ReadCommitted, Level::ReadCommitted),
+            ],
+            twice: Vec::new(),
+            carried: Vec::new(),
+            at_any_level: None,
+            unshown: vec![Unshown { theory: vec!["T1 leave.sql runs".to_owned()], interleavings: 32 }],
+            changes: Vec::new(),
+            contradicted: false,
+            unpredicted: Vec::new(),
+            hints: Vec::new(),
+            deadlocks: Vec::new(),
+            measured: None,
+        };
+        advice.raise("104 of 9,000 transactions had an anomaly");
+        assert_eq!(advice.allocation(), advice.proved());
+        let text = answer(&advice, 200);
+        let said = "serializable    unsafe at read committed, as was measured [1]: 104 of 9,000 transactions had an anomaly";
+        assert!(text.contains(said), "{text}");
+        assert!(text.contains("list.sql     read committed  proved for these statements"), "{text}");
     }
 }

@@ -273,11 +273,10 @@ mod tests {
             at: [format!("{first}:1"), format!("{then}:2")],
         };
         Reason {
-            level: Level::ReadCommitted,
             theory: vec![format!("T1 {first} runs up to its read")],
             cycle: vec![dependency(first, then, Some(how)), dependency(then, first, None)],
-            shown: None,
             untried: Some("there is no server".to_owned()),
+            ..Reason::at(Level::ReadCommitted)
         }
     }
 

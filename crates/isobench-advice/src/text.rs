@@ -249,6 +249,15 @@ pub(crate) fn why<'a>(one: &'a Transaction, evidence: &mut Evidence<'a>) -> Stri
         (Some(reason), _) if reason.shown.is_some() => {
             format!("shown unsafe at {} [{}]", reason.level, evidence.number(reason))
         }
+        (Some(reason), _) if reason.measured.is_some() => {
+            let seen = reason.measured.as_deref().unwrap_or_default();
+            let schedule = if reason.theory.is_empty() {
+                String::new()
+            } else {
+                format!(" [{}]", evidence.number(reason))
+            };
+            format!("unsafe at {}, as was measured{schedule}: {seen}", reason.level)
+        }
         (Some(reason), _) => {
             let why = reason.untried.as_deref().unwrap_or("it wasn't tried");
             format!("may be unsafe at {} [{}]: {why}", reason.level, evidence.number(reason))

@@ -26,6 +26,7 @@ use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Templates, templates};
 use isobench_plan::{Plan, Size};
+use isobench_result::numbers::counted;
 use isobench_result::{Cell, Document, between, summarise};
 use isobench_runner::Control;
 use isobench_script::{Script, Sql};
@@ -188,16 +189,21 @@ fn carry_out(
     };
     let changes = if many { Vec::new() } else { changes(&question, &decision, &trial, read_again)? };
     let mut advice = Advice { twice, ..Advice::of(&found, &decision, changes) };
-    let written = options.write.as_deref().map(|path| {
-        let text = AdviceFile::of(&advice, &found, &decision).text();
-        output::save(path, &text)
-    });
+    let save = |advice: &Advice| match options.write.as_deref() {
+        Some(path) => output::save(path, &AdviceFile::of(advice, &found, &decision).text()),
+        None => Ok(()),
+    };
+    let written = save(&advice);
+    let decided = advice.allocation();
     let measured = if options.no_measure {
         Ok(())
     } else {
         measured(&mut advice, &found, design, &work, targets, control)
     };
-    written.transpose()?;
+    written?;
+    if advice.allocation() != decided {
+        save(&advice)?;
+    }
     let files = [options.json.as_deref(), options.html.as_deref()];
     let takes_stdout = files.into_iter().flatten().any(is_stream);
     if let Some(path) = &options.json {
@@ -331,16 +337,22 @@ fn note(advice: &mut Advice, found: &Templates, controls: &[Allocation], documen
     };
     let candidates: Vec<Row> = document.cells.iter().map(row).collect();
     let own = advice.allocation();
-    let contradicted = candidates.iter().any(|row| {
-        row.changes.is_none()
-            && row.allocation == own
-            && own.range().1 < Level::Serializable
-            && row.anomalies > Some(0)
-    });
-    if contradicted {
-        advice.contradicted = true;
-        for transaction in &mut advice.transactions {
-            transaction.status = Status::Undecided;
+    let wrong_at = |allocation: &Allocation| {
+        let of = |(_, row): &(&Cell, &Row)| row.changes.is_none() && row.allocation == *allocation;
+        let (cell, row) = document.cells.iter().zip(&candidates).find(of)?;
+        let wrong = row.anomalies.filter(|count| *count > 0 && allocation.range().1 < Level::Serializable)?;
+        let committed = cell.summary.verdict.as_ref().map_or(0, |verdict| verdict.committed);
+        Some(format!("{wrong} of {} had an anomaly", counted(committed, "transaction")))
+    };
+    if let Some(seen) = wrong_at(&own) {
+        match wrong_at(&proved) {
+            None if own != proved => advice.raise(&seen),
+            _ => {
+                advice.contradicted = true;
+                for transaction in &mut advice.transactions {
+                    transaction.status = Status::Undecided;
+                }
+            }
         }
     }
     // The other rows' scripts aren't those that were read.

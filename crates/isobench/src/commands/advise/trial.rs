@@ -109,6 +109,9 @@ impl Trial<'_> {
                 "nothing wrong was shown in {}, but of {script} {ELSEWHERE}",
                 counted(level.trials, "interleaving")
             )),
+            (None, None) if level.trials == 0 => {
+                Executed::Untried("the time for trying sufficed for no interleaving (--try)".to_owned())
+            }
             (None, None) => Executed::Unshown(level.trials),
         }
     }
