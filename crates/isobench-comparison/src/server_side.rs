@@ -111,7 +111,10 @@ impl OwnWork {
         self.counts.inside += inside;
         let ended = attempts.started - attempts.committed - attempts.swallowed - attempts.rolled_back;
         self.unknown |= self.inside && ended > inside;
-        let deadlocks = run.conflicts.iter().filter(|conflict| conflict.sqlstate.as_str() == "40P01");
+        let deadlocks = run
+            .conflicts
+            .iter()
+            .filter(|conflict| conflict.sqlstate == isobench_pgwire::SqlState::DEADLOCK_DETECTED);
         self.counts.deadlocks += deadlocks.map(|conflict| conflict.count).sum::<u64>();
     }
 }

@@ -25,6 +25,7 @@ use isobench_database::InitOptions;
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Templates, templates};
+use isobench_pgwire::SqlState;
 use isobench_plan::{Plan, Size};
 use isobench_result::numbers::counted;
 use isobench_result::{Cell, Document, between, summarise};
@@ -45,9 +46,6 @@ use crate::servers::{Stage, Wanted, stage};
 
 /// The most sets of changes that are measured.
 const MOST_MEASURED: usize = 4;
-
-/// SQLSTATE `deadlock_detected` (PostgreSQL manual, appendix A).
-const DEADLOCK: &str = "40P01";
 
 /// The most rows in which one transaction has a lower level than it needs.
 const MOST_CONTROLS: usize = 3;
@@ -304,7 +302,8 @@ fn measured(
 /// The attempts of a cell that ended in a deadlock.
 fn deadlocks(cell: &Cell) -> u64 {
     let conflicts = cell.rounds.iter().flat_map(|round| &round.conflicts);
-    conflicts.filter(|conflict| conflict.sqlstate == DEADLOCK).map(|conflict| conflict.count).sum()
+    let deadlock = SqlState::DEADLOCK_DETECTED;
+    conflicts.filter(|conflict| conflict.sqlstate == deadlock.as_str()).map(|conflict| conflict.count).sum()
 }
 
 /// Notes the prices, and takes back what the histories contradict.
