@@ -226,7 +226,9 @@ fn those_that_wait_hear_why_rank_0_refuses() {
         let addresses = free_addresses(3).join(",");
         let start = |line: &str, rank| machine(database.isobench(&scene, &words(line)), rank, &addresses);
         let waiting: Vec<Running> = (1..3).map(|rank| start(command, rank)).collect();
-        waiting.iter().for_each(|one| one.wait_for_stderr("waiting for the others"));
+        for one in &waiting {
+            one.wait_for_stderr("waiting for the others");
+        }
         start(wrong, 0).finish().expect(1).says(&[why]);
         for waiting in waiting.into_iter().map(Running::finish) {
             waiting.expect(1).says(&["rank 0 (", "can't take part: ", why]);
