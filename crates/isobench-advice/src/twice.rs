@@ -168,7 +168,7 @@ mod tests {
         let order = |changes: &[&str]| OrderOutcome {
             order: vec![1, 2],
             changes: changes.iter().map(|line| (*line).to_owned()).collect(),
-            answers: Vec::new(),
+            ..OrderOutcome::default()
         };
         let wrong = WrongOutcome {
             damage: true,

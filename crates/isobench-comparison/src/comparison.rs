@@ -683,7 +683,7 @@ fn level_check(design: &Design, targets: &[Target], say: &(dyn Fn(&str) + Sync))
     for cell in &design.cells() {
         let product = targets[cell.server].database.product;
         let connection = &mut connections[cell.server];
-        connection.execute(&product.set_level(cell.level)).map_err(Failure::setup)?;
+        product.apply_level(connection, cell.level).map_err(Failure::setup)?;
         let effective = product.read_effective(connection).map_err(Failure::setup)?;
         check(cell.server, cell.level, "", &effective)?;
         let mut settings = BTreeMap::new();

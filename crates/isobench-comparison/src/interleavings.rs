@@ -11,11 +11,11 @@ use isobench_database::{InitOptions, Product};
 use isobench_isolation::Allocation;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{
-    Found, LevelFound, Order, Programs, Step, TriedCondition, TryError, Trying, Witness, explore,
-    names_schema,
+    ChangedTable as ProbedTable, Found, LevelFound, Order, Programs, Step, TriedCondition, TryError, Trying,
+    Witness, explore, names_schema,
 };
 use isobench_result::numbers::counted;
-use isobench_result::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
+use isobench_result::{AnsweredRows, ChangedTable, NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 use isobench_runner::{Control, RunWorkload, Urgency};
 
 use crate::cell::CellMeasurer;
@@ -322,5 +322,20 @@ fn order(order: &Order) -> OrderOutcome {
         order: order.transactions.iter().map(|number| number + 1).collect(),
         changes: order.changes.clone(),
         answers: order.answers.iter().map(|(number, rows)| format!("T{}: {rows}", number + 1)).collect(),
+        tables: order.tables.iter().map(changed).collect(),
+        rows: order.rows.iter().map(answered).collect(),
     }
+}
+
+fn changed(table: &ProbedTable) -> ChangedTable {
+    ChangedTable {
+        table: table.name.clone(),
+        columns: table.columns.clone(),
+        removed: table.removed.clone(),
+        added: table.added.clone(),
+    }
+}
+
+fn answered((number, table): &(usize, isobench_probe::Table)) -> AnsweredRows {
+    AnsweredRows { transaction: number + 1, columns: table.columns.clone(), rows: table.rows.clone() }
 }

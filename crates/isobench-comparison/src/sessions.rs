@@ -133,7 +133,7 @@ pub fn reconnecting(job: Job, places: &Places, database: &Database, level: Optio
     let connect = move |client, limit| {
         let mut connection = places.of(client).within(limit).open()?;
         if let Some(level) = level {
-            connection.execute(&product.set_level(level))?;
+            product.apply_level(&mut connection, level)?;
         }
         Ok::<_, Error>(connection)
     };
@@ -163,7 +163,7 @@ pub fn open(job: &Job, places: &Places, database: &Database, level: Option<Level
         let mut connection = places.of(client).open()?;
         let effective = match level {
             Some(level) => {
-                connection.execute(&product.set_level(level))?;
+                product.apply_level(&mut connection, level)?;
                 Some(product.read_effective(&mut connection)?)
             }
             None => None,

@@ -105,7 +105,7 @@ impl Product {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::products::{COCKROACHDB, H2, POSTGRESQL, UNKNOWN, YUGABYTEDB};
+    use crate::products::{AURORA_DSQL, COCKROACHDB, H2, POSTGRESQL, UNKNOWN, YUGABYTEDB};
 
     const RECORDED: &str = include_str!("conflict/recorded.txt");
 
@@ -150,7 +150,7 @@ mod tests {
     fn recorded_errors_have_their_reasons_and_objects() {
         let products = RECORDED.split("## ").skip(1);
         for (product, section) in
-            [&POSTGRESQL, &COCKROACHDB, &YUGABYTEDB, &H2, &UNKNOWN].into_iter().zip(products)
+            [&POSTGRESQL, &COCKROACHDB, &YUGABYTEDB, &AURORA_DSQL, &H2, &UNKNOWN].into_iter().zip(products)
         {
             let (name, errors) = section.split_once("\n\n").expect("the product's name");
             assert_eq!(name, product.name);
@@ -161,14 +161,14 @@ mod tests {
                 assert_eq!(found, reason.map(|reason| (reason, object)), "{name}: {code} {message} {detail}");
             }
         }
-        assert_eq!(RECORDED.matches("\ncode ").count(), 63);
+        assert_eq!(RECORDED.matches("\ncode ").count(), 67);
     }
 
     #[test]
     fn a_table_that_the_error_names_is_the_object() {
         let error =
             ServerError { table: Some("t".to_owned()), ..error("40001", "raised by a function", "", "") };
-        for product in [&POSTGRESQL, &COCKROACHDB, &YUGABYTEDB, &H2, &UNKNOWN] {
+        for product in [&POSTGRESQL, &COCKROACHDB, &YUGABYTEDB, &AURORA_DSQL, &H2, &UNKNOWN] {
             assert_eq!(product.conflict(&error).unwrap().object.as_deref(), Some("t"), "{}", product.name);
         }
     }
@@ -199,7 +199,7 @@ mod tests {
             detail in "(Reason code: |DocKey\\(DocKey\\()?.*",
             context in "(.* in relation \"|SQL statement \"(select|update|delete|insert)? ?(from|into)? ?(only)? ?)?.*",
         ) {
-            for product in [&POSTGRESQL, &COCKROACHDB, &YUGABYTEDB, &H2, &UNKNOWN] {
+            for product in [&POSTGRESQL, &COCKROACHDB, &YUGABYTEDB, &AURORA_DSQL, &H2, &UNKNOWN] {
                 product.conflict(&error("40001", &message, &detail, &context));
             }
         }

@@ -26,14 +26,10 @@ impl Database {
     ///
     /// `server_version` isn't used: `CockroachDB` reports 9.5.0 or 13.0.0 there, `H2` 8.2.23.
     pub fn from_version_text(text: &str) -> Self {
-        let product = PRODUCTS
-            .iter()
-            .copied()
-            .find(|product| {
-                text.contains(product.recognition.contains)
-                    && !product.recognition.lacks.iter().any(|mark| text.contains(mark))
-            })
-            .unwrap_or(&UNKNOWN);
+        Database::of(recognised(text).next().unwrap_or(&UNKNOWN), text)
+    }
+
+    fn of(product: &'static Product, text: &str) -> Self {
         let after = text.split_once(product.recognition.version_after).map_or("", |(_, after)| after);
         let version = after
             .split([' ', ',', '(', '\n'])
@@ -68,7 +64,9 @@ pub fn detect(conn: &mut Connection) -> Result<Database, Error> {
     const QUESTION: &str = "SELECT version()";
     match conn.value(QUESTION) {
         Ok(text) => {
-            let mut database = Database::from_version_text(&text.unwrap_or_default());
+            let text = text.unwrap_or_default();
+            let product = confirmed(conn, recognised(&text))?;
+            let mut database = Database::of(product, &text);
             if database.version.is_empty() {
                 database.version = cut(conn.parameter("server_version").unwrap_or("")).into_owned();
             }
@@ -77,6 +75,30 @@ pub fn detect(conn: &mut Connection) -> Result<Database, Error> {
         Err(isobench_pgwire::Error::Server(_)) => Ok(Database::from_version_text("")),
         Err(error) => Err(Error::of(error, QUESTION)),
     }
+}
+
+/// The products whose answer to `SELECT version()` this may be, in their order.
+fn recognised(text: &str) -> impl Iterator<Item = &'static Product> {
+    PRODUCTS.iter().copied().filter(move |product| {
+        text.contains(product.recognition.contains)
+            && !product.recognition.lacks.iter().any(|mark| text.contains(mark))
+    })
+}
+
+/// The first of these products that the server confirms to be, where its version text doesn't decide.
+fn confirmed(
+    conn: &mut Connection,
+    products: impl Iterator<Item = &'static Product>,
+) -> Result<&'static Product, Error> {
+    for product in products {
+        let Some(query) = product.recognition.confirmed_by else { return Ok(product) };
+        match conn.value(query) {
+            Ok(Some(_)) => return Ok(product),
+            Ok(None) | Err(isobench_pgwire::Error::Server(_)) => {}
+            Err(error) => return Err(Error::of(error, query)),
+        }
+    }
+    Ok(&UNKNOWN)
 }
 
 /// True if the error says that a table doesn't exist. H2 has a code of its own.
@@ -109,6 +131,7 @@ mod tests {
                 "2.13.0.0-b0",
             ),
             ("PostgreSQL 15.12-YB-2.25.1.0-b381 on aarch64-unknown-linux-gnu", "YugabyteDB", "2.25.1.0-b381"),
+            ("PostgreSQL 16", "Aurora DSQL", "16"),
             ("PostgreSQL 8.2.23 server protocol using H2 2.4.240 (2025-09-22)", "H2", "2.4.240"),
             (
                 "PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc, Redshift 1.0.12103",

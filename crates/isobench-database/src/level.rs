@@ -1,23 +1,33 @@
 //! Sets the isolation level of a session, and reads the level that it really runs at.
 
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_pgwire::{Connection, TransactionStatus};
+use isobench_pgwire::{Connection, Error as WireError, TransactionStatus};
 
 use crate::error::Error;
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
 use crate::product::Product;
 
 impl Product {
-    /// The SQL that sets the level of all later transactions of a session. Sent once per session.
-    pub fn set_level(&self, level: Level) -> String {
+    /// The SQL that sets the level of all later transactions of a session. Sent once per session; `None`
+    /// if the server has one level, and can't be asked for another.
+    pub fn set_level(&self, level: Level) -> Option<String> {
         match self.set_level {
             SetLevel::SessionCharacteristics => {
-                format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {}", level.sql())
+                Some(format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {}", level.sql()))
             }
             SetLevel::DefaultTransactionIsolation => {
-                format!("SET default_transaction_isolation = '{level}'")
+                Some(format!("SET default_transaction_isolation = '{level}'"))
             }
+            SetLevel::Fixed => None,
         }
+    }
+
+    /// Sets the level of all later transactions of a session, where it can be set.
+    ///
+    /// # Errors
+    /// The server refuses, or the connection is lost.
+    pub fn apply_level(&self, conn: &mut Connection, level: Level) -> Result<(), WireError> {
+        self.set_level(level).map_or(Ok(()), |sql| conn.execute(&sql).map(|_| ()))
     }
 
     /// The commands that read the effective level inside a transaction.
@@ -61,22 +71,24 @@ impl Product {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::products::{COCKROACHDB, H2, POSTGRESQL, YUGABYTEDB};
+    use crate::products::{AURORA_DSQL, COCKROACHDB, H2, POSTGRESQL, YUGABYTEDB};
 
     #[test]
     fn each_product_sets_levels_its_own_way() {
+        let sql = |product: &Product, level| product.set_level(level).unwrap_or_default();
         assert_eq!(
-            POSTGRESQL.set_level(Level::RepeatableRead),
+            sql(&POSTGRESQL, Level::RepeatableRead),
             "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ"
         );
         assert_eq!(
-            COCKROACHDB.set_level(Level::ReadCommitted),
+            sql(&COCKROACHDB, Level::ReadCommitted),
             "SET default_transaction_isolation = 'read committed'"
         );
+        assert_eq!(AURORA_DSQL.set_level(Level::RepeatableRead), None);
         assert_eq!(
             YUGABYTEDB.effective_level().steps[YUGABYTEDB.effective_level().answer],
             "SELECT yb_get_effective_transaction_isolation_level()"
         );
-        assert!(H2.set_level(Level::Serializable).starts_with("SET SESSION CHARACTERISTICS"));
+        assert!(sql(&H2, Level::Serializable).starts_with("SET SESSION CHARACTERISTICS"));
     }
 }

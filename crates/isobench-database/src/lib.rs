@@ -14,8 +14,8 @@
 //! assert_eq!(database.product.name, "CockroachDB");
 //! assert_eq!(database.version, "v20.1.5");
 //! assert_eq!(
-//!     database.product.set_level(Level::ReadCommitted),
-//!     "SET default_transaction_isolation = 'read committed'"
+//!     database.product.set_level(Level::ReadCommitted).as_deref(),
+//!     Some("SET default_transaction_isolation = 'read committed'")
 //! );
 //! ```
 

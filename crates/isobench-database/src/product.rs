@@ -24,7 +24,7 @@ pub struct Product {
     pub system_name: &'static str,
     /// Its marks in the answer to `SELECT version()`.
     pub recognition: Recognition,
-    /// The statement that sets a session's level.
+    /// The way to set a session's level.
     pub set_level: SetLevel,
     /// The commands that read the effective level.
     pub effective_level: EffectiveLevelQuery,
@@ -64,6 +64,8 @@ pub struct Recognition {
     pub lacks: &'static [&'static str],
     /// The text before the version number.
     pub version_after: &'static str,
+    /// A query that only this product answers, where the text doesn't decide.
+    pub confirmed_by: Option<&'static str>,
 }
 
 impl Product {

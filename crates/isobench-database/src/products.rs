@@ -1,11 +1,13 @@
 //! The table of server products, one file each.
 
+mod aurora_dsql;
 mod cockroachdb;
 mod h2;
 mod postgresql;
 mod unknown;
 mod yugabytedb;
 
+pub use aurora_dsql::AURORA_DSQL;
 pub use cockroachdb::COCKROACHDB;
 pub use h2::H2;
 pub use postgresql::POSTGRESQL;
@@ -15,4 +17,4 @@ pub use yugabytedb::YUGABYTEDB;
 use crate::product::Product;
 
 /// Every product that can be recognised, in this order: the first match wins.
-pub static PRODUCTS: [&Product; 4] = [&COCKROACHDB, &YUGABYTEDB, &H2, &POSTGRESQL];
+pub static PRODUCTS: [&Product; 5] = [&COCKROACHDB, &YUGABYTEDB, &H2, &AURORA_DSQL, &POSTGRESQL];

@@ -104,6 +104,8 @@ limits! {
         peers: seconds(30);
         /// An exchange of a few hundred bytes between machines.
         exchange: seconds(5);
+        /// Saying to other machines why this one can't take part.
+        refusal: seconds(1);
         /// A sign of life of a machine whose connections stand.
         silence: seconds(15);
 

@@ -305,6 +305,11 @@ pub static COCKROACHDB_VIEWS: [CounterView; 2] = [
             metric("txn.refresh.success", "refreshes that moved a transaction's timestamp forward"),
             metric("txn.refresh.fail", "refreshes that failed, so that the transaction has to be repeated"),
             metric("sql.txn.abort.count", "SQL transactions ended by an error"),
+            // Since v23.2.3 (cockroachdb/docs, issue 18374).
+            metric(
+                "sql.txn.upgraded_iso_level.count",
+                "SQL transactions of all clients that ran at a higher level than the one they asked for",
+            ),
         ],
     },
     CounterView {

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `place` | the ranks and addresses, from options or from what a launcher says |
 //! | `meeting` | connections between all, and the first exchange, which keeps strangers out |
+//! | `refusal` | what a machine that can't take part says to those that wait for it |
 //! | `link` | a connection that remembers how it was lost |
 //! | `engine` | messages and phases |
 //! | `clock` | by how much the clocks differ |
@@ -20,12 +21,14 @@ mod engine;
 mod link;
 mod meeting;
 mod place;
+mod refusal;
 
 pub use clock::ClockOffset;
 pub use engine::{Peers, Waker};
 pub use link::NOTICED;
 pub use meeting::{Credentials, Secret, digest};
 pub use place::{Place, PlaceError};
+pub use refusal::refuse;
 
 /// The machines can't work together, or no longer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

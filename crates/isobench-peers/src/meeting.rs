@@ -7,6 +7,7 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,11 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::{digest, hmac};
 
 use crate::link::{Link, Lost};
+use crate::refusal::{instead_of_task, said_on, say_on, say_to};
 use crate::{PeersError, Place};
 
 /// The pause between two attempts to connect to a machine that isn't there yet.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// The first bytes of every connection.
 const MAGIC: &[u8; 17] = b"isobench peers 1\n";
@@ -70,12 +72,64 @@ pub struct Credentials {
 
 /// What one side says first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Hello {
+pub(crate) struct Hello {
     rank: usize,
     number: usize,
     nonce: [u8; 32],
     version: String,
     task: String,
+}
+
+/// A machine that waits for the others.
+struct Waiting<'w> {
+    place: &'w Place,
+    credentials: &'w Credentials,
+    end: Instant,
+    patience: Duration,
+    /// The machines that it has met.
+    met: Mutex<Vec<(usize, TcpStream)>>,
+    /// Why it waits no longer.
+    failed: OnceLock<PeersError>,
+}
+
+impl Waiting<'_> {
+    /// Remembers a connection to a rank, on which it may say that it can't take part after all.
+    fn has_met(&self, rank: usize, stream: TcpStream) -> Result<TcpStream, PeersError> {
+        let copy = stream.try_clone().map_err(|error| PeersError::Engine(error.to_string()))?;
+        self.met.lock().unwrap_or_else(PoisonError::into_inner).push((rank, copy));
+        Ok(stream)
+    }
+
+    /// Why there is nothing more to wait for, if so.
+    fn hindered(&self) -> Result<(), PeersError> {
+        if let Some(error) = self.failed.get() {
+            return Err(error.clone());
+        }
+        let met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = met.iter().find_map(|(rank, stream)| Some((*rank, said_on(stream)?)));
+        said.map_or(Ok(()), |(rank, why)| {
+            let address = self.place.addresses[rank].clone();
+            Err(PeersError::Differs { rank, address, why: refused(&why) })
+        })
+    }
+
+    /// Passes on what came of one direction; the other one needn't wait any longer for nothing.
+    fn noted<T>(&self, outcome: Result<T, PeersError>) -> Result<T, PeersError> {
+        outcome.inspect_err(|error| {
+            let _ = self.failed.set(error.clone());
+        })
+    }
+
+    /// Says to all others why this machine can't take part, if they have nothing to wait for either.
+    fn tell(&self, listener: &TcpListener) {
+        let Some(error @ PeersError::Differs { .. }) = self.failed.get() else { return };
+        let (why, met) = (error.to_string(), self.met.lock().unwrap_or_else(PoisonError::into_inner));
+        met.iter().for_each(|(_, stream)| say_on(stream, &why));
+        let unmet: Vec<usize> = (0..self.place.number())
+            .filter(|rank| *rank != self.place.rank && met.iter().all(|(known, _)| known != rank))
+            .collect();
+        say_to(self.place, self.credentials, &why, &unmet, Some(listener), Instant::now() + LIMITS.refusal);
+    }
 }
 
 /// The connections to all other ranks, `None` at this one's own.
@@ -90,13 +144,16 @@ pub(crate) fn meet(
 ) -> Result<Vec<Option<Link>>, PeersError> {
     let end = Instant::now() + patience;
     let listener = listen(place, end)?;
+    let (met, failed) = (Mutex::default(), OnceLock::new());
+    let waiting = Waiting { place, credentials, end, patience, met, failed };
     let (below, above) = thread::scope(|scope| {
-        let accepting = scope.spawn(|| accept(&listener, place, credentials, end, patience));
+        let accepting = scope.spawn(|| waiting.noted(accept(&listener, &waiting)));
         let below: Result<Vec<TcpStream>, PeersError> =
-            (0..place.rank).map(|rank| reach(place, rank, credentials, end, patience)).collect();
+            waiting.noted((0..place.rank).map(|rank| reach(rank, &waiting)).collect());
         let above = accepting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (below, above)
     });
+    waiting.tell(&listener);
     let below = below?.into_iter().map(Some);
     let streams = below.chain([None]).chain(above?.into_iter().map(Some));
     let link = |(rank, stream): (usize, Option<TcpStream>)| {
@@ -107,7 +164,7 @@ pub(crate) fn meet(
 }
 
 /// Listens on the own address. One that is taken may be that of a run that is just ending.
-fn listen(place: &Place, end: Instant) -> Result<TcpListener, PeersError> {
+pub(crate) fn listen(place: &Place, end: Instant) -> Result<TcpListener, PeersError> {
     let (rank, address) = (place.rank, place.addresses[place.rank].clone());
     let taken = end.min(Instant::now() + LIMITS.exchange);
     loop {
@@ -126,16 +183,12 @@ fn listen(place: &Place, end: Instant) -> Result<TcpListener, PeersError> {
 }
 
 /// Takes the connections of all ranks above this one, in the order of the ranks.
-fn accept(
-    listener: &TcpListener,
-    place: &Place,
-    credentials: &Credentials,
-    end: Instant,
-    patience: Duration,
-) -> Result<Vec<TcpStream>, PeersError> {
+fn accept(listener: &TcpListener, waiting: &Waiting<'_>) -> Result<Vec<TcpStream>, PeersError> {
+    let Waiting { place, credentials, end, patience, .. } = *waiting;
     let mut found: Vec<Option<TcpStream>> = (place.rank + 1..place.number()).map(|_| None).collect();
     let mut refused = None;
     while let Some(missing) = found.iter().position(Option::is_none) {
+        waiting.hindered()?;
         let Ok((stream, from)) = listener.accept() else {
             if Instant::now() >= end {
                 let missing = place.rank + 1 + missing;
@@ -153,7 +206,9 @@ fn accept(
                 let index = hello.rank.checked_sub(place.rank + 1).filter(|index| *index < found.len());
                 match index.map(|index| &mut found[index]) {
                     // One that gave up, and tries again, is the same machine.
-                    Some(place) if place.as_ref().is_none_or(has_ended) => *place = Some(stream),
+                    Some(place) if place.as_ref().is_none_or(has_ended) => {
+                        *place = Some(waiting.has_met(hello.rank, stream)?);
+                    }
                     Some(_) => {
                         refused = Some((from, format!("another one is rank {} already", hello.rank)));
                     }
@@ -176,15 +231,11 @@ fn has_ended(stream: &TcpStream) -> bool {
 }
 
 /// Connects to a rank below this one.
-fn reach(
-    place: &Place,
-    rank: usize,
-    credentials: &Credentials,
-    end: Instant,
-    patience: Duration,
-) -> Result<TcpStream, PeersError> {
+fn reach(rank: usize, waiting: &Waiting<'_>) -> Result<TcpStream, PeersError> {
+    let Waiting { place, credentials, end, patience, .. } = *waiting;
     let address = &place.addresses[rank];
     loop {
+        waiting.hindered()?;
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(absent(place, rank, patience, None));
@@ -197,7 +248,7 @@ fn reach(
             Ok(hello) => {
                 let wrong = (hello.rank != rank).then(|| format!("says that it is rank {}", hello.rank));
                 match wrong.or_else(|| differs(&hello, place, credentials)) {
-                    None => Ok(stream),
+                    None => waiting.has_met(rank, stream),
                     Some(why) => Err(PeersError::Differs { rank, address: address.clone(), why }),
                 }
             }
@@ -213,7 +264,7 @@ fn reach(
     }
 }
 
-fn connect(address: &str, limit: Duration) -> Option<TcpStream> {
+pub(crate) fn connect(address: &str, limit: Duration) -> Option<TcpStream> {
     let mut found = address.to_socket_addrs().ok()?;
     found.find_map(|one| TcpStream::connect_timeout(&one, limit.min(LIMITS.exchange)).ok())
 }
@@ -240,7 +291,9 @@ fn address_of(place: &Place, rank: usize, from: SocketAddr) -> String {
 /// What is different there, though it knows the secret.
 fn differs(hello: &Hello, place: &Place, credentials: &Credentials) -> Option<String> {
     let Hello { number, version, task, .. } = hello;
-    if *version != credentials.version {
+    if let Some(why) = instead_of_task(task) {
+        Some(refused(why))
+    } else if *version != credentials.version {
         Some(format!("runs isobench {version}, and this machine {}", credentials.version))
     } else if *number != place.number() {
         Some(format!("expects {number} machines, and this one {}", place.number()))
@@ -251,9 +304,14 @@ fn differs(hello: &Hello, place: &Place, credentials: &Credentials) -> Option<St
     }
 }
 
+/// What is said of a machine that refuses, for this reason.
+fn refused(why: &str) -> String {
+    format!("can't take part: {why}")
+}
+
 /// Why a first exchange came to nothing.
 #[derive(Debug)]
-enum Unmet {
+pub(crate) enum Unmet {
     /// Nobody said anything.
     Silent,
     /// What was said, or that it ended in the middle.
@@ -267,7 +325,11 @@ impl From<io::Error> for Unmet {
 }
 
 /// The first exchange of the side that has connected.
-fn introduce(stream: &TcpStream, place: &Place, credentials: &Credentials) -> Result<Hello, Unmet> {
+pub(crate) fn introduce(
+    stream: &TcpStream,
+    place: &Place,
+    credentials: &Credentials,
+) -> Result<Hello, Unmet> {
     let own = prepared(stream, place, credentials)?;
     send(stream, &own).map_err(|_| Unmet::Silent)?;
     let mut first = [0];
@@ -283,7 +345,7 @@ fn introduce(stream: &TcpStream, place: &Place, credentials: &Credentials) -> Re
 }
 
 /// The first exchange of the side that was connected to, which proves nothing to a stranger.
-fn welcome(stream: &TcpStream, place: &Place, credentials: &Credentials) -> io::Result<Hello> {
+pub(crate) fn welcome(stream: &TcpStream, place: &Place, credentials: &Credentials) -> io::Result<Hello> {
     stream.set_nonblocking(false)?;
     let own = prepared(stream, place, credentials)?;
     let theirs = receive(stream)?;
@@ -388,6 +450,7 @@ pub(crate) mod tests {
     use isobench_testkit::ports::free_addresses;
 
     use super::*;
+    use crate::refusal::refuse;
 
     pub(crate) fn credentials(secret: &str, version: &str, task: &str) -> Credentials {
         Credentials { secret: Secret::new(secret), version: version.to_owned(), task: task.to_owned() }
@@ -430,6 +493,49 @@ pub(crate) mod tests {
                 let message = outcome.unwrap_err().to_string();
                 assert!(message.contains(part), "{message}");
             }
+        }
+    }
+
+    /// Of three the last one differs, so that the first two wait for nobody.
+    #[test]
+    fn all_hear_of_one_that_differs() {
+        let like = credentials("s", "1.0", "plan");
+        for differing in 0..3 {
+            let mut all = vec![like.clone(); 3];
+            all[differing].task = "another plan".to_owned();
+            let began = Instant::now();
+            for outcome in outcomes(&all, LONG) {
+                let message = outcome.unwrap_err().to_string();
+                assert!(message.contains("another plan, seed or options"), "{message}");
+            }
+            assert!(began.elapsed() < LONG / 2, "rank {differing}: {:?}", began.elapsed());
+        }
+    }
+
+    #[test]
+    fn those_that_wait_hear_a_refusal() {
+        let credentials = credentials("s", "1.0", "plan");
+        for refusing in 0..3 {
+            let addresses = free_addresses(3);
+            let place = |rank| Place { rank, addresses: addresses.clone() };
+            let others: Vec<Place> = (0..3).filter(|rank| *rank != refusing).map(place).collect();
+            let began = Instant::now();
+            let wait =
+                |place: &Place| meet(place, &credentials, LONG, &Lost::default()).unwrap_err().to_string();
+            thread::scope(|scope| {
+                let waiting: Vec<_> = others.iter().map(|place| scope.spawn(|| wait(place))).collect();
+                thread::sleep(5 * PAUSE);
+                refuse(&place(refusing), &credentials, "there is no such plan");
+                for waiting in waiting {
+                    let message = waiting.join().expect("no panic");
+                    let part = format!(
+                        "rank {refusing} ({}) can't take part: there is no such plan",
+                        addresses[refusing]
+                    );
+                    assert!(message.contains(&part), "{message}");
+                }
+            });
+            assert!(began.elapsed() < LONG / 2, "rank {refusing}: {:?}", began.elapsed());
         }
     }
 

@@ -45,7 +45,7 @@ use self::search::Search;
 use self::stage::Stage;
 use crate::tester::{Opener, Options, RunError};
 
-pub use found::{ByDesign, Found, LevelFound, Order, Witness};
+pub use found::{ByDesign, ChangedTable, Found, LevelFound, Order, Witness};
 pub use program::{Programs, names_schema};
 pub use stage::{Step, StepResult};
 

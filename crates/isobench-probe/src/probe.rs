@@ -154,7 +154,7 @@ fn probe_level(
 fn ask(tester: &Tester<'_>, level: Level) -> Result<(EffectiveLevel, u64), RunError> {
     let product = tester.product;
     let (answers, connection) = tester.with_session("questions", move |connection| {
-        connection.execute(&product.set_level(level))?;
+        product.apply_level(connection, level)?;
         let effective = product.read_effective(connection)?;
         Ok((effective, summarisation::required(connection)))
     })?;

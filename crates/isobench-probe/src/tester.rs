@@ -89,7 +89,7 @@ impl Tester<'_> {
         let (product, marked) = (self.product, name.to_owned());
         let (id, connection) = self.with_session(name, move |connection| {
             if let Some(level) = level {
-                connection.execute(&product.set_level(level))?;
+                product.apply_level(connection, level)?;
             }
             mark(connection, &marked)?;
             Ok(waiting::own_name(product, connection))

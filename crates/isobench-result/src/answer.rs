@@ -31,7 +31,7 @@ use crate::numbers::counted;
 use crate::summarise::{choices, summarised};
 use crate::view::Line;
 use crate::words::capital;
-use evidence::{Evidence, Safety};
+use evidence::{Evidence, SafetyEvidence};
 use rules::{RULES, decide};
 
 pub use given::given;
@@ -185,8 +185,9 @@ fn basis(document: &Document, groups: &[Evidence<'_>]) -> Option<String> {
     };
     let verdicts = || cells().filter_map(|cell| cell.summary.verdict.as_ref());
     let committed = verdicts().map(|verdict| verdict.committed).fold(0, u64::saturating_add);
-    let doubtful =
-        groups.iter().any(|group| group.with(|it| matches!(it, Safety::Withheld(_))).next().is_some());
+    let doubtful = groups
+        .iter()
+        .any(|group| group.with(|it| matches!(it, SafetyEvidence::Withheld(_))).next().is_some());
     let witnessed = verdicts().any(|verdict| !verdict.kinds.is_empty());
     let proof = if witnessed {
         "Anomalies are proven; their absence is not."

@@ -49,7 +49,7 @@ pub use server_side::{
 pub use summary::{
     Interval, IntervalSource, PercentileInterval, RatioToFirst, RoundsFor, Summary, WaitShare,
 };
-pub use tried::{NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
+pub use tried::{AnsweredRows, ChangedTable, NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 pub use verdict::{
     AnomalyCount, AnomalyFound, BrokenPromise, ClearedTransactions, ExaminedHistory, LevelTransactions,
     MixedVerdict, StatementDependencies, Verdict, VerdictSummary, Withheld, WitnessArrow, WitnessTransaction,

@@ -82,18 +82,19 @@ pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 #[cfg(feature = "schema")]
 pub use document::json_schema;
 pub use document::{
-    AnomalyCount, AnomalyFound, BackgroundWork, BranchRound, BrokenPromise, CarriedValue, Cell, CellLevel,
-    ClearedTransactions, Client, ClientLoad, CombinationAnswer, Conflict, CountComparison, Counter,
-    Distribution, Document, DocumentError, Durability, ExaminedHistory, Experiment, FORMAT, FORMAT_VERSION,
-    FaultEvent, FaultRound, Flag, FlagKind, GivenAnswer, Interval, IntervalSource, Invariant, Journal,
-    Latency, LevelAnswer, LevelSafety, LevelTransactions, LockWait, LockedRelation, LocksSeen,
-    MEASUREMENT_VERSION, MachineRound, MixedVerdict, NotTried, Observation, ObservedRows, ObservedStatement,
-    OrderOutcome, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure,
-    PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell, RequirementResult, Resolution,
-    Round, RoundError, RoundsFor, ScriptLevel, ScriptRound, Selector, Series, Server, ServerProcesses,
-    ServerSide, Settlement, Shape, StandbyLag, StartingState, StatementDependencies, Summary, SweepResult,
-    SweepStep, TableUse, Tried, TriedStep, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare,
-    Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, WritingBack, WrittenBack, WrongOutcome,
+    AnomalyCount, AnomalyFound, AnsweredRows, BackgroundWork, BranchRound, BrokenPromise, CarriedValue, Cell,
+    CellLevel, ChangedTable, ClearedTransactions, Client, ClientLoad, CombinationAnswer, Conflict,
+    CountComparison, Counter, Distribution, Document, DocumentError, Durability, ExaminedHistory, Experiment,
+    FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind, GivenAnswer, Interval, IntervalSource,
+    Invariant, Journal, Latency, LevelAnswer, LevelSafety, LevelTransactions, LockWait, LockedRelation,
+    LocksSeen, MEASUREMENT_VERSION, MachineRound, MixedVerdict, NotTried, Observation, ObservedRows,
+    ObservedStatement, OrderOutcome, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
+    PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
+    RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptLevel, ScriptRound, Selector, Series,
+    Server, ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, StatementDependencies,
+    Summary, SweepResult, SweepStep, TableUse, Tried, TriedStep, Turns, UsedEventLoop, Verdict,
+    VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload,
+    WritingBack, WrittenBack, WrongOutcome,
 };
 pub use figure::{FIGURES, Figure, Wanted};
 pub use metric_trend::{

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::document::{Cell, Document, MEASUREMENT_VERSION};
+use crate::numbers::counted;
 use crate::summarise::summarised;
 use crate::view::{Line, Proof, Tables};
 
@@ -67,13 +68,17 @@ pub struct ServerEntry {
     pub file: String,
     /// The start of measuring, RFC 3339.
     pub started_at: Option<String>,
+    /// The machine that measured: processor and number of cores; empty if unknown.
+    pub machine: String,
+    /// The files of older results of the same level, the newest first.
+    pub older: Vec<String>,
 }
 
 impl ServerMatrix {
     /// Puts results side by side, without those of another version of measuring. Cells with a strategy
     /// or with other factors than level and clients are left out.
     pub fn of(results: &[Submitted<'_>]) -> ServerMatrix {
-        let mut rows: BTreeMap<(String, String, u32), BTreeMap<String, ServerEntry>> = BTreeMap::new();
+        let mut rows: BTreeMap<(String, String, u32), BTreeMap<String, Vec<ServerEntry>>> = BTreeMap::new();
         let (mut levels, mut left_out) = (Vec::new(), Vec::new());
         for Submitted { file, document } in results {
             if document.measurement_version != MEASUREMENT_VERSION {
@@ -85,11 +90,11 @@ impl ServerMatrix {
             for cell in document.cells.iter().filter(|cell| is_plain(cell)) {
                 let level = cell.level.name();
                 let key = (document.server_of(cell).name(), cell.workload.clone(), cell.clients);
-                let entry = entry(file, &document, cell);
-                let entries = rows.entry(key).or_default();
-                if entries.get(&level).is_none_or(|other| other.started_at < entry.started_at) {
-                    entries.insert(level.clone(), entry);
-                }
+                rows.entry(key)
+                    .or_default()
+                    .entry(level.clone())
+                    .or_default()
+                    .push(entry(file, &document, cell));
                 let rank = (cell.level.requested.is_none(), cell.level.requested);
                 if !levels.contains(&(rank, level.clone())) {
                     levels.push((rank, level));
@@ -97,12 +102,27 @@ impl ServerMatrix {
             }
         }
         levels.sort();
-        let row = |((server, workload, clients), entries)| ServerRow { server, workload, clients, entries };
+        let row = |((server, workload, clients), entries): (_, BTreeMap<_, _>)| {
+            let newest = |(level, entries)| Some((level, ServerEntry::newest(entries)?));
+            ServerRow { server, workload, clients, entries: entries.into_iter().filter_map(newest).collect() }
+        };
         ServerMatrix {
             levels: levels.into_iter().map(|(_, level)| level).collect(),
             rows: rows.into_iter().map(row).collect(),
             left_out,
         }
+    }
+}
+
+impl ServerEntry {
+    /// The newest of several, which names the files of the others; `None` if there are none.
+    fn newest(mut entries: Vec<ServerEntry>) -> Option<ServerEntry> {
+        entries.sort_by(|one, other| (&other.started_at, &other.file).cmp(&(&one.started_at, &one.file)));
+        let mut entries = entries.into_iter();
+        let mut newest = entries.next()?;
+        newest.older = entries.map(|entry| entry.file).filter(|file| *file != newest.file).collect();
+        newest.older.dedup();
+        Some(newest)
     }
 }
 
@@ -126,7 +146,17 @@ fn entry(file: &str, document: &Document, cell: &Cell) -> ServerEntry {
         broken: verdict == Some(false) || summary.invariants_held == Some(false),
         file: file.to_owned(),
         started_at: document.started_at.clone(),
+        machine: machine(document),
+        older: Vec::new(),
     }
+}
+
+/// The machine that measured, in words.
+fn machine(document: &Document) -> String {
+    let client = &document.client;
+    let cores = (client.cores > 0).then(|| counted(client.cores.into(), "core"));
+    let known = (!client.cpu.is_empty()).then(|| client.cpu.clone());
+    known.into_iter().chain(cores).collect::<Vec<_>>().join(", ")
 }
 
 /// What speaks against counting on a result, a sentence each: for those who collect results of others.
@@ -229,6 +259,11 @@ mod tests {
             [pair("read committed", "new.json"), pair("serializable", "old.json")]
         );
         assert_eq!(of(&matrix.rows[1]), [pair("repeatable read", "other.json")]);
+        let older = |level: &str| matrix.rows[0].entries[level].older.clone();
+        assert_eq!(
+            (older("read committed"), older("serializable")),
+            (vec!["old.json".to_owned()], Vec::new())
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fs;
 use std::time::Duration;
 
 use isobench_comparison::{Failure, Machines, Outcome};
-use isobench_peers::{Credentials, Place, Secret, digest};
+use isobench_peers::{Credentials, Place, Secret, digest, refuse};
 use serde::Serialize;
 
 use crate::options::MachineOptions;
@@ -43,11 +43,12 @@ pub fn meet(
     let task = serde_json::to_string(task).map_err(Failure::setup)?;
     let place = place(options)?;
     if clients < place.number() {
-        return Err(Failure::setup(format!(
+        let few = Err(Failure::setup(format!(
             "--clients: {clients} are fewer than the {} machines of --peers, so some would have nothing to do; use \
              more clients or fewer machines",
             place.number()
         )));
+        return heard(options, few);
     }
     let credentials = credentials(options, &task)?;
     say(&format!(
@@ -57,6 +58,20 @@ pub fn meet(
         place.addresses[place.rank]
     ));
     Machines::join(place, &credentials, patience(options)).map(Some)
+}
+
+/// Passes an outcome on. If it is a failure, the machines that wait for this one hear of it.
+///
+/// # Errors
+/// The outcome's.
+pub fn heard<T>(options: &MachineOptions, outcome: Outcome<T>) -> Outcome<T> {
+    let Err(failure) = &outcome else { return outcome };
+    if options.any()
+        && let (Ok(place), Ok(credentials)) = (place(options), credentials(options, ""))
+    {
+        refuse(&place, &credentials, &failure.to_string());
+    }
+    outcome
 }
 
 /// The time to wait for the others at the start.

@@ -2,13 +2,15 @@
 //!
 //! Not here: setting and reading it (`level.rs`).
 
-/// The statement that sets the level of all later transactions of a session.
+/// The way to set the level of all later transactions of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetLevel {
     /// `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL …`, the standard's way.
     SessionCharacteristics,
     /// `SET default_transaction_isolation = '…'`.
     DefaultTransactionIsolation,
+    /// None: the server has one level, and refuses to set it.
+    Fixed,
 }
 
 /// The commands that read the effective level, to be sent one after the other in a session. One of

@@ -23,7 +23,12 @@ use crate::product::{Product, Recognition};
 pub static COCKROACHDB: Product = Product {
     name: "CockroachDB",
     system_name: "cockroachdb",
-    recognition: Recognition { contains: "CockroachDB", lacks: &[], version_after: "CockroachDB" },
+    recognition: Recognition {
+        contains: "CockroachDB",
+        lacks: &[],
+        version_after: "CockroachDB",
+        confirmed_by: None,
+    },
     set_level: SetLevel::DefaultTransactionIsolation,
     effective_level: SHOW,
     promises: SNAPSHOT_ISOLATION_IN_MIXTURES,

@@ -20,7 +20,12 @@ use crate::product::{Product, Recognition};
 pub static H2: Product = Product {
     name: "H2",
     system_name: "h2database",
-    recognition: Recognition { contains: "using H2 ", lacks: &[], version_after: "using H2 " },
+    recognition: Recognition {
+        contains: "using H2 ",
+        lacks: &[],
+        version_after: "using H2 ",
+        confirmed_by: None,
+    },
     set_level: SetLevel::SessionCharacteristics,
     effective_level: EffectiveLevelQuery {
         steps: &[

@@ -23,6 +23,7 @@ pub static POSTGRESQL: Product = Product {
         // They report PostgreSQL's version text, but have neither its storage nor its transactions.
         lacks: &["Redshift", "RisingWave", "Materialize", "QuestDB", "Greenplum", "server protocol"],
         version_after: "PostgreSQL ",
+        confirmed_by: None,
     },
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,

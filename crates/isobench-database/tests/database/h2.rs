@@ -22,7 +22,7 @@ fn h2_over_the_real_protocol() {
     let db = detect(&mut conn).unwrap();
     assert_eq!((db.product.name, db.version.as_str()), ("H2", "2.4.240"));
     for level in Level::ALL {
-        conn.execute(&db.product.set_level(level)).unwrap();
+        db.product.apply_level(&mut conn, level).unwrap();
         assert_eq!(db.product.read_effective(&mut conn).unwrap(), EffectiveLevel::Standard(level));
     }
     assert!(settings(&mut conn, &db).unwrap().note.is_none());
@@ -83,7 +83,7 @@ fn transaction(conn: &mut Connection) {
 fn conflict(db: &Database, namespace: &Namespace) {
     let mut late = namespace.connector().open().unwrap();
     let mut early = namespace.connector().open().unwrap();
-    late.execute(&db.product.set_level(Level::RepeatableRead)).unwrap();
+    db.product.apply_level(&mut late, Level::RepeatableRead).unwrap();
     late.execute("begin").unwrap();
     late.query("select bbalance from pgbench_branches where bid = 1").unwrap();
     let update = "update pgbench_branches set bbalance = bbalance + 1 where bid = 1";

@@ -281,7 +281,7 @@ fn levels_and_settings_are_read() {
     assert_eq!(db.product.name, "PostgreSQL");
     assert_eq!(db.version, server.version());
     for level in Level::ALL {
-        conn.execute(&db.product.set_level(level)).unwrap();
+        db.product.apply_level(&mut conn, level).unwrap();
         assert_eq!(db.product.read_effective(&mut conn).unwrap(), EffectiveLevel::Standard(level));
     }
     conn.execute("alter database ours set random_page_cost = 1.5").unwrap();

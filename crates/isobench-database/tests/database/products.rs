@@ -28,7 +28,7 @@ fn reason(conn: &mut Connection, db: &Database, sql: &str) -> Option<String> {
 fn cockroachdb_raises_levels_and_reports_conflicts() {
     let (server, mut conn, db) = start(include_str!("../scripts/cockroachdb-levels.txt"));
     assert_eq!((db.product.name, db.version.as_str()), ("CockroachDB", "v20.1.5"));
-    conn.execute(&db.product.set_level(Level::ReadCommitted)).unwrap();
+    db.product.apply_level(&mut conn, Level::ReadCommitted).unwrap();
     let level = db.product.read_effective(&mut conn).unwrap();
     assert_eq!(level, EffectiveLevel::Standard(Level::Serializable));
     assert!(level.differs_from(Level::ReadCommitted));
@@ -93,7 +93,7 @@ fn cockroachdb_before_schemas_gets_a_database() {
 fn yugabytedb_reports_its_effective_level() {
     let (server, mut conn, db) = start(include_str!("../scripts/yugabytedb.txt"));
     assert_eq!((db.product.name, db.version.as_str()), ("YugabyteDB", "2.13.0.0-b0"));
-    conn.execute(&db.product.set_level(Level::ReadCommitted)).unwrap();
+    db.product.apply_level(&mut conn, Level::ReadCommitted).unwrap();
     let level = db.product.read_effective(&mut conn).unwrap();
     assert_eq!(level, EffectiveLevel::Standard(Level::RepeatableRead));
     let level = db.product.read_effective(&mut conn).unwrap();
@@ -108,6 +108,36 @@ fn yugabytedb_reports_its_effective_level() {
     assert_eq!(next(), None);
     let note = reset(&mut conn, &db, &InitOptions::default()).unwrap();
     assert_eq!(note.notes, ["the statistics could not be refreshed: ANALYZE is not supported here"]);
+    conn.close();
+    server.finish();
+}
+
+#[test]
+fn aurora_dsql_has_one_level_and_reports_conflicts_at_commit() {
+    let (server, mut conn, db) = start(include_str!("../scripts/aurora-dsql.txt"));
+    assert_eq!((db.product.name, db.version.as_str()), ("Aurora DSQL", "16"));
+    // Nothing is sent: it refuses to set even the level that it has.
+    db.product.apply_level(&mut conn, Level::Serializable).unwrap();
+    let level = db.product.read_effective(&mut conn).unwrap();
+    assert_eq!(level, EffectiveLevel::Standard(Level::RepeatableRead));
+    assert!(level.differs_from(Level::Serializable) && !level.differs_from(Level::RepeatableRead));
+    for expected in ["data conflict (OC000)", "schema conflict (OC001)"] {
+        conn.execute("begin").unwrap();
+        conn.execute("update t set v=v+1 where k=1").unwrap();
+        assert_eq!(reason(&mut conn, &db, "commit").as_deref(), Some(expected));
+    }
+    assert_eq!(reason(&mut conn, &db, "insert into t select 1"), None, "a limit is no conflict");
+    conn.close();
+    server.finish();
+}
+
+/// A server that calls itself as shortly, but isn't Aurora DSQL.
+#[test]
+fn a_short_version_text_is_asked_about() {
+    let script = "== connect\n> SELECT version()\n< row PostgreSQL 16\n> SELECT sys.dsql_major_version()\n\
+        < error 3F000 \"schema \\\"sys\\\" does not exist\"\n";
+    let (server, conn, db) = start(script);
+    assert_eq!((db.product.name, db.version.as_str()), ("PostgreSQL", "16"));
     conn.close();
     server.finish();
 }

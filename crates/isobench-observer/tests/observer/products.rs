@@ -48,7 +48,7 @@ fn cockroachdbs_metrics_are_added_up_over_turns() {
         include_str!("../scripts/cockroachdb-20.1.txt").split("> select sum(").next().unwrap().to_owned();
     // The first reading, then those of `turns` in their order.
     let windows = "0 | 1 2 | 4 8 | 16 32 | 64 128 256 | 512 1024 | 2048 4096";
-    let rest = " | NULL".repeat(20);
+    let rest = " | NULL".repeat(21);
     let answer = |commits| {
         format!("> select sum(case when name = 'txn.commits' then value end), *\n< row {commits}{rest}\n")
     };
@@ -116,6 +116,8 @@ fn cockroachdb_reports_its_retries() {
     assert!((observed.measured("crdb_internal.node_metrics.txn.restarts.writetooold") - 7.0).abs() < 1e-9);
     assert!((observed.whole("crdb_internal.node_metrics.txn.restarts.writetooold") - 12.0).abs() < 1e-9);
     assert!((observed.whole("crdb_internal.node_metrics.txn.refresh.auto_retries") - 40.0).abs() < 1e-9);
+    let upgraded = observed.measured("crdb_internal.node_metrics.sql.txn.upgraded_iso_level.count");
+    assert!((upgraded - 900.0).abs() < 1e-9);
     let known = |name: &str| observed.whole.iter().any(|counter| counter.name.ends_with(name));
     assert!(!known("txn.autoretries"), "this version doesn't have it: NULL");
     assert!(observed.notes[0].starts_with("CockroachDB: what sessions wait for isn't sampled"));

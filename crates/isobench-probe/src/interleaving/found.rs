@@ -9,6 +9,7 @@ use super::actor::Answer;
 use super::ground::{GroundTable, Row};
 use super::outcome::Outcome;
 use super::stage::Step;
+use crate::event::Table;
 
 /// What trying scripts against each other has shown.
 #[derive(Debug, Default)]
@@ -95,8 +96,25 @@ pub struct Order {
     pub transactions: Vec<usize>,
     /// The changes of the tables: `-`/`+`, table and row.
     pub changes: Vec<String>,
+    /// The same, by table.
+    pub tables: Vec<ChangedTable>,
     /// The rows that each transaction got, in order.
     pub answers: Vec<(usize, String)>,
+    /// The same as tables.
+    pub rows: Vec<(usize, Table)>,
+}
+
+/// What changed in a table.
+#[derive(Debug)]
+pub struct ChangedTable {
+    /// Its name.
+    pub name: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// The rows that are gone; `None` is NULL.
+    pub removed: Vec<Vec<Option<String>>>,
+    /// The new rows.
+    pub added: Vec<Vec<Option<String>>>,
 }
 
 impl LevelFound {
@@ -140,22 +158,29 @@ impl Found {
 
 impl Order {
     pub(super) fn new(order: &[usize], outcome: &Outcome, tables: &[GroundTable]) -> Order {
-        let mut changes = Vec::new();
+        let (mut changes, mut changed_tables) = (Vec::new(), Vec::new());
         for (table, changed) in &outcome.delta.tables {
-            let name = &tables[*table].name;
+            let GroundTable { name, columns, .. } = &tables[*table];
             changes.extend(changed.removed.iter().map(|row| format!("- {name} {}", shown(row))));
             changes.extend(changed.added.iter().map(|row| format!("+ {name} {}", shown(row))));
+            changed_tables.push(ChangedTable {
+                name: name.clone(),
+                columns: columns.clone(),
+                removed: changed.removed.clone(),
+                added: changed.added.clone(),
+            });
         }
-        let mut answers = Vec::new();
+        let (mut answers, mut answered) = (Vec::new(), Vec::new());
         for number in order {
             for (_, answer) in &outcome.views[*number].answers {
                 if let Answer::Rows { table, .. } = answer {
                     let rows: Vec<String> = table.rows.iter().map(shown).collect();
                     answers.push((*number, rows.join(" ")));
+                    answered.push((*number, table.clone()));
                 }
             }
         }
-        Order { transactions: order.to_vec(), changes, answers }
+        Order { transactions: order.to_vec(), changes, tables: changed_tables, answers, rows: answered }
     }
 }
 

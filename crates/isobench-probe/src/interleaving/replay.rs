@@ -127,7 +127,9 @@ mod tests {
             outcome: Order {
                 transactions: vec![0, 1],
                 changes: vec!["+ t (2)".to_owned()],
+                tables: Vec::new(),
                 answers: Vec::new(),
+                rows: Vec::new(),
             },
             broken: Vec::new(),
             orders: Vec::new(),

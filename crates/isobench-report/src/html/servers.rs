@@ -11,12 +11,14 @@ use isobench_result::numbers::count;
 use isobench_result::{ServerEntry, ServerMatrix, ServerRow};
 
 /// What the entries mean, a sentence each.
-const MEANING: [&str; 5] = [
+const MEANING: [&str; 6] = [
     "Throughput: committed transactions per second, relative to the first level of the same result, paired by round. \
      The range is an interval of 95 % confidence.",
     "Conflicts: attempts that failed by a serialization failure or a deadlock, of all attempts.",
     "Verdict: the strongest consistency models that the histories of the counted transactions don't contradict. \
      Anomalies are proven; their absence is not.",
+    "The day and the machine are those of the client, which may be the server's, too. Older results of the same level \
+     are linked below it.",
     "Results of different machines show how levels compare on each, not how fast servers are.",
     "Each entry leads to its result, which isobench report shows in full.",
 ];
@@ -81,8 +83,24 @@ fn entry(entry: &ServerEntry) -> Markup {
             @if entry.broken { " " span class="below" { "PROMISE BROKEN" } }
             @for line in lines { " " span class="below" { (line) } }
             " " span class="below" { (format!("{:.1} %", entry.conflicts * 100.0)) " conflicts" }
+            " " span class="below" { (measured(entry)) }
+            @if !entry.older.is_empty() {
+                " " span class="below" {
+                    "older:"
+                    @for (index, file) in entry.older.iter().enumerate() {
+                        " " a href=(address(file)) { (index + 1) }
+                    }
+                }
+            }
         }
     }
+}
+
+/// When and on which machine an entry was measured.
+fn measured(entry: &ServerEntry) -> String {
+    let day = entry.started_at.as_deref().and_then(|time| time.get(..10));
+    let known = [day.unwrap_or_default(), &entry.machine].into_iter().filter(|text| !text.is_empty());
+    known.collect::<Vec<_>>().join(", ")
 }
 
 /// What stays as it is in a path: letters, digits, `-._~` and `/` (RFC 3986).
@@ -111,7 +129,9 @@ mod tests {
             tables: Vec::new(),
             broken: true,
             file: "a b/javascript:x\".json".to_owned(),
-            started_at: None,
+            started_at: Some("2026-01-02T03:04:05Z".to_owned()),
+            machine: "<s>, 2 cores".to_owned(),
+            older: vec!["older one.json".to_owned()],
         };
         let row = ServerRow {
             server: "<b>".to_owned(),
@@ -122,6 +142,8 @@ mod tests {
         let levels = vec!["read committed".to_owned(), "serializable".to_owned()];
         let page = servers(&ServerMatrix { levels, rows: vec![row], left_out: vec!["<u>".to_owned()] });
         assert!(!page.contains("<b>") && !page.contains("<i>") && !page.contains("<u>"), "{page}");
+        assert!(page.contains("2026-01-02, &lt;s&gt;, 2 cores"), "{page}");
+        assert!(page.contains("older: <a href=\"./older%20one.json\">1</a>"), "{page}");
         assert!(page.contains("<a href=\"./a%20b/javascript%3Ax%22.json\">0.50 × (0.40–0.60)</a>"), "{page}");
         assert!(
             page.contains("PROMISE BROKEN")

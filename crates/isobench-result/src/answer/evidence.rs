@@ -15,12 +15,13 @@ pub struct Candidate<'a> {
     /// The level, and the strategy where the document has several: `read committed with retry`.
     pub name: String,
     /// What its rounds show about safety.
-    pub safety: Safety<'a>,
+    pub safety: SafetyEvidence<'a>,
 }
 
-/// What a cell's rounds show about safety, the gravest first.
+/// What a cell's rounds show about safety, the gravest first: what the rules of the answer decide by.
+/// The answer itself says less ([`crate::LevelSafety`]).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Safety<'a> {
+pub enum SafetyEvidence<'a> {
     /// The server runs another level than the one asked for, or doesn't say which.
     Mislabelled,
     /// Something happened that is impossible at the level; the flag's text.
@@ -61,7 +62,7 @@ impl<'a> Evidence<'a> {
         let candidates = group.iter().filter(|cell| !cell.calibration).map(|cell| Candidate {
             cell,
             name: name(document, cell),
-            safety: Safety::of(cell),
+            safety: SafetyEvidence::of(cell),
         });
         Evidence { document, candidates: candidates.collect() }
     }
@@ -76,9 +77,11 @@ impl<'a> Evidence<'a> {
     pub fn eligible(&self) -> Vec<&Candidate<'a>> {
         let told_apart = self.has_damage();
         let eligible = |candidate: &&Candidate<'_>| match candidate.safety {
-            Safety::Safe(_) => true,
-            Safety::Unseen(_) | Safety::Tried(_) => told_apart || candidate.tried_in_all_combinations(),
-            Safety::Unchecked => self.by_conditions() && candidate.held(),
+            SafetyEvidence::Safe(_) => true,
+            SafetyEvidence::Unseen(_) | SafetyEvidence::Tried(_) => {
+                told_apart || candidate.tried_in_all_combinations()
+            }
+            SafetyEvidence::Unchecked => self.by_conditions() && candidate.held(),
             _ => false,
         };
         let eligible = self.candidates.iter().filter(eligible);
@@ -87,7 +90,7 @@ impl<'a> Evidence<'a> {
 
     /// A stronger level with the same strategy at which something went wrong.
     pub fn worse(&self, than: &Candidate<'_>) -> Option<&Candidate<'a>> {
-        self.with(|safety| *safety == Safety::Unsafe).find(|candidate| {
+        self.with(|safety| *safety == SafetyEvidence::Unsafe).find(|candidate| {
             candidate.cell.strategy() == than.cell.strategy()
                 && candidate.cell.level.is_stronger_than(&than.cell.level)
         })
@@ -95,7 +98,7 @@ impl<'a> Evidence<'a> {
 
     /// True if something went wrong at a level that doesn't promise to prevent it.
     pub fn has_damage(&self) -> bool {
-        self.candidates.iter().any(|candidate| candidate.safety == Safety::Unsafe)
+        self.candidates.iter().any(|candidate| candidate.safety == SafetyEvidence::Unsafe)
     }
 
     /// True if nothing but conditions on the tables was checked, and one of them tells the levels
@@ -111,7 +114,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The candidates with this safety.
-    pub fn with(&self, is: fn(&Safety<'_>) -> bool) -> impl Iterator<Item = &Candidate<'a>> {
+    pub fn with(&self, is: fn(&SafetyEvidence<'_>) -> bool) -> impl Iterator<Item = &Candidate<'a>> {
         self.candidates.iter().filter(move |candidate| is(&candidate.safety))
     }
 
@@ -177,38 +180,38 @@ impl<'a> Candidate<'a> {
     }
 }
 
-impl<'a> Safety<'a> {
+impl<'a> SafetyEvidence<'a> {
     /// What a cell shows.
-    pub fn of(cell: &'a Cell) -> Safety<'a> {
+    pub fn of(cell: &'a Cell) -> SafetyEvidence<'a> {
         let summary = &cell.summary;
         let verdict = summary.verdict.as_ref();
         let contradicted = summary.flags.iter().find(|flag| flag.kind == FlagKind::LevelContradicted);
         if cell.level.differs() {
-            return Safety::Mislabelled;
+            return SafetyEvidence::Mislabelled;
         }
         if let Some(flag) = contradicted {
-            return Safety::Contradicted(&flag.text);
+            return SafetyEvidence::Contradicted(&flag.text);
         }
         if summary.invariants_held == Some(false) || verdict.is_some_and(|it| it.kept == Some(false)) {
-            return Safety::Broken;
+            return SafetyEvidence::Broken;
         }
         if let Some(reason) = verdict.and_then(|verdict| verdict.withheld.first()) {
-            return Safety::Withheld(reason);
+            return SafetyEvidence::Withheld(reason);
         }
         if cell.swallowed() > 0 {
-            return Safety::LostWork;
+            return SafetyEvidence::LostWork;
         }
         let anomalies = verdict.is_some_and(|verdict| verdict.anomalies > 0);
         if is_violated(cell) || anomalies || !cell.wrong_outcomes().is_empty() {
-            return Safety::Unsafe;
+            return SafetyEvidence::Unsafe;
         }
         match verdict {
             None => match cell.tried.as_ref().map_or(0, |tried| tried.interleavings) {
-                0 => Safety::Unchecked,
-                tried => Safety::Tried(tried),
+                0 => SafetyEvidence::Unchecked,
+                tried => SafetyEvidence::Tried(tried),
             },
-            Some(verdict) if verdict.unseen.is_empty() => Safety::Safe(verdict.committed),
-            Some(verdict) => Safety::Unseen(verdict.committed),
+            Some(verdict) if verdict.unseen.is_empty() => SafetyEvidence::Safe(verdict.committed),
+            Some(verdict) => SafetyEvidence::Unseen(verdict.committed),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Not here: its fields (`document/answer`), its sentences (`rules`, `words`).
 
-use super::evidence::{Candidate, Evidence, Safety};
+use super::evidence::{Candidate, Evidence, SafetyEvidence};
 use super::{answer, factors, measured, words};
 use crate::answer::rules::{Decision, decide};
 use crate::document::{
@@ -85,7 +85,10 @@ fn level(document: &Document, group: &Evidence<'_>, candidate: &Candidate<'_>, s
 fn judged(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> (LevelSafety, String) {
     let carried = candidate.verdict().map_or(&[][..], |verdict| &verdict.carried);
     let found = || capital(&words::nothing_found(candidate, evidence));
-    let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_) | Safety::Tried(_));
+    let clean = matches!(
+        candidate.safety,
+        SafetyEvidence::Safe(_) | SafetyEvidence::Unseen(_) | SafetyEvidence::Tried(_)
+    );
     if clean && !carried.is_empty() {
         let lost = words::lost_between(candidate).map_or_else(String::new, |lost| format!(" {lost}"));
         return (LevelSafety::Unsafe, format!("{}, which no level protects.{lost}", carried.join("; ")));
@@ -95,28 +98,30 @@ fn judged(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> (LevelSafety, S
         return (LevelSafety::Unjudged, reason);
     }
     match &candidate.safety {
-        Safety::Mislabelled => (LevelSafety::Unjudged, "The server ran another level.".to_owned()),
-        Safety::Contradicted(text) => (LevelSafety::Unjudged, capital(text)),
-        Safety::Broken => (LevelSafety::Unsafe, "What the level promises didn't hold.".to_owned()),
-        Safety::Withheld(reason) => (LevelSafety::Unjudged, format!("The verdict is withheld: {reason}.")),
-        Safety::LostWork => {
+        SafetyEvidence::Mislabelled => (LevelSafety::Unjudged, "The server ran another level.".to_owned()),
+        SafetyEvidence::Contradicted(text) => (LevelSafety::Unjudged, capital(text)),
+        SafetyEvidence::Broken => (LevelSafety::Unsafe, "What the level promises didn't hold.".to_owned()),
+        SafetyEvidence::Withheld(reason) => {
+            (LevelSafety::Unjudged, format!("The verdict is withheld: {reason}."))
+        }
+        SafetyEvidence::LostWork => {
             (LevelSafety::Unsafe, "The server acknowledged work that it hadn't done.".to_owned())
         }
-        Safety::Unsafe => (LevelSafety::Unsafe, words::damage(candidate)),
-        Safety::Unchecked if candidate.held() && evidence.by_conditions() => {
+        SafetyEvidence::Unsafe => (LevelSafety::Unsafe, words::damage(candidate)),
+        SafetyEvidence::Unchecked if candidate.held() && evidence.by_conditions() => {
             (LevelSafety::Safe, "Every condition on the tables held; no history was recorded.".to_owned())
         }
-        Safety::Unchecked => (LevelSafety::Unjudged, "No history was recorded.".to_owned()),
-        Safety::Tried(_) if candidate.held() && evidence.has_violations() => {
+        SafetyEvidence::Unchecked => (LevelSafety::Unjudged, "No history was recorded.".to_owned()),
+        SafetyEvidence::Tried(_) if candidate.held() && evidence.has_violations() => {
             (LevelSafety::Safe, "Every condition on the tables held; no history was recorded.".to_owned())
         }
-        Safety::Tried(_) => (
+        SafetyEvidence::Tried(_) => (
             LevelSafety::Unjudged,
             format!("No history was recorded; {}.", words::nothing_found(candidate, evidence)),
         ),
-        Safety::Unseen(_) => {
+        SafetyEvidence::Unseen(_) => {
             (LevelSafety::Unjudged, format!("{}, but {}.", found(), words::unseen(candidate)))
         }
-        Safety::Safe(_) => (LevelSafety::Safe, format!("{}.", found())),
+        SafetyEvidence::Safe(_) => (LevelSafety::Safe, format!("{}.", found())),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use isobench_isolation::Model;
 
-use super::evidence::{Candidate, Evidence, Safety, name};
+use super::evidence::{Candidate, Evidence, SafetyEvidence, name};
 use super::{factors, words};
 use crate::document::{Cell, Conflict, Document, WaitShare, WritingBack, WrittenBack};
 use crate::numbers::{counted, percent, short};
@@ -24,7 +24,8 @@ pub fn of(evidence: &Evidence<'_>, recommended: &[&Cell]) -> Vec<Line> {
     let usual = cells.first().map(|cell| cell.strategy());
     // Of many strategies only the first: what the others do is said in one line for each level.
     let explained = evidence.candidates.iter().filter(|it| Some(it.cell.strategy()) == usual);
-    let damaged = evidence.with(|safety| *safety == Safety::Unsafe).filter_map(words::damage_in_numbers);
+    let damaged =
+        evidence.with(|safety| *safety == SafetyEvidence::Unsafe).filter_map(words::damage_in_numbers);
     let withheld = evidence.candidates.iter().filter_map(withheld);
     let spent = explained.filter_map(|candidate| spent(candidate, against));
     let missed = evidence.candidates.iter().filter_map(missed);
@@ -48,13 +49,13 @@ pub fn of(evidence: &Evidence<'_>, recommended: &[&Cell]) -> Vec<Line> {
 
 /// Why a candidate has no verdict.
 fn withheld(candidate: &Candidate<'_>) -> Option<String> {
-    let Safety::Withheld(reason) = candidate.safety else { return None };
+    let SafetyEvidence::Withheld(reason) = candidate.safety else { return None };
     Some(format!("The verdict on {} is withheld: {}.", candidate.name, reason.trim_end_matches('.')))
 }
 
 /// That a condition didn't hold, or trying showed a wrong outcome, although the history shows nothing.
 fn missed(candidate: &Candidate<'_>) -> Option<String> {
-    let violated = matches!(candidate.safety, Safety::Unsafe | Safety::Broken);
+    let violated = matches!(candidate.safety, SafetyEvidence::Unsafe | SafetyEvidence::Broken);
     let verdict = candidate.verdict().filter(|verdict| violated && verdict.withheld.is_empty())?;
     if verdict.anomalies > 0 || !verdict.allows(Model::Serializable) {
         return None;
@@ -77,7 +78,10 @@ fn blind(candidate: &Candidate<'_>) -> Option<String> {
 
 /// That a level in which nothing was found is weaker than one in which something was.
 fn overlooked(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> Option<String> {
-    let clean = matches!(candidate.safety, Safety::Safe(_) | Safety::Unseen(_) | Safety::Tried(_));
+    let clean = matches!(
+        candidate.safety,
+        SafetyEvidence::Safe(_) | SafetyEvidence::Unseen(_) | SafetyEvidence::Tried(_)
+    );
     let worse = evidence.worse(candidate).filter(|_| clean)?;
     Some(format!(
         "{}: no anomaly was found, but only by luck: {}, which is stronger, had some.",
@@ -122,7 +126,10 @@ fn written_back(candidate: &Candidate<'_>) -> Option<String> {
 fn strategies(evidence: &Evidence<'_>) -> Vec<String> {
     let compared = |candidate: &&Candidate<'_>| {
         candidate.cell.summary.strategy_ratio.is_some()
-            && !matches!(candidate.safety, Safety::LostWork | Safety::Broken | Safety::Mislabelled)
+            && !matches!(
+                candidate.safety,
+                SafetyEvidence::LostWork | SafetyEvidence::Broken | SafetyEvidence::Mislabelled
+            )
     };
     let mut levels: Vec<Vec<&Candidate<'_>>> = Vec::new();
     for candidate in evidence.candidates.iter().filter(compared) {

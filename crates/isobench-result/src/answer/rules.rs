@@ -6,7 +6,7 @@
 use isobench_isolation::{EffectiveLevel, Level, Model};
 
 use super::choice::{By, Choice, choose};
-use super::evidence::{Candidate, Evidence, Safety};
+use super::evidence::{Candidate, Evidence, SafetyEvidence};
 use super::price::are_alike;
 use super::words::{cost, damage, lost_between, nothing_found, range, retried, signed, unseen};
 use crate::document::{Cell, Document, Round};
@@ -78,8 +78,8 @@ fn nothing_measured<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 
 /// What is compared isn't what the rows are named after.
 fn mislabelled<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
-    let first = evidence.with(|safety| *safety == Safety::Mislabelled).next()?;
-    let all = names(evidence.with(|safety| *safety == Safety::Mislabelled));
+    let first = evidence.with(|safety| *safety == SafetyEvidence::Mislabelled).next()?;
+    let all = names(evidence.with(|safety| *safety == SafetyEvidence::Mislabelled));
     let ran = &first.cell.level.effective;
     Some(no(&match ran {
         EffectiveLevel::Unknown => {
@@ -93,7 +93,7 @@ fn mislabelled<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 
 fn contradicted<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let (name, text) = evidence.candidates.iter().find_map(|candidate| match &candidate.safety {
-        Safety::Contradicted(text) => Some((&candidate.name, text)),
+        SafetyEvidence::Contradicted(text) => Some((&candidate.name, text)),
         _ => None,
     })?;
     Some(no(&format!("{name} can't be what ran: {}", text.trim_end_matches('.'))))
@@ -101,7 +101,7 @@ fn contradicted<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 
 /// A database that breaks a promise at one level deserves a look before any of its levels is chosen.
 fn broken<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
-    let broken: Vec<_> = evidence.with(|safety| *safety == Safety::Broken).collect();
+    let broken: Vec<_> = evidence.with(|safety| *safety == SafetyEvidence::Broken).collect();
     let first = broken.first()?;
     let by_history = first.cell.summary.verdict.as_ref().is_some_and(|verdict| verdict.kept == Some(false));
     let wrong = |candidate: &&Candidate<'_>| candidate.cell.rounds.iter().any(Round::is_wrong);
@@ -139,10 +139,10 @@ fn carried<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 
 /// A condition of the user's that didn't hold even where a level promises everything.
 fn condition<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
-    evidence.with(|safety| *safety == Safety::Broken).next()?;
+    evidence.with(|safety| *safety == SafetyEvidence::Broken).next()?;
     Some(no(&format!(
         "a condition of yours didn't hold at {}: {OWN_CONDITION}",
-        names(evidence.with(|safety| *safety == Safety::Broken))
+        names(evidence.with(|safety| *safety == SafetyEvidence::Broken))
     )))
 }
 
@@ -165,7 +165,9 @@ fn is_known(document: &Document, cell: &Cell) -> bool {
 
 fn withheld<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let reason = evidence.candidates.iter().find_map(|candidate| match candidate.safety {
-        Safety::Withheld(reason) => Some(format!("the verdict on {} is withheld: {reason}", candidate.name)),
+        SafetyEvidence::Withheld(reason) => {
+            Some(format!("the verdict on {} is withheld: {reason}", candidate.name))
+        }
         _ => None,
     })?;
     Some(no(reason.trim_end_matches('.')))
@@ -180,11 +182,11 @@ fn nothing_committed<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 fn alone<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let [only] = evidence.candidates.as_slice() else { return None };
     let found = match only.safety {
-        Safety::Safe(_) => capital(&nothing_found(only, evidence)) + ".",
-        Safety::Unseen(_) => {
+        SafetyEvidence::Safe(_) => capital(&nothing_found(only, evidence)) + ".",
+        SafetyEvidence::Unseen(_) => {
             format!("{}, but {}.", capital(&nothing_found(only, evidence)), unseen(only))
         }
-        Safety::Unsafe => damage(only),
+        SafetyEvidence::Unsafe => damage(only),
         _ => "Nothing was checked.".to_owned(),
     };
     let mut decision = no(&format!("only {} was measured", only.name));
@@ -195,7 +197,7 @@ fn alone<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 /// Without concurrency there is nothing that a level could prevent.
 fn one_client<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let one = evidence.candidates.iter().all(|candidate| candidate.cell.clients == 1);
-    let unsafe_ = evidence.candidates.iter().any(|candidate| candidate.safety == Safety::Unsafe);
+    let unsafe_ = evidence.candidates.iter().any(|candidate| candidate.safety == SafetyEvidence::Unsafe);
     let reason =
         "a single client runs one transaction after the other, so there are no anomalies at any level";
     (one && !unsafe_).then(|| no(&format!("{reason}; measure with more (--clients)")))
@@ -204,7 +206,10 @@ fn one_client<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 /// Nothing was checked, or only conditions that held everywhere.
 fn unchecked<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let known = |candidate: &Candidate<'_>| {
-        !matches!(candidate.safety, Safety::Unchecked | Safety::LostWork | Safety::Tried(_))
+        !matches!(
+            candidate.safety,
+            SafetyEvidence::Unchecked | SafetyEvidence::LostWork | SafetyEvidence::Tried(_)
+        )
     };
     if evidence.candidates.iter().any(known) || !evidence.eligible().is_empty() {
         return None;
@@ -229,7 +234,7 @@ fn costs<'a>(evidence: &Evidence<'a>, first: &Candidate<'a>) -> Option<String> {
 
 /// Nothing tells the levels apart, and what could have wasn't seen.
 fn not_seen<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
-    let first = evidence.with(|safety| matches!(safety, Safety::Unseen(_))).next()?;
+    let first = evidence.with(|safety| matches!(safety, SafetyEvidence::Unseen(_))).next()?;
     if evidence.has_damage() || !evidence.eligible().is_empty() {
         return None;
     }
@@ -239,7 +244,7 @@ fn not_seen<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     )];
     let serializable = evidence.candidates.iter().find(|candidate| {
         candidate.cell.level.effective == EffectiveLevel::Standard(Level::Serializable)
-            && matches!(candidate.safety, Safety::Unseen(_))
+            && matches!(candidate.safety, SafetyEvidence::Unseen(_))
     });
     sentences.extend(serializable.map(|candidate| {
         format!(
@@ -255,8 +260,8 @@ fn none_safe<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     if !evidence.eligible().is_empty() {
         return None;
     }
-    if evidence.with(|safety| *safety == Safety::Unchecked).next().is_some() {
-        let unchecked = names(evidence.with(|safety| *safety == Safety::Unchecked));
+    if evidence.with(|safety| *safety == SafetyEvidence::Unchecked).next().is_some() {
+        let unchecked = names(evidence.with(|safety| *safety == SafetyEvidence::Unchecked));
         let mut decision =
             no(&format!("none of those checked was safe here, and {unchecked} couldn't be checked"));
         decision.sentences.extend(damages(evidence));
@@ -273,7 +278,7 @@ fn none_safe<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 
 /// The damage that unsafe candidates did, a sentence each; of many the first three.
 fn damages(evidence: &Evidence<'_>) -> Vec<String> {
-    let all: Vec<_> = evidence.with(|safety| *safety == Safety::Unsafe).collect();
+    let all: Vec<_> = evidence.with(|safety| *safety == SafetyEvidence::Unsafe).collect();
     let mut said: Vec<String> = all.iter().take(MOST_NAMED).map(|candidate| damage(candidate)).collect();
     if all.len() > MOST_NAMED {
         said.push(format!("So did {}.", counted((all.len() - MOST_NAMED) as u64, "more row")));
@@ -408,8 +413,9 @@ fn cheapest<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
         sentence = format!("{sentence}, and it {}", cost(ratio, name));
     }
     let mut sentences = vec![sentence + "."];
-    let dearer = stronger(evidence, best)
-        .filter(|other| matches!(other.safety, Safety::Safe(_) | Safety::Unseen(_) | Safety::Tried(_)));
+    let dearer = stronger(evidence, best).filter(|other| {
+        matches!(other.safety, SafetyEvidence::Safe(_) | SafetyEvidence::Unseen(_) | SafetyEvidence::Tried(_))
+    });
     sentences.extend(dearer.filter_map(|other| {
         Some(format!("{} {}.", capital(&other.name), cost(&evidence.ratio(other, best)?, &best.name)))
     }));
@@ -420,7 +426,7 @@ fn cheapest<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 
 /// What was not seen of what is recommended, in a sentence; `None` if everything that matters was.
 fn as_far_as_seen(choice: &Choice<'_, '_>) -> Option<String> {
-    let best = choice.best.iter().find(|candidate| matches!(candidate.safety, Safety::Unseen(_)))?;
+    let best = choice.best.iter().find(|candidate| matches!(candidate.safety, SafetyEvidence::Unseen(_)))?;
     Some(format!("Not covered by this: {}.", unseen(best)))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Not here: when they are said (`rules`, `reasons`).
 
-use super::evidence::{Candidate, Evidence, Safety};
+use super::evidence::{Candidate, Evidence, SafetyEvidence};
 use super::price::are_alike;
 use crate::document::{AnomalyCount, AnomalyFound, RatioToFirst, WrongOutcome};
 use crate::numbers::{count, counted, short, whole_percent};
@@ -226,18 +226,22 @@ pub fn nothing_found(candidate: &Candidate<'_>, evidence: &Evidence<'_>) -> Stri
     let shared = candidate.verdict().is_some_and(|verdict| !verdict.nothing_shared);
     match candidate.safety {
         // What the history would have shown wasn't seen.
-        Safety::Unseen(_) | Safety::Tried(_) if candidate.held() && evidence.has_violations() => {
+        SafetyEvidence::Unseen(_) | SafetyEvidence::Tried(_)
+            if candidate.held() && evidence.has_violations() =>
+        {
             held.to_owned()
         }
-        Safety::Safe(_) if !shared => "no transaction read or overwrote what another one wrote".to_owned(),
-        Safety::Safe(committed) | Safety::Unseen(committed) => {
+        SafetyEvidence::Safe(_) if !shared => {
+            "no transaction read or overwrote what another one wrote".to_owned()
+        }
+        SafetyEvidence::Safe(committed) | SafetyEvidence::Unseen(committed) => {
             let found = format!("no anomaly found in {}", counted(committed, "transaction"));
             match candidate.cell.tried.as_ref().map_or(0, |tried| tried.interleavings) {
                 0 => found,
                 tried => format!("{found} and {}", counted(tried, "interleaving")),
             }
         }
-        Safety::Tried(tried) => format!("nothing was found in {}", counted(tried, "interleaving")),
+        SafetyEvidence::Tried(tried) => format!("nothing was found in {}", counted(tried, "interleaving")),
         _ => "every condition on the tables held".to_owned(),
     }
 }

@@ -21,6 +21,8 @@ pub struct Flag {
 pub enum FlagKind {
     /// Something happened that is impossible at the level that the row is named after.
     LevelContradicted,
+    /// The server counted transactions that it ran at a higher level than the one they asked for.
+    LevelUpgraded,
     /// The rate hadn't become steady when the longest warm-up was over.
     NotWarm,
     /// The rate was lower or higher at the start than later: the warm-up was too short.
@@ -51,6 +53,7 @@ impl FlagKind {
     pub const fn name(self) -> &'static str {
         match self {
             FlagKind::LevelContradicted => "level contradicted",
+            FlagKind::LevelUpgraded => "level upgraded",
             FlagKind::NotWarm => "never steady",
             FlagKind::Transient => "unsteady start",
             FlagKind::Drift => "drifts",

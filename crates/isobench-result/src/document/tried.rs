@@ -104,6 +104,40 @@ pub struct OrderOutcome {
     /// The rows that each transaction got: "T1: (5, 7)".
     #[serde(alias = "told")]
     pub answers: Vec<String>,
+    /// The same as `changes`, by table and with values apart; missing in older documents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<ChangedTable>,
+    /// The same as `answers`, with values apart; missing in older documents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<AnsweredRows>,
+}
+
+/// What changed in a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ChangedTable {
+    /// Its name.
+    pub table: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// The rows that are gone: their values as text, null for NULL.
+    pub removed: Vec<Vec<Option<String>>>,
+    /// The new rows.
+    pub added: Vec<Vec<Option<String>>>,
+}
+
+/// The rows that a statement of a transaction returned.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct AnsweredRows {
+    /// The transaction, from 1.
+    pub transaction: usize,
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The rows: their values as text, null for NULL.
+    pub rows: Vec<Vec<Option<String>>>,
 }
 
 impl Tried {

@@ -29,6 +29,10 @@ const REACHED: f64 = 0.95;
 /// A deadlock's error code (PostgreSQL: appendix Error Codes, class 40).
 const DEADLOCK: &str = "40P01";
 
+/// CockroachDB's counter of transactions that ran at a higher level than the one they asked for (its
+/// documentation, "Available metrics").
+const UPGRADED: &str = "crdb_internal.node_metrics.sql.txn.upgraded_iso_level.count";
+
 /// A standstill takes at least this many seconds.
 const STILL: f64 = 1.0;
 
@@ -43,6 +47,7 @@ const STILL_LATENCIES: f64 = 3.0;
 pub fn flags(document: &Document, cell: &Cell, rounds: &[&Round], bins: &[Vec<f64>]) -> Vec<Flag> {
     [
         level_contradicted(rounds),
+        level_upgraded(rounds),
         not_warm(document, rounds),
         unsteady_start(bins),
         drifts(bins),
@@ -84,6 +89,23 @@ fn level_contradicted(rounds: &[&Round]) -> Option<Flag> {
         of_rounds(contradicted.len(), rounds.len())
     );
     Some(flag(FlagKind::LevelContradicted, text))
+}
+
+fn level_upgraded(rounds: &[&Round]) -> Option<Flag> {
+    let upgraded = |round: &&&Round| {
+        let counters = round.server.iter().flat_map(|server| &server.counters);
+        counters.filter(|counter| counter.name == UPGRADED).map(|counter| counter.change).sum::<f64>() > 0.0
+    };
+    let some = rounds.iter().filter(upgraded).count();
+    (some > 0).then(|| {
+        let text = format!(
+            "in {} the server counted transactions that it ran at a higher level than the one they asked for \
+             (sql.txn.upgraded_iso_level.count, of all clients of the node); if these are the row's, it isn't what its \
+             name says",
+            of_rounds(some, rounds.len())
+        );
+        flag(FlagKind::LevelUpgraded, text)
+    })
 }
 
 fn not_warm(document: &Document, rounds: &[&Round]) -> Option<Flag> {
@@ -343,7 +365,7 @@ mod tests {
     use isobench_stats::{LatencyHistogram, Ledger};
 
     use super::*;
-    use crate::document::Series;
+    use crate::document::{Counter, Series, ServerSide};
 
     #[test]
     fn a_single_alarm_among_many_is_none() {
@@ -360,6 +382,23 @@ mod tests {
         ] {
             assert_eq!(often(alarms, rounds), flagged, "{alarms} of {rounds}");
         }
+    }
+
+    #[test]
+    fn transactions_that_the_server_raised_are_a_flag() {
+        let round = |name: &str, change: f64| {
+            let nothing = (Ledger::default(), LatencyHistogram::new());
+            let elapsed = Duration::from_secs(1);
+            let mut round = Round::from_ledger(1, &nothing.0, &nothing.1, elapsed, Vec::new());
+            let counters = vec![Counter { name: name.to_owned(), change, ..Counter::default() }];
+            round.server = Some(ServerSide { counters, ..ServerSide::default() });
+            round
+        };
+        let (raised, none, other) = (round(UPGRADED, 7.0), round(UPGRADED, 0.0), round("txn.commits", 7.0));
+        assert_eq!(level_upgraded(&[&none, &other]), None);
+        let flag = level_upgraded(&[&none, &raised, &other]).unwrap();
+        assert_eq!(flag.kind, FlagKind::LevelUpgraded);
+        assert!(flag.text.starts_with("in 1 of 3 rounds the server counted"), "{}", flag.text);
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub struct MatrixEntry {
     pub safety: Safety,
 }
 
-/// What is known of the safety of a cell; the gravest first.
+/// What an entry of the matrix says of the safety of its cell: the gravest that is known, the gravest
+/// first. What the answer rests on is finer (`answer::evidence`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Safety {
     /// A history contradicts what the level promises.

@@ -224,7 +224,7 @@ mod tests {
             outcome: OrderOutcome {
                 order: vec![1, 2],
                 changes: vec!["+ t (1)".to_owned()],
-                answers: Vec::new(),
+                ..OrderOutcome::default()
             },
             serial_orders: vec![OrderOutcome { order: vec![2, 1], ..OrderOutcome::default() }],
             ..WrongOutcome::default()

@@ -65,6 +65,24 @@ pub struct Results {
 /// # Errors
 /// Nothing could be measured.
 pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
+    let plan = machines::heard(&options.machines, resolve(options))?;
+    let machines = meet(options, plan.design())?;
+    if let Some(machines) = machines.as_ref().filter(|machines| machines.rank() > 0) {
+        monitor::leave_to_rank_0(&options.monitor);
+        return take_part(options, plan, machines).map(|()| None);
+    }
+    let outcome = lead(options, plan, machines.as_ref());
+    if let Some(machines) = machines {
+        machines.end(outcome.as_ref().err().map(Failure::to_string).as_deref());
+    }
+    outcome.map(Some)
+}
+
+/// The plan of the options, and of its file.
+///
+/// # Errors
+/// They don't go together, or a file can't be read.
+fn resolve(options: &CompareOptions) -> Outcome<Resolved> {
     let read = |name| isobench_plan::read(name, options.size()).map_err(Failure::setup);
     let mut given = options.plan.clone();
     let of_capture = match options.capture.capture {
@@ -88,16 +106,7 @@ pub fn carry_out(options: &CompareOptions) -> Outcome<Option<Results>> {
     let design = plan.design();
     check_consent(options, design)?;
     design.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
-    let machines = meet(options, design)?;
-    if let Some(machines) = machines.as_ref().filter(|machines| machines.rank() > 0) {
-        monitor::leave_to_rank_0(&options.monitor);
-        return take_part(options, plan, machines).map(|()| None);
-    }
-    let outcome = lead(options, plan, machines.as_ref());
-    if let Some(machines) = machines {
-        machines.end(outcome.as_ref().err().map(Failure::to_string).as_deref());
-    }
-    outcome.map(Some)
+    Ok(plan)
 }
 
 /// Meets the other machines that measure together with this one, if there are any.

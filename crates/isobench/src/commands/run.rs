@@ -55,11 +55,7 @@ pub fn run(options: &RunOptions) -> Outcome {
         eprint!("{}", scripts::show(builtin.name).map_err(Failure::setup)?);
         return Ok(());
     }
-    let settings = RunSettings::resolve(options)?;
-    check_files(options)?;
-    let levels = Some(settings.level.into_iter().collect());
-    let asked = Plan { levels, require: Some(options.require.clone()), ..Plan::default() };
-    asked.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
+    let settings = machines::heard(&options.machines, resolve(options))?;
     let machines = meet(options, &settings)?;
     if let Some(machines) = machines.as_ref().filter(|machines| machines.rank() > 0) {
         monitor::leave_to_rank_0(&options.monitor);
@@ -71,6 +67,19 @@ pub fn run(options: &RunOptions) -> Outcome {
         machines.end(early.map(Failure::to_string).as_deref());
     }
     outcome
+}
+
+/// The settings of the options.
+///
+/// # Errors
+/// They don't go together, or a file can't be written.
+fn resolve(options: &RunOptions) -> Outcome<RunSettings> {
+    let settings = RunSettings::resolve(options)?;
+    check_files(options)?;
+    let levels = Some(settings.level.into_iter().collect());
+    let asked = Plan { levels, require: Some(options.require.clone()), ..Plan::default() };
+    asked.unmatched_requirement().map_or(Ok(()), |why| Err(Failure::Setup(why)))?;
+    Ok(settings)
 }
 
 /// The settings, with the share of the clients that this machine has.

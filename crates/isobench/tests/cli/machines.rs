@@ -215,6 +215,29 @@ fn who_does_not_fit_the_others_is_refused_before_anything_is_touched() {
 }
 
 #[test]
+fn those_that_wait_hear_why_rank_0_refuses() {
+    let Some(database) = Database::new("those_that_wait_hear_why_rank_0_refuses") else { return };
+    let scene = Scene::new();
+    scene.write("plan.toml", "workload = [\"orders\"]\n");
+    for (command, wrong, why) in [
+        ("compare --plan plan.toml", "compare --plan none.toml", "none.toml"),
+        ("run -b select-only -n -c 2 -t 1", "run -b select-only -n -c 2 -t 1 --require x", "--require"),
+    ] {
+        let addresses = free_addresses(3).join(",");
+        let start = |line: &str, rank| machine(database.isobench(&scene, &words(line)), rank, &addresses);
+        let waiting: Vec<Running> = (1..3).map(|rank| start(command, rank)).collect();
+        for one in &waiting {
+            one.wait_for_stderr("waiting for the others");
+        }
+        start(wrong, 0).finish().expect(1).says(&[why]);
+        for waiting in waiting.into_iter().map(Running::finish) {
+            waiting.expect(1).says(&["rank 0 (", "can't take part: ", why]);
+        }
+    }
+    assert_eq!(database.inventory(), "");
+}
+
+#[test]
 fn another_database_is_refused() {
     let name = "another_database_is_refused";
     let (Some(one), Some(other)) = (Database::new(name), Database::new(name)) else { return };

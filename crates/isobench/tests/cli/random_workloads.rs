@@ -1,11 +1,12 @@
 //! Random workloads on real PostgreSQL: at levels that are promised nobody is accused, and no verdict
 //! is withheld.
 //!
-//! `ISOBENCH_SEEDS=N` runs N times as many, `ISOBENCH_SEED=N` only the one with this seed, which a
-//! failure names.
+//! `ISOBENCH_SEEDS=N` runs N times as many, `ISOBENCH_MINUTES=N` as many as N minutes allow, from seed
+//! `ISOBENCH_FIRST_SEED`; `ISOBENCH_SEED=N` only the one with this seed, which a failure names.
 
 use std::env;
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use serde_json::Value;
@@ -386,11 +387,17 @@ fn random_workloads_accuse_nobody() {
         return;
     }
     let number = |name| env::var(name).ok().map(|text: String| text.parse::<u64>().expect("a number"));
-    let seeds = match number("ISOBENCH_SEED") {
-        Some(seed) => seed..=seed,
-        None => 1..=SEEDS * number("ISOBENCH_SEEDS").unwrap_or(1),
+    let first = number("ISOBENCH_FIRST_SEED").unwrap_or(1);
+    let minutes = number("ISOBENCH_MINUTES").map(|minutes| Duration::from_secs(60 * minutes));
+    let seeds = match (number("ISOBENCH_SEED"), minutes) {
+        (Some(seed), _) => seed..=seed,
+        (None, Some(_)) => first..=u64::MAX,
+        (None, None) => first..=first + SEEDS * number("ISOBENCH_SEEDS").unwrap_or(1) - 1,
     };
-    let alone = seeds.clone().count() == 1;
-    let dependencies: u64 = seeds.map(accuses_nobody).sum();
+    let (alone, began) = (seeds.start() == seeds.end(), Instant::now());
+    let seeds = seeds.take_while(|_| minutes.is_none_or(|minutes| began.elapsed() < minutes));
+    let mut run = 0_u64;
+    let dependencies: u64 = seeds.inspect(|_| run += 1).map(accuses_nobody).sum();
+    println!("{run} random workloads, {dependencies} dependencies");
     assert!(alone || dependencies > 1000, "hardly anything happened: {dependencies} dependencies");
 }

@@ -1,7 +1,7 @@
 //! An example whose scripts were tried against each other: a wrong outcome, a wrong answer, and what
 //! wasn't tried or judged.
 
-use isobench_result::{Document, NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
+use isobench_result::{ChangedTable, Document, NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 
 use super::kinds::safe;
 
@@ -15,7 +15,16 @@ fn step(transaction: usize, sql: &str, answer: &[&str]) -> TriedStep {
 
 fn order(order: &[usize], changes: &[&str], answers: &[&str]) -> OrderOutcome {
     let all = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    OrderOutcome { order: order.to_vec(), changes: all(changes), answers: all(answers) }
+    OrderOutcome {
+        order: order.to_vec(),
+        changes: all(changes),
+        answers: all(answers),
+        ..OrderOutcome::default()
+    }
+}
+
+fn row(values: &[&str]) -> Vec<Option<String>> {
+    values.iter().map(|value| Some((*value).to_owned())).collect()
 }
 
 /// A seat that is given away twice.
@@ -39,7 +48,15 @@ fn damage() -> WrongOutcome {
             step(1, INSERT, &["INSERT 0 1"]),
             step(1, "COMMIT", &["COMMIT"]),
         ],
-        outcome: order(&[1, 2], &["+ seat (11, 1, 1)", "+ seat (12, 1, 1)"], &[]),
+        outcome: OrderOutcome {
+            tables: vec![ChangedTable {
+                table: "seat".to_owned(),
+                columns: ["id", "show", "no"].map(str::to_owned).to_vec(),
+                removed: Vec::new(),
+                added: vec![row(&["11", "1", "1"]), row(&["12", "1", "1"])],
+            }],
+            ..order(&[1, 2], &["+ seat (11, 1, 1)", "+ seat (12, 1, 1)"], &[])
+        },
         serial_orders: vec![
             order(&[1, 2], &["+ seat (11, 1, 1)"], &[]),
             order(&[2, 1], &["+ seat (11, 1, 1)"], &[]),
