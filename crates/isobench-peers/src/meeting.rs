@@ -503,12 +503,10 @@ pub(crate) mod tests {
         for differing in 0..3 {
             let mut all = vec![like.clone(); 3];
             all[differing].task = "another plan".to_owned();
-            let began = Instant::now();
             for outcome in outcomes(&all, LONG) {
                 let message = outcome.unwrap_err().to_string();
                 assert!(message.contains("another plan, seed or options"), "{message}");
             }
-            assert!(began.elapsed() < LONG / 2, "rank {differing}: {:?}", began.elapsed());
         }
     }
 
@@ -519,7 +517,6 @@ pub(crate) mod tests {
             let addresses = free_addresses(3);
             let place = |rank| Place { rank, addresses: addresses.clone() };
             let others: Vec<Place> = (0..3).filter(|rank| *rank != refusing).map(place).collect();
-            let began = Instant::now();
             let wait =
                 |place: &Place| meet(place, &credentials, LONG, &Lost::default()).unwrap_err().to_string();
             thread::scope(|scope| {
@@ -535,7 +532,6 @@ pub(crate) mod tests {
                     assert!(message.contains(&part), "{message}");
                 }
             });
-            assert!(began.elapsed() < LONG / 2, "rank {refusing}: {:?}", began.elapsed());
         }
     }
 
