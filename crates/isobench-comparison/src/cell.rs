@@ -381,6 +381,7 @@ impl<'a> CellMeasurer<'a> {
             history: entrant.history.clone(),
             faults: self.faults(entrant),
             readers: design.plan.readers() as usize,
+            readers_wait: design.plan.waits_for_lsn(),
             background: entrant.cell.background,
             observer: self.observer(&entrant.cell).map(|observer| (observer, Part(place))),
             others: self.others(&entrant.cell),
@@ -461,7 +462,7 @@ impl<'a> CellMeasurer<'a> {
         };
         design.ask_for_levels(&cell, &mut workload.mix)?;
         let job = self.job(&site, spec, workload);
-        let readers = design.plan.readers() as usize;
+        let readers = (design.plan.readers() as usize, design.plan.waits_for_lsn());
         let levels = (Some(cell.level), design.mixed(&cell), readers);
         Entered::new(open, job, site, &work.sources, levels, &recorded, self.control)
     }

@@ -22,6 +22,7 @@ use isobench_result::{Cell, CellLevel, Document, Observation, Round, resolution,
 use isobench_runner::{Control, Urgency};
 
 use crate::block::{Block, BlockStep, Played, Turns};
+use crate::catching_up;
 use crate::cell::{CellMeasurer, MeasuredCell};
 use crate::design::{CellPlan, Design, count};
 use crate::environment::{client, now};
@@ -663,6 +664,9 @@ fn nothing_finished(cell: &Cell) -> bool {
 /// # Errors
 /// The server is gone, or a level is refused.
 fn level_check(design: &Design, targets: &[Target], say: &(dyn Fn(&str) + Sync)) -> Outcome<Vec<Cell>> {
+    if design.plan.waits_for_lsn() {
+        targets.iter().try_for_each(|target| catching_up::require(&target.database))?;
+    }
     let open = |target: &Target| target.open().map_err(Failure::setup);
     let mut connections = targets.iter().map(open).collect::<Outcome<Vec<_>>>()?;
     let mut warned = BTreeSet::new();

@@ -32,6 +32,7 @@
 
 mod background;
 mod block;
+mod catching_up;
 mod cell;
 mod comparison;
 mod conditions;

@@ -22,6 +22,7 @@ use isobench_runner::{
 };
 
 use crate::background::Background;
+use crate::catching_up;
 use crate::conditions::Conditions;
 use crate::crew::{Boarded, Crew, Elsewhere, Gone, Purpose, accumulate};
 use crate::evidence;
@@ -87,6 +88,8 @@ pub struct Measurement<'a> {
     pub background: plan::Background,
     /// The last clients, so many, whose sessions are on the standby.
     pub readers: usize,
+    /// They wait until the standby has caught up, before each of their transactions.
+    pub readers_wait: bool,
     /// The other machines whose clients work for it, and what is sent to them.
     pub others: Option<Others<'a>>,
     /// Requests to stop.
@@ -170,7 +173,12 @@ impl Measurement<'_> {
         let places = self.places(clients)?;
         let job = sessions::reconnecting(job, &places, &self.site.database, self.level);
         let job = if places.are_several() {
-            job.with_readers(clients.saturating_sub(self.readers), self.sources.reading())
+            let job = job.with_readers(clients.saturating_sub(self.readers), self.sources.reading());
+            if self.readers_wait {
+                job.before_reading(catching_up::statements(self.site.connector())?)
+            } else {
+                job
+            }
         } else {
             job
         };

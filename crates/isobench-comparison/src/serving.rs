@@ -60,7 +60,7 @@ impl Entered {
         job: Job,
         site: Site,
         sources: &Sources,
-        (level, mixed, readers): (Option<Level>, Option<&Allocation>, usize),
+        (level, mixed, (readers, readers_wait)): (Option<Level>, Option<&Allocation>, (usize, bool)),
         recorded: &Recorded,
         control: &Control,
     ) -> Outcome<Entered> {
@@ -89,6 +89,7 @@ impl Entered {
             observer: None,
             background: Background::None,
             readers,
+            readers_wait,
             others: None,
             control,
         };

@@ -373,6 +373,18 @@ pub struct Plan {
     #[arg(long, value_name = "FILE|NAME", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_script: Option<Vec<String>>,
+    /// Let --readers wait before each transaction until the standby has replayed what the primary
+    /// had written (WAIT FOR LSN, PostgreSQL 19)
+    #[arg(
+        long,
+        num_args = 0,
+        default_missing_value = "true",
+        value_name = "BOOL",
+        help_heading = heading::FAULTS,
+        hide_short_help = true
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_for_lsn: Option<bool>,
     /// Reconnect after a lost session, with this backoff (as for --backoff) [default: the client ends;
     /// with --fault fixed:10ms]
     #[arg(long, value_name = "POLICY", help_heading = heading::FAULTS, hide_short_help = true)]
@@ -503,7 +515,7 @@ impl Plan {
             levels, allocation, strategies, clients, vary, scale, setup, invariant, schema, keep_data, reset, rounds, resolve,
             tries, settle, time_limit, slice, warmup, max_warmup, calibrate, stop_on_broken, rate, latency_limit, sweep, think_time,
             backoff, max_tries, retry_sqlstate, continue_on_error, background, fault, fault_command, standbys, standby,
-            readers, read_script, reconnect, protocol, jobs, event_loop, seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
+            readers, read_script, wait_for_lsn, reconnect, protocol, jobs, event_loop, seed, strict_levels, observe, no_server_side, connect, require, server_settings, full, experiment;
             workload = self.workload.or(workload), file = self.file.or(file), builtin = self.builtin.or(builtin),
             time = self.time.or(time), transactions = self.transactions.or(transactions)
         )
@@ -676,6 +688,11 @@ impl Plan {
     /// The scripts that these run, if not the workload's.
     pub fn read_scripts(&self) -> &[String] {
         list(&self.read_script)
+    }
+
+    /// True if these wait until the standby has caught up.
+    pub fn waits_for_lsn(&self) -> bool {
+        self.wait_for_lsn == Some(true)
     }
 
     /// The ways in which standbys follow; none if the plan doesn't say.

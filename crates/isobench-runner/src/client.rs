@@ -6,6 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `state` | the data, the states and the actions |
+//! | `catching_up` | what readers on a standby wait for before each attempt |
 //! | `commands` | execution of the script's commands |
 //! | `replies` | the server's messages |
 //! | `operations` | the attempt's reads and writes as annotated, for the recording |
@@ -17,6 +18,7 @@
 //! | `pipeline` | which command a pipeline's next reply belongs to |
 //! | `ending` | the bucket in which an attempt ends, and what follows |
 
+mod catching_up;
 mod commands;
 mod ending;
 mod inside;
@@ -87,6 +89,7 @@ impl Client {
             }
             ClientState::Preparing(_)
             | ClientState::AskingLevel
+            | ClientState::CatchingUp
             | ClientState::Replying
             | ClientState::RollingBack
             | ClientState::LeavingBlock => ClientAction::Receive,
@@ -127,6 +130,7 @@ impl Client {
             }
             ClientState::Preparing(_)
             | ClientState::AskingLevel
+            | ClientState::CatchingUp
             | ClientState::Replying
             | ClientState::Sleeping
             | ClientState::RollingBack
@@ -292,7 +296,7 @@ impl Client {
         if let Some(series) = &mut ctx.recorder.series {
             series.at(ctx.now).attempts += 1;
         }
-        self.run_commands(ctx)
+        self.catch_up(ctx).unwrap_or_else(|| self.run_commands(ctx))
     }
 
     /// Returns a number that no other attempt of any run has.

@@ -42,13 +42,18 @@ pub struct Job {
 }
 
 /// Clients that run only some of the scripts, such as those whose sessions are on a standby.
-#[derive(Debug, Clone)]
 pub(crate) struct Readers {
     /// The first of them; all that follow are.
     pub(crate) first: usize,
     /// What they choose from: the scripts by their numbers in the mix.
     pub(crate) scripts: Vec<usize>,
+    /// What they send before each attempt.
+    pub(crate) before: Option<Box<BeforeReading>>,
 }
+
+/// Returns the statement that a reader sends before an attempt; `None` if there is nothing to send. It is
+/// called by workers, so it must not wait.
+pub type BeforeReading = dyn Fn() -> Option<String> + Send + Sync;
 
 /// Opens a connection for the client of this number, which has none, within this time (`None`:
 /// without a limit). The error is a text for the user.
@@ -177,7 +182,18 @@ impl Job {
     /// Lets the clients from number `first` on run only these scripts, each as often as the others.
     #[must_use]
     pub fn with_readers(mut self, first: usize, scripts: Vec<usize>) -> Job {
-        self.readers = Some(Readers { first, scripts }).filter(|readers| !readers.scripts.is_empty());
+        self.readers =
+            Some(Readers { first, scripts, before: None }).filter(|readers| !readers.scripts.is_empty());
+        self
+    }
+
+    /// Lets readers ([`Job::with_readers`]) send a statement before each attempt, such as one that waits
+    /// until the standby has caught up. It is a part of the attempt, but not of its script.
+    #[must_use]
+    pub fn before_reading(mut self, statement: Box<BeforeReading>) -> Job {
+        if let Some(readers) = &mut self.readers {
+            readers.before = Some(statement);
+        }
         self
     }
 

@@ -68,7 +68,7 @@ pub use event_loop::{ChosenLoop, EventLoop, NoRing};
 pub use fleet::{
     AccountingError, CommonStart, ConnectClient, Fleet, NoThreads, OpenError, RunOutcome, Watch,
 };
-pub use job::{Job, Reconnect};
+pub use job::{BeforeReading, Job, Reconnect};
 pub use load::WorkerLoad;
 pub use observer::{EndedTransaction, TransactionEnd, TransactionObserver};
 pub use program::{Classify, ErrorClass, RunWorkload, commit_points};

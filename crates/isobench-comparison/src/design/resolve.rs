@@ -148,6 +148,9 @@ fn reading(mut plan: Plan, works: &[Work], asked: bool, left_out: &mut Vec<Strin
         if !plan.read_scripts().is_empty() {
             return Err(wrong("read-script", "needs --readers NUM, the number of clients that run it"));
         }
+        if plan.waits_for_lsn() {
+            return Err(wrong("wait-for-lsn", "needs --readers NUM, the number of clients that wait"));
+        }
         return Ok(plan);
     }
     for work in works {

@@ -22,6 +22,8 @@ pub struct Abilities {
     /// `synchronous_commit` and `synchronous_standby_names` decide which commits survive what, as
     /// PostgreSQL's manual says ([`crate::SynchronousCommit`]).
     pub synchronous_commit: Ability,
+    /// `WAIT FOR LSN` on a standby waits until it has replayed the log up to there.
+    pub waits_for_lsn: Ability,
 }
 
 /// The availability of a feature.
@@ -50,6 +52,9 @@ pub(crate) const NO_WRITERS: Ability = Ability::Lacks("its rows don't show which
 pub(crate) const OWN_DURABILITY: Ability =
     Ability::Lacks("isobench doesn't know which commits it promises to keep when something happens to it");
 
+/// No way to wait for a position of the log.
+pub(crate) const NO_WAITING: Ability = Ability::Lacks("isobench knows WAIT FOR LSN of PostgreSQL alone");
+
 /// The features of the standard, and no others.
 pub(crate) const NOTHING_KNOWN: Abilities = Abilities {
     catches_conflicts: Ability::Lacks("isobench doesn't know whether it has PL/pgSQL"),
@@ -59,4 +64,5 @@ pub(crate) const NOTHING_KNOWN: Abilities = Abilities {
     restart_savepoint: Ability::Lacks("isobench doesn't know whether it repeats from a savepoint"),
     shows_writers: NO_WRITERS,
     synchronous_commit: OWN_DURABILITY,
+    waits_for_lsn: NO_WAITING,
 };

@@ -4,7 +4,7 @@
 
 use isobench_pgwire::SqlState;
 
-use crate::facts::abilities::{Abilities, Ability, NO_WRITERS, OWN_DURABILITY};
+use crate::facts::abilities::{Abilities, Ability, NO_WAITING, NO_WRITERS, OWN_DURABILITY};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{CAUTIOUS, Dialect};
 use crate::facts::level::{SHOW, SetLevel};
@@ -58,6 +58,7 @@ pub static AURORA_DSQL: Product = Product {
         restart_savepoint: Ability::Lacks("it has no savepoints"),
         shows_writers: NO_WRITERS,
         synchronous_commit: OWN_DURABILITY,
+        waits_for_lsn: NO_WAITING,
     },
     // One statement that changes the schema in a transaction ("DDL and distributed transactions"), so
     // that DROP can't be tried.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 
-use crate::facts::abilities::{Abilities, Ability, NO_WRITERS, OWN_DURABILITY};
+use crate::facts::abilities::{Abilities, Ability, NO_WAITING, NO_WRITERS, OWN_DURABILITY};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::facts::level::{SHOW, SetLevel};
@@ -73,6 +73,7 @@ pub static COCKROACHDB: Product = Product {
         restart_savepoint: Ability::Has,
         shows_writers: NO_WRITERS,
         synchronous_commit: OWN_DURABILITY,
+        waits_for_lsn: NO_WAITING,
     },
     // Schemas exist since v20.2, comments on them, which mark one as ours, since v21.2.
     namespace: NamespaceFacts { schema_since: (21, 2), ..NamespaceFacts::DATABASE },

@@ -2,7 +2,7 @@
 
 use isobench_pgwire::SqlState;
 
-use crate::facts::abilities::{Abilities, Ability, NO_WRITERS, OWN_DURABILITY};
+use crate::facts::abilities::{Abilities, Ability, NO_WAITING, NO_WRITERS, OWN_DURABILITY};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{CAUTIOUS, Dialect};
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
@@ -57,6 +57,7 @@ pub static H2: Product = Product {
         restart_savepoint: Ability::Lacks("after a conflict it ends the transaction with its savepoints"),
         shows_writers: NO_WRITERS,
         synchronous_commit: OWN_DURABILITY,
+        waits_for_lsn: NO_WAITING,
     },
     namespace: NamespaceFacts {
         marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",

@@ -61,6 +61,7 @@ pub static POSTGRESQL: Product = Product {
         restart_savepoint: SAVEPOINTS_KEEP_THE_SNAPSHOT,
         shows_writers: Ability::Since((13, 0), "pg_current_snapshot() came with version 13"),
         synchronous_commit: Ability::Has,
+        waits_for_lsn: Ability::Since((19, 0), "WAIT FOR LSN came with version 19"),
     },
     namespace: NamespaceFacts::SCHEMA,
     settings: SettingsSource::PgSettings,

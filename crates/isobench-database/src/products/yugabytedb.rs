@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use isobench_pgwire::SqlState;
 
-use crate::facts::abilities::{Abilities, Ability, NO_WRITERS, OWN_DURABILITY, SAVEPOINTS_KEEP_THE_SNAPSHOT};
+use crate::facts::abilities::{
+    Abilities, Ability, NO_WAITING, NO_WRITERS, OWN_DURABILITY, SAVEPOINTS_KEEP_THE_SNAPSHOT,
+};
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{Dialect, Empty, Load, PrimaryKey};
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
@@ -64,6 +66,7 @@ pub static YUGABYTEDB: Product = Product {
         restart_savepoint: SAVEPOINTS_KEEP_THE_SNAPSHOT,
         shows_writers: NO_WRITERS,
         synchronous_commit: OWN_DURABILITY,
+        waits_for_lsn: NO_WAITING,
     },
     // DDL commits by itself.
     namespace: NamespaceFacts { reports_cascade: false, ..NamespaceFacts::SCHEMA },

@@ -141,7 +141,8 @@ fn measured(document: &Document, usual: &Plan) -> String {
     let plan = &document.plan;
     let mut parts = factors(document, usual);
     let readers = u64::from(plan.readers());
-    parts.extend((readers > 0).then(|| format!("{} on a standby", counted(readers, "reader"))));
+    let waiting = if plan.waits_for_lsn() { " that they wait for" } else { "" };
+    parts.extend((readers > 0).then(|| format!("{} on a standby{waiting}", counted(readers, "reader"))));
     parts.extend(length(document));
     if plan.warmup != usual.warmup {
         let warmup = plan.warmup();

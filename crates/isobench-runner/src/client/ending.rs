@@ -387,6 +387,7 @@ impl Client {
         match self.state {
             ClientState::Preparing(_)
             | ClientState::AskingLevel
+            | ClientState::CatchingUp
             | ClientState::Replying
             | ClientState::Sleeping
             | ClientState::RollingBack => {

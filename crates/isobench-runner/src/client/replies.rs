@@ -55,6 +55,7 @@ impl Client {
             ClientState::Replying if self.outstanding == 0 => self.on_reply(ctx),
             ClientState::Preparing(command) if self.outstanding == 0 => self.on_prepared(ctx, command),
             ClientState::AskingLevel if self.outstanding == 0 => self.on_level(ctx),
+            ClientState::CatchingUp if self.outstanding == 0 => self.on_caught_up(ctx),
             ClientState::RollingBack if self.outstanding == 0 => self.on_rolled_back(ctx),
             ClientState::LeavingBlock if self.outstanding == 0 => self.on_block_left(ctx),
             _ => ClientAction::Receive,
@@ -78,6 +79,8 @@ impl Client {
             | tag::COPY_DONE => {}
             tag::DATA_ROW if self.state == ClientState::AskingLevel => self.note_level(ctx, frame)?,
             tag::ROW_DESCRIPTION | tag::COMMAND_COMPLETE if self.state == ClientState::AskingLevel => {}
+            tag::ROW_DESCRIPTION | tag::DATA_ROW | tag::COMMAND_COMPLETE
+                if self.state == ClientState::CatchingUp => {}
             tag::DATA_ROW | tag::ROW_DESCRIPTION => {
                 if self.stored.is_some() || self.operations.is_some() || self.inside.is_some() {
                     self.on_row(ctx, frame)?;

@@ -60,6 +60,9 @@ pub(crate) enum ClientState {
     /// Waits for the transaction's isolation level, which the server is asked for just before
     /// COMMIT. Then executes that COMMIT.
     AskingLevel,
+    /// Waits, as a reader, for the answer to what comes before its transaction. Then starts the script;
+    /// after an error the attempt has failed.
+    CatchingUp,
     /// Waits for the server's reply to the last request. Then continues with the script, or rolls
     /// back.
     Replying,

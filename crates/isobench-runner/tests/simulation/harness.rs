@@ -75,6 +75,8 @@ pub struct Case {
     pub shown: Option<(ObservedDescription, Vec<(usize, ObservedStatement)>)>,
     /// Some transactions are asked for their level.
     pub asks: bool,
+    /// The first reader, and what readers send before each attempt.
+    pub readers: Option<(usize, &'static str)>,
     pub asks_snapshots: bool,
 }
 
@@ -134,6 +136,7 @@ impl Case {
             storage: None,
             shown: None,
             asks: false,
+            readers: None,
             asks_snapshots: false,
         }
     }
@@ -228,6 +231,12 @@ impl Case {
         self
     }
 
+    /// Lets the clients from this number on send a statement before each attempt.
+    pub fn readers(mut self, first: usize, sql: &'static str) -> Case {
+        self.readers = Some((first, sql));
+        self
+    }
+
     /// Records the reads and writes of transactions.
     pub fn recorded(mut self) -> Case {
         self.storage = Some(Storage::default());
@@ -267,6 +276,13 @@ impl Case {
         let job = match &self.shown {
             Some((description, _)) => job.observing(description.clone(), 1 << 20),
             None => job,
+        };
+        let job = match self.readers {
+            None => job,
+            Some((first, sql)) => {
+                let scripts = (0..self.scripts.len()).collect();
+                job.with_readers(first, scripts).before_reading(Box::new(move || Some(sql.to_owned())))
+            }
         };
         let job = if self.asks { job.asking_level(LEVEL_QUESTION) } else { job };
         let job = if self.asks_snapshots { job.asking_snapshot(SNAPSHOT_QUESTION) } else { job };

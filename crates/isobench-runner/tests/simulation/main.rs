@@ -5,6 +5,7 @@
 //! what the server really did. The other files hold the tests by topic.
 
 mod accounting;
+mod catching_up;
 mod chaos;
 mod events;
 mod harness;

@@ -131,7 +131,7 @@ fn take_part(options: &RunOptions, settings: &RunSettings, machines: &Machines) 
             job,
             target.site(),
             &settings.sources,
-            (settings.level, None, 0),
+            (settings.level, None, (0, false)),
             &recorded,
             &control,
         )
@@ -221,6 +221,7 @@ fn measure(
         faults: None,
         background: isobench_plan::Background::None,
         readers: 0,
+        readers_wait: false,
         observer: None,
         others: machines.map(|machines| Others { machines, cell: (0, None), name: String::new() }),
         control,

@@ -539,6 +539,7 @@ fn what_cannot_be_read_on_a_standby_is_refused() {
         ("--readers 2 -w tpcb-like", "has no script that only reads"),
         ("--readers 2 -w tpcb-like --read-script write.sql", "writes (UPDATE)"),
         ("--readers 2 -w long-fork --read-script write.sql", "scripts of its own that only read"),
+        ("--wait-for-lsn -w tpcb-like", "needs --readers NUM, the number of clients that wait"),
         ("--read-script select-only -w tpcb-like", "needs --readers NUM, the number of clients that run it"),
         ("--readers 2 -w long-fork --levels ser", "runs no transactions at serializable"),
         ("--readers 2 -w long-fork --fault crash@0.5", "leave out --fault or --readers"),
@@ -556,4 +557,16 @@ fn what_cannot_be_read_on_a_standby_is_refused() {
         let finished = scene.run(&words(&format!("compare --rounds 1 --time 1 {line}"))).expect(1);
         assert!(finished.stderr.contains(part), "{line}: {}", finished.stderr);
     }
+}
+
+/// There is no build of version 19 to try it on.
+#[test]
+fn readers_wait_on_no_server_before_19() {
+    let name = "readers_wait_on_no_server_before_19";
+    let Some(s) = Scene::with_server(name) else { return };
+    let line =
+        "compare -b simple-update --levels rc --readers 1 --read-script select-only --wait-for-lsn -c 1 -t 1";
+    let finished = s.run(&words(line)).expect(1);
+    finished
+        .says(&["--wait-for-lsn: readers can't wait on PostgreSQL ", "WAIT FOR LSN came with version 19"]);
 }

@@ -221,7 +221,7 @@ fn those_that_wait_hear_why_rank_0_refuses() {
     scene.write("plan.toml", "workload = [\"orders\"]\n");
     for (command, wrong, why) in [
         ("compare --plan plan.toml", "compare --plan none.toml", "none.toml"),
-        ("run -b select-only -n -c 2 -t 1", "run -b select-only -n -c 2 -t 1 --require x", "--require"),
+        ("run -b select-only -n -c 3 -t 1", "run -f none.sql -n -c 3 -t 1", "none.sql"),
     ] {
         let addresses = free_addresses(3).join(",");
         let start = |line: &str, rank| machine(database.isobench(&scene, &words(line)), rank, &addresses);
