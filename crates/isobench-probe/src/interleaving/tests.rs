@@ -71,7 +71,7 @@ fn trying<'a>(open: &Opener, allocations: &'a [Allocation]) -> Trying<'a> {
 
 /// The gravest judgement on all interleavings of two programs.
 fn gravest(stage: &mut Stage<'_>, pair: [usize; 2]) -> Judgement {
-    let cast = pair.map(|program| Part::of(program));
+    let cast = pair.map(Part::of);
     let mut perform = |schedule: Schedule| {
         let performance = stage.perform(&cast, &schedule, 0, &[]).expect("a run");
         stage.put_back(&performance.outcome.delta, 0).expect("tables as before");
