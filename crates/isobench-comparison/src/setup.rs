@@ -102,12 +102,21 @@ fn is_copy_of_rows(line: &str) -> bool {
     line.starts_with("COPY ") && line.trim_end().ends_with(" FROM stdin;")
 }
 
-/// True if a statement has a word of [`WIDER`], as more than the name of a column.
+/// True if a statement has a word of [`WIDER`], as more than the name of a table or a column.
 fn concerns(statement: &str, wider: &str) -> bool {
-    let mut words = statement.split_whitespace();
-    let mut is = |word: &str| words.next().is_some_and(|found| found.eq_ignore_ascii_case(word));
-    let column = matches!(wider, "role" | "database") && is("create") && is("table");
-    !column && has_word(statement, wider)
+    has_word(statement, wider) && !(NAMES.contains(&wider) && is_of_tables(statement))
+}
+
+/// True for statements in which words of [`NAMES`] are no keywords (PostgreSQL manual, "SQL Commands"), so
+/// that they name something: an application may well have a table of roles.
+fn is_of_tables(statement: &str) -> bool {
+    let words: Vec<String> = statement.split_whitespace().take(3).map(str::to_ascii_lowercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let index = matches!(words.as_slice(), ["create", "index", ..] | ["create", "unique", "index"]);
+    let object = matches!(words.as_slice(), ["create" | "alter", "table" | "sequence", ..]);
+    index
+        || object
+        || matches!(words.as_slice(), ["insert" | "update" | "delete" | "truncate" | "analyze", ..])
 }
 
 /// Functions and casts that make a name of a literal.
@@ -130,6 +139,9 @@ fn without_values(statement: &str) -> String {
 /// Words of statements whose effect isn't confined to the schema of the session.
 const WIDER: [&str; 8] =
     ["public", "schema", "search_path", "extension", "database", "role", "tablespace", "publication"];
+
+/// Those of them that may also be the names of tables and columns.
+const NAMES: [&str; 4] = ["extension", "database", "role", "publication"];
 
 /// Codes of errors for existing objects: a table, a function, any other object, a schema, a
 /// database (PostgreSQL manual, "Error Codes").
@@ -193,6 +205,13 @@ mod tests {
         assert_eq!(wider("CREATE EXTENSION citext;\n"), Some("extension"));
         assert_eq!(wider("CREATE TABLE t (role text, database text);\nCREATE ROLE r;\n"), Some("role"));
         assert_eq!(wider("CREATE TABLE t (role text, database text);\n"), None);
+        let own = "CREATE TABLE role (id int);\nALTER TABLE ONLY role ADD CONSTRAINT r PRIMARY KEY (id);\n\
+                   INSERT INTO \"role\" VALUES (1);\nCREATE UNIQUE INDEX u ON role (id);\n\
+                   ALTER SEQUENCE s OWNED BY database.id;\n";
+        assert_eq!(wider(own), None);
+        assert_eq!(wider("ALTER TABLE role SET SCHEMA other;\n"), Some("schema"));
+        assert_eq!(wider("ALTER ROLE role SET work_mem = 1;\n"), Some("role"));
+        assert_eq!(wider("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SET ROLE r';\n"), Some("role"));
         assert_eq!(wider("INSERT INTO t VALUES ('a public role', 'it''s a database');\n"), None);
         assert_eq!(wider("INSERT INTO public.t VALUES ('x');\n"), Some("public"));
         assert_eq!(wider("CREATE TYPE seen AS ENUM ('PUBLIC', 'PRIVATE');\n"), None);

@@ -11,6 +11,7 @@ use isobench_script::literal;
 
 use crate::constraints::Constraints;
 use crate::lexer::words;
+use crate::outputs::columns;
 use crate::sessions::{Executed, Recorded};
 use crate::statement::{Clause, Place};
 use crate::template::{Template, statements};
@@ -36,6 +37,8 @@ const CLOCK: i64 = 10_000_000;
 pub struct Lineage {
     /// The names of tables, by their numbers.
     tables: HashMap<u32, String>,
+    /// The names of columns, by the numbers of table and column, where a statement gives them others.
+    columns: HashMap<(u32, i16), String>,
     /// The types of columns, by the names of table and column.
     types: HashMap<(String, String), u32>,
     /// The keys of tables.
@@ -62,13 +65,20 @@ impl Lineage {
                 Some((number, most.to_owned()))
             })
             .collect();
+        let mut lineage = Lineage { tables, columns: own_names(all()), types: HashMap::new(), constraints };
         let mut types = HashMap::new();
         for column in all().flat_map(|executed| executed.columns.iter()) {
-            if let Some(table) = tables.get(&column.table) {
-                types.insert((table.clone(), column.name.clone()), column.type_oid);
+            if let Some(table) = lineage.table(column) {
+                types.insert((table.to_owned(), lineage.name(column).to_owned()), column.type_oid);
             }
         }
-        Lineage { tables, types, constraints }
+        lineage.types = types;
+        lineage
+    }
+
+    /// The name of a result's column in its table.
+    fn name<'a>(&'a self, column: &'a Column) -> &'a str {
+        self.columns.get(&(column.table, column.number)).unwrap_or(&column.name)
     }
 
     /// The keys of tables.
@@ -92,14 +102,15 @@ impl Lineage {
         let (Some((table, name)), Some(of)) = (&place.column, self.table(column)) else {
             return Kinship::None;
         };
-        if table.as_deref() == Some(of) && *name == column.name {
+        let own = self.name(column);
+        if table.as_deref() == Some(of) && name == own {
             return Kinship::Same;
         }
         if let Some((to, key)) = self.reference(place) {
-            return if to == of && *key == column.name { Kinship::Refers } else { Kinship::None };
+            return if to == of && key == own { Kinship::Refers } else { Kinship::None };
         }
-        let named_alike = *name == column.name && name.ends_with("_id");
-        if refers(name, of) && column.name == "id" || named_alike { Kinship::Refers } else { Kinship::None }
+        let named_alike = name == own && name.ends_with("_id");
+        if refers(name, of) && own == "id" || named_alike { Kinship::Refers } else { Kinship::None }
     }
 
     /// What the column of a place refers to by a foreign key.
@@ -107,6 +118,28 @@ impl Lineage {
         let (table, name) = place.column.as_ref()?;
         self.constraints.refers(table.as_deref()?, name)
     }
+}
+
+/// The names of columns in their tables, where statements give them others.
+fn own_names<'a>(all: impl Iterator<Item = &'a Executed>) -> HashMap<(u32, i16), String> {
+    let mut looked_at: BTreeSet<&str> = BTreeSet::new();
+    let mut found = HashMap::new();
+    for executed in all {
+        let outputs = executed.columns.iter().filter(|column| column.number > 0);
+        if outputs.count() == 0 || !looked_at.insert(&executed.normal.key) {
+            continue;
+        }
+        let Some(names) = columns(&executed.normal.key) else { continue };
+        if names.len() != executed.columns.len() {
+            continue;
+        }
+        for (column, name) in executed.columns.iter().zip(names) {
+            if let Some(name) = name.filter(|_| column.table != 0 && column.number > 0) {
+                found.insert((column.table, column.number), name);
+            }
+        }
+    }
+    found
 }
 
 /// True if at least half of a text, and no less than a word of it, stands at the beginning or the end of
@@ -188,6 +221,8 @@ pub enum Operand {
     Constant(Billionths),
     /// The value of another place.
     Place(usize),
+    /// Another number that was read.
+    Read(Source),
 }
 
 /// A new key.
@@ -446,7 +481,7 @@ impl<'a> Seen<'a> {
             let pair = |instance| text(self.read(source, instance)).zip(text(self.value(place, instance)));
             self.training().filter_map(pair).filter(|(read, new)| read != new)
         };
-        let reference = source.column.ends_with("_id") || source.column == "id";
+        let reference = self.is_reference(source);
         if is_number(source.type_oid) {
             return !reference && changes().next().is_some();
         }
@@ -467,14 +502,14 @@ impl<'a> Seen<'a> {
         (!has_variable(&sql)).then_some(sql)
     }
 
-    /// What was read, plus or minus a constant or another place.
+    /// What was read, plus or minus a constant, another place, or something else that was read.
     fn sum(&self, place: usize, source: &Source, constant: bool) -> Option<Rule> {
         let read = |instance| number(self.read(source, instance));
         let new = |instance| number(self.value(place, instance));
         let difference = |instance| Some(new(instance)? - read(instance)?);
         let first = self.training().find_map(difference)?;
         let step = first.abs() == 1_000_000_000;
-        let reference = source.column.ends_with("_id") || source.column == "id";
+        let reference = self.is_reference(source);
         if first != 0 && !reference && self.holds(|instance| difference(instance) == Some(first)) {
             if constant && !step {
                 return None;
@@ -499,7 +534,38 @@ impl<'a> Seen<'a> {
                 }
             }
         }
-        None
+        let (statement, _) = self.places[place];
+        let numbers = self.sources(statement).filter(|other| {
+            *other != source
+                && is_number(other.type_oid)
+                && !self.is_reference(other)
+                && self.read_varies(other)
+        });
+        numbers.flat_map(|other| [(other, false), (other, true)]).find_map(|(other, minus)| {
+            let sign = if minus { -1 } else { 1 };
+            let hit = |instance| {
+                let operand = number(self.read(other, instance)).map(|operand| sign * operand);
+                operand.is_some() && operand == difference(instance)
+            };
+            let operand = || Operand::Read(other.clone());
+            self.holds(hit).then(|| Rule::Sum {
+                read: source.clone(),
+                minus,
+                operand: operand(),
+                ambiguous: false,
+            })
+        })
+    }
+
+    /// True if a column holds a key or a reference, by its name, which nothing is added to.
+    fn is_reference(&self, source: &Source) -> bool {
+        let own = self.lineage.name(self.column(source));
+        own.ends_with("_id") || own.ends_with("Id") || own == "id"
+    }
+
+    /// True if what was read isn't the same in all instances.
+    fn read_varies(&self, source: &Source) -> bool {
+        self.training().any(|instance| self.read(source, instance) != self.read(source, 0))
     }
 
     /// `Some(date only)` for the time at which a statement was sent.
@@ -615,6 +681,7 @@ impl<'a> Seen<'a> {
                 let operand = match operand {
                     Operand::Constant(number) => Some(*number),
                     Operand::Place(other) => number(self.value(*other, instance)),
+                    Operand::Read(other) => number(self.read(other, instance)),
                 };
                 let sum = number(self.read(read, instance)).zip(operand);
                 let sum = sum.map(|(read, operand)| if *minus { read - operand } else { read + operand });
@@ -696,6 +763,7 @@ impl Rule {
                 let operand = match operand {
                     Operand::Constant(number) => shown(*number),
                     Operand::Place(_) => "another value".to_owned(),
+                    Operand::Read(other) => format!("{} of statement {}", other.column, other.statement + 1),
                 };
                 let doubt = if *ambiguous { " (a constant would fit, too)" } else { "" };
                 format!("{} of statement {} {sign} {operand}{doubt}", read.column, read.statement + 1)

@@ -11,6 +11,7 @@
 //! | `statement` | a statement's normal form |
 //! | `sessions` | sessions, split into transactions |
 //! | `template` | transactions that differ in their values only |
+//! | `outputs` | the columns that a statement returns |
 //! | `constraints` | the keys of tables |
 //! | `values` | recorded values: as numbers, times and SQL |
 //! | `inference` | the rule of each value |
@@ -26,6 +27,7 @@ mod dump;
 mod folder;
 mod inference;
 mod lexer;
+mod outputs;
 mod past;
 mod script;
 mod sessions;

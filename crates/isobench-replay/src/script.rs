@@ -232,6 +232,7 @@ impl Writer<'_, '_> {
         let reads = |number: usize| {
             let of = |source: &Source| source.statement == number;
             self.inferred.iter().any(|one| match &one.rule {
+                Rule::Sum { read: source, operand: Operand::Read(other), .. } => of(source) || of(other),
                 Rule::Read(source) | Rule::Sum { read: source, .. } => of(source),
                 _ => false,
             })
@@ -294,6 +295,7 @@ impl Writer<'_, '_> {
                         Rule::Read(other) => format!("{}::{of_type}", read(other)),
                         _ => format!("{}::{of_type}", self.variable(*other)),
                     },
+                    Operand::Read(other) => format!("{}::{of_type}", read(other)),
                 };
                 format!("{}::{of_type} {} {operand}", read(source), if *minus { "-" } else { "+" })
             }

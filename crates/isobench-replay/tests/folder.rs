@@ -179,6 +179,41 @@ fn a_value_that_was_changed_in_an_unknown_way_is_marked() {
     assert!(!marked(&changed(1114, (1..20).map(|number| (time(number), time(number + 30))))));
 }
 
+/// As TypeORM names what it reads, and as Vendure allocates stock: by the quantity of a line of the order.
+#[test]
+fn a_sum_of_what_was_read_is_found_behind_other_names() {
+    let mut tape = Tape::begin(false);
+    for number in 0_i64..20 {
+        tape.simple(1, "BEGIN", "BEGIN");
+        let columns = [column("Line_quantity", 8, 2, 23)];
+        let (quantity, before) = (number * number % 7 + 1, number * 100);
+        let answer = tape.rows(&columns, vec![row(&[&quantity.to_string()])]);
+        let line = "SELECT \"Line\".\"quantity\" AS \"Line_quantity\" FROM \"line\" \"Line\" WHERE \"Line\".\"id\" = $1";
+        tape.send(1, line, vec![value(&number.to_string())], vec![answer], 'T');
+        let columns = [column("S_id", 7, 1, 20), column("S_allocated", 7, 2, 20)];
+        let answer = tape.rows(&columns, vec![row(&["1", &before.to_string()])]);
+        let stock = "SELECT \"S\".\"id\" AS \"S_id\", \"S\".\"allocated\" AS \"S_allocated\" FROM \"stock\" \"S\" \
+                     WHERE \"S\".\"id\" = $1";
+        tape.send(1, stock, vec![value("1")], vec![answer], 'T');
+        let parameters = vec![value(&(before + quantity).to_string()), value("1")];
+        tape.send(
+            1,
+            "UPDATE \"stock\" SET \"allocated\" = $1 WHERE \"id\" = $2",
+            parameters,
+            vec![done("UPDATE 1")],
+            'T',
+        );
+        tape.simple(1, "COMMIT", "COMMIT");
+    }
+    let (files, summary) = scripts(&tape.end());
+    let script = &files["update-stock.sql"];
+    assert!(
+        script.contains("\"allocated\" = :r2_S_allocated::bigint + :r1_Line_quantity::bigint"),
+        "{script}"
+    );
+    assert!(summary.contains("reads, computes and writes back: stock.allocated."), "{summary}");
+}
+
 #[test]
 fn a_rule_that_fails_on_what_is_held_out_makes_an_input() {
     let mut tape = Tape::begin(false);
