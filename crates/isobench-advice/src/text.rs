@@ -29,6 +29,9 @@ pub(crate) const WAIT_FOR_EACH_OTHER: &str =
 /// The most pairs of transactions that can wait for each other, of those that are listed.
 const MOST_DEADLOCKS: usize = 4;
 
+/// The fewest columns for the reasons of levels.
+const LEAST_WHY: usize = 44;
+
 /// The most sets of changes that are listed.
 const MOST_SETS: usize = 6;
 
@@ -169,10 +172,20 @@ fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Eviden
     let longest = names.max().unwrap_or_default().max(heading.chars().count());
     let levels = advice.transactions.iter().map(|one| one.level.to_string().len());
     let widest = levels.max().unwrap_or_default().max("level".len());
-    let _ = writeln!(text, "{heading:longest$}  {:widest$}  why", "level");
+    if longest + widest + 4 + LEAST_WHY > width {
+        let _ = writeln!(text, "{heading}\n  {:widest$}  why", "level");
+    } else {
+        let _ = writeln!(text, "{heading:longest$}  {:widest$}  why", "level");
+    }
     for one in &advice.transactions {
         let why = why(one, evidence);
-        let indent = longest + widest + 4;
+        let beside = longest + widest + 4;
+        // Of long names there would be no room beside them.
+        let alone = beside + LEAST_WHY > width;
+        let indent = if alone { widest + 4 } else { beside };
+        if alone {
+            let _ = writeln!(text, "{}", &one.script[folder.len()..]);
+        }
         let lines = wrap(&why, width.saturating_sub(indent).max(30), 0);
         for (number, line) in lines.iter().enumerate() {
             let (script, level) = if number == 0 {
@@ -180,7 +193,11 @@ fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Eviden
             } else {
                 ("", String::new())
             };
-            let _ = writeln!(text, "{script:longest$}  {level:widest$}  {line}");
+            if alone {
+                let _ = writeln!(text, "  {level:widest$}  {line}");
+            } else {
+                let _ = writeln!(text, "{script:longest$}  {level:widest$}  {line}");
+            }
         }
     }
 }
@@ -223,8 +240,15 @@ fn twice<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>,
     }
     text.push('\n');
     for one in &advice.twice {
-        if let Some(why) = one.levels.iter().find_map(|at| at.untried.as_ref()) {
-            paragraph(text, &format!("{} isn't tried: {why}", one.script), width);
+        let name = &one.script[folder.len()..];
+        if let Some(at) = one.levels.iter().find(|at| at.untried.is_some()) {
+            let why = at.untried.as_deref().unwrap_or_default();
+            let how = if at.interleavings > 0 { "is undecided" } else { "isn't tried" };
+            paragraph(text, &format!("{name} {how}: {why}"), width);
+        }
+        // What fails at the lowest level is no conflict that a level makes.
+        if let Some(failure) = one.levels.first().and_then(|at| at.failure.as_ref()) {
+            paragraph(text, &format!("{name} at {}: {failure}", one.levels[0].level), width);
         }
     }
     for set in advice.twice.iter().flat_map(|one| &one.changes) {

@@ -35,6 +35,9 @@ pub struct AtLevel {
     pub interleavings: u64,
     /// Those in which a transaction failed, or that came to no end.
     pub with_failures: u64,
+    /// Why a transaction failed first, with line and SQLSTATE; null if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// A wrong outcome; null if there was none.
     pub shown: Option<Reason>,
     /// Why it couldn't be executed.
@@ -47,6 +50,7 @@ impl AtLevel {
     pub(crate) fn said(&self, evidence: Option<usize>) -> String {
         match (evidence, &self.untried) {
             (Some(number), _) => format!("shown unsafe [{number}]"),
+            (None, Some(_)) if self.interleavings > 0 => "undecided".to_owned(),
             (None, Some(_)) => "not tried".to_owned(),
             (None, None) if self.interleavings == 0 => "not tried".to_owned(),
             (None, None) if self.with_failures > 0 => {
@@ -192,6 +196,7 @@ mod tests {
             level: Level::ReadCommitted,
             interleavings,
             with_failures,
+            failure: None,
             shown: None,
             untried: untried.map(str::to_owned),
         };
@@ -200,5 +205,6 @@ mod tests {
         assert_eq!(at(20, 3, None).said(Some(2)), "shown unsafe [2]");
         assert_eq!(at(0, 0, None).said(None), "not tried");
         assert_eq!(at(0, 0, Some("COPY")).said(None), "not tried");
+        assert_eq!(at(9, 0, Some("it isn't known")).said(None), "undecided");
     }
 }

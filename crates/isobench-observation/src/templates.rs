@@ -401,7 +401,9 @@ impl Walk<'_> {
         for branch in &mut branches {
             let times: &mut usize = names.entry(branch.name.clone()).or_default();
             *times += 1;
-            if *times > 1 {
+            if *times > 1 && branch.name.is_empty() {
+                branch.name = format!("transaction {times}");
+            } else if *times > 1 {
                 let times = format!(" ({times})");
                 branch.name.push_str(&times);
             }

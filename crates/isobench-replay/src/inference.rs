@@ -4,6 +4,7 @@
 //! held out. What has no such rule is an input.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 
 use isobench_capture::{Column, Datum};
 
@@ -28,6 +29,9 @@ const MODIFIED: [u32; 11] = [17, 25, 114, 1005, 1007, 1009, 1015, 1016, 1042, 10
 
 /// The fewest characters that are left of a value that was changed in part.
 const LEAST_KEPT: usize = 6;
+
+/// The lengths of random texts, such as codes and the tokens of sessions.
+const TOKENS: RangeInclusive<usize> = 12..=128;
 
 /// How far a time may be from when it was sent, in microseconds.
 const CLOCK: i64 = 10_000_000;
@@ -237,8 +241,11 @@ pub enum Fresh {
         /// The highest recorded number.
         highest: i64,
     },
-    /// Random hexadecimal digits.
-    Random,
+    /// Random letters and digits; hexadecimal ones are made.
+    Random {
+        /// Their number.
+        length: usize,
+    },
 }
 
 /// Where a value comes from.
@@ -665,9 +672,18 @@ impl<'a> Seen<'a> {
                 && highest < i64::MAX / 2)
                 .then(|| Fresh::Number { prefix: prefix.to_owned(), highest });
         }
-        let random =
-            |value: &str| value.len() == 32 && value.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        values.iter().all(|value| random(value)).then_some(Fresh::Random)
+        let length = values[0].len();
+        let token =
+            |value: &str| value.len() == length && value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let mixed = |value: &&&str| {
+            value.bytes().any(|byte| byte.is_ascii_digit())
+                && value.bytes().any(|byte| byte.is_ascii_alphabetic())
+        };
+        let enough = length == 32
+            || TOKENS.contains(&length)
+                && values.len() >= HELD_OUT
+                && 5 * values.iter().filter(mixed).count() >= 4 * values.len();
+        (enough && values.iter().all(|value| token(value))).then_some(Fresh::Random { length })
     }
 
     /// True if a rule gives the recorded value of an instance. Of a new key and of the time only the

@@ -175,7 +175,10 @@ impl Writer<'_, '_> {
                     let name = fresh_name('k');
                     let sql = match kind {
                         Fresh::Uuid => "gen_random_uuid()".to_owned(),
-                        Fresh::Random => "md5(random()::text)".to_owned(),
+                        Fresh::Random { length } => {
+                            let hashes = vec!["md5(random()::text)"; length.div_ceil(32)].join(" || ");
+                            if length % 32 == 0 { hashes } else { format!("left({hashes}, {length})") }
+                        }
                         Fresh::Number { prefix, highest } => {
                             let next = format!("nextval('{}')", keys.above(sample, *highest));
                             if prefix.is_empty() { next } else { format!("{} || {next}", literal(prefix)) }

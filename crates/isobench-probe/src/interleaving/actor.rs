@@ -53,6 +53,16 @@ pub enum Ending {
     Failed(String),
 }
 
+impl Ending {
+    /// Why a transaction failed.
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Ending::Failed(why) => Some(why),
+            Ending::Running | Ending::Done => None,
+        }
+    }
+}
+
 /// What a script sent, and the answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {

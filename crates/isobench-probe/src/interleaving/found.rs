@@ -49,6 +49,8 @@ pub struct LevelFound {
     pub with_failures: u64,
     /// Those that came to no end, or ended with half a script, so that nothing was compared.
     pub inconclusive: u64,
+    /// Why a transaction failed first, with line and SQLSTATE.
+    pub failure: Option<String>,
     /// The first interleaving that leaves the tables as no order does.
     pub damage: Option<Witness>,
     /// The first interleaving in which a transaction that committed got an answer that no order gives.
@@ -124,6 +126,7 @@ impl LevelFound {
             trials: 0,
             with_failures: 0,
             inconclusive: 0,
+            failure: None,
             damage: None,
             wrong_answer: None,
         }

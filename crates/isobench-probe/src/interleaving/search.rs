@@ -582,6 +582,10 @@ impl<'a, 's> Search<'a, 's> {
             }
             let tried = &mut self.found.levels[number];
             tried.trials += 1;
+            if tried.failure.is_none() {
+                tried.failure =
+                    performance.outcome.endings.iter().find_map(Ending::failure).map(str::to_owned);
+            }
             if performance.inconclusive {
                 tried.inconclusive += 1;
                 continue;

@@ -30,11 +30,13 @@ pub(super) fn twice(templates: &Templates, trial: &Trial<'_>) -> Outcome<Vec<Twi
 /// Tries a script with itself at a level.
 fn at_once(trial: &Trial<'_>, name: &String, level: Level) -> Outcome<AtLevel> {
     let cast = [vec![name.clone(), name.clone()]];
-    let mut at = AtLevel { level, interleavings: 0, with_failures: 0, shown: None, untried: None };
+    let mut at =
+        AtLevel { level, interleavings: 0, with_failures: 0, failure: None, shown: None, untried: None };
     match trial.found(&trial.work.sources, None, Some(&cast), &Allocation::uniform(level))? {
         Ok(found) => {
             let of = &found.levels[0];
             (at.interleavings, at.with_failures) = (of.trials, of.with_failures + of.inconclusive);
+            at.failure = of.failure.clone();
             let wrong = of.gravest().is_some_and(|witness| !witness.no_level_prevents);
             at.shown = wrong.then(|| Reason::tried(level, tried(&found, of)));
             let refused = found.refused.iter().find(|(script, _)| script == name).map(|(_, why)| why.clone());
