@@ -79,6 +79,8 @@ fn statement(position: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use isobench_testkit::scripted::ScriptedServer;
+
     use super::*;
 
     #[test]
@@ -106,19 +108,28 @@ mod tests {
         }
     }
 
-    /// Like a server of version 19: the newest position is in the next statement.
+    /// A server that says how far it has written, until it is gone.
     #[test]
     fn the_newest_position_is_waited_for() {
-        let script = "== connect\n> SELECT pg_catalog.pg_wal_lsn_diff\n< row 50000\n\
-            > SELECT pg_catalog.pg_wal_lsn_diff\n< row 60000\n> SELECT pg_catalog.pg_wal_lsn_diff\n< error 57P01 \"gone\"\n";
-        let server = isobench_testkit::scripted::ScriptedServer::start(script);
-        let before = statements(&Connector::direct(server.options())).unwrap();
-        let deadline = std::time::Instant::now() + Duration::from_secs(10);
-        while before().as_deref() != Some("WAIT FOR LSN '0/0000EA60'") {
-            assert!(std::time::Instant::now() < deadline, "{:?}", before());
-            thread::sleep(Duration::from_millis(1));
-        }
-        drop(before);
+        let answers = ["< row 50000", "< row 60000", "< error 57P01 \"gone\""];
+        let script = answers.map(|answer| format!("> {WRITTEN}\n{answer}\n")).concat();
+        let server = ScriptedServer::start(&format!("== connect\n{script}"));
+        let connection = Connector::direct(server.options()).open().unwrap();
+        let (position, (over, ended)) = (AtomicU64::new(0), channel());
+        follow(connection, &position, &ended);
+        assert_eq!(statement(position.into_inner()), "WAIT FOR LSN '0/0000EA60'");
+        server.finish();
+        drop(over);
+    }
+
+    #[test]
+    fn nothing_is_asked_after_the_last_reader() {
+        let server = ScriptedServer::start("== connect\n");
+        let connection = Connector::direct(server.options()).open().unwrap();
+        let (position, (over, ended)) = (AtomicU64::new(7), channel());
+        drop(over);
+        follow(connection, &position, &ended);
+        assert_eq!(position.into_inner(), 7);
         server.finish();
     }
 }
