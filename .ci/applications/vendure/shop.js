@@ -40,8 +40,6 @@ const settings = (port, synchronize) => ({
         username: process.env.PGUSER,
         database: process.env.PGDATABASE,
         synchronize,
-        // advise refuses to make a table of the name "role", a word of SQL's, in a second schema.
-        entityPrefix: "shop_",
         logging: ["error"],
     },
     paymentOptions: { paymentMethodHandlers: [dummyPaymentHandler] },

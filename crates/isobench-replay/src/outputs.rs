@@ -49,7 +49,7 @@ fn column(item: &[Token<'_>]) -> Option<String> {
     let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Name);
     let path = match item {
         [path @ .., before, last] if before.is("AS") && is_name(last) => path,
-        [path @ .., before, last] if is_name(before) && is_name(last) => &item[..path.len() + 1],
+        [path @ .., before, last] if is_name(before) && is_name(last) => &item[..=path.len()],
         _ => item,
     };
     let dotted = path.len() % 2 == 1
