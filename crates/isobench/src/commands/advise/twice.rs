@@ -36,7 +36,7 @@ fn at_once(trial: &Trial<'_>, name: &String, level: Level) -> Outcome<AtLevel> {
         Ok(found) => {
             let of = &found.levels[0];
             (at.interleavings, at.with_failures) = (of.trials, of.with_failures + of.inconclusive);
-            at.failure = of.failure.clone();
+            at.failure.clone_from(&of.failure);
             let wrong = of.gravest().is_some_and(|witness| !witness.no_level_prevents);
             at.shown = wrong.then(|| Reason::tried(level, tried(&found, of)));
             let refused = found.refused.iter().find(|(script, _)| script == name).map(|(_, why)| why.clone());
