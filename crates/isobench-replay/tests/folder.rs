@@ -179,7 +179,7 @@ fn a_value_that_was_changed_in_an_unknown_way_is_marked() {
     assert!(!marked(&changed(1114, (1..20).map(|number| (time(number), time(number + 30))))));
 }
 
-/// As TypeORM names what it reads, and as Vendure allocates stock: by the quantity of a line of the order.
+/// As `TypeORM` names what it reads, and as Vendure allocates stock: by the quantity of a line of the order.
 #[test]
 fn a_sum_of_what_was_read_is_found_behind_other_names() {
     let mut tape = Tape::begin(false);
