@@ -8,6 +8,7 @@ mod changes;
 mod trial;
 mod twice;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -153,6 +154,7 @@ fn carry_out(
     let elsewhere = scripts.iter().filter(|script| script.sql().any(Sql::computes_elsewhere));
     let elsewhere = elsewhere.map(|script| script.name.clone()).collect();
     let trial = Trial {
+        ended: RefCell::default(),
         elsewhere: &elsewhere,
         site: &site,
         target,
@@ -187,14 +189,17 @@ fn carry_out(
     };
     let changes = if many { Vec::new() } else { changes(&question, &decision, &trial, read_again)? };
     let mut advice = Advice { twice, ..Advice::of(&found, &decision, changes) };
+    let tried = trial.require_end();
+    let whole = tried.is_ok();
     let save = |advice: &Advice| match options.write.as_deref() {
-        Some(path) => output::save(path, &AdviceFile::of(advice, &found, &decision).text()),
-        None => Ok(()),
+        // Levels of half a search aren't to be relied on.
+        Some(path) if whole => output::save(path, &AdviceFile::of(advice, &found, &decision).text()),
+        _ => Ok(()),
     };
     let written = save(&advice);
     let decided = advice.allocation();
-    let measured = if options.no_measure {
-        Ok(())
+    let measured = if options.no_measure || !whole {
+        tried
     } else {
         measured(&mut advice, &found, design, &work, targets, control)
     };
@@ -233,9 +238,11 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
         let casts = named(trial.names, &schedule.casts);
         trial.execute(&trial.work.sources, None, Some(&casts), &levels(trial.names, schedule.levels))
     })?;
+    trial.require_end()?;
     let not_enough = || Failure::Broken(format!("the levels of {path} aren't enough any more; see above"));
     let Some(broken) = broken else {
         let all = trial.execute(&trial.work.sources, None, None, &levels(trial.names, &wanted))?;
+        trial.require_end()?;
         if let Executed::Shown(tried) = all {
             output::print(&isobench_advice::wrong(&tried))?;
             return Err(not_enough());

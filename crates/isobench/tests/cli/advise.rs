@@ -1,9 +1,11 @@
 //! `isobench advise`: levels with what was shown, changes that mend it, their prices, and the check of a
 //! file of levels.
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::compare::words;
+use crate::support::program::Running;
 use crate::support::scene::Scene;
 
 const SETUP: &str = "CREATE TABLE control (id int PRIMARY KEY, batch int NOT NULL);\n\
@@ -311,4 +313,21 @@ fn counted_rows_are_locked_and_tried() {
         "  lock leave.sql:4 (FOR NO KEY UPDATE): read committed; not proved, nothing wrong shown in ",
         "\n+SELECT count(*) AS c FROM (SELECT * FROM doctor WHERE shift = :s AND on_call FOR NO KEY UPDATE) AS doctor ",
     ]);
+}
+
+/// What was found before is reported, and no file of levels is written.
+#[test]
+fn an_interrupted_search_reports_what_it_has() {
+    let Some(s) = scene("an_interrupted_search_reports_what_it_has") else { return };
+    let line = format!("{SCRIPTS} --try 10m --no-measure --json out.json --write levels.toml");
+    let running = Running::start(&mut s.isobench(&words(&line)));
+    running.wait_for_stderr("trying");
+    running.signal(Signal::INT);
+    running.finish().expect(2).says(&["interrupted"]).prints(&[
+        "This holds if nothing else writes these tables: control, receipt.",
+        "receipt.sql  serializable",
+    ]);
+    let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
+    assert_eq!(advice["transactions"].as_array().map(Vec::len), Some(3));
+    assert!(!s.file("levels.toml").exists());
 }

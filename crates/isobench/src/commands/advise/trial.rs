@@ -1,5 +1,6 @@
 //! Scripts that are tried against each other on tables of isobench's own.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -42,6 +43,9 @@ pub(super) struct Trial<'a> {
     pub(super) elsewhere: &'a BTreeSet<String>,
     /// There are many scripts: one that can't be executed is left out.
     pub(super) many: bool,
+    /// Why nothing is tried any more: it was interrupted, or the server is gone. What was found before is
+    /// reported.
+    pub(super) ended: RefCell<Option<String>>,
 }
 
 /// Why scripts can't be tried.
@@ -91,6 +95,14 @@ impl Trial<'_> {
         })
     }
 
+    /// Fails if trying has ended early.
+    ///
+    /// # Errors
+    /// It has; why.
+    pub(super) fn require_end(&self) -> Outcome {
+        self.ended.borrow().clone().map_or(Ok(()), |why| Err(Failure::Incomplete(why)))
+    }
+
     fn executed(&self, found: Result<Found, NotTried>, combinations: Option<&[Vec<String>]>) -> Executed {
         let scripts = self.meeting(combinations);
         let found = match found {
@@ -133,7 +145,10 @@ impl Trial<'_> {
         allocation: &Allocation,
     ) -> Outcome<Result<Found, NotTried>> {
         if self.control.urgency() > Urgency::None {
-            return Err(Failure::Incomplete("interrupted".to_owned()));
+            self.ended.replace(Some("interrupted".to_owned()));
+        }
+        if let Some(why) = self.ended.borrow().clone() {
+            return Ok(Err(NotTried::Other(why)));
         }
         let scripts = self.meeting(combinations);
         let meeting: Vec<&str> = scripts.iter().copied().collect();
@@ -161,8 +176,10 @@ impl Trial<'_> {
         match try_interleavings(self.site, &workload, extent, self.control) {
             Ok(found) => Ok(Ok(found)),
             Err(error @ TryError::Script { .. }) => Ok(Err(NotTried::Mistake(error.to_string()))),
-            Err(TryError::Stopped) => Err(Failure::Incomplete("interrupted".to_owned())),
-            Err(TryError::Lost(why)) => Err(Failure::Incomplete(why)),
+            Err(error @ (TryError::Stopped | TryError::Lost(_))) => {
+                self.ended.replace(Some(error.to_string()));
+                Ok(Err(NotTried::Other(error.to_string())))
+            }
             Err(error) => Ok(Err(NotTried::Other(error.to_string()))),
         }
     }
