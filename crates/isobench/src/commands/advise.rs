@@ -207,22 +207,27 @@ fn carry_out(
     if advice.allocation() != decided {
         save(&advice)?;
     }
+    report(options, &advice)?;
+    measured
+}
+
+/// Prints the advice, and writes it as files.
+fn report(options: &AdviseOptions, advice: &Advice) -> Outcome {
     let files = [options.json.as_deref(), options.html.as_deref()];
     let takes_stdout = files.into_iter().flatten().any(is_stream);
     if let Some(path) = &options.json {
-        let json = serde_json::to_string_pretty(&advice).map_err(Failure::setup)?;
+        let json = serde_json::to_string_pretty(advice).map_err(Failure::setup)?;
         output::save(path, &(json + "\n"))?;
     }
     if let Some(path) = &options.html {
-        output::save(path, &page(&advice))?;
+        output::save(path, &page(advice))?;
     }
-    let text = answer(&advice, output::width());
+    let text = answer(advice, output::width());
     if takes_stdout {
         eprint!("{text}");
-    } else {
-        output::print(&text)?;
+        return Ok(());
     }
-    measured
+    output::print(&text)
 }
 
 /// Checks levels that were decided before.
