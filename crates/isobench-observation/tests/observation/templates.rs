@@ -35,7 +35,7 @@ const EDIT: (&str, &str) = (
 /// Sets of which the levels are known. Auction: Vandevoort et al., PVLDB 14(11), 2021. The link node: the
 /// transactions of a payment daemon whose maintainers audited 340 of them by hand (lnd, pull request
 /// 10998). The mutex: two jobs that must not run at once. TPC-B with its reader: all orders give the same.
-const SETS: [Set; 10] = [
+const SETS: [Set; 11] = [
     (
         "tpc-b and select-only",
         "CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int NOT NULL); \
@@ -69,6 +69,22 @@ const SETS: [Set; 10] = [
                 "place-bid",
                 "BEGIN;\nUPDATE buyer SET calls = calls + 1 WHERE id = :b;\nSELECT bid FROM bids WHERE buyer = :b \\gset\n\
                  \\if :bid < :v\nUPDATE bids SET bid = :v WHERE buyer = :b;\n\\endif\n\
+                 INSERT INTO log (buyer, bid) VALUES (:b, :v);\nCOMMIT;\n",
+            ),
+        ],
+    ),
+    (
+        "auction whose bids are found by another key than the buyer's",
+        "CREATE TABLE IF NOT EXISTS offer (id int PRIMARY KEY, bid int NOT NULL)",
+        &[
+            (
+                "find-bids",
+                "BEGIN;\nUPDATE buyer SET calls = calls + 1 WHERE id = :b;\nSELECT bid FROM offer WHERE bid >= :t;\nCOMMIT;\n",
+            ),
+            (
+                "place-bid",
+                "BEGIN;\nUPDATE buyer SET calls = calls + 1 WHERE id = :b;\nSELECT bid FROM offer WHERE id = :o \\gset\n\
+                 \\if :bid < :v\nUPDATE offer SET bid = :v WHERE id = :o;\n\\endif\n\
                  INSERT INTO log (buyer, bid) VALUES (:b, :v);\nCOMMIT;\n",
             ),
         ],
@@ -155,6 +171,28 @@ const SETS: [Set; 10] = [
     ),
 ];
 
+/// Other ways to write TPC-C: the starts of lines, and what stands there instead. Stock that is read before
+/// it is written (as in CockroachDB's TPC-C, pull request 113834); and deliveries of orders by their numbers
+/// rather than of the oldest one, of which every new order changes the answer, as far as can be known.
+const SPELLINGS: [(&str, &[(&str, &str)]); 2] = [
+    (
+        "stock is read first",
+        &[(
+            "UPDATE stock SET",
+            "SELECT s_quantity AS q, s_dist_01 AS info FROM stock WHERE s_w_id = :supply AND s_i_id = :i \\gset\n\
+             UPDATE stock SET s_quantity = :q - :quantity, s_ytd = s_ytd + :quantity WHERE s_w_id = :supply AND \
+             s_i_id = :i RETURNING s_data",
+        )],
+    ),
+    (
+        "orders are delivered by their numbers",
+        &[(
+            "SELECT (CAST(no_w_id AS bigint)",
+            "SELECT no_o_id AS number FROM new_order WHERE no_w_id = :w AND no_d_id = :d AND no_o_id = :wanted",
+        )],
+    ),
+];
+
 #[test]
 fn workloads_need_levels() {
     let Some((_server, mut connection)) = installed("workloads_need_levels") else { return };
@@ -165,9 +203,20 @@ fn workloads_need_levels() {
         for statement in chosen.setup(&database).unwrap() {
             connection.execute(&statement).unwrap();
         }
-        let scripts: Vec<(String, String)> =
-            chosen.scripts().into_iter().map(|script| (script.name, script.text)).collect();
+        let scripts = scripts_of(workload.name);
         writeln!(text, "===== {}\n{}", workload.name, levels_of(&mut connection, &scripts)).unwrap();
+    }
+    for (name, in_place) in SPELLINGS {
+        let mut scripts = scripts_of("tpcc");
+        for (_, text) in &mut scripts {
+            for (start, instead) in in_place {
+                let line = |line: &str| {
+                    if line.starts_with(start) { (*instead).to_owned() } else { line.to_owned() }
+                };
+                *text = text.lines().map(|one| line(one) + "\n").collect();
+            }
+        }
+        writeln!(text, "===== tpcc, {name}\n{}", levels_of(&mut connection, &scripts)).unwrap();
     }
     for (name, setup, scripts) in SETS {
         connection.execute(setup).unwrap();
@@ -176,6 +225,11 @@ fn workloads_need_levels() {
         writeln!(text, "===== {name}\n{}", levels_of(&mut connection, &scripts)).unwrap();
     }
     expect(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/templates.txt"), &text);
+}
+
+/// A workload's scripts, with their names.
+fn scripts_of(workload: &str) -> Vec<(String, String)> {
+    find(workload).unwrap().scripts().into_iter().map(|script| (script.name, script.text)).collect()
 }
 
 /// The levels that scripts need.
