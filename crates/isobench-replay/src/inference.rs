@@ -435,7 +435,8 @@ impl<'a> Seen<'a> {
         };
         let akin = |source: &Source| self.lineage.kinship(sample, self.column(source));
         let usable = |source: &&Source| !source.nullable || type_name(source.type_oid).is_some();
-        let sources: Vec<&Source> = self.sources(statement).filter(usable).collect();
+        let known = |source: &&Source| !self.is_known(source, found);
+        let sources: Vec<&Source> = self.sources(statement).filter(usable).filter(known).collect();
         let of_sequence =
             |source: &Source| sample.clause == Clause::Insert && self.sequences[source.statement];
         let related = |source: &Source| akin(source) != Kinship::None || of_sequence(source);
@@ -494,6 +495,19 @@ impl<'a> Seen<'a> {
         }
         let alike = changes().filter(|(read, new)| is_much_like(read, new)).count();
         MODIFIED.contains(&source.type_oid) && alike > 0 && 2 * alike >= changes().count()
+    }
+
+    /// True if a result is an input of its own statement, which asked for rows with that value: what follows
+    /// from it follows from the input, however many rows there are.
+    fn is_known(&self, source: &Source, found: &[Inferred]) -> bool {
+        let inputs = found.iter().enumerate().filter(|(_, one)| one.rule == Rule::Input);
+        let mut of_statement = inputs.filter(|(_, one)| one.at.0 == source.statement);
+        of_statement.any(|(other, _)| {
+            let asked = self.place(other, 0);
+            asked.clause == Clause::Other
+                && self.lineage.kinship(asked, self.column(source)) == Kinship::Same
+                && self.holds(|instance| same(self.read(source, instance), self.value(other, instance)))
+        })
     }
 
     /// SQL for a value that is the same in all instances.

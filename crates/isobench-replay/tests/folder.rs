@@ -56,7 +56,7 @@ fn a_whole_row_that_was_read_is_saved_with_the_operation_in_place_of_the_result(
         lines[10],
         "UPDATE \"offer\" SET \"name\" = :r1_name, \"num_orders\" = :r1_num_orders::bigint + 1, \"total\" = \
          :r1_total::numeric + :i_value::numeric, \"ends\" = nullif(:r1_ends, '')::timestamptz WHERE \"offer\".\"id\" = \
-         :r1_id;"
+         :i_id;"
     );
     assert_eq!(lines.last(), Some(&"COMMIT;"));
     let readme = &files["README.md"];
