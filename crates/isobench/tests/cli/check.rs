@@ -114,10 +114,9 @@ fn each_transaction_is_judged_by_its_own_level() {
     scene.write("receipts.txt", &RECEIPTS.replace("rr readonly", "ser"));
     scene.run(&["check", "receipts.txt"]).expect(3).says(&["contradicts what was promised: serializable"]);
     scene.run(&["check", "receipts.txt", "--promised", "snapshot isolation"]).expect(0);
-    scene
-        .run(&["check", "receipts.txt", "--server", "oracle"])
-        .expect(1)
-        .says(&["unknown server \"oracle\"; use one of PostgreSQL, H2, YugabyteDB, CockroachDB"]);
+    scene.run(&["check", "receipts.txt", "--server", "oracle"]).expect(1).says(&[
+        "unknown server \"oracle\"; use one of PostgreSQL, Aurora DSQL, H2, YugabyteDB, CockroachDB",
+    ]);
 }
 
 #[test]
