@@ -172,17 +172,16 @@ fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Eviden
     let longest = names.max().unwrap_or_default().max(heading.chars().count());
     let levels = advice.transactions.iter().map(|one| one.level.to_string().len());
     let widest = levels.max().unwrap_or_default().max("level".len());
-    if longest + widest + 4 + LEAST_WHY > width {
+    // Of long names there would be no room next to them.
+    let alone = longest + widest + 4 + LEAST_WHY > width;
+    let indent = widest + 4 + if alone { 0 } else { longest };
+    if alone {
         let _ = writeln!(text, "{heading}\n  {:widest$}  why", "level");
     } else {
         let _ = writeln!(text, "{heading:longest$}  {:widest$}  why", "level");
     }
     for one in &advice.transactions {
         let why = why(one, evidence);
-        let beside = longest + widest + 4;
-        // Of long names there would be no room beside them.
-        let alone = beside + LEAST_WHY > width;
-        let indent = if alone { widest + 4 } else { beside };
         if alone {
             let _ = writeln!(text, "{}", &one.script[folder.len()..]);
         }

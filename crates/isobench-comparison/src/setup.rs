@@ -104,7 +104,8 @@ fn is_copy_of_rows(line: &str) -> bool {
 
 /// True if a statement has a word of [`WIDER`], as more than the name of a table or a column.
 fn concerns(statement: &str, wider: &str) -> bool {
-    has_word(statement, wider) && !(NAMES.contains(&wider) && is_of_tables(statement))
+    let executes = EXECUTING.iter().any(|word| has_word(statement, word));
+    has_word(statement, wider) && (executes || !NAMES.contains(&wider) || !is_of_tables(statement))
 }
 
 /// True for statements in which words of [`NAMES`] are no keywords (PostgreSQL manual, "SQL Commands"), so
@@ -121,6 +122,9 @@ fn is_of_tables(statement: &str) -> bool {
 
 /// Functions and casts that make a name of a literal.
 const NAMING: [&str; 7] = ["set_config", "nextval", "setval", "currval", "regclass", "execute", "format"];
+
+/// Those of them by which a literal changes the session, or becomes SQL.
+const EXECUTING: [&str; 3] = ["set_config", "execute", "format"];
 
 /// A statement without what its literals hold, where they are values of rows, defaults or labels, and no
 /// names.
@@ -209,6 +213,8 @@ mod tests {
                    INSERT INTO \"role\" VALUES (1);\nCREATE UNIQUE INDEX u ON role (id);\n\
                    ALTER SEQUENCE s OWNED BY database.id;\n";
         assert_eq!(wider(own), None);
+        assert_eq!(wider("INSERT INTO t SELECT set_config('role', 'x', false);\n"), Some("role"));
+        assert_eq!(wider("ALTER TABLE ONLY role ALTER COLUMN id SET DEFAULT nextval('role_id');\n"), None);
         assert_eq!(wider("ALTER TABLE role SET SCHEMA other;\n"), Some("schema"));
         assert_eq!(wider("ALTER ROLE role SET work_mem = 1;\n"), Some("role"));
         assert_eq!(wider("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SET ROLE r';\n"), Some("role"));
