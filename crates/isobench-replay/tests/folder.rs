@@ -172,7 +172,7 @@ fn a_value_that_was_changed_in_an_unknown_way_is_marked() {
     assert!(marked(&changed(20, interest)));
     let tags = |number: usize| format!("{{\"tags\": [\"new\", \"{}\"]}}", "x".repeat(number));
     assert!(marked(&changed(3802, (1..20).map(|number| (tags(number), tags(number * 2))))));
-    // Whoever types in a name doesn't compute it, a time is of its own, and so is a reference.
+    // A name is typed in, not computed; nor are times and references.
     let name = |number: u32| format!("{:x}", number.wrapping_mul(2_654_435_761));
     assert!(!marked(&changed(25, (1..20).map(|number| (name(number), name(number + 50))))));
     let time = |number: u32| format!("2026-11-26 10:{number:02}:00");

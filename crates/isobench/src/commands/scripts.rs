@@ -47,7 +47,7 @@ pub fn scripts(options: &ScriptsOptions) -> Outcome {
     output::print(&(made(&wanted)? + &next))
 }
 
-/// The plan file of a capture's scripts, if one is given. They are made in a folder beside it, unless they
+/// The plan file of a capture's scripts, if one is given. They are made in a folder next to it, unless they
 /// were before.
 ///
 /// # Errors

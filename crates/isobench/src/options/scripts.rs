@@ -71,7 +71,7 @@ pub struct CopyOptions {
 /// A capture whose scripts are made before they are used.
 #[derive(Debug, Args)]
 pub struct CaptureOptions {
-    /// Capture (isobench record): its scripts are made first, in a folder beside it
+    /// Capture (isobench record): its scripts are made first, in a folder next to it
     #[arg(value_name = "CAPTURE", conflicts_with_all = ["file", "builtin", "workload", "plan_file"])]
     pub capture: Option<PathBuf>,
     /// The database to copy.

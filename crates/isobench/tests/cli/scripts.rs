@@ -115,7 +115,7 @@ fn a_script_that_the_copy_does_not_permit_is_no_part_of_the_plan() {
     s.assert_clean();
 }
 
-/// The scripts are made once, in a folder beside the capture.
+/// The scripts are made once, in a folder next to the capture.
 #[test]
 fn a_capture_is_advised_on_and_compared_by_itself() {
     let Some(s) = scene("a_capture_is_advised_on_and_compared_by_itself") else { return };
