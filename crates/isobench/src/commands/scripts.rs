@@ -7,7 +7,7 @@ mod fitting;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -82,6 +82,7 @@ pub fn plan_of(
                 "\"{place}\" {why}: move it away, or use it as it is by --plan {place}/{PLAN}"
             )));
         }
+        require_own(&folder)?;
         say(&format!("using the scripts in {place}, which were made before"));
         say_claim(Some(&plan));
         return Ok(Some(plan));
@@ -159,6 +160,20 @@ fn recorded(path: &Path) -> Outcome<Recorded> {
     let file = File::open(path)
         .map_err(|error| Failure::setup(format!("could not open capture \"{shown}\": {error}")))?;
     read(BufReader::new(file)).map_err(|error| wrong(&error))
+}
+
+/// Refuses a folder whose scripts somebody else may have written: they can run programs.
+fn require_own(folder: &Path) -> Outcome {
+    let own = fs::symlink_metadata(folder).is_ok_and(|found| {
+        found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+    });
+    let shown = folder.display();
+    own.then_some(()).ok_or_else(|| {
+        Failure::setup(format!(
+            "\"{shown}\" isn't yours alone to write, and its scripts would be executed: look at them, and use them by \
+             --plan {shown}/{PLAN}, or move it away"
+        ))
+    })
 }
 
 /// Refuses a folder that has something in it.

@@ -138,6 +138,10 @@ fn a_capture_is_advised_on_and_compared_by_itself() {
     ] {
         s.run(&words(line)).expect(1).says(&[said]);
     }
+    let mode = |mode| fs::set_permissions(s.file("shop.scripts"), fs::Permissions::from_mode(mode));
+    mode(0o777).expect("a folder");
+    s.run(&words("advise shop.capture")).expect(1).says(&["isn't yours alone to write"]);
+    mode(0o700).expect("a folder");
     let later = std::time::SystemTime::now() + std::time::Duration::from_mins(1);
     let capture = fs::File::options().write(true).open(s.file("shop.capture")).expect("the capture");
     capture.set_modified(later).expect("a time");
