@@ -21,7 +21,7 @@ use isobench_runner::{
 
 use crate::design::count;
 use crate::failure::{Failure, Outcome};
-use crate::machines::{Left, Machines, Open, Order, Ran, Reply, Urge, unpack};
+use crate::machines::{Handling, Left, Machines, Open, Order, Ran, Reply, Urge, unpack};
 use crate::messages::Messages;
 use crate::round::{cpu_seconds, load};
 use crate::sessions::{self, Places, no_threads};
@@ -92,6 +92,8 @@ pub struct Gone {
     pub transactions: u64,
     /// What is known of each machine, if there are several.
     pub machines: Vec<MachineRound>,
+    /// The measurement of which the other machines keep what they recorded, for a check together.
+    pub kept: Option<u64>,
 }
 
 impl Crew<'_> {
@@ -211,7 +213,7 @@ impl Crew<'_> {
     }
 
     /// Closes the sessions. What the other machines have recorded is added to the recording, if one
-    /// is given.
+    /// is given, or kept there if it is to be checked `together`.
     ///
     /// # Errors
     /// A machine is gone, or sends something else.
@@ -219,13 +221,13 @@ impl Crew<'_> {
         self,
         options: &ConnectOptions,
         product: &Product,
-        recording: Option<&Recording>,
+        (recording, together): (Option<&Recording>, bool),
         messages: &Messages<'_>,
     ) -> Outcome<Gone> {
         let Crew { fleet, others } = self;
         let Some(mut others) = others else {
             let (levels, transactions) = sessions::leave(fleet.into_sessions(options), product);
-            return Ok(Gone { levels, transactions, machines: Vec::new() });
+            return Ok(Gone { levels, transactions, machines: Vec::new(), kept: None });
         };
         let machines = others.machines;
         let (after, _) = machines.compare_clocks()?;
@@ -236,12 +238,20 @@ impl Crew<'_> {
             .enumerate()
             .map(|(rank, (before, after))| if rank == 0 { 0 } else { before.within_until(after) })
             .collect();
-        let order = Order::Leave { measurement: others.measurement, recorded: recording.is_some() };
-        machines.peers().send_all(&order.pack(&[]));
+        let measurement = others.measurement;
+        let together = together && recording.is_some();
+        for (rank, within) in within.iter().enumerate().skip(1) {
+            let recorded = match recording {
+                None => Handling::Forgotten,
+                Some(_) if together => Handling::Kept { within: *within },
+                Some(_) => Handling::Sent,
+            };
+            machines.peers().send(rank, Order::Leave { measurement, recorded }.pack(&[]));
+        }
         others.left = true;
         let (mut levels, mut transactions) = sessions::leave(fleet.into_sessions(options), product);
         for (rank, within) in within.iter().enumerate().skip(1) {
-            let left = others.left(rank, recording, *within)?;
+            let left = others.left(rank, recording, together, *within)?;
             levels.extend(left.levels);
             transactions += left.transactions;
             for error in left.errors {
@@ -253,7 +263,7 @@ impl Crew<'_> {
         }
         let rows = others.counted.iter().enumerate();
         let rows = rows.filter_map(|(rank, counted)| counted.row(machines, rank, within[rank]));
-        Ok(Gone { levels, transactions, machines: rows.collect() })
+        Ok(Gone { levels, transactions, machines: rows.collect(), kept: together.then_some(measurement) })
     }
 }
 
@@ -288,8 +298,8 @@ impl<'c> Elsewhere<'c> {
         Ok(others)
     }
 
-    /// What a machine says at the end, and its recording.
-    fn left(&self, rank: usize, recording: Option<&Recording>, within: u64) -> Outcome<Left> {
+    /// What a machine says at the end, and its recording unless that stays there.
+    fn left(&self, rank: usize, recording: Option<&Recording>, stays: bool, within: u64) -> Outcome<Left> {
         let machines = self.machines;
         let next = || receive(machines, rank, "closing the sessions");
         let wrong = || machines.astray(rank, "sent something else than its sessions' end");
@@ -301,6 +311,9 @@ impl<'c> Elsewhere<'c> {
             machines.astray(rank, &format!("has a recording that can't be added: {error}"))
         };
         let adoption = recording.adoption(head, within).map_err(astray)?;
+        if stays {
+            return Ok(left);
+        }
         loop {
             let (Reply::Chunk, chunk) = next()? else { return Err(wrong()) };
             if chunk.is_empty() {

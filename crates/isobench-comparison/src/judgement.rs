@@ -10,7 +10,7 @@ use std::io::{BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use isobench_isolation::check::{Blind, Options, render};
+use isobench_isolation::check::{Blind, Options, Ways, render};
 use isobench_isolation::history::binary;
 use isobench_isolation::{Guarantee, History, LevelPromises};
 use isobench_result::Verdict;
@@ -104,12 +104,12 @@ impl Judging {
         recording.follow(self.stop_on_broken.then_some(options));
     }
 
-    /// Checks the recorded history of these scripts, from `file` if there is one; `fresh_tables` if
-    /// no earlier run wrote to the tables. Returns the verdict and a report.
+    /// Checks the recorded history of these scripts, to be written to a file if one is given, together
+    /// with other machines if there are ways to them; `fresh_tables` if no earlier run wrote to the
+    /// tables. Returns the verdict and a report.
     pub fn judge(
         &self,
-        recording: Recording,
-        file: Option<&Path>,
+        (recording, file, ways): (Recording, Option<&Path>, Option<&mut dyn Ways>),
         promise: Promise,
         sources: &Sources,
         fresh_tables: bool,
@@ -124,7 +124,7 @@ impl Judging {
         let began = Instant::now();
         let options = Judging::options(&recording, promise, sources, fresh_tables);
         let options = Options { between: self.between, ..options };
-        let (history, mut report) = match recording.check(&options) {
+        let (history, mut report) = match recording.check(&options, ways) {
             Ok(checked) => checked,
             Err(error) => {
                 let why = format!("nothing was checked: the recorded history can't be read: {error}");

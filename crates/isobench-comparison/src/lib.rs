@@ -81,7 +81,7 @@ pub use design::{
 pub use environment::{client, first_attempt, now};
 pub use failure::{Failure, Outcome};
 pub use judgement::Judging;
-pub use machines::{Machines, Open, Portrait, RecordedAs};
+pub use machines::{MachineWays, Machines, Open, Portrait, RecordedAs};
 pub use measurement::{Invariants, Measured, Measurement, Others};
 pub use messages::Messages;
 pub use observed::{

@@ -7,6 +7,7 @@
 //! clients each machine has (`isobench_runner`).
 
 mod messages;
+mod ways;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,8 +21,9 @@ use serde::{Deserialize, Serialize};
 use crate::design::count;
 use crate::failure::{Failure, Outcome};
 
-pub(crate) use messages::{Left, Opened, Order, Ran, Reply, Urge, unpack};
+pub(crate) use messages::{Handling, Left, Opened, Order, Ran, Reply, Urge, unpack};
 pub use messages::{Open, RecordedAs};
+pub use ways::MachineWays;
 
 /// What a machine says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +130,12 @@ impl Machines {
         peers.send_all(&Order::End { why: why.map(str::to_owned) }.pack(&[]));
         // Whoever doesn't hear it notices that this machine is gone.
         let _ = peers.barrier("the end", LIMITS.end);
+    }
+
+    /// Waits for all others before this one ends, so that each has what was said to it.
+    pub fn leave(&self) {
+        // Whoever doesn't come is missed by nobody any more.
+        let _ = self.peers().barrier("the end", LIMITS.end);
     }
 
     pub(crate) fn peers(&self) -> MutexGuard<'_, Peers> {

@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use isobench_isolation::check::Ways;
 use isobench_isolation::{Allocation, EffectiveLevel, Level};
 use isobench_observer::{Observer, Part};
 use isobench_plan::{self as plan, Fault, Observe};
@@ -32,7 +33,7 @@ use crate::held_up::held_up;
 use crate::invariants::{InvariantCheck, open_after};
 use crate::judgement::{Judged, Judging, Promise};
 use crate::lag;
-use crate::machines::{Machines, Open, RecordedAs};
+use crate::machines::{Machines, Open, Order, RecordedAs};
 use crate::messages::Messages;
 use crate::modes;
 use crate::observed::{Recorded, SecondSource};
@@ -154,6 +155,8 @@ pub struct Measured {
     /// What was found to break a promise while the clients worked, which ended the run
     /// ([`Judging::stop_on_broken`]).
     pub broken: Option<String>,
+    /// The number by which other machines know what they have recorded and keep for the check.
+    pub(crate) kept: Option<u64>,
 }
 
 impl Measured {
@@ -311,6 +314,7 @@ impl Measurement<'_> {
     /// Checks the history that the job recorded, if any, and puts the verdict into the round.
     /// `second` is read for the writes that no statement showed. Returns a report.
     pub fn judge(&self, job: Job, second: Option<SecondSource>, measured: &mut Measured) -> Option<String> {
+        let kept = measured.kept.take().zip(self.others.as_ref().map(|others| others.machines));
         let (judging, mut recording) = (self.judging?, job.into_recording()?);
         let settlement = measured.round.faults.as_ref().map(|faults| &faults.settlement);
         if settlement.is_some_and(|settlement| settlement.lost > 0 || settlement.withheld.is_some()) {
@@ -319,6 +323,9 @@ impl Measurement<'_> {
                  the database has"
                     .to_owned(),
             );
+            if let Some((measurement, machines)) = kept {
+                machines.peers().send_all(&Order::Abandon { measurement }.pack(&[]));
+            }
             return None;
         }
         match second.map(SecondSource::read) {
@@ -329,8 +336,14 @@ impl Measurement<'_> {
             }
         }
         let promise = self.promise(&measured.effective, &measured.of_scripts);
+        let mut ways = kept.map(|(measurement, machines)| {
+            machines.peers().send_all(&Order::Check { measurement }.pack(&[]));
+            machines.ways()
+        });
+        let ways = ways.as_mut().map(|ways| ways as &mut dyn Ways);
+        let history = (recording, self.history.as_deref(), ways);
         let Judged { verdict, text, unwritten } =
-            judging.judge(recording, self.history.as_deref(), promise, self.sources, self.fresh_tables);
+            judging.judge(history, promise, self.sources, self.fresh_tables);
         measured.round.verdict = Some(verdict);
         let file = self.history.as_deref().filter(|_| unwritten.is_none());
         measured.round.history = file.zip(measured.began).map(|(file, began)| recorded_history(file, began));
@@ -564,8 +577,12 @@ impl Started<'_> {
             run.close(rest);
         }
         let connecting = crew.connecting();
-        let Gone { levels: left, transactions, machines } =
-            crew.leave(connector.options(), database.product, job.recorded(), messages)?;
+        // A file has the whole history, and what rows show is a history only as a whole.
+        let together =
+            measurement.history.is_none() && job.recorded().is_some_and(|recording| !recording.shows_rows());
+        let recording = (job.recorded(), together);
+        let Gone { levels: left, transactions, machines, kept } =
+            crew.leave(connector.options(), database.product, recording, messages)?;
         own.admin(0, transactions);
         let faults = measurement.faults.as_ref().map(|faults| {
             let settlement = faults.attested.settle(&run, &self.struck);
@@ -623,7 +640,19 @@ impl Started<'_> {
         let lost = messages.has_lost_connections();
         let broken = job.recorded().and_then(|recording| recording.broken().map(str::to_owned));
         let (notes, logged, began) = (Vec::new(), self.logged, self.began);
-        Ok(Measured { round, run, effective, of_scripts, connecting, lost, began, notes, logged, broken })
+        Ok(Measured {
+            round,
+            run,
+            effective,
+            of_scripts,
+            connecting,
+            lost,
+            began,
+            notes,
+            logged,
+            broken,
+            kept,
+        })
     }
 }
 

@@ -5,20 +5,21 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use isobench_isolation::check::refuse;
 use isobench_isolation::{Allocation, Level};
 use isobench_limits::LIMITS;
 use isobench_peers::{ClockOffset, PeersError};
 use isobench_plan::Background;
 use isobench_runner::{
-    ClientEvent, CommonStart, Control, Fleet, Job, Nanos, NoThreads, RunOutcome, RunProgress, StopCondition,
-    Urgency, Watch,
+    ClientEvent, CommonStart, Control, Fleet, Job, Nanos, NoThreads, Recording, RunOutcome, RunProgress,
+    StopCondition, Urgency, Watch,
 };
 
 use crate::conditions::Conditions;
 use crate::failure::{Failure, Outcome};
 use crate::judgement::Judging;
 use crate::machines::{
-    Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, Urge, compare_clocks, unpack,
+    Handling, Left, Machines, Open, Opened, Order, Ran, RecordedAs, Reply, Urge, compare_clocks, unpack,
 };
 use crate::measurement::{Invariants, Measurement};
 use crate::messages::Messages;
@@ -144,6 +145,7 @@ fn serve_all(
         control,
         prepared: BTreeMap::new(),
         measurements: BTreeMap::new(),
+        kept: BTreeMap::new(),
         offset: ClockOffset::default(),
     };
     let mut runs = 0;
@@ -191,7 +193,9 @@ fn serve_all(
             // The run is over already.
             Order::Stop(_) => {}
             Order::Leave { measurement, recorded } => servant.leave(measurement, recorded),
+            Order::Check { measurement } => servant.check(measurement)?,
             Order::Abandon { measurement } => {
+                servant.kept.remove(&measurement);
                 servant.prepared.remove(&measurement);
                 servant.measurements.remove(&measurement);
             }
@@ -215,6 +219,8 @@ struct Servant<'s> {
     /// What is prepared, and not connected yet.
     prepared: BTreeMap<u64, Entered>,
     measurements: BTreeMap<u64, Serving<'s>>,
+    /// What was recorded and is to be checked, and the nanoseconds by which its times may be wrong.
+    kept: BTreeMap<u64, (Recording, u64)>,
     /// What was last known of this machine's clock.
     offset: ClockOffset,
 }
@@ -279,7 +285,25 @@ impl<'s> Servant<'s> {
         Ok(())
     }
 
-    fn leave(&mut self, number: u64, recorded: bool) {
+    /// Checks what was kept, as rank 0 says.
+    ///
+    /// # Errors
+    /// A machine is gone.
+    fn check(&mut self, number: u64) -> Outcome {
+        let mut ways = self.machines.ways();
+        let Some((recording, within)) = self.kept.remove(&number) else {
+            refuse(&mut ways, NO_SUCH);
+            return Ok(());
+        };
+        // If this one can't, rank 0 hears of it, and withholds the verdict.
+        let checked = recording.check_share(within, &mut ways);
+        match (checked, self.machines.lost()) {
+            (Err(_), Some(lost)) => Err(Failure::Incomplete(lost.to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    fn leave(&mut self, number: u64, recorded: Handling) {
         let Some(Serving { entered, fleet, messages }) = self.measurements.remove(&number) else {
             return self.answer(&Reply::Failed(NO_SUCH.to_owned()), &[]);
         };
@@ -287,10 +311,14 @@ impl<'s> Servant<'s> {
         let sessions = fleet.into_sessions(site.connector().options());
         let (levels, transactions) = sessions::leave(sessions, site.database.product);
         let (errors, lost) = (messages.errors(), messages.has_lost_connections());
-        let recording = job.into_recording().filter(|_| recorded);
-        let head = recording.as_ref().map(isobench_runner::Recording::head);
+        let recording = job.into_recording().filter(|_| recorded != Handling::Forgotten);
+        let head = recording.as_ref().map(Recording::head);
         self.answer(&Reply::Left(Left { levels, transactions, errors, lost, recording: head }), &[]);
         let Some(recording) = recording else { return };
+        if let Handling::Kept { within } = recorded {
+            self.kept.insert(number, (recording, within));
+            return;
+        }
         let chunk = Reply::Chunk;
         match recording.hand_over(&mut |bytes| self.answer(&chunk, &bytes)) {
             Ok(()) => self.answer(&chunk, &[]),

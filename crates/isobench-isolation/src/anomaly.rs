@@ -2,13 +2,15 @@
 //!
 //! `check/…` detects them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::Model;
 use crate::model::Model::{
     ConsistentView, ReadCommitted, ReadUncommitted, RepeatableRead, Serializable, SnapshotIsolation,
 };
 
 /// A phenomenon in a history that some model proscribes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Anomaly {
     /// A read of a version or an element that no transaction wrote.
     GarbageRead,

@@ -18,6 +18,7 @@ mod grouped;
 mod groups;
 mod infer;
 mod lists;
+mod machines;
 mod mixed;
 mod pairs;
 mod parts;
@@ -39,6 +40,8 @@ mod survey;
 mod tests;
 mod used;
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::History;
 use crate::model::{Guarantee, Model, Order};
 use crate::promise::LevelPromises;
@@ -57,8 +60,9 @@ use status::{CommitStatus, CommitStatuses};
 use survey::{Positions, Survey};
 
 pub use doubt::{Doubt, DoubtKind};
+pub use machines::{Ways, refuse};
 
-pub use recording::{CheckedRecording, GrowingRecording, check_recording};
+pub use recording::{CheckedRecording, GrowingRecording, check_recording, check_recording_together};
 pub use render::{render, summary};
 pub use report::{
     Blind, Broken, Cleared, Count, Dependency, Examined, Finding, LevelCount, LostBetween, MixedReport,
@@ -93,7 +97,7 @@ pub struct Options {
 }
 
 /// The sizes of what is examined at a time: of parts of the rows, and of pieces of the history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Pieces {
     /// Parts that fit into the processor's caches, and a graph for many pieces.
     #[default]
@@ -200,16 +204,13 @@ fn examine<S: Source>(
     let order = if timeless { wanted.min(Order::Session) } else { wanted };
 
     let positions = Positions::new(history, source.transactions());
-    let mut survey = Survey::of(source, setting, &positions)?;
-    if order >= Order::Session {
-        positions.sessions(history, &statuses.status);
-    }
+    let mut survey = source.survey(setting, order, &positions)?;
     let scope = Scope { source, setting, order, only_read: &statuses.only_read };
     let mut found = std::mem::take(&mut survey.found);
     let mut cyclic = if options.pieces == Pieces::Whole {
         scope.components_at_once()?
     } else {
-        scope.components(&mut survey, positions)?
+        source.components(&scope, &mut survey, positions)?
     };
     let mut permitted = FxHashSet::default();
     if let Some(graph) = scope.cyclic_graph(&mut cyclic)? {

@@ -640,6 +640,11 @@ impl History {
         self.transactions.push(transaction);
     }
 
+    /// Moves start and end of all transactions apart ([`Transaction::widen`]).
+    pub(crate) fn widen(&mut self, within: u64) {
+        self.transactions.iter_mut().for_each(|transaction| transaction.widen(within));
+    }
+
     /// Removes all transactions but the first ones, which counts them as missing.
     pub(crate) fn keep_first(&mut self, count: usize) {
         self.dropped += self.transactions.len().saturating_sub(count) as u64;

@@ -6,12 +6,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A consistency model of transactions, defined by the anomalies that it proscribes.
 ///
 /// The models don't form a chain: repeatable read (PL-2.99), which permits phantoms, is
 /// incomparable to consistent view and snapshot isolation, which permit write skew (Adya 1999,
 /// figure 4-9).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Model {
     /// Adya's PL-1: no cycle of writes alone (G0).
     ReadUncommitted,
@@ -67,7 +69,7 @@ impl Model {
 }
 
 /// The orders that are dependencies in addition to the data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Order {
     /// None: only the data.
     Data,
@@ -94,7 +96,7 @@ impl Order {
 
 /// A model and the orders that it respects: the promise of a level, or a guarantee that a history
 /// doesn't contradict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Guarantee {
     /// The model.
     pub model: Model,

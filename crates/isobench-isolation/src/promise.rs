@@ -2,12 +2,14 @@
 //!
 //! The crate that knows a product has its promises; `check/mixed.rs` judges by them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::history::Mode;
 use crate::level::Level;
 use crate::model::{Guarantee, Model};
 
 /// The promises of a server's manual for each level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelPromises {
     /// The promise to transactions that all run at one level, for each of [`Level::ALL`] in that
     /// order; stronger levels promise no less.
@@ -21,7 +23,7 @@ pub struct LevelPromises {
 /// Adya's mixing rules (1999, §5.5; Adya, Liskov and O'Neil 2000, §5.5) are the promise of none of
 /// these: they demand that no anti-dependency of a serializable transaction is on a cycle, whatever
 /// the others are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mixing {
     /// Each statement sees all that was committed before it. Each transaction at snapshot isolation or
     /// above sees one snapshot, and the first updater wins.

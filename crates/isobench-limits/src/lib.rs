@@ -98,6 +98,9 @@ limits! {
 
         /// A step that all machines take together. A machine that is gone is noticed much sooner.
         step: seconds(600);
+        /// A step of a check that machines make together, which is as long as their history. A machine that
+        /// is gone is noticed much sooner.
+        check: seconds(24 * 3600);
         /// The end, for all machines to hear that nothing more is to be done.
         end: seconds(5);
         /// A step of `isobench peers`.

@@ -16,7 +16,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use isobench_isolation::check::{GrowingRecording, Options, by_use, check};
+use isobench_isolation::check::{GrowingRecording, Options, Ways, by_use, check, refuse};
 use isobench_isolation::history::binary::{Encoder, header, trailer};
 use isobench_isolation::history::{Draft, FormatError, Transaction};
 use isobench_isolation::observed::{
@@ -268,21 +268,52 @@ impl Recording {
         }
     }
 
-    /// Checks the recording and frees its memory on the way. A file that it is kept in is finished.
+    /// Checks the recording and frees its memory on the way, together with those of other machines if
+    /// there are ways to them ([`Recording::check_share`]). A file that it is kept in is finished.
     /// Returns the report, and a history with at least the transactions of its witnesses; with all,
     /// if the rows that statements show are recorded.
     ///
     /// # Errors
     /// It can't be read where it is kept.
-    pub fn check(mut self, options: &Options) -> Result<(History, Report), FormatError> {
+    pub fn check(
+        mut self,
+        options: &Options,
+        ways: Option<&mut dyn Ways>,
+    ) -> Result<(History, Report), FormatError> {
         if let Some(description) = self.observed.take() {
             let history = self.resolve(description)?;
             let report = check(&history, options);
             return Ok(by_use(history, report, options));
         }
-        let (recording, dropped) = self.complete()?;
-        let (report, witnesses) = recording.check(dropped, options)?;
+        let Some(ways) = ways else {
+            let (recording, dropped) = self.complete()?;
+            let (report, witnesses) = recording.check(dropped, options)?;
+            return Ok((witnesses, report));
+        };
+        let (recording, dropped) = self.complete_for(ways)?;
+        let checked = recording.check_together(dropped, options, ways)?;
+        let (report, witnesses) = checked.ok_or_else(|| io::Error::other("only rank 0 has the verdict"))?;
         Ok((witnesses, report))
+    }
+
+    /// Checks the recording together with that of rank 0, which has the report. Its times may be wrong by
+    /// `within` nanoseconds; what is missing in it is counted there. It has lines `--@`.
+    ///
+    /// # Errors
+    /// It can't be read where it is kept, or a machine is gone.
+    pub fn check_share(self, within: u64, ways: &mut dyn Ways) -> Result<(), FormatError> {
+        let (mut recording, _) = self.complete_for(ways)?;
+        recording.widen(within);
+        recording.check_together(0, &Options::default(), ways).map(|_| ())
+    }
+
+    /// As [`Recording::complete`]. If that fails, the others hear of it.
+    fn complete_for(self, ways: &mut dyn Ways) -> Result<(GrowingRecording, u64), FormatError> {
+        let completed = self.complete();
+        if let Err(error) = &completed {
+            refuse(ways, &error.to_string());
+        }
+        completed
     }
 
     /// Sorts what hasn't been sorted yet. Returns the number of dropped transactions, too.

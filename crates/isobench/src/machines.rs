@@ -30,9 +30,7 @@ pub fn meet(
     if !options.any() {
         return match options.rank {
             None => Ok(None),
-            Some(_) => {
-                Err(Failure::setup("--rank: says which of several machines this is; name them by --peers"))
-            }
+            Some(_) => Err(unnamed()),
         };
     }
     if !named {
@@ -50,14 +48,34 @@ pub fn meet(
         )));
         return heard(options, few);
     }
-    let credentials = credentials(options, &task)?;
+    join(options, place, &task).map(Some)
+}
+
+/// Meets the other machines to check a recording. `task` has everything that must be the same on all of
+/// them.
+///
+/// # Errors
+/// It isn't known which machine this is, one is missing, or differs.
+pub fn meet_to_check(options: &MachineOptions, task: &str) -> Outcome<Machines> {
+    if !options.any() {
+        return Err(unnamed());
+    }
+    join(options, place(options)?, task)
+}
+
+fn unnamed() -> Failure {
+    Failure::setup("--rank: says which of several machines this is; name them by --peers")
+}
+
+fn join(options: &MachineOptions, place: Place, task: &str) -> Outcome<Machines> {
+    let credentials = credentials(options, task)?;
     say(&format!(
         "rank {} of {} at {}: waiting for the others …",
         place.rank,
         place.number(),
         place.addresses[place.rank]
     ));
-    Machines::join(place, &credentials, patience(options)).map(Some)
+    Machines::join(place, &credentials, patience(options))
 }
 
 /// Passes an outcome on. If it is a failure, the machines that wait for this one hear of it.

@@ -37,12 +37,17 @@ pub enum Order {
     },
     /// End the current run.
     Stop(Urge),
-    /// Close the sessions of a measurement, and send what was recorded if `recorded`.
+    /// Close the sessions of a measurement.
     Leave {
         /// The measurement.
         measurement: u64,
-        /// Whether a verdict is wanted.
-        recorded: bool,
+        /// What is to be done with what was recorded.
+        recorded: Handling,
+    },
+    /// Check what was recorded and kept, together with all others.
+    Check {
+        /// The measurement.
+        measurement: u64,
     },
     /// Forget a measurement, which came to nothing.
     Abandon {
@@ -79,6 +84,20 @@ pub struct Open {
     pub seed: u64,
     /// What is added to the numbers of attempts.
     pub attempts_from: u64,
+}
+
+/// What is done with a recording at the end of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Handling {
+    /// It is forgotten: no verdict is wanted.
+    Forgotten,
+    /// It is sent to rank 0.
+    Sent,
+    /// It is kept, and checked together with those of the others.
+    Kept {
+        /// Nanoseconds by which its times may be wrong.
+        within: u64,
+    },
 }
 
 /// How transactions are recorded.

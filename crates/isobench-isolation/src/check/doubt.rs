@@ -8,10 +8,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::grouped::grouped;
 
 /// A kind of doubt about a history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DoubtKind {
     /// No committed transaction did anything, so nothing was checked.
     NothingChecked,
@@ -30,7 +32,7 @@ pub enum DoubtKind {
 }
 
 /// A reason for withholding a verdict.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
     /// The kind.
     pub kind: DoubtKind,
@@ -73,7 +75,7 @@ impl fmt::Display for Doubt {
 }
 
 /// The doubts so far, at most one of each kind.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Doubts {
     /// Each with the place where it was first noted.
     all: Vec<(u32, Doubt)>,

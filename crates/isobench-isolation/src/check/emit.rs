@@ -13,10 +13,11 @@ use super::dependencies::{
 };
 use super::examine::examine_row;
 use super::findings::Findings;
-use super::parts::{Part, Setting, Source, each_part};
+use super::parts::{Part, Setting, Source, each_part, take_node, take_number};
 use super::precedence;
 use super::survey::NONE;
 use crate::history::History;
+use crate::history::binary::encode::number;
 use crate::model::Order;
 
 /// A node of a fan rather than a transaction, in what is emitted.
@@ -37,6 +38,83 @@ struct RowEdges {
     edges: Range<usize>,
     /// The number of nodes of its fans.
     fan_nodes: u32,
+}
+
+impl Emitted {
+    /// All of these together.
+    pub(super) fn joined(all: Vec<Emitted>) -> Emitted {
+        let mut joined = Emitted::default();
+        for Emitted { edges, rows } in all {
+            let shift = joined.edges.len();
+            joined.edges.extend(edges);
+            joined.rows.extend(
+                rows.into_iter()
+                    .map(|row| RowEdges { edges: row.edges.start + shift..row.edges.end + shift, ..row }),
+            );
+        }
+        joined
+    }
+
+    /// Those between these transactions. (Nodes of fans that nothing leads to any more do no harm.)
+    pub(super) fn within(&self, is_in: &dyn Fn(Node) -> bool) -> Emitted {
+        let mut within = Emitted::default();
+        let ends = |node: Node| node & OF_FAN != 0 || is_in(node);
+        for row in &self.rows {
+            let (start, mut any) = (within.edges.len(), false);
+            for (from, edge) in &self.edges[row.edges.clone()] {
+                if ends(*from) && ends(unpacked(*edge).0) {
+                    any |= from & OF_FAN == 0;
+                    within.edges.push((*from, *edge));
+                }
+            }
+            if !any {
+                within.edges.truncate(start);
+                continue;
+            }
+            within.rows.push(RowEdges { edges: start..within.edges.len(), ..row.clone() });
+        }
+        within
+    }
+
+    /// Appends them to a message.
+    pub(super) fn put(&self, bytes: &mut Vec<u8>) {
+        number(bytes, self.rows.len() as u64);
+        for RowEdges { place, edges, fan_nodes } in &self.rows {
+            number(bytes, u64::from(*place));
+            number(bytes, u64::from(*fan_nodes));
+            put_edges(bytes, &self.edges[edges.clone()]);
+        }
+    }
+
+    /// Takes what [`Emitted::put`] appended.
+    pub(super) fn take(bytes: &mut &[u8]) -> Emitted {
+        let mut all = Emitted::default();
+        for _ in 0..take_number(bytes) {
+            let (place, fan_nodes) = (take_node(bytes), take_node(bytes));
+            let start = all.edges.len();
+            all.edges.extend(take_edges(bytes));
+            all.rows.push(RowEdges { place, edges: start..all.edges.len(), fan_nodes });
+        }
+        all
+    }
+}
+
+/// Appends edges to a message, eight bytes each.
+pub(super) fn put_edges(bytes: &mut Vec<u8>, edges: &[(Node, u32)]) {
+    number(bytes, edges.len() as u64);
+    for (from, edge) in edges {
+        bytes.extend_from_slice(&from.to_le_bytes());
+        bytes.extend_from_slice(&edge.to_le_bytes());
+    }
+}
+
+/// Takes what [`put_edges`] appended.
+pub(super) fn take_edges(bytes: &mut &[u8]) -> Vec<(Node, u32)> {
+    let count = usize::try_from(take_number(bytes)).unwrap_or(usize::MAX);
+    let (own, rest) = bytes.split_at(count.saturating_mul(8).min(bytes.len()));
+    *bytes = rest;
+    let half = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_le_bytes);
+    own.chunks_exact(8).map(|edge| (half(&edge[..4]), half(&edge[4..]))).collect()
 }
 
 /// The rows to be examined.

@@ -1,6 +1,7 @@
 //! Findings so far: a count and a proof for each anomaly.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use super::context::{Context, fact};
 use super::dependencies::{Node, OperationRef};
@@ -12,12 +13,13 @@ use crate::anomaly::Anomaly;
 use crate::model::{Guarantee, Model, Order};
 
 /// Findings by anomaly, at most one of each.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct ByAnomaly {
     findings: [Option<Finding>; Anomaly::ALL.len()],
     /// For each anomaly, the place where it was first noted.
     places: [u32; Anomaly::ALL.len()],
     /// For each anomaly, the steps of its witness that are dependencies to be explained.
+    #[serde(skip)]
     unexplained: [Vec<(usize, Link)>; Anomaly::ALL.len()],
 }
 
@@ -79,7 +81,7 @@ impl ByAnomaly {
 }
 
 /// The findings so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Findings {
     all: ByAnomaly,
     /// What breaks the promise to a transaction, where promises differ.
@@ -87,6 +89,7 @@ pub(super) struct Findings {
     /// The transactions to which a promise was broken by what isn't a cycle.
     accused: FxHashSet<usize>,
     /// What each transaction is promised, where promises differ.
+    #[serde(skip)]
     models: Option<Vec<Model>>,
     /// The place of what is noted.
     place: u32,

@@ -70,6 +70,11 @@ impl Promised {
 }
 
 impl ToEach {
+    /// The server's promises to each level.
+    pub(super) fn promises(&self) -> LevelPromises {
+        self.promises
+    }
+
     /// What these transactions are promised, whatever the others are.
     pub(super) fn models(&self, nodes: &[Node]) -> Vec<Model> {
         nodes.iter().map(|node| self.model(*node)).collect()

@@ -15,11 +15,15 @@ use rustc_hash::FxHashSet;
 use super::Pieces;
 use super::context::Context;
 use super::dependencies::Node;
+use super::emit::{Emitted, Which, emit};
 use super::mixed::ToEach;
 use super::rows::{Class, Row, Rows};
+use super::scope::{Cyclic, Scope};
 use super::status::CommitStatus;
+use super::survey::{Positions, Survey};
 use crate::history::binary::encode::number;
 use crate::history::{History, Operation, Transaction, TransactionOutcome};
+use crate::model::Order;
 
 /// The number of operations that a part should have.
 pub(super) const PART: usize = 1 << 16;
@@ -34,7 +38,7 @@ const WORTH_THREADS: u64 = 1 << 17;
 const MOST_THREADS: usize = 16;
 
 /// A history in parts.
-pub(super) trait Source: Sync {
+pub(super) trait Source: Sync + Sized {
     /// The reason why a part can't be read.
     type Error: Send;
 
@@ -67,6 +71,41 @@ pub(super) trait Source: Sync {
 
     /// The whole history, which is an error if it isn't in memory.
     fn whole(&self) -> Result<&History, Self::Error>;
+
+    /// A history with only the operations on these rows, and the index of each of its transactions in
+    /// the whole one.
+    fn only_rows(&self, rows: &FxHashSet<Row>) -> Result<(History, Vec<Node>), Self::Error> {
+        Ok(sorted(self.frame(), &pick_rows(self, rows)?))
+    }
+
+    /// Examines all rows, and notes in `positions` what leads back.
+    fn survey(
+        &self,
+        setting: Setting<'_>,
+        order: Order,
+        positions: &Positions,
+    ) -> Result<Survey, Self::Error> {
+        let survey = Survey::of(self, setting, positions)?;
+        if order >= Order::Session {
+            positions.sessions(self.frame(), setting.status, 0..self.transactions());
+        }
+        Ok(survey)
+    }
+
+    /// Finds the strongly connected components of the dependencies, piece by piece.
+    fn components(
+        &self,
+        scope: &Scope<'_, Self>,
+        survey: &mut Survey,
+        positions: Positions,
+    ) -> Result<Cyclic, Self::Error> {
+        scope.components(survey, positions)
+    }
+
+    /// The dependencies within classes, of all rows.
+    fn emit(&self, setting: Setting<'_>, class: &[u32]) -> Result<Vec<Emitted>, Self::Error> {
+        emit(self, setting, class, Which::All)
+    }
 }
 
 /// All operations on some rows.
@@ -224,24 +263,19 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
 }
 
-/// A history with only the operations on these rows, and the index of each of its transactions in
-/// the whole one.
-pub(super) fn only_rows<S: Source>(
-    source: &S,
-    rows: &FxHashSet<Row>,
-) -> Result<(History, Vec<Node>), S::Error> {
+/// The operations on these rows.
+pub(super) fn pick_rows<S: Source>(source: &S, rows: &FxHashSet<Row>) -> Result<Vec<Picked>, S::Error> {
     let mut parts: Vec<u32> = rows.iter().map(|row| part_of(row, source.parts())).collect();
     parts.sort_unstable();
     parts.dedup();
-    let picked = each_part(
+    each_part(
         source,
         &parts,
         || Picked::new(source.frame()),
         |picked, _, part| {
             picked.pick(part, |_, operation| rows.contains(&Row::of(operation)));
         },
-    )?;
-    Ok(sorted(source.frame(), &picked))
+    )
 }
 
 /// Operations picked from parts.
@@ -255,6 +289,19 @@ impl Picked {
     /// None so far.
     pub(super) fn new(frame: &History) -> Picked {
         Picked { pool: frame.blank(), places: Vec::new() }
+    }
+
+    /// The operations, each with its transaction, its position in the whole history and its statement.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Node, u32, Operation<'_>, Option<u16>)> {
+        self.places.iter().map(|(node, record, at)| {
+            (*node, *record, self.pool.operation(*at), self.pool.statement_number(*at))
+        })
+    }
+
+    /// Adds an operation.
+    pub(super) fn add(&mut self, node: Node, record: u32, operation: Operation<'_>, statement: Option<u16>) {
+        self.places.push((node, record, self.pool.operation_count()));
+        self.pool.push_operation(operation, statement);
     }
 
     /// Picks the operations of a part that are wanted.

@@ -1,13 +1,14 @@
 //! The check of a recording that is read once, from its start to its end, and isn't kept in memory
 //! as a history.
 
-use std::io::Read;
+use std::io::{Read, Seek};
 
+use super::machines::{Ways, check_together, refuse};
 use super::parts::Source;
 use super::report::Report;
-use super::spill::{Spill, SpillError};
+use super::spill::{Spill, SpillError, whole};
 use super::{Options, check, check_source};
-use crate::history::binary::{Reader, read_chunk};
+use crate::history::binary::{Reader, Share, read_chunk};
 use crate::history::{FormatError, History};
 
 /// The result of checking a recording.
@@ -32,6 +33,8 @@ pub struct GrowingRecording {
     spill: Spill,
     /// The last chunk, kept in order to reuse its memory.
     chunk: History,
+    /// What the shares of one recording have in common; 0 if each machine has its own recording.
+    identity: u32,
 }
 
 impl GrowingRecording {
@@ -42,7 +45,7 @@ impl GrowingRecording {
 
     /// `blank` has the tables and the provenance.
     fn of(blank: History) -> GrowingRecording {
-        GrowingRecording { spill: Spill::new(blank.blank()), chunk: blank }
+        GrowingRecording { spill: Spill::new(blank.blank()), chunk: blank, identity: 0 }
     }
 
     /// Adds a chunk, as [`crate::history::binary::Encoder::take`] returns it.
@@ -98,11 +101,34 @@ impl GrowingRecording {
         match check_source(&self.spill, options) {
             Ok(report) => Ok(with_witnesses(&self.spill, report)?),
             Err(SpillError::WholeNeeded) => {
-                let history = self.spill.into_history()?;
+                let history = whole(&self.spill)?;
                 Ok((check(&history, options), history))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Moves start and end of what was added apart, by nanoseconds on both sides by which the clock of
+    /// this machine may be wrong.
+    pub fn widen(&mut self, within: u64) {
+        self.spill.widen(within);
+    }
+
+    /// Checks what was added here and on other machines, all of which do this, as one history, in the
+    /// order of their numbers. The first machine returns what [`GrowingRecording::check`] does, and the
+    /// others nothing; its options apply.
+    ///
+    /// # Errors
+    /// A machine is gone, or can't use its temporary file; they have recorded other tables; or there are
+    /// more than 2^28 transactions or 2^32 operations.
+    pub fn check_together(
+        self,
+        dropped: u64,
+        options: &Options,
+        ways: &mut dyn Ways,
+    ) -> Result<Option<(Report, History)>, FormatError> {
+        drop(self.chunk);
+        check_together(self.spill, (dropped, self.identity), options, ways)
     }
 
     /// Turns what was added into a history; this many transactions were executed and aren't there.
@@ -111,7 +137,7 @@ impl GrowingRecording {
     /// If the temporary file can't be read.
     pub fn into_history(mut self, dropped: u64) -> Result<History, FormatError> {
         self.spill.set_dropped(dropped);
-        Ok(self.spill.into_history()?)
+        Ok(whole(&self.spill)?)
     }
 }
 
@@ -135,16 +161,54 @@ pub fn check_recording(
     Ok(CheckedRecording { report, witnesses, problem })
 }
 
+/// Checks a recording, of which each of several machines that have it reads a share, as
+/// [`check_recording`] does. The first machine returns the result, and the others nothing.
+///
+/// # Errors
+/// As those of [`check_recording`]; or a machine is gone, or has another recording.
+pub fn check_recording_together(
+    input: impl Read + Seek,
+    partial: bool,
+    options: &Options,
+    ways: &mut dyn Ways,
+) -> Result<Option<CheckedRecording>, FormatError> {
+    let read = || -> Result<_, FormatError> {
+        let mut share = Share::open(input, ways.rank(), ways.number(), partial)?;
+        let mut recording = GrowingRecording::of(share.blank());
+        while share.next_chunk(&mut recording.chunk)? {
+            recording.spill.add(&recording.chunk)?;
+            recording.chunk.clear();
+        }
+        Ok((share, recording))
+    };
+    let (share, mut recording) = match read() {
+        Ok(read) => read,
+        Err(error) => {
+            refuse(ways, &error.to_string());
+            return Err(error);
+        }
+    };
+    recording.identity = share.identity();
+    // What is missing is missing once.
+    let dropped = if ways.rank() == 0 { share.dropped() } else { 0 };
+    let checked = recording.check_together(dropped, options, ways)?;
+    let problem = share.problem();
+    Ok(checked.map(|(report, witnesses)| CheckedRecording { report, witnesses, problem }))
+}
+
 /// The report, with steps that refer to a history of the transactions of witnesses.
-fn with_witnesses(spill: &Spill, mut report: Report) -> Result<(Report, History), SpillError> {
+pub(super) fn with_witnesses<S: Source>(
+    source: &S,
+    mut report: Report,
+) -> Result<(Report, History), S::Error> {
     let broken = report.mixed.iter().flat_map(|mixed| &mixed.broken).map(|broken| &broken.finding);
     let steps = report.findings.iter().chain(broken).flat_map(|finding| &finding.witness.steps);
     let mut nodes: Vec<u32> =
         steps.flat_map(|step| [step.from, step.to]).filter_map(|node| u32::try_from(node).ok()).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let mut witnesses = if nodes.is_empty() { spill.frame().blank() } else { spill.gather(&nodes)? };
-    witnesses.set_dropped(spill.frame().dropped());
+    let mut witnesses = if nodes.is_empty() { source.frame().blank() } else { source.gather(&nodes)? };
+    witnesses.set_dropped(source.frame().dropped());
     let place = |node: usize| nodes.partition_point(|known| (*known as usize) < node);
     let broken =
         report.mixed.iter_mut().flat_map(|mixed| &mut mixed.broken).map(|broken| &mut broken.finding);

@@ -1,5 +1,7 @@
 //! The result of a check: what was examined, the findings with their witnesses, and the verdict.
 
+use serde::{Deserialize, Serialize};
+
 use super::doubt::{Doubt, DoubtKind};
 use crate::anomaly::Anomaly;
 use crate::level::Level;
@@ -7,7 +9,7 @@ use crate::model::{Guarantee, Model, Order};
 use crate::promise::LevelPromises;
 
 /// The reason that one transaction must precede another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Dependency {
     /// Write after write: the second wrote the version that follows one written by the first.
     WriteWrite,
@@ -44,7 +46,7 @@ impl Dependency {
 }
 
 /// A step of a witness: an edge of a cycle, or a fact that proves an anomaly other than a cycle.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WitnessStep {
     /// The preceding transaction, as an index into [`crate::History::transactions`].
     pub from: usize,
@@ -66,7 +68,7 @@ pub struct WitnessStep {
 /// If the order of versions had to be inferred, the orders come first, as facts. They hold if any
 /// order of the versions fits the weakest guarantee that is contradicted, and the cycle shows that
 /// none does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Witness {
     /// The steps; never empty.
     pub steps: Vec<WitnessStep>,
@@ -85,7 +87,7 @@ impl Witness {
 
 /// The number of times an anomaly was found. `docs/reference/metrics.md` defines what is counted
 /// for each anomaly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// The number found.
     pub found: u64,
@@ -94,7 +96,7 @@ pub struct Count {
 }
 
 /// An anomaly that the history shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The anomaly.
     pub anomaly: Anomaly,

@@ -5,12 +5,13 @@
 //! examine the operations.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::dependencies::{Node, OperationRef};
 use crate::history::{History, Operation};
 
 /// The kind of use of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Class {
     Register,
     List,
@@ -18,7 +19,7 @@ pub(super) enum Class {
 }
 
 /// The identification of a row; for a group, the id is that of the group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) class: Class,
     pub(super) table: u16,

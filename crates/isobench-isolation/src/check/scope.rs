@@ -14,9 +14,11 @@ use super::emit::{Blueprint, Emitted, Which, emit};
 use super::examine::open_row;
 use super::findings::Findings;
 use super::infer::{Inference, Inferred, OpenRow};
-use super::parts::{Part, Setting, Source, each_part};
+use super::machines::{put_numbers, take_numbers};
+use super::parts::{Part, Setting, Source, each_part, take_number};
 use super::status::CommitStatus;
-use super::survey::{NONE, Near, Positions, Survey};
+use super::survey::{NONE, Positions, Survey};
+use crate::history::binary::encode::number;
 use crate::model::Order;
 
 /// The most transactions in a graph.
@@ -45,6 +47,29 @@ pub(super) struct Cyclic {
     pub(super) left: u64,
 }
 
+impl Cyclic {
+    /// The components as a message.
+    pub(super) fn put(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        number(&mut bytes, self.left);
+        put_numbers(&mut bytes, &self.class);
+        bytes
+    }
+
+    /// Adds the components of another machine, of a history of so many transactions.
+    pub(super) fn add(&mut self, bytes: &mut &[u8], transactions: usize) {
+        self.left += take_number(bytes);
+        let more = take_numbers(bytes);
+        if more.is_empty() {
+            return;
+        }
+        self.class.resize(transactions, NONE);
+        let used = self.class.iter().filter(|class| **class != NONE).max();
+        let first = used.map_or(0, |last| last + 1);
+        more.into_iter().for_each(|(node, class)| self.class[node as usize] = first + class);
+    }
+}
+
 /// The undecided orders of versions.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
@@ -60,7 +85,7 @@ impl<S: Source> Scope<'_, S> {
     pub(super) fn components_at_once(&self) -> Result<Cyclic, S::Error> {
         let committed = |status: &CommitStatus| if *status == CommitStatus::Committed { 0 } else { NONE };
         let class: Vec<u32> = self.setting.status.iter().map(committed).collect();
-        self.components_within(&class, None)
+        self.components_within(&class, &[], |class| emit(self.source, self.setting, class, Which::All))
     }
 
     /// Finds the components piece by piece.
@@ -68,13 +93,24 @@ impl<S: Source> Scope<'_, S> {
         let (class, longest) = positions.cut(self.setting.status);
         drop(positions);
         let near = survey.take_near(longest);
-        if longest < 2 { Ok(Cyclic::default()) } else { self.components_within(&class, near) }
+        if longest < 2 {
+            return Ok(Cyclic::default());
+        }
+        let near = near.map(|near| near.within(&class));
+        let which = near.as_ref().map_or(Which::All, |near| Which::Some(&near.wide));
+        let edges = near.as_ref().map_or(&[][..], |near| &near.edges);
+        self.components_within(&class, edges, |class| emit(self.source, self.setting, class, which))
     }
 
-    /// Finds the components of the dependencies within classes, of which `near` are known.
-    fn components_within(&self, class: &[u32], near: Option<Near>) -> Result<Cyclic, S::Error> {
+    /// Finds the components of the dependencies within classes: of those that are `known`, and those
+    /// that are emitted for classes.
+    pub(super) fn components_within(
+        &self,
+        class: &[u32],
+        known: &[(Node, u32)],
+        emitted: impl Fn(&[u32]) -> Result<Vec<Emitted>, S::Error>,
+    ) -> Result<Cyclic, S::Error> {
         let mut cyclic = Cyclic::default();
-        let near = near.map(|near| near.within(class));
         let mut number = 0;
         let size = if self.source.pieces() == Pieces::Smallest { 1 } else { BATCH };
         for members in batches(class, size) {
@@ -93,14 +129,9 @@ impl<S: Source> Scope<'_, S> {
                 only = those;
                 &only
             };
-            let (emitted, further) = match &near {
-                Some(near) => {
-                    (emit(self.source, self.setting, class, Which::Some(&near.wide))?, near.edges.as_slice())
-                }
-                None => (emit(self.source, self.setting, class, Which::All)?, [].as_slice()),
-            };
+            let emitted = emitted(class)?;
             let count = members.len() as u64;
-            match self.graph(members, class, &emitted, further, &|_| false) {
+            match self.graph(members, class, &emitted, known, &|_| false) {
                 None => cyclic.left += count,
                 Some(graph) if acyclic(&graph) => {}
                 Some(graph) => number = self.note(&graph, number, &mut cyclic.class),
@@ -138,7 +169,7 @@ impl<S: Source> Scope<'_, S> {
         if members.is_empty() {
             return Ok(None);
         }
-        let emitted = emit(self.source, self.setting, &class, Which::All)?;
+        let emitted = self.source.emit(self.setting, &class)?;
         let count = members.len() as u64;
         let graph = self.graph(members, &class, &emitted, &[], &|node| self.only_read.contains(&node));
         if graph.is_none() {

@@ -1,11 +1,13 @@
 //! The parts of a recording that isn't kept in memory as a history: some ten bytes per operation,
 //! in memory as long as they are few, then in a temporary file.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Pieces;
 use super::dependencies::{MOST_TRANSACTIONS, Node};
@@ -16,7 +18,7 @@ use crate::history::binary::{unzigzag, zigzag};
 use crate::history::{FormatError, History, Key, Operation, Version};
 
 /// The number of parts. Each has a buffer.
-const PARTS: u32 = 1 << 10;
+pub(super) const PARTS: u32 = 1 << 10;
 
 /// The size at which a buffer is put away, in bytes.
 const BLOCK: usize = 1 << 15;
@@ -27,7 +29,7 @@ const MEMORY: usize = 256 << 20;
 /// The reason why a part can't be read.
 #[derive(Debug)]
 pub(super) enum SpillError {
-    /// The temporary file can't be read.
+    /// The temporary file can't be read, or another machine can't be asked.
     Io(io::Error),
     /// The whole history is needed.
     WholeNeeded,
@@ -49,6 +51,26 @@ pub(super) struct Spill {
     /// The length of the file.
     length: u64,
     unsure_rows: FxHashSet<Row>,
+    /// What other machines have added, if several check the history together.
+    shared: Option<Shared>,
+}
+
+/// The operations that each machine has added to the parts of this one.
+#[derive(Debug)]
+struct Shared {
+    /// This machine's number; its own operations are in [`Spill::parts`].
+    rank: usize,
+    /// The number of the first transaction and the position of the first operation of each machine.
+    starts: Vec<(Node, u32)>,
+    /// The parts of each other machine.
+    parts: Vec<FxHashMap<u32, PartBytes>>,
+}
+
+/// The operations that one machine has added to a part.
+pub(super) struct Stretch {
+    /// The number of the machine's first transaction, and the position of its first operation.
+    pub(super) start: (Node, u32),
+    pub(super) bytes: Vec<u8>,
 }
 
 /// The operations of a part.
@@ -97,7 +119,13 @@ impl Spill {
             file: None,
             length: 0,
             unsure_rows: FxHashSet::default(),
+            shared: None,
         }
+    }
+
+    /// Moves start and end of all transactions apart ([`crate::history::Transaction::widen`]).
+    pub(super) fn widen(&mut self, within: u64) {
+        self.frame.widen(within);
     }
 
     /// Sets the number of missing transactions.
@@ -151,49 +179,197 @@ impl Spill {
 
     /// Ends a part's open block.
     fn put_away(&mut self, part: usize) -> io::Result<()> {
-        let own = &mut self.parts[part];
-        if self.held + own.open.len() <= MEMORY {
+        if self.held + self.parts[part].open.len() <= MEMORY {
+            let own = &mut self.parts[part];
             self.held += own.open.len();
             own.open.shrink_to_fit();
             own.blocks.push(Block::Memory(std::mem::take(&mut own.open)));
             return Ok(());
         }
+        let mut open = std::mem::take(&mut self.parts[part].open);
+        let block = self.put_into_file(&open)?;
+        open.clear();
+        let own = &mut self.parts[part];
+        own.blocks.push(block);
+        own.open = open;
+        Ok(())
+    }
+
+    fn put_into_file(&mut self, bytes: &[u8]) -> io::Result<Block> {
         let mut file = match self.file.take() {
             Some(file) => file,
             None => tempfile::tempfile()?,
         };
-        file.write_all(&own.open)?;
+        file.write_all(bytes)?;
         self.file = Some(file);
-        own.blocks.push(Block::File { offset: self.length, length: own.open.len() });
-        self.length += own.open.len() as u64;
-        own.open.clear();
-        Ok(())
+        let block = Block::File { offset: self.length, length: bytes.len() };
+        self.length += bytes.len() as u64;
+        Ok(block)
     }
 
-    /// The whole history.
+    /// Prepares for what other machines add: this one is the one of this number, and each has so many
+    /// transactions and operations. The history is that of all, one after the other; `frame` has
+    /// its transactions. `None`, without a change, if there are too many.
+    pub(super) fn share(&mut self, rank: usize, counts: &[(u64, u64)]) -> Option<()> {
+        let (mut starts, mut transactions, mut operations) = (Vec::new(), 0_u64, 0_u64);
+        for (more_transactions, more_operations) in counts {
+            starts.push((u32::try_from(transactions).ok()?, u32::try_from(operations).ok()?));
+            transactions += more_transactions;
+            operations += more_operations;
+        }
+        let transactions = u32::try_from(transactions).ok().filter(|count| *count <= MOST_TRANSACTIONS)?;
+        u32::try_from(operations).ok()?;
+        let mut parts = Vec::new();
+        parts.resize_with(counts.len(), FxHashMap::default);
+        (self.transactions, self.operations) = (transactions, operations);
+        self.shared = Some(Shared { rank, starts, parts });
+        Some(())
+    }
+
+    /// The numbers of the transactions that this machine has added.
+    pub(super) fn own_nodes(&self) -> Range<Node> {
+        let Some(Shared { rank, starts, .. }) = &self.shared else { return 0..self.transactions };
+        let end = starts.get(rank + 1).map_or(self.transactions, |(node, _)| *node);
+        starts[*rank].0..end
+    }
+
+    /// Replaces the transactions by those of all machines.
+    pub(super) fn set_frame(&mut self, frame: History) {
+        self.frame = frame;
+    }
+
+    /// Takes what this machine has added to a part, in pieces.
     ///
     /// # Errors
     /// The temporary file can't be read.
-    pub(super) fn into_history(self) -> Result<History, SpillError> {
-        let mut history = self.frame.clone();
-        history.keep_first(self.transactions as usize);
-        history.make_room(usize::try_from(self.operations).unwrap_or(usize::MAX));
-        for part in self.filled() {
-            let part = self.load(part)?;
-            for (local, node) in part.nodes.iter().enumerate() {
-                for at in part.history.range(local) {
-                    history.put(*node as usize, part.records[at] as usize, &part.history, at);
+    pub(super) fn take_part(&mut self, part: u32) -> io::Result<Vec<Vec<u8>>> {
+        let own = std::mem::take(&mut self.parts[part as usize]);
+        let mut pieces = Vec::new();
+        for block in own.blocks {
+            pieces.push(match block {
+                Block::Memory(bytes) => {
+                    self.held -= bytes.len();
+                    bytes
+                }
+                Block::File { offset, length } => self.read(offset, length)?,
+            });
+        }
+        if !own.open.is_empty() {
+            pieces.push(own.open);
+        }
+        Ok(pieces)
+    }
+
+    fn read(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        if let Some(file) = &self.file {
+            file.read_exact_at(&mut bytes, offset)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Adds a piece that another machine has added to a part of this one.
+    ///
+    /// # Errors
+    /// The temporary file can't be written.
+    pub(super) fn put(&mut self, from: usize, part: u32, bytes: Vec<u8>) -> io::Result<()> {
+        let block = if self.held + bytes.len() <= MEMORY {
+            self.held += bytes.len();
+            Block::Memory(bytes)
+        } else {
+            self.put_into_file(&bytes)?
+        };
+        let shared = self.shared.as_mut().and_then(|shared| shared.parts.get_mut(from));
+        if let Some(parts) = shared {
+            parts.entry(part).or_default().blocks.push(block);
+        }
+        Ok(())
+    }
+
+    /// Adds rows that transactions of unknown outcome wrote elsewhere.
+    pub(super) fn add_unsure_rows(&mut self, rows: impl IntoIterator<Item = Row>) {
+        self.unsure_rows.extend(rows);
+    }
+
+    /// The operations of a part, machine by machine.
+    ///
+    /// # Errors
+    /// The temporary file can't be read.
+    pub(super) fn stretches(&self, part: u32) -> Result<Vec<Stretch>, SpillError> {
+        let own = &self.parts[part as usize];
+        let Some(shared) = &self.shared else {
+            return Ok(vec![Stretch { start: (0, 0), bytes: self.bytes(own)? }]);
+        };
+        let mut all = Vec::new();
+        for (number, (start, parts)) in shared.starts.iter().zip(&shared.parts).enumerate() {
+            let bytes = if number == shared.rank { Some(own) } else { parts.get(&part) };
+            if let Some(bytes) = bytes {
+                all.push(Stretch { start: *start, bytes: self.bytes(bytes)? });
+            }
+        }
+        Ok(all)
+    }
+
+    fn bytes(&self, part: &PartBytes) -> Result<Vec<u8>, SpillError> {
+        let mut all = Vec::new();
+        for block in &part.blocks {
+            match block {
+                Block::Memory(bytes) => all.extend_from_slice(bytes),
+                Block::File { offset, length } => {
+                    all.extend(self.read(*offset, *length).map_err(SpillError::Io)?);
                 }
             }
         }
-        history.settle();
-        Ok(history)
+        all.extend_from_slice(&part.open);
+        Ok(all)
     }
+}
+
+/// The whole history of a source that has it in parts.
+///
+/// # Errors
+/// A part can't be read.
+pub(super) fn whole<S: Source>(source: &S) -> Result<History, S::Error> {
+    let mut history = source.frame().clone();
+    history.keep_first(source.transactions() as usize);
+    history.make_room(usize::try_from(source.operations()).unwrap_or(usize::MAX));
+    for part in source.filled() {
+        let part = source.load(part)?;
+        for (local, node) in part.nodes.iter().enumerate() {
+            for at in part.history.range(local) {
+                history.put(*node as usize, part.records[at] as usize, &part.history, at);
+            }
+        }
+    }
+    history.settle();
+    Ok(history)
+}
+
+/// The part of a history with these transactions that has these operations.
+pub(super) fn part_of_stretches(frame: &History, stretches: &[Stretch]) -> Part {
+    let observed = frame.provenance().is_some();
+    let (mut part, mut list) = (Part::new(frame), Vec::new());
+    for Stretch { start, bytes } in stretches {
+        let ((mut node, mut record), mut bytes) = (*start, bytes.as_slice());
+        while !bytes.is_empty() {
+            node += take_node(&mut bytes);
+            record += take_node(&mut bytes);
+            part.of(node);
+            let operation = decode(&mut bytes, &mut list);
+            let statement = if observed { take_number(&mut bytes) } else { 0 };
+            let statement = statement.checked_sub(1).and_then(|statement| u16::try_from(statement).ok());
+            part.history.push_operation(operation, statement);
+            part.records.push(record);
+        }
+    }
+    part.finish(frame);
+    part.history.add_own();
+    part
 }
 
 /// Appends an operation. Of values and elements it is the distance from the number of the
 /// transaction, to which they are often close.
-fn encode(bytes: &mut Vec<u8>, own: u64, operation: &Operation<'_>) {
+pub(super) fn encode(bytes: &mut Vec<u8>, own: u64, operation: &Operation<'_>) {
     let distance = |version: Version| Version {
         value: version.value.map(|value| value.wrapping_sub(own.cast_signed())),
         ..version
@@ -236,7 +412,7 @@ fn encode_list(bytes: &mut Vec<u8>, list: &[i64]) {
 }
 
 /// Takes an operation that [`encode`] wrote, with the distances; `list` holds the elements of a list.
-fn decode<'l>(bytes: &mut &[u8], list: &'l mut Vec<i64>) -> Operation<'l> {
+pub(super) fn decode<'l>(bytes: &mut &[u8], list: &'l mut Vec<i64>) -> Operation<'l> {
     let head = take_number(bytes);
     let table = u16::try_from(take_number(bytes)).unwrap_or(u16::MAX);
     let key = Key { table, id: unzigzag(take_number(bytes)) };
@@ -290,61 +466,20 @@ impl Source for Spill {
 
     fn filled(&self) -> Vec<u32> {
         let filled = |part: &PartBytes| !part.open.is_empty() || !part.blocks.is_empty();
-        (0..).zip(&self.parts).filter(|(_, part)| filled(part)).map(|(part, _)| part).collect()
+        let shared = self.shared.iter().flat_map(|shared| &shared.parts);
+        let others: FxHashSet<u32> = shared.flat_map(|parts| parts.keys().copied()).collect();
+        let all = (0..).zip(&self.parts);
+        all.filter(|(number, part)| filled(part) || others.contains(number))
+            .map(|(number, _)| number)
+            .collect()
     }
 
     fn load(&self, part: u32) -> Result<Part, SpillError> {
-        let own = &self.parts[part as usize];
-        let mut all = Vec::new();
-        for block in &own.blocks {
-            match (block, &self.file) {
-                (Block::Memory(bytes), _) => all.extend_from_slice(bytes),
-                (Block::File { offset, length }, Some(file)) => {
-                    let start = all.len();
-                    all.resize(start + length, 0);
-                    file.read_exact_at(&mut all[start..], *offset).map_err(SpillError::Io)?;
-                }
-                (Block::File { .. }, None) => {}
-            }
-        }
-        all.extend_from_slice(&own.open);
-        let observed = self.frame.provenance().is_some();
-        let (mut part, mut bytes, mut list) = (Part::new(&self.frame), all.as_slice(), Vec::new());
-        let (mut node, mut record) = (0, 0);
-        while !bytes.is_empty() {
-            node += take_node(&mut bytes);
-            record += take_node(&mut bytes);
-            part.of(node);
-            let operation = decode(&mut bytes, &mut list);
-            let statement = if observed { take_number(&mut bytes) } else { 0 };
-            let statement = statement.checked_sub(1).and_then(|statement| u16::try_from(statement).ok());
-            part.history.push_operation(operation, statement);
-            part.records.push(record);
-        }
-        part.finish(&self.frame);
-        part.history.add_own();
-        Ok(part)
+        Ok(part_of_stretches(&self.frame, &self.stretches(part)?))
     }
 
     fn gather(&self, nodes: &[Node]) -> Result<History, SpillError> {
-        let parts = self.filled();
-        let wanted: FxHashSet<Node> = nodes.iter().copied().collect();
-        let picked = each_part(
-            self,
-            &parts,
-            || Picked::new(&self.frame),
-            |picked, _, part| picked.pick(part, |node, _| wanted.contains(&node)),
-        )?;
-        let (history, with) = sorted(&self.frame, &picked);
-        let mut all = self.frame.blank();
-        let mut own = with.iter().enumerate().peekable();
-        for node in nodes {
-            if let Some((local, _)) = own.next_if(|(_, with)| *with == node) {
-                history.range(local).for_each(|at| all.push_copy(&history, at));
-            }
-            all.end_transaction(self.frame.transactions()[*node as usize]);
-        }
-        Ok(all)
+        Ok(gathered(&self.frame, nodes, &pick_nodes(self, nodes)?))
     }
 
     fn whole(&self) -> Result<&History, SpillError> {
@@ -352,11 +487,45 @@ impl Source for Spill {
     }
 }
 
+/// The operations of these transactions.
+pub(super) fn pick_nodes(spill: &Spill, nodes: &[Node]) -> Result<Vec<Picked>, SpillError> {
+    let wanted: FxHashSet<Node> = nodes.iter().copied().collect();
+    each_part(
+        spill,
+        &spill.filled(),
+        || Picked::new(&spill.frame),
+        |picked, _, part| picked.pick(part, |node, _| wanted.contains(&node)),
+    )
+}
+
+/// The history of these transactions, given all their operations.
+pub(super) fn gathered(frame: &History, nodes: &[Node], picked: &[Picked]) -> History {
+    let (history, with) = sorted(frame, picked);
+    let mut all = frame.blank();
+    let mut own = with.iter().enumerate().peekable();
+    for node in nodes {
+        if let Some((local, _)) = own.next_if(|(_, with)| *with == node) {
+            history.range(local).for_each(|at| all.push_copy(&history, at));
+        }
+        all.end_transaction(frame.transactions()[*node as usize]);
+    }
+    all
+}
+
+impl fmt::Display for SpillError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpillError::Io(error) => error.fmt(f),
+            SpillError::WholeNeeded => f.write_str("the whole history is needed"),
+        }
+    }
+}
+
 impl From<SpillError> for FormatError {
     fn from(error: SpillError) -> FormatError {
         match error {
             SpillError::Io(error) => error.into(),
-            SpillError::WholeNeeded => io::Error::other("the whole history is needed").into(),
+            SpillError::WholeNeeded => io::Error::other(SpillError::WholeNeeded.to_string()).into(),
         }
     }
 }

@@ -8,7 +8,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::dependencies::Node;
-use super::parts::{Source, only_rows};
+use super::parts::Source;
 use super::rows::{Row, Rows};
 use crate::history::{History, Operation, Transaction, TransactionOutcome};
 
@@ -35,20 +35,24 @@ pub(super) struct CommitStatuses {
     pub(super) only_read: FxHashSet<Node>,
 }
 
-/// Determines the status of all transactions; `whole` is true if the history has all transactions
-/// and all their operations.
-pub(super) fn commit_statuses<S: Source>(source: &S, whole: bool) -> Result<CommitStatuses, S::Error> {
-    let reported = |transaction: &Transaction| match transaction.outcome {
+/// The status as the server reported it.
+pub(super) fn reported(transaction: &Transaction) -> CommitStatus {
+    match transaction.outcome {
         TransactionOutcome::Committed => CommitStatus::Committed,
         TransactionOutcome::Aborted => CommitStatus::Aborted,
         TransactionOutcome::Unknown => CommitStatus::Unsure,
-    };
+    }
+}
+
+/// Determines the status of all transactions; `whole` is true if the history has all transactions
+/// and all their operations.
+pub(super) fn commit_statuses<S: Source>(source: &S, whole: bool) -> Result<CommitStatuses, S::Error> {
     let transactions = &source.frame().transactions()[..source.transactions() as usize];
     let mut status: Vec<CommitStatus> = transactions.iter().map(reported).collect();
     let mut statuses = CommitStatuses { status: Vec::new(), proved: 0, only_read: FxHashSet::default() };
     if !source.unsure_rows().is_empty() {
         // Only operations on rows that they wrote can prove anything of them.
-        let (history, nodes) = only_rows(source, source.unsure_rows())?;
+        let (history, nodes) = source.only_rows(source.unsure_rows())?;
         let local: Vec<CommitStatus> = history.transactions().iter().map(reported).collect();
         let unsure: Vec<Node> =
             (0..).zip(&local).filter(|(_, s)| **s == CommitStatus::Unsure).map(|(node, _)| node).collect();

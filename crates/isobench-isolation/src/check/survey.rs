@@ -10,14 +10,16 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::Pieces;
 use super::dependencies::{Label, Node, OperationRef, SHORT, Sink, packed, unpacked};
 use super::examine::examine_row;
 use super::findings::Findings;
-use super::parts::{Part, Setting, Source, each_part};
+use super::parts::{Part, Setting, Source, each_part, take_node};
 use super::rows::Class;
 use super::status::CommitStatus;
+use crate::history::binary::encode::number;
 use crate::history::{History, Operation, TransactionOutcome};
 
 /// The number of a transaction that is in no class.
@@ -31,7 +33,7 @@ const NEAR: u32 = 1 << 12;
 const MOST_NEAR: usize = 1 << 22;
 
 /// A row with versions in unknown order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Undecided {
     /// The position of the row's first operation in the history.
     pub(super) place: u32,
@@ -43,7 +45,7 @@ pub(super) struct Undecided {
 }
 
 /// What the examination of all rows shows.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Survey {
     pub(super) found: Findings,
     /// The dependencies, by label.
@@ -52,8 +54,10 @@ pub(super) struct Survey {
     pub(super) predicates: u64,
     pub(super) undecided: Vec<Undecided>,
     /// Dependencies of transactions that are near each other; `None` if there were too many.
+    #[serde(skip)]
     near: Option<Vec<(Node, u32)>>,
     /// The rows with dependencies that aren't kept one by one, by part and number.
+    #[serde(skip)]
     wide: FxHashMap<u32, Vec<u32>>,
 }
 
@@ -101,10 +105,11 @@ impl Positions {
         }
     }
 
-    /// Notes the dependencies of sessions.
-    pub(super) fn sessions(&self, history: &History, status: &[CommitStatus]) {
+    /// Notes the dependencies of sessions whose transactions are all among these.
+    pub(super) fn sessions(&self, history: &History, status: &[CommitStatus], nodes: Range<Node>) {
         let mut last: FxHashMap<u32, u32> = FxHashMap::default();
-        for (node, transaction) in (0..).zip(&history.transactions()[..status.len()]) {
+        let transactions = &history.transactions()[nodes.start as usize..nodes.end as usize];
+        for (node, transaction) in nodes.zip(transactions) {
             if status[node as usize] != CommitStatus::Committed {
                 continue;
             }
@@ -115,6 +120,29 @@ impl Positions {
             if transaction.outcome == TransactionOutcome::Committed {
                 last.insert(transaction.client, position);
             }
+        }
+    }
+
+    /// What leads back, as a message.
+    pub(super) fn put(&self) -> Vec<u8> {
+        let (mut bytes, mut last) = (Vec::new(), 0);
+        for (to, reach) in (0_u32..).zip(&self.reach) {
+            let from = reach.load(Ordering::Relaxed);
+            if from > to {
+                number(&mut bytes, u64::from(to - last));
+                number(&mut bytes, u64::from(from - to));
+                last = to;
+            }
+        }
+        bytes
+    }
+
+    /// Adds what leads back by the rows of another machine.
+    pub(super) fn add(&self, mut bytes: &[u8]) {
+        let mut to = 0;
+        while !bytes.is_empty() {
+            to += take_node(&mut bytes);
+            self.lead(to + take_node(&mut bytes), to);
         }
     }
 
@@ -195,6 +223,14 @@ impl Survey {
         });
         found.renumber(&part.nodes);
         self.found.join(found);
+    }
+
+    /// Adds what another machine's rows show; the dependencies that it keeps stay there.
+    pub(super) fn join_others(&mut self, other: Survey) {
+        let near = self.near.take();
+        self.join(other);
+        self.near = near;
+        self.undecided.sort_unstable();
     }
 
     fn join(&mut self, other: Survey) {

@@ -20,7 +20,7 @@ mod reader;
 mod write;
 
 pub use encode::Encoder;
-pub use reader::{Reader, read, read_chunk, read_lenient, take_chunk};
+pub use reader::{Reader, Share, read, read_chunk, read_lenient, take_chunk};
 pub use write::write;
 
 use super::{Kind, Provenance, Record};

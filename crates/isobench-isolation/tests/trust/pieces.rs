@@ -1,9 +1,15 @@
 //! The check piece by piece against the check of the whole history at once: the same results, with
 //! parts and pieces of the usual size and with the smallest possible, from memory, from a
-//! recording, and from the recordings of two machines.
+//! recording, from the recordings of two machines, and by three machines together.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 
 use isobench_isolation::History;
-use isobench_isolation::check::{self, GrowingRecording, Options, Pieces, Report, check_recording, render};
+use isobench_isolation::check::{
+    self, GrowingRecording, Options, Pieces, Report, Ways, check_recording, render,
+};
 use isobench_isolation::history::Draft;
 use isobench_isolation::history::binary::{self, Encoder};
 
@@ -22,6 +28,9 @@ pub fn check(history: &History, options: &Options) -> Report {
         recorded(history, &whole, options);
         if history.provenance().is_none() {
             on_two_machines(history, options);
+            // Threads take their time, so one of both.
+            let pieces = [Pieces::Usual, Pieces::Smallest][history.operation_count() % 2];
+            shared(history, &with(pieces), 3);
         }
     }
     whole
@@ -57,15 +66,97 @@ fn on_two_machines(history: &History, options: &Options) {
     assert_eq!(render(&report), render(&check::check(&whole, options)), "of {whole:#?}");
 }
 
+/// Checks the shares of several machines, which have some of the clients each, against the check of their
+/// concatenation.
+fn shared(history: &History, options: &Options, machines: u32) {
+    let mut shares = vec![History::new(history.tables().to_vec()); machines as usize];
+    let mut whole = History::new(history.tables().to_vec());
+    whole.set_dropped(history.dropped());
+    let mut draft = Draft::new();
+    for number in 0..machines {
+        for (index, transaction) in history.transactions().iter().enumerate() {
+            if transaction.client % machines == number {
+                draft.fill(history, index);
+                shares[number as usize].push(*transaction, &draft);
+                whole.push(*transaction, &draft);
+            }
+        }
+    }
+    let ways = Channels::all(machines as usize);
+    let (report, witnesses) = thread::scope(|scope| {
+        let check = |share: &History, mut ways: Channels| {
+            let mut bytes = Vec::new();
+            binary::write(share, &mut bytes).expect("memory can be written");
+            let mut recording = GrowingRecording::new(history.tables());
+            recording.add_recording(bytes.as_slice()).expect("a recording");
+            // What is missing is missing somewhere.
+            let dropped = if ways.rank == 1 { history.dropped() } else { 0 };
+            recording.check_together(dropped, options, &mut ways).expect("nobody is gone")
+        };
+        let all: Vec<_> =
+            shares.iter().zip(ways).map(|(share, ways)| scope.spawn(move || check(share, ways))).collect();
+        let mut all = all.into_iter().map(|thread| thread.join().expect("no panic"));
+        let first = all.next().flatten().expect("rank 0 has the report");
+        assert!(all.all(|other| other.is_none()));
+        first
+    });
+    compare(report, &witnesses, &whole, &check::check(&whole, options));
+}
+
+/// Ways between threads.
+struct Channels {
+    rank: usize,
+    to: Vec<Sender<Vec<u8>>>,
+    from: Vec<Receiver<Vec<u8>>>,
+}
+
+impl Channels {
+    fn all(number: usize) -> Vec<Channels> {
+        let mut all: Vec<Channels> =
+            (0..number).map(|rank| Channels { rank, to: Vec::new(), from: Vec::new() }).collect();
+        for from in 0..number {
+            for to in 0..number {
+                let (sender, receiver) = channel();
+                all[from].to.push(sender);
+                all[to].from.push(receiver);
+            }
+        }
+        all
+    }
+}
+
+impl Ways for Channels {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn number(&self) -> usize {
+        self.to.len()
+    }
+
+    fn send(&mut self, to: usize, message: Vec<u8>) {
+        // Who has ended doesn't take it.
+        let _ = self.to[to].send(message);
+    }
+
+    fn receive(&mut self, from: usize) -> io::Result<Vec<u8>> {
+        self.from[from].recv().map_err(|_| io::Error::other("gone"))
+    }
+}
+
 /// Checks a recording of the history.
 fn recorded(history: &History, whole: &Report, options: &Options) {
     let mut bytes = Vec::new();
     binary::write(history, &mut bytes).expect("memory can be written");
     let checked = check_recording(bytes.as_slice(), false, options).expect("a recording");
     assert!(checked.problem.is_none());
-    assert_eq!(render(&checked.report), render(whole), "of {history:#?}");
-    let mut report = checked.report;
-    let id = |index: usize| checked.witnesses.transactions()[index].id;
+    compare(checked.report, &checked.witnesses, history, whole);
+}
+
+/// Compares a report about a history, and a history of its witnesses, with the expected one.
+fn compare(mut report: Report, witnesses: &History, history: &History, whole: &Report) {
+    assert_eq!(render(&report), render(whole), "of {history:#?}");
+    let id = |index: usize| witnesses.transactions()[index].id;
     let own = |index: usize| history.transactions()[index].id;
     let broken = report.mixed.iter_mut().flat_map(|mixed| &mut mixed.broken).map(|it| &mut it.finding);
     let expected = whole.mixed.iter().flat_map(|mixed| &mixed.broken).map(|it| &it.finding);

@@ -28,7 +28,10 @@ impl Server {
                 return send_for_ever(&mut stream, &answer);
             }
             stream.write_all(&greeting).expect("the client listens");
-            read(&mut stream);
+            // On a slow machine its time may be over before it asks anything.
+            if stream.read(&mut [0; 4096]).is_ok_and(|count| count == 0) {
+                return 0;
+            }
             send_for_ever(&mut stream, &answer)
         });
         let mut options = ConnectOptions::new(Host::tcp("127.0.0.1", port), "test", "test");

@@ -259,7 +259,7 @@ fn what_is_sorted_while_a_run_goes_on_is_checked_at_the_end() {
         }
         recording.drop_one();
         assert_eq!(recording.sorted.lock().expect("no panic").is_some(), follows && most > 0);
-        let (witnesses, report) = recording.check(&serializable()).expect("a report");
+        let (witnesses, report) = recording.check(&serializable(), None).expect("a report");
         assert_eq!((witnesses.dropped(), report.examined.committed), (1, 120_000));
         reports.push(report);
     }

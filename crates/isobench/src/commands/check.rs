@@ -1,8 +1,9 @@
 //! `isobench check`: the verdict on a recorded history from any source.
 //!
-//! Not here: opening and parsing files (`check/input.rs`).
+//! Not here: opening and parsing files (`check/input.rs`), and several machines (`check/together.rs`).
 
 mod input;
+mod together;
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -29,11 +30,30 @@ use isobench_comparison::{Failure, Outcome};
 /// broken promise, a verdict that is withheld.
 pub fn check(options: &CheckOptions) -> Outcome {
     let aloud = refuse(options)?;
-    let (mut results, mut graphs, mut broken, mut withheld) =
-        (Vec::new(), String::new(), Vec::new(), Vec::new());
+    if options.machines.any() || options.machines.rank.is_some() {
+        return together::check(options, aloud);
+    }
+    let mut all = Results::default();
     for path in &options.files {
         let input = Input::open(path, options)?;
-        let checked = carry_out(input, options)?;
+        all.add(path, carry_out(input, options)?, options, aloud)?;
+    }
+    all.end(options)
+}
+
+/// What was found of all histories.
+#[derive(Default)]
+struct Results {
+    results: Vec<FileResult>,
+    graphs: String,
+    broken: Vec<String>,
+    withheld: Vec<String>,
+}
+
+impl Results {
+    /// Shows a history that was checked.
+    fn add(&mut self, path: &Path, checked: Checked, options: &CheckOptions, aloud: bool) -> Outcome {
+        let Results { results, graphs, broken, withheld } = self;
         if let Some(problem) = &checked.problem {
             eprintln!("warning: {}: {problem}", shown(path));
         }
@@ -43,7 +63,7 @@ pub fn check(options: &CheckOptions) -> Outcome {
             output::print(&(heading + &render(&checked.report)))?;
         }
         for finding in &checked.report.findings {
-            graphs += &graph::dot(&checked.witnesses, finding);
+            *graphs += &graph::dot(&checked.witnesses, finding);
             if let Some(folder) = &options.svg {
                 draw(folder, path, &checked.witnesses, finding)?;
             }
@@ -55,20 +75,26 @@ pub fn check(options: &CheckOptions) -> Outcome {
             withheld.push(format!("{}: {doubt}", shown(path)));
         }
         results.push(checked.into_result(path));
+        Ok(())
     }
-    if let Some(path) = &options.json {
-        let document = Document { format: "isobench/check", format_version: 1, histories: results };
-        let text =
-            serde_json::to_string_pretty(&document).map_err(|error| Failure::Output(error.to_string()))?;
-        deliver(path, &(text + "\n"))?;
+
+    /// Writes the files that were asked for.
+    fn end(self, options: &CheckOptions) -> Outcome {
+        let Results { results, graphs, broken, withheld } = self;
+        if let Some(path) = &options.json {
+            let document = Document { format: "isobench/check", format_version: 1, histories: results };
+            let text = serde_json::to_string_pretty(&document)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            deliver(path, &(text + "\n"))?;
+        }
+        if let Some(path) = &options.dot {
+            deliver(path, &graphs)?;
+        }
+        if !broken.is_empty() {
+            return Err(Failure::Broken(broken.join("; ")));
+        }
+        withheld.first().map_or(Ok(()), |doubt| Err(Failure::withheld(doubt)))
     }
-    if let Some(path) = &options.dot {
-        deliver(path, &graphs)?;
-    }
-    if !broken.is_empty() {
-        return Err(Failure::Broken(broken.join("; ")));
-    }
-    withheld.first().map_or(Ok(()), |doubt| Err(Failure::withheld(doubt)))
 }
 
 /// A clause about a broken promise.
@@ -116,14 +142,19 @@ struct Checked {
     took: Duration,
 }
 
-fn carry_out(input: Input, options: &CheckOptions) -> Outcome<Checked> {
-    let ask = check::Options {
+/// What is asked of a history.
+fn asked(options: &CheckOptions) -> check::Options {
+    check::Options {
         promised: options.promised,
         levels: Some(options.server.promises),
         order: options.order,
         vouched: options.complete,
         ..check::Options::default()
-    };
+    }
+}
+
+fn carry_out(input: Input, options: &CheckOptions) -> Outcome<Checked> {
+    let ask = asked(options);
     let Input { name, format, opened, problem } = input;
     if let (Opened::Whole(history), Some(conversion)) = (&opened, &options.convert) {
         convert(history, conversion)?;

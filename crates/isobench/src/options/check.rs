@@ -7,6 +7,8 @@ use isobench_database::Product;
 use isobench_isolation::history::Format;
 use isobench_isolation::{Guarantee, Order};
 
+use super::MachineOptions;
+
 /// Options of `isobench check`.
 #[derive(Debug, Args)]
 pub struct CheckOptions {
@@ -47,6 +49,8 @@ pub struct CheckOptions {
     /// Also write the history in another format to a file (- for stdout)
     #[arg(long, value_name = "FORMAT:FILE", value_parser = conversion)]
     pub convert: Option<Conversion>,
+    #[command(flatten)]
+    pub machines: MachineOptions,
     /// Print help
     #[arg(short = '?', action = ArgAction::Help, hide = true)]
     help_as_in_pgbench: Option<bool>,

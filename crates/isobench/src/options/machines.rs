@@ -10,7 +10,7 @@ const MACHINES: &str = "Several machines";
 /// Options for several machines.
 #[derive(Debug, Clone, Args)]
 pub struct MachineOptions {
-    /// Measure from several machines as one: their addresses, HOST:PORT, in the order of their
+    /// Work from several machines as one: their addresses, HOST:PORT, in the order of their
     /// ranks; start the same command on each
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = MACHINES, hide_short_help = true)]
     pub peers: Vec<String>,

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use isobench_testkit::ports::free_addresses;
 use serde_json::Value;
 
 use crate::support::program::{Finished, Running, isobench};
@@ -45,6 +46,105 @@ fn run_on(scene: &Scene, arguments: &[&str], input: &str) -> Finished {
     let output = scene.isobench(arguments).stdin(Stdio::from(file)).output().expect("it runs");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     Finished { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// Starts the same check on so many machines on loopback.
+fn start_together(scene: &Scene, arguments: &[&[&str]]) -> Vec<Running> {
+    let addresses = free_addresses(arguments.len()).join(",");
+    let one = |(rank, arguments): (usize, &&[&str])| {
+        let mut command = scene.isobench(arguments);
+        command.args(["--peers", &addresses, "--rank", &rank.to_string(), "--peers-wait", "600"]);
+        Running::start(&mut command)
+    };
+    arguments.iter().enumerate().map(one).collect()
+}
+
+/// A recording of several chunks: rows that are read and written in turns, and an update that is lost
+/// between the first transaction and the last.
+fn long_recording(scene: &Scene) {
+    const ROWS: u64 = 500;
+    let mut text = String::from("T1 client=0 1..900000000: r lost 1 = v0, w lost 1 = v2\n");
+    for number in 2..100_000_u64 {
+        let (row, version, begin) = (number % ROWS, number / ROWS, number * 100);
+        let before = if version == 0 { String::new() } else { format!("r x {row} = v{}, ", version - 1) };
+        let _ = writeln!(
+            text,
+            "T{number} client={} {begin}..{}: {before}w x {row} = v{version}",
+            number % 50 + 1,
+            begin + 90
+        );
+    }
+    text += "T100000 client=60 20000000..20000050: r lost 1 = v0, w lost 1 = v1\n";
+    scene.write("long.txt", &text);
+    scene.run(&["check", "long.txt", "--convert", "binary:long.history"]).expect(0);
+}
+
+#[test]
+fn several_machines_find_what_one_does() {
+    let scene = scene();
+    long_recording(&scene);
+    let size = fs::metadata(scene.file("long.history")).expect("a recording").len();
+    assert!(size > 2 << 20, "several chunks: {size}");
+    let options = ["check", "long.history", "--promised", "serializable", "--json"];
+    let alone = scene.run(&[&options[..], &["alone.json"]].concat()).expect(3);
+    let together = [&options[..], &["together.json"]].concat();
+    let mut all = start_together(&scene, &[&together, &together, &together]).into_iter();
+    let zero = all.next().expect("rank 0").finish();
+    for (rank, other) in (1..).zip(all) {
+        let other = other.finish().expect(0);
+        assert_eq!(other.stdout, "", "rank 0 has the result");
+        other.says(&[&format!("rank {rank} of 3: has checked its share")]);
+    }
+    let zero = zero.expect(3);
+    assert_eq!(zero.stdout, alone.stdout);
+    zero.prints(&["P4, lost update", "T100000 (client 60)"]);
+    let read = |name: &str| {
+        let text = fs::read_to_string(scene.file(name)).expect("a result");
+        let mut document: Value = serde_json::from_str(&text).expect("JSON");
+        document["histories"][0]["verdict"]["check_s"] = Value::Null;
+        document
+    };
+    assert_eq!(read("together.json"), read("alone.json"));
+}
+
+#[test]
+fn machines_that_cannot_check_together_say_why() {
+    let scene = scene();
+    for name in ["lost", "serial"] {
+        let to = format!("binary:{name}.history");
+        scene.run(&["check", &format!("{name}.txt"), "--convert", &to]).expect(0);
+    }
+    let cut = fs::read(scene.file("lost.history")).expect("a recording");
+    fs::write(scene.file("cut.history"), &cut[..cut.len() - 4]).expect("a file");
+    for (files, why) in [
+        (["lost.history", "serial.history"], "another recording"),
+        (["lost.history", "cut.history"], "it ends within the part"),
+        (["cut.history", "lost.history"], "it ends within the part"),
+    ] {
+        let arguments = files.map(|file| ["check", file]);
+        let all = start_together(&scene, &[&arguments[0], &arguments[1]]);
+        let all: Vec<Finished> = all.into_iter().map(|one| one.finish().expect(1)).collect();
+        assert!(all.iter().all(|one| one.stderr.contains(why)), "{files:?}: {all:?}");
+    }
+    for (arguments, why) in [
+        (
+            &["check", "lost.txt", "--peers", "127.0.0.1:1,127.0.0.1:2"][..],
+            "--peers takes recordings of isobench",
+        ),
+        (&["check", "-", "--peers", "127.0.0.1:1,127.0.0.1:2", "--rank", "0"], "it can't be standard input"),
+        (
+            &["check", "lost.history", "lost.history", "--peers", "127.0.0.1:1,127.0.0.1:2"],
+            "one recording at a time",
+        ),
+        (
+            &["check", "lost.history", "--convert", "text:x.txt", "--peers", "127.0.0.1:1,127.0.0.1:2"],
+            "--convert takes the whole history",
+        ),
+        (&["check", "lost.history", "--rank", "1"], "name them by --peers"),
+        (&["check", "none.history", "--peers", "127.0.0.1:1,127.0.0.1:2"], "none.history"),
+    ] {
+        scene.run(arguments).expect(1).says(&[why]);
+    }
 }
 
 #[test]

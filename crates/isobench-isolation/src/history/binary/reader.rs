@@ -1,12 +1,15 @@
 //! Reads a recording, in parts or as a whole.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use super::super::error::FormatError;
 use super::super::{History, MOST_TABLES, Provenance};
 use super::decode::{self, Bytes};
 use super::{CHUNK, CHUNK_HEAD, MAGIC, TRAILER, VERSION, chunk_checksum};
+
+/// What is wrong where neither starts.
+const NEITHER: &str = "neither a chunk nor the trailer starts there";
 
 /// Reads a recording, chunk by chunk.
 #[derive(Debug)]
@@ -28,10 +31,21 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// If the input isn't a recording, has a newer version, or is truncated or damaged.
     pub fn open(input: R) -> Result<Reader<R>, FormatError> {
-        let (blank, body) = (History::default(), Vec::new());
-        let mut reader = Reader { input, offset: 0, blank, transactions: 0, dropped: None, body };
+        let mut reader = Reader::of(input);
         reader.header()?;
         Ok(reader)
+    }
+
+    /// Before anything is read.
+    fn of(input: R) -> Reader<R> {
+        Reader {
+            input,
+            offset: 0,
+            blank: History::default(),
+            transactions: 0,
+            dropped: None,
+            body: Vec::new(),
+        }
     }
 
     /// The names of the tables.
@@ -67,16 +81,20 @@ impl<R: Read> Reader<R> {
         let at = self.offset;
         let mut tag = [0];
         if self.fill(&mut tag)? == 0 {
-            return Err(FormatError::Truncated(format!(
-                "it ends after {} transactions without a trailer, so the program that wrote it was interrupted",
-                self.transactions
-            )));
+            return Err(self.no_trailer());
         }
         match tag[0] {
             CHUNK => self.chunk(at, history).map(|()| true),
             TRAILER => self.trailer(at).map(|()| false),
-            _ => Err(damaged(at, "neither a chunk nor the trailer starts there")),
+            _ => Err(damaged(at, NEITHER)),
         }
+    }
+
+    fn no_trailer(&self) -> FormatError {
+        FormatError::Truncated(format!(
+            "it ends after {} transactions without a trailer, so the program that wrote it was interrupted",
+            self.transactions
+        ))
     }
 
     fn header(&mut self) -> Result<(), FormatError> {
@@ -182,6 +200,129 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// The chunks of a recording that one of several readers takes: about as many bytes as each other one,
+/// in the order of the readers.
+#[derive(Debug)]
+pub struct Share<R> {
+    reader: Reader<R>,
+    /// What is left of the share, bytes.
+    left: u64,
+    dropped: u64,
+    problem: Option<FormatError>,
+    identity: u32,
+}
+
+impl<R: Read + Seek> Share<R> {
+    /// Finds the share of a reader (from 0) among so many. Chunks of others are passed over.
+    ///
+    /// An incomplete recording is accepted if `partial`, and used as far as it goes.
+    ///
+    /// # Errors
+    /// The input isn't a recording, isn't complete, or can't be read.
+    pub fn open(input: R, reader: usize, readers: usize, partial: bool) -> Result<Share<R>, FormatError> {
+        let mut reading = Reader::open(input)?;
+        let size = reading.size()?;
+        let mut identity = crc32fast::Hasher::new();
+        // The start of each chunk, and the end of the last.
+        let (mut starts, start) = (Vec::new(), reading.offset);
+        let mut end = start;
+        let (dropped, problem) = loop {
+            let at = reading.offset;
+            match reading.pass_over(size, &mut identity) {
+                Ok(true) => {
+                    starts.push(at);
+                    end = reading.offset;
+                }
+                Ok(false) => break (reading.dropped.unwrap_or(0), None),
+                Err(error) if partial && error.leaves_a_part() => break (1, Some(error)),
+                Err(error) => return Err(error),
+            }
+        };
+        // The first chunk that starts in a reader's stretch of the bytes is its first one.
+        let stretch = |reader: usize| {
+            let from = start + (end - start) / readers as u64 * reader as u64;
+            if reader == readers { end } else { starts.iter().copied().find(|at| *at >= from).unwrap_or(end) }
+        };
+        let (from, to) = (stretch(reader), stretch(reader + 1));
+        reading.input.seek(SeekFrom::Start(from))?;
+        reading.offset = from;
+        reading.dropped = None;
+        Ok(Share { reader: reading, left: to - from, dropped, problem, identity: identity.finalize() })
+    }
+}
+
+impl<R: Read> Share<R> {
+    /// A history without transactions, with the tables and the provenance of this one.
+    pub fn blank(&self) -> History {
+        self.reader.blank()
+    }
+
+    /// Adds the transactions of the next chunk of the share to a history with the same tables. Returns
+    /// false after the last.
+    ///
+    /// # Errors
+    /// The chunk is damaged.
+    pub fn next_chunk(&mut self, history: &mut History) -> Result<bool, FormatError> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        let at = self.reader.offset;
+        let more = self.reader.next_chunk(history)?;
+        self.left = self.left.saturating_sub(self.reader.offset - at);
+        Ok(more)
+    }
+
+    /// The number of transactions that all chunks lack.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The reason why the recording isn't complete, if so.
+    pub fn problem(self) -> Option<FormatError> {
+        self.problem
+    }
+
+    /// A number that differs, but for chance, if another recording was read.
+    pub fn identity(&self) -> u32 {
+        self.identity
+    }
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// The number of bytes.
+    fn size(&mut self) -> io::Result<u64> {
+        let at = self.input.stream_position()?;
+        let size = self.input.seek(SeekFrom::End(0))?;
+        self.input.seek(SeekFrom::Start(at))?;
+        Ok(size)
+    }
+
+    /// Passes over a chunk, of which only the head is read. Returns false after the trailer.
+    fn pass_over(&mut self, size: u64, identity: &mut crc32fast::Hasher) -> Result<bool, FormatError> {
+        let at = self.offset;
+        let mut head = [0; CHUNK_HEAD];
+        if self.fill(&mut head[..1])? == 0 {
+            return Err(self.no_trailer());
+        }
+        match head[0] {
+            CHUNK => {
+                if self.fill(&mut head[1..])? < CHUNK_HEAD - 1 {
+                    return Err(cut(at));
+                }
+                let next = u64::from_le_bytes(array(&head[1..9])).checked_add(self.offset);
+                let Some(next) = next.filter(|next| *next <= size) else { return Err(cut(at)) };
+                identity.update(&head);
+                self.transactions += u64::from_le_bytes(array(&head[9..17]));
+                self.input.seek(SeekFrom::Start(next))?;
+                self.offset = next;
+                Ok(true)
+            }
+            TRAILER => self.trailer(at).map(|()| false),
+            _ => Err(damaged(at, NEITHER)),
+        }
+    }
+}
+
 /// A slice of the right length, as an array.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut array = [0; N];
@@ -242,9 +383,7 @@ fn provenance(bytes: &mut Bytes<'_>) -> Result<Provenance, &'static str> {
 /// # Errors
 /// If the chunk is truncated or damaged.
 pub fn read_chunk(chunk: &[u8], history: &mut History) -> Result<(), FormatError> {
-    let (blank, body) = (History::default(), Vec::new());
-    let mut reader = Reader { input: chunk, offset: 0, blank, transactions: 0, dropped: None, body };
-    reader.next_chunk(history).map(|_| ())
+    Reader::of(chunk).next_chunk(history).map(|_| ())
 }
 
 /// Takes the next of several chunks as it is; `None` after the last one.

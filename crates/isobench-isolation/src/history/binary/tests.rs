@@ -1,11 +1,13 @@
 //! Recordings are read back as written, and invalid input is refused.
 
+use std::io::Cursor;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::super::samples::{Owned, TABLES, transactions};
 use super::super::{Draft, FormatError, History, Key, Operation, Transaction, TransactionOutcome, Version};
-use super::{CHUNK_HEAD, Encoder, header, read, read_lenient, trailer, unzigzag, zigzag};
+use super::{CHUNK_HEAD, Encoder, Share, header, read, read_lenient, trailer, unzigzag, zigzag};
 
 fn tables() -> Vec<String> {
     TABLES.iter().map(ToString::to_string).collect()
@@ -49,6 +51,28 @@ proptest! {
     fn what_is_written_is_read(list in vec(transactions(), 0..20), chunk in 1_usize..8, dropped in 0..3_u64) {
         let (bytes, history) = file(&list, chunk, dropped);
         assert_same(&read(&bytes[..]).expect("whole"), &history);
+    }
+
+    #[test]
+    fn shares_are_the_whole_in_order(list in vec(transactions(), 0..20), chunk in 1_usize..8, readers in 1_usize..5) {
+        let (bytes, mut history) = file(&list, chunk, 3);
+        let mut all = History::new(tables());
+        let mut identities = Vec::new();
+        for reader in 0..readers {
+            let mut share = Share::open(Cursor::new(&bytes), reader, readers, false).expect("whole");
+            while share.next_chunk(&mut all).expect("whole") {}
+            prop_assert_eq!(share.dropped(), 3);
+            identities.push(share.identity());
+        }
+        prop_assert!(identities.iter().all(|identity| *identity == identities[0]));
+        history.set_dropped(0);
+        assert_same(&all, &history);
+        // Without its end.
+        let cut = &bytes[..bytes.len() - 1];
+        prop_assert!(Share::open(Cursor::new(cut), 0, readers, false).is_err());
+        let share = Share::open(Cursor::new(cut), 0, readers, true).expect("a part");
+        prop_assert_eq!(share.dropped(), 1);
+        prop_assert!(share.problem().is_some());
     }
 
     #[test]
