@@ -2,7 +2,7 @@
 //! the time.
 //!
 //! The history is that of a correct database that commits one transaction at a time: registers with
-//! counters and values, and transactions with two reads and two increments of random rows. At
+//! counters and values, and transactions with reads (two, usually) and two increments of random rows. At
 //! serializable every transaction sees all commits before its own. At snapshot isolation it sees
 //! those before its snapshot, which is up to half a round of all clients old, and the first
 //! committer wins. At read committed each read has its own such snapshot.
@@ -113,6 +113,8 @@ pub fn line(way: Way, checked: &Checked) -> String {
 pub struct CheckPlan {
     /// The number of transactions.
     pub transactions: u64,
+    /// The number of reads of each, two at least.
+    pub reads: u32,
     /// The number of clients that run them.
     pub clients: u32,
     /// The number of rows.
@@ -235,7 +237,10 @@ const TICK: u64 = 1000;
 const CHUNK: usize = 1 << 20;
 
 /// Writes the history as it would be recorded by two workers of a runner.
-fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
+///
+/// # Errors
+/// If the file can't be written.
+pub fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
     let mut output = BufWriter::with_capacity(1 << 20, file);
     output.write_all(&binary::header(&["registers".to_owned()], None))?;
     let mut rows = vec![Row { versions: Vec::new() }; plan.rows.max(8) as usize];
@@ -251,7 +256,8 @@ fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
         let snapshots = if plan.level == Level::ReadCommitted { [first, snapshot()] } else { [first; 2] };
         // At read committed, concurrent commits don't matter.
         let since = if plan.level == Level::Snapshot { first } else { commit };
-        operations(&mut draft, &mut rows, &mut random, commit, snapshots, since);
+        let first_writes = plan.reads.max(2) as usize;
+        operations(&mut draft, &mut rows, &mut random, commit, (snapshots, first_writes), since);
         let client = u32::try_from(commit % clients).unwrap_or(0);
         // A client's transactions are a round apart, so half a round before and after each commit
         // is its own.
@@ -280,21 +286,21 @@ fn record(plan: &CheckPlan, file: &File) -> io::Result<()> {
     output.flush()
 }
 
-/// Two reads and two increments, the latter of rows without concurrent changes.
+/// Reads, so many, and two increments, the latter of rows without concurrent changes.
 fn operations(
     draft: &mut Draft,
     rows: &mut [Row],
     random: &mut Random,
     commit: u64,
-    snapshots: [u64; 2],
+    (snapshots, reads): ([u64; 2], usize),
     since: u64,
 ) {
     let count = rows.len() as u64;
-    let mut chosen = [usize::MAX; 4];
-    for place in 0..4 {
+    let mut chosen = vec![usize::MAX; reads + 2];
+    for place in 0..reads + 2 {
         loop {
             let row = usize::try_from(random.below(count)).unwrap_or(0);
-            let conflict = place >= 2 && rows[row].latest().commit > since;
+            let conflict = place >= reads && rows[row].latest().commit > since;
             if !chosen.contains(&row) && !conflict {
                 chosen[place] = row;
                 break;
@@ -302,12 +308,12 @@ fn operations(
         }
     }
     let key = |row: usize| Key { table: 0, id: i64::try_from(row).unwrap_or(0) };
-    for (row, snapshot) in chosen.iter().zip(snapshots) {
+    for (row, snapshot) in chosen[..reads].iter().zip(snapshots.into_iter().cycle()) {
         let made = rows[*row].at(snapshot);
         let version = Version { counter: Some(made.counter), value: made.writer };
         draft.push(Operation::Read { key: key(*row), version });
     }
-    for row in &chosen[2..] {
+    for row in &chosen[reads..] {
         let counter = rows[*row].latest().counter + 1;
         let writer = Some(commit.cast_signed());
         let versions = &mut rows[*row].versions;
@@ -336,7 +342,8 @@ mod tests {
             for way in [Way::Whole, Way::Memory, Way::Recording] {
                 let (transactions, order) = (5000, Order::RealTime);
                 let stated = Stated::None;
-                let plan = CheckPlan { transactions, clients: 16, rows: 100, level, stated, order, way };
+                let plan =
+                    CheckPlan { transactions, reads: 2, clients: 16, rows: 100, level, stated, order, way };
                 let mixed = CheckPlan { stated: Stated::Mixed, ..plan };
                 let mixed = run(&mixed).unwrap().report;
                 let checked = run(&plan).unwrap();

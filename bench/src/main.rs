@@ -1,6 +1,7 @@
 //! The command `isobench-bench`: compares isobench with pgbench, or runs the null server or the raw
 //! loop.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -266,11 +267,16 @@ fn warn_of_load() {
 
 /// Measures the time of a check, or of several.
 fn checked(options: &CheckOptions) -> Result<ExitCode, Failure> {
-    let CheckOptions { transactions, clients, rows, level, stated, order, way, .. } = *options;
+    let CheckOptions { transactions, reads, clients, rows, level, stated, order, way, .. } = *options;
     if !options.millions.is_empty() {
         return check_table(options);
     }
-    let checked = checking::run(&CheckPlan { transactions, clients, rows, level, stated, order, way })?;
+    let plan = CheckPlan { transactions, reads, clients, rows, level, stated, order, way };
+    if let Some(path) = &options.write {
+        checking::record(&plan, &File::create(path)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let checked = checking::run(&plan)?;
     println!("{}", isobench_isolation::check::summary(&checked.report));
     println!("{}", checking::HEADING);
     println!("{}", checking::line(way, &checked));
@@ -288,6 +294,7 @@ fn check_table(options: &CheckOptions) -> Result<ExitCode, Failure> {
             let output = Command::new(std::env::current_exe()?)
                 .args(["check", "--transactions", &(millions * 1_000_000).to_string()])
                 .args(["--clients", &options.clients.to_string(), "--rows", &options.rows.to_string()])
+                .args(["--reads", &options.reads.to_string()])
                 .args(["--level", &checking::name(&options.level), "--way", &checking::name(&way)])
                 .args(["--stated", &checking::name(&options.stated)])
                 .args(["--order", &options.order.name().replace(' ', "-")])

@@ -308,9 +308,15 @@ pub struct PrecisionOptions {
 /// Options of the checker's benchmark.
 #[derive(Debug, Args)]
 pub struct CheckOptions {
-    /// Transactions of four operations each.
+    /// Transactions, of two increments each.
     #[arg(short, long, value_name = "N", default_value_t = 1_000_000)]
     pub transactions: u64,
+    /// Reads of each transaction.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=50))]
+    pub reads: u32,
+    /// Write the recording to this file, and check nothing.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["millions", "way", "order"])]
+    pub write: Option<PathBuf>,
     /// Clients.
     #[arg(short, long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=10_000))]

@@ -11,7 +11,7 @@
 //! | `promise` | what a server promises to each level, alone and next to others |
 //! | `history`, `history/…` | the reads and writes of transactions; file formats |
 //! | `observed`, `observed/…` | logs of what a server's answers showed, and the histories they prove |
-//! | `check`, `check/…` | the check, from a history to a verdict |
+//! | `check`, `check/…` | the check, from a history to a verdict, on one machine or several |
 //!
 //! ```
 //! use isobench_isolation::{EffectiveLevel, Level};

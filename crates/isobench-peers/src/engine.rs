@@ -16,6 +16,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use isobench_limits::LIMITS;
+use serde_bytes::ByteBuf;
 use timely::WorkerConfig;
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
@@ -41,7 +42,7 @@ const REST: Duration = Duration::from_millis(100);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// What is exchanged: to whom, from whom, and the message; `None` is a sign of life.
-type Record = (u64, u64, Option<Vec<u8>>);
+type Record = (u64, u64, Option<ByteBuf>);
 
 /// What this machine asks of the engine.
 enum Command {
@@ -456,7 +457,7 @@ fn run(worker: &mut Worker, life: Life, commands: &Receiver<Command>, events: &S
             .inspect(move |(_, from, message): &Record| {
                 heard.borrow_mut().hear(*from);
                 if let Some(message) = message {
-                    let _ = arrived.send(Event::Arrived(*from, message.clone()));
+                    let _ = arrived.send(Event::Arrived(*from, message.to_vec()));
                 }
             })
             .probe()
@@ -468,7 +469,7 @@ fn run(worker: &mut Worker, life: Life, commands: &Receiver<Command>, events: &S
         let mut busy = false;
         loop {
             match commands.try_recv() {
-                Ok(Command::Send(to, message)) => input.send((to, rank, Some(message))),
+                Ok(Command::Send(to, message)) => input.send((to, rank, Some(ByteBuf::from(message)))),
                 Ok(Command::End(phase)) => {
                     tick = begin(phase);
                     input.advance_to(tick);

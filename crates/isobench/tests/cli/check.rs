@@ -64,7 +64,7 @@ fn start_together(scene: &Scene, arguments: &[&[&str]]) -> Vec<Running> {
 fn long_recording(scene: &Scene) {
     const ROWS: u64 = 500;
     let mut text = String::from("T1 client=0 1..900000000: r lost 1 = v0, w lost 1 = v2\n");
-    for number in 2..100_000_u64 {
+    for number in 2..200_000_u64 {
         let (row, version, begin) = (number % ROWS, number / ROWS, number * 100);
         let before = if version == 0 { String::new() } else { format!("r x {row} = v{}, ", version - 1) };
         let _ = writeln!(
@@ -74,7 +74,7 @@ fn long_recording(scene: &Scene) {
             begin + 90
         );
     }
-    text += "T100000 client=60 20000000..20000050: r lost 1 = v0, w lost 1 = v1\n";
+    text += "T200000 client=60 20000000..20000050: r lost 1 = v0, w lost 1 = v1\n";
     scene.write("long.txt", &text);
     scene.run(&["check", "long.txt", "--convert", "binary:long.history"]).expect(0);
 }
@@ -97,7 +97,7 @@ fn several_machines_find_what_one_does() {
     }
     let zero = zero.expect(3);
     assert_eq!(zero.stdout, alone.stdout);
-    zero.prints(&["P4, lost update", "T100000 (client 60)"]);
+    zero.prints(&["P4, lost update", "T200000 (client 60)"]);
     let read = |name: &str| {
         let text = fs::read_to_string(scene.file(name)).expect("a result");
         let mut document: Value = serde_json::from_str(&text).expect("JSON");

@@ -146,7 +146,13 @@ pub(super) fn serve(spill: &mut Spill, ways: &mut dyn Ways) -> Result<(), SpillE
             Do::Nodes => pick_nodes(spill, &wanted(body)).map(|picked| put_picked(&picked)),
             Do::Part(part) => spill.stretches(part).map(|stretches| put_stretches(&stretches)),
         };
-        ways.send(0, result(found.as_ref().map(Vec::clone)));
+        ways.send(
+            0,
+            match found {
+                Ok(bytes) => result(Ok(bytes)),
+                Err(error) => result(Err(&error)),
+            },
+        );
     }
 }
 

@@ -64,9 +64,9 @@ pub(super) fn share(
     let mut senders: Vec<Sender> = (0..machines).map(Sender::new).collect();
     senders.remove(own);
     let mut frames: Vec<Vec<Vec<u8>>> = vec![Vec::new(); machines];
-    let mut more = true;
+    let (mut more, mut sent) = (true, 0);
     while more {
-        more = false;
+        more = send_transactions(spill, &mut sent, &senders, ways);
         for sender in &mut senders {
             more |= sender.send_some(spill, ways)?;
         }
@@ -139,11 +139,27 @@ fn introduce(
     Ok(shares)
 }
 
-/// What is still to be sent to a machine.
+/// Sends some of this machine's transactions, the first `sent` of which have been sent. Returns whether
+/// there are more.
+fn send_transactions(spill: &Spill, sent: &mut usize, to: &[Sender], ways: &mut dyn Ways) -> bool {
+    let transactions = spill.frame().transactions();
+    let (mut bytes, none) = (0, Draft::new());
+    while *sent < transactions.len() && bytes < TURN {
+        let last = (*sent + TOGETHER).min(transactions.len());
+        let mut encoder = Encoder::new();
+        transactions[*sent..last].iter().for_each(|transaction| encoder.push(transaction, &none));
+        *sent = last;
+        let mut message = vec![kind::TRANSACTIONS];
+        message.extend(encoder.take());
+        bytes += message.len();
+        to.iter().for_each(|sender| ways.send(sender.to, message.clone()));
+    }
+    *sent < transactions.len()
+}
+
+/// What is still to be sent to a machine of its parts.
 struct Sender {
     to: usize,
-    /// The next transaction.
-    transaction: usize,
     /// The next part, and what is left of it.
     part: u32,
     pieces: Vec<Vec<u8>>,
@@ -151,26 +167,14 @@ struct Sender {
 
 impl Sender {
     fn new(to: usize) -> Sender {
-        Sender { to, transaction: 0, part: 0, pieces: Vec::new() }
+        Sender { to, part: 0, pieces: Vec::new() }
     }
 
     /// Sends some, and returns whether there is more.
     fn send_some(&mut self, spill: &mut Spill, ways: &mut dyn Ways) -> Result<bool, FormatError> {
         let mut sent = 0;
         while sent < TURN {
-            let transactions = spill.frame().transactions();
-            let message = if self.transaction < transactions.len() {
-                let last = (self.transaction + TOGETHER).min(transactions.len());
-                let mut encoder = Encoder::new();
-                let none = Draft::new();
-                for transaction in &transactions[self.transaction..last] {
-                    encoder.push(transaction, &none);
-                }
-                self.transaction = last;
-                let mut message = vec![kind::TRANSACTIONS];
-                message.extend(encoder.take());
-                message
-            } else if let Some(piece) = self.pieces.pop() {
+            let message = if let Some(piece) = self.pieces.pop() {
                 let mut message = vec![kind::PART];
                 message.extend_from_slice(&(self.part - 1).to_le_bytes());
                 message.extend(piece);
