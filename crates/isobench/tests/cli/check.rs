@@ -66,12 +66,12 @@ fn long_recording(scene: &Scene) {
     let mut text = String::from("T1 client=0 1..900000000: r lost 1 = v0, w lost 1 = v2\n");
     for number in 2..200_000_u64 {
         let (row, version, begin) = (number % ROWS, number / ROWS, number * 100);
-        let before = if version == 0 { String::new() } else { format!("r x {row} = v{}, ", version - 1) };
         let _ = writeln!(
             text,
-            "T{number} client={} {begin}..{}: {before}w x {row} = v{version}",
+            "T{number} client={} {begin}..{}: r x {row} = v{version}, w x {row} = v{}",
             number % 50 + 1,
-            begin + 90
+            begin + 90,
+            version + 1
         );
     }
     text += "T200000 client=60 20000000..20000050: r lost 1 = v0, w lost 1 = v1\n";

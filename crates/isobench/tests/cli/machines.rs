@@ -98,6 +98,26 @@ fn clients_do_the_same_on_one_machine_and_on_three() {
     }
 }
 
+/// What the lines `--@` say stays on each machine, and all check it together.
+#[test]
+fn what_goes_wrong_between_machines_is_found() {
+    let Some(database) = Database::new("what_goes_wrong_between_machines_is_found") else { return };
+    let scene = Scene::new();
+    let options = "compare -w orders --levels rc,ser --clients 3 --transactions 200 --warmup 0 --rounds 1 --no-try \
+        --settle 0 --json out.json";
+    run(&scene, &database, 3, options).expect(0);
+    let document = document::read(&scene, "out.json");
+    let mut wrong = Vec::new();
+    for round in rounds(&document) {
+        let verdict = &round["verdict"];
+        assert_eq!(verdict["kept"], true, "{verdict:#}");
+        assert_eq!(commits(round).iter().sum::<u64>(), count(verdict, "/examined/committed"));
+        wrong.extend(verdict["anomalies"].as_array().into_iter().flatten().cloned());
+    }
+    // Each machine has one client, so what it loses is lost to one of another machine.
+    assert!(!wrong.is_empty(), "{document:#}");
+}
+
 /// Rank 0 reads the log of the writes of all, and the transactions of all are asked for their snapshots.
 #[test]
 fn snapshots_of_all_machines_are_compared_with_the_log() {
