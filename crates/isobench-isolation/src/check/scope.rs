@@ -66,7 +66,9 @@ impl Cyclic {
         self.class.resize(transactions, NONE);
         let used = self.class.iter().filter(|class| **class != NONE).max();
         let first = used.map_or(0, |last| last + 1);
-        more.into_iter().for_each(|(node, class)| self.class[node as usize] = first + class);
+        for (node, class) in more {
+            self.class[node as usize] = first + class;
+        }
     }
 }
 

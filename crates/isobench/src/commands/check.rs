@@ -44,7 +44,7 @@ pub fn check(options: &CheckOptions) -> Outcome {
 /// What was found of all histories.
 #[derive(Default)]
 struct Results {
-    results: Vec<FileResult>,
+    histories: Vec<FileResult>,
     graphs: String,
     broken: Vec<String>,
     withheld: Vec<String>,
@@ -53,13 +53,13 @@ struct Results {
 impl Results {
     /// Shows a history that was checked.
     fn add(&mut self, path: &Path, checked: Checked, options: &CheckOptions, aloud: bool) -> Outcome {
-        let Results { results, graphs, broken, withheld } = self;
+        let Results { histories, graphs, broken, withheld } = self;
         if let Some(problem) = &checked.problem {
             eprintln!("warning: {}: {problem}", shown(path));
         }
         if aloud {
             let heading =
-                if options.files.len() > 1 { heading(path, results.is_empty()) } else { String::new() };
+                if options.files.len() > 1 { heading(path, histories.is_empty()) } else { String::new() };
             output::print(&(heading + &render(&checked.report)))?;
         }
         for finding in &checked.report.findings {
@@ -74,15 +74,15 @@ impl Results {
         if let Some(doubt) = checked.report.verdict.withheld.first() {
             withheld.push(format!("{}: {doubt}", shown(path)));
         }
-        results.push(checked.into_result(path));
+        histories.push(checked.into_result(path));
         Ok(())
     }
 
     /// Writes the files that were asked for.
     fn end(self, options: &CheckOptions) -> Outcome {
-        let Results { results, graphs, broken, withheld } = self;
+        let Results { histories, graphs, broken, withheld } = self;
         if let Some(path) = &options.json {
-            let document = Document { format: "isobench/check", format_version: 1, histories: results };
+            let document = Document { format: "isobench/check", format_version: 1, histories };
             let text = serde_json::to_string_pretty(&document)
                 .map_err(|error| Failure::Output(error.to_string()))?;
             deliver(path, &(text + "\n"))?;

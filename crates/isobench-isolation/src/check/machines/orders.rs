@@ -164,7 +164,9 @@ fn examine(
 ) -> Result<Examined, SpillError> {
     let transactions = &spill.frame().transactions()[..spill.transactions() as usize];
     let mut status: Vec<CommitStatus> = transactions.iter().map(reported).collect();
-    proved.iter().for_each(|node| status[*node as usize] = CommitStatus::Committed);
+    for node in proved {
+        status[*node as usize] = CommitStatus::Committed;
+    }
     let each = match Promised::of(asked.promises, transactions) {
         Promised::ToEach(each) => Some(each),
         Promised::Nothing | Promised::ToAll(_) => None,

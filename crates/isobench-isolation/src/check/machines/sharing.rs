@@ -70,7 +70,9 @@ pub(super) fn share(
         for sender in &mut senders {
             more |= sender.send_some(spill, ways)?;
         }
-        senders.iter().for_each(|sender| ways.send(sender.to, vec![kind::TURN, u8::from(more)]));
+        for sender in &senders {
+            ways.send(sender.to, vec![kind::TURN, u8::from(more)]);
+        }
         for rank in senders.iter().map(|sender| sender.to) {
             more |= take_turn(spill, ways, rank, &mut frames[rank])?;
         }
@@ -152,7 +154,9 @@ fn send_transactions(spill: &Spill, sent: &mut usize, to: &[Sender], ways: &mut 
         let mut message = vec![kind::TRANSACTIONS];
         message.extend(encoder.take());
         bytes += message.len();
-        to.iter().for_each(|sender| ways.send(sender.to, message.clone()));
+        for sender in to {
+            ways.send(sender.to, message.clone());
+        }
     }
     *sent < transactions.len()
 }
