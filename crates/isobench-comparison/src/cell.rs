@@ -57,6 +57,8 @@ pub struct CellMeasurer<'a> {
     /// The servers and works whose tables have been made at least once, so that the time it takes
     /// is known.
     made: BTreeSet<(usize, usize)>,
+    /// The same of those that have been written.
+    written: BTreeSet<(usize, usize)>,
     /// Tables on which scripts were tried, kept for a sole cell whose setup can't be repeated.
     kept: Option<Prepared>,
     /// What the catalogs say, by server, work and room, whose schema they name; `None` if rows
@@ -141,6 +143,7 @@ impl<'a> CellMeasurer<'a> {
             control,
             seats,
             made: BTreeSet::new(),
+            written: BTreeSet::new(),
             kept: None,
             catalogs: BTreeMap::new(),
             sizes: BTreeMap::new(),
@@ -151,8 +154,8 @@ impl<'a> CellMeasurer<'a> {
         }
     }
 
-    /// Brings the tables of a cell into their starting state: in the place for one cell at a time,
-    /// or in a room, by its number from 1.
+    /// Brings the tables of a cell into their starting state, but for a checkpoint: in the place for one
+    /// cell at a time, or in a room, by its number from 1.
     ///
     /// # Errors
     /// The server refuses or is gone.
@@ -191,6 +194,48 @@ impl<'a> CellMeasurer<'a> {
         let prepared = Prepared { site: seat.site.with_settings(settings), room, ready: ready? };
         self.learn_catalog(cell, &prepared);
         Ok(prepared)
+    }
+
+    /// Lets the servers write the tables of cells, whose clients don't work yet: one checkpoint does for
+    /// all of a server's, after which every page of theirs is on the disk and was changed by none. A
+    /// cell whose server fails is taken out, and `failed` receives its place.
+    pub(crate) fn write_tables(
+        &mut self,
+        entrants: &mut [Option<Entrant>],
+        failed: &mut dyn FnMut(usize, Failure),
+    ) {
+        for server in 0..self.targets.len() {
+            let is_due = |entrant: &&mut Option<Entrant>| {
+                let cell = entrant.as_ref().map(|entrant| entrant.cell);
+                cell.is_some_and(|cell| {
+                    cell.server == server && self.design.works[cell.work].tables.are_written()
+                })
+            };
+            let mut due: Vec<(usize, &mut Option<Entrant>)> =
+                entrants.iter_mut().enumerate().filter(|(_, entrant)| is_due(entrant)).collect();
+            if due.is_empty() {
+                continue;
+            }
+            let works = due.iter().filter_map(|(_, entrant)| Some((server, entrant.as_ref()?.cell.work)));
+            let works: Vec<(usize, usize)> = works.collect();
+            // How long the first one takes isn't known.
+            let known = works.into_iter().fold(true, |known, work| !self.written.insert(work) && known);
+            self.control.patience().set_limited(known);
+            let written = self.targets[server].site().checkpoint();
+            self.control.patience().set_limited(true);
+            for (place, entrant) in &mut due {
+                match &written {
+                    Ok(notes) => {
+                        let ready = entrant.as_mut().map(|entrant| &mut entrant.ready);
+                        ready.into_iter().for_each(|ready| ready.notes.extend(notes.iter().cloned()));
+                    }
+                    Err(failure) => {
+                        **entrant = None;
+                        failed(*place, Failure::setup(failure));
+                    }
+                }
+            }
+        }
     }
 
     /// Makes a room for each of these cells, unless there are enough. Returns false where there
