@@ -252,6 +252,18 @@ pub fn names_server(connection: &ConnectionOptions) -> bool {
     named_by(&connection.given(None)).is_some()
 }
 
+/// Describes the server that options or environment name, or an embedded one, before it is asked.
+///
+/// # Errors
+/// Wrong connection options.
+pub fn place(connection: &ConnectionOptions) -> Outcome<String> {
+    let given = connection.given(None);
+    if named_by(&given).is_none() {
+        return Ok("an embedded PostgreSQL".to_owned());
+    }
+    resolve(&given).map(|options| options.describe())
+}
+
 /// Returns the option or variable that names the server.
 fn named_by(given: &Given) -> Option<&'static str> {
     ConnectOptions::named_by(given, &process_environment)

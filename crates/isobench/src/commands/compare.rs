@@ -6,6 +6,7 @@
 
 mod consent;
 mod files;
+mod outline;
 mod saving;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use isobench_result::{Document, RequirementResult, judge, requirement_lines, sum
 use isobench_runner::Control;
 
 use self::files::Files;
+use self::outline::outline;
 use crate::commands::scripts;
 use crate::destination::check_folder;
 use crate::display::Display;
@@ -162,6 +164,9 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
             "--alter-system: an embedded server is started with the settings that --vary names; leave the option out",
         ));
     }
+    // Before the server is started, which takes a while.
+    let place = servers::place(&options.connection)?;
+    say(&outline(plan.design(), &place));
     let note = |text: &str| eprintln!("note: {text}");
     let Stage { design, mut targets, control } = servers::stage(plan, &wanted(options), &note)?;
     for target in &targets {
