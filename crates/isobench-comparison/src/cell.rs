@@ -205,33 +205,30 @@ impl<'a> CellMeasurer<'a> {
         failed: &mut dyn FnMut(usize, Failure),
     ) {
         for server in 0..self.targets.len() {
-            let is_due = |entrant: &&mut Option<Entrant>| {
-                let cell = entrant.as_ref().map(|entrant| entrant.cell);
-                cell.is_some_and(|cell| {
-                    cell.server == server && self.design.works[cell.work].tables.are_written()
-                })
-            };
-            let mut due: Vec<(usize, &mut Option<Entrant>)> =
-                entrants.iter_mut().enumerate().filter(|(_, entrant)| is_due(entrant)).collect();
+            let mut works = BTreeSet::new();
+            let mut due = Vec::new();
+            for (place, entrant) in entrants.iter_mut().enumerate() {
+                let Some(cell) = entrant.as_ref().map(|entrant| entrant.cell) else { continue };
+                if cell.server == server && self.design.works[cell.work].tables.are_written() {
+                    works.insert((server, cell.work));
+                    due.push((place, entrant));
+                }
+            }
             if due.is_empty() {
                 continue;
             }
-            let works = due.iter().filter_map(|(_, entrant)| Some((server, entrant.as_ref()?.cell.work)));
-            let works: Vec<(usize, usize)> = works.collect();
             // How long the first one takes isn't known.
-            let known = works.into_iter().fold(true, |known, work| !self.written.insert(work) && known);
-            self.control.patience().set_limited(known);
+            self.control.patience().set_limited(works.is_subset(&self.written));
+            self.written.append(&mut works);
             let written = self.targets[server].site().checkpoint();
             self.control.patience().set_limited(true);
-            for (place, entrant) in &mut due {
-                match &written {
-                    Ok(notes) => {
-                        let ready = entrant.as_mut().map(|entrant| &mut entrant.ready);
-                        ready.into_iter().for_each(|ready| ready.notes.extend(notes.iter().cloned()));
-                    }
-                    Err(failure) => {
-                        **entrant = None;
-                        failed(*place, Failure::setup(failure));
+            for (place, entrant) in due {
+                match (&written, entrant.as_mut()) {
+                    (Ok(notes), Some(entrant)) => entrant.ready.notes.extend(notes.iter().cloned()),
+                    (Ok(_), None) => {}
+                    (Err(failure), _) => {
+                        *entrant = None;
+                        failed(place, Failure::setup(failure));
                     }
                 }
             }

@@ -39,7 +39,7 @@ fn length(design: &Design) -> String {
         return format!("{cells} in {rounds}, {each} of each client");
     };
     let time = of_round.saturating_mul(plan.rounds()) + design.trying.unwrap_or_default();
-    let mut length = match (plan.resolve, design.time_limit) {
+    let length = match (plan.resolve, design.time_limit) {
         (Some(wanted), Some(limit)) => {
             format!("{cells} in rounds until ratios are known to {wanted}, for at most {}", spell(limit))
         }
@@ -48,13 +48,12 @@ fn length(design: &Design) -> String {
             format!("{cells} in {rounds}, about {}", spell(rounded(least)))
         }
     };
-    if let Some(settling) = design.settling {
-        length += &format!(", and up to {} more if these settle nothing", spell(settling.extra));
-    }
-    if plan.sweeps() {
-        length += ", then a search for the highest rate of each";
-    }
-    length
+    let more = match design.settling {
+        Some(settling) => format!(", and up to {} more if these settle nothing", spell(settling.extra)),
+        None if plan.sweeps() => ", then a search for the highest rate of each".to_owned(),
+        None => String::new(),
+    };
+    length + &more
 }
 
 /// At least a second, since nothing takes none.
