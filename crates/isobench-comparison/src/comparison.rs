@@ -231,6 +231,7 @@ impl<'a> Comparison<'a> {
         let place = |cell: &CellPlan| (cell.server, cell.work);
         let places: BTreeSet<(usize, usize)> = self.cells.iter().map(place).collect();
         let share = budget / u32::try_from(places.len()).unwrap_or(1).max(1);
+        self.listener.trying();
         for (server, work) in places {
             if self.interrupted() {
                 return Ok(Goes::NoFurther);

@@ -162,6 +162,15 @@ impl Listener for Display {
         self.count();
     }
 
+    fn trying(&mut self) {
+        self.renew(|state| {
+            "trying interleavings".clone_into(&mut state.title);
+            state.speed = None;
+            state.turns.clear();
+            state.waits.clear();
+        });
+    }
+
     fn preparing(&mut self, design: &Design, cell: &CellPlan, round: u32) {
         if self.each.take().is_some() || self.pending == 0 {
             (self.began, self.pending) = (Instant::now(), 0);

@@ -31,6 +31,9 @@ pub trait Listener {
     /// So much time is set aside for trying interleavings from now on; none once they have been tried.
     fn set_trying(&mut self, _left: Duration) {}
 
+    /// Interleavings are tried next.
+    fn trying(&mut self) {}
+
     /// A cell is next: its tables are made, its clients connect.
     fn preparing(&mut self, _design: &Design, _cell: &CellPlan, _round: u32) {}
 
@@ -92,6 +95,10 @@ impl Listener for Followers<'_> {
 
     fn set_trying(&mut self, left: Duration) {
         self.0.iter_mut().for_each(|one| one.set_trying(left));
+    }
+
+    fn trying(&mut self) {
+        self.0.iter_mut().for_each(|one| one.trying());
     }
 
     fn preparing(&mut self, design: &Design, cell: &CellPlan, round: u32) {
