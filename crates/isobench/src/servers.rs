@@ -89,11 +89,17 @@ pub struct Stage {
     pub control: Arc<Control>,
 }
 
-/// Finds or starts the servers of a plan, and fits the plan to them. `note` receives what is left out.
+/// Finds or starts the servers of a plan, and fits the plan to them. `note` receives what is left out,
+/// `before` the design as far as it is known before any server is asked.
 ///
 /// # Errors
 /// As [`find`], or the plan can't be carried out there.
-pub fn stage(plan: Resolved, wanted: &Wanted<'_>, note: &dyn Fn(&str)) -> Outcome<Stage> {
+pub fn stage(
+    plan: Resolved,
+    wanted: &Wanted<'_>,
+    note: &dyn Fn(&str),
+    before: &dyn Fn(&Design),
+) -> Outcome<Stage> {
     let Wanted { connection, embedded, alters, .. } = *wanted;
     let named = names_server(connection);
     let follows = standby(wanted.standby, named)?;
@@ -102,6 +108,7 @@ pub fn stage(plan: Resolved, wanted: &Wanted<'_>, note: &dyn Fn(&str)) -> Outcom
     for text in &notes {
         note(text);
     }
+    before(chosen.design());
     let embedded = embedded.with(&server_settings(&chosen.design().plan, named));
     let (placed, mut targets, control) = find_all(chosen, connection, &embedded, alters)?;
     let first = &mut targets[0];

@@ -128,7 +128,7 @@ fn meet(options: &CompareOptions, design: &Design) -> Outcome<Option<Machines>> 
 /// # Errors
 /// The server can't be reached, or the comparison ends early.
 fn take_part(options: &CompareOptions, plan: Resolved, machines: &Machines) -> Outcome {
-    let Stage { design, targets, control } = servers::stage(plan, &wanted(options), &|_| {})?;
+    let Stage { design, targets, control } = servers::stage(plan, &wanted(options), &|_| {}, &|_| {})?;
     let name = machines.name(0);
     say(&format!("rank {} of {} works for {name}", machines.rank(), machines.number()));
     let runs = part(&design, &targets, machines, &control, &say)?;
@@ -164,11 +164,10 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
             "--alter-system: an embedded server is started with the settings that --vary names; leave the option out",
         ));
     }
-    // Before the server is started, which takes a while.
-    let place = servers::place(&options.connection)?;
-    say(&outline(plan.design(), &place));
     let note = |text: &str| eprintln!("note: {text}");
-    let Stage { design, mut targets, control } = servers::stage(plan, &wanted(options), &note)?;
+    let place = servers::place(&options.connection)?;
+    let before = |design: &Design| say(&outline(design, &place));
+    let Stage { design, mut targets, control } = servers::stage(plan, &wanted(options), &note, &before)?;
     for target in &targets {
         let readable = require_log(&target.site(), design.plan.observe());
         if let Some(text) = interrupt::blame(&control, readable)? {
