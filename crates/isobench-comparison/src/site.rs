@@ -104,6 +104,9 @@ impl Site {
     /// # Errors
     /// The server is gone.
     pub fn checkpoint(&self) -> Outcome<Vec<String>> {
+        if !self.database.product.dialect.checkpoint {
+            return Ok(Vec::new());
+        }
         let mut connection = self.open().map_err(Failure::setup)?;
         let notes = checkpoint(&mut connection, &self.database).map_err(Failure::setup)?;
         connection.close();
