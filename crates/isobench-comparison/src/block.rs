@@ -110,6 +110,9 @@ impl CellMeasurer<'_> {
             entrants.push(entrant);
             workloads.push(workload);
         }
+        if !self.is_over(block) {
+            self.write_tables(&mut entrants, &mut |place, failure| failures.0[place] = Some(failure));
+        }
         self.play(block, entrants, workloads, failures, follow)
     }
 

@@ -57,6 +57,8 @@ pub struct CellMeasurer<'a> {
     /// The servers and works whose tables have been made at least once, so that the time it takes
     /// is known.
     made: BTreeSet<(usize, usize)>,
+    /// The same of those that have been written.
+    written: BTreeSet<(usize, usize)>,
     /// Tables on which scripts were tried, kept for a sole cell whose setup can't be repeated.
     kept: Option<Prepared>,
     /// What the catalogs say, by server, work and room, whose schema they name; `None` if rows
@@ -141,6 +143,7 @@ impl<'a> CellMeasurer<'a> {
             control,
             seats,
             made: BTreeSet::new(),
+            written: BTreeSet::new(),
             kept: None,
             catalogs: BTreeMap::new(),
             sizes: BTreeMap::new(),
@@ -151,8 +154,8 @@ impl<'a> CellMeasurer<'a> {
         }
     }
 
-    /// Brings the tables of a cell into their starting state: in the place for one cell at a time,
-    /// or in a room, by its number from 1.
+    /// Brings the tables of a cell into their starting state, but for a checkpoint: in the place for one
+    /// cell at a time, or in a room, by its number from 1.
     ///
     /// # Errors
     /// The server refuses or is gone.
@@ -191,6 +194,45 @@ impl<'a> CellMeasurer<'a> {
         let prepared = Prepared { site: seat.site.with_settings(settings), room, ready: ready? };
         self.learn_catalog(cell, &prepared);
         Ok(prepared)
+    }
+
+    /// Lets the servers write the tables of cells, whose clients don't work yet: one checkpoint does for
+    /// all of a server's, after which every page of theirs is on the disk and was changed by none. A
+    /// cell whose server fails is taken out, and `failed` receives its place.
+    pub(crate) fn write_tables(
+        &mut self,
+        entrants: &mut [Option<Entrant>],
+        failed: &mut dyn FnMut(usize, Failure),
+    ) {
+        for server in 0..self.targets.len() {
+            let mut works = BTreeSet::new();
+            let mut due = Vec::new();
+            for (place, entrant) in entrants.iter_mut().enumerate() {
+                let Some(cell) = entrant.as_ref().map(|entrant| entrant.cell) else { continue };
+                if cell.server == server && self.design.works[cell.work].tables.are_written() {
+                    works.insert((server, cell.work));
+                    due.push((place, entrant));
+                }
+            }
+            if due.is_empty() {
+                continue;
+            }
+            // How long the first one takes isn't known.
+            self.control.patience().set_limited(works.is_subset(&self.written));
+            self.written.append(&mut works);
+            let written = self.targets[server].site().checkpoint();
+            self.control.patience().set_limited(true);
+            for (place, entrant) in due {
+                match (&written, entrant.as_mut()) {
+                    (Ok(notes), Some(entrant)) => entrant.ready.notes.extend(notes.iter().cloned()),
+                    (Ok(_), None) => {}
+                    (Err(failure), _) => {
+                        *entrant = None;
+                        failed(place, Failure::setup(failure));
+                    }
+                }
+            }
+        }
     }
 
     /// Makes a room for each of these cells, unless there are enough. Returns false where there

@@ -1,6 +1,7 @@
 //! A comparison: rounds of shuffled cells, until all are measured and the answer is settled, the
 //! ratios are known to the requested precision, or the time limit is reached. In a round, cells that
-//! are compared with each other take turns if they can; others are measured one after the other.
+//! are compared with each other take turns if they can; others are measured one after the other. After
+//! the first round, interleavings of the scripts are tried.
 //!
 //! Not here: measuring cells (`block.rs`), the search for the highest rates
 //! (`comparison/sweep.rs`), the display, and the place where the result is saved; the caller passes
@@ -101,7 +102,7 @@ pub fn compare(
     let prepared = comparison
         .try_scripts()
         .and_then(|()| comparison.find_groups())
-        .and_then(|()| comparison.try_interleavings());
+        .and_then(|()| if design.tries_first() { comparison.try_interleavings().map(drop) } else { Ok(()) });
     if let Err(failure) = prepared.and_then(|()| comparison.rounds()) {
         comparison.listener.close();
         return Err(failure);
@@ -142,6 +143,8 @@ struct Comparison<'a> {
     longest: Duration,
     /// The end of the planned rounds.
     planned: Option<Instant>,
+    /// The time for trying interleavings, until that is done; `None`: none are tried.
+    trying: Option<Duration>,
     /// A broken promise has ended the comparison, as the plan wants.
     broken: bool,
     /// The user has been warned that the result can't be saved.
@@ -164,7 +167,11 @@ impl<'a> Comparison<'a> {
         save: Save<'a>,
     ) -> Comparison<'a> {
         let cells = measurer.design.cells();
+        let tried = cells.iter().any(|cell| measurer.tries(cell.work));
+        let trying = measurer.design.trying.filter(|_| tried);
+        listener.set_trying(trying.unwrap_or_default());
         Comparison {
+            trying,
             judgements: vec![None; cells.len()],
             unusable: vec![None; cells.len()],
             began: Instant::now(),
@@ -213,19 +220,21 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Tries the scripts of each work against each other, at each level that is compared.
+    /// Tries the scripts of each work against each other, at each level that is compared, unless that
+    /// was done.
     ///
     /// # Errors
-    /// The server is gone.
-    fn try_interleavings(&mut self) -> Outcome {
+    /// The tables can't be made, and nothing was measured.
+    fn try_interleavings(&mut self) -> Outcome<Goes> {
         let design = self.measurer.design;
-        let Some(budget) = design.trying else { return Ok(()) };
+        let Some(budget) = self.trying else { return Ok(Goes::On) };
         let place = |cell: &CellPlan| (cell.server, cell.work);
         let places: BTreeSet<(usize, usize)> = self.cells.iter().map(place).collect();
         let share = budget / u32::try_from(places.len()).unwrap_or(1).max(1);
+        self.listener.trying();
         for (server, work) in places {
             if self.interrupted() {
-                return Ok(());
+                return Ok(Goes::NoFurther);
             }
             let numbers: Vec<usize> = (0..self.cells.len())
                 .filter(|number| place(&self.cells[*number]) == (server, work))
@@ -240,7 +249,20 @@ impl<'a> Comparison<'a> {
             }
             let listener = &mut self.listener;
             let mut say = |text: &str| listener.say(text);
-            let found = self.measurer.try_interleavings(server, work, &allocations, share, &mut say)?;
+            let found = match self.measurer.try_interleavings(server, work, &allocations, share, &mut say) {
+                Ok(found) => found,
+                Err(failure) if !self.has_measured() => return Err(failure),
+                // What was measured stays.
+                Err(failure) if self.measurer.answers(&self.cells[numbers[0]]) => {
+                    Some(Err(failure.to_string()))
+                }
+                Err(failure) => {
+                    if !self.interrupted() {
+                        self.document.incomplete_reason = Some(failure.to_string());
+                    }
+                    return Ok(Goes::NoFurther);
+                }
+            };
             let Some(found) = found else { continue };
             for number in numbers {
                 let allocation = design.allocation(&self.cells[number]);
@@ -253,7 +275,30 @@ impl<'a> Comparison<'a> {
                 };
             }
         }
-        Ok(())
+        if self.interrupted() {
+            return Ok(Goes::NoFurther);
+        }
+        self.trying = None;
+        self.listener.set_trying(Duration::ZERO);
+        if self.has_measured() {
+            self.save_result();
+        }
+        Ok(Goes::On)
+    }
+
+    /// Says of cells that the comparison ended before their scripts were tried against each other, if it
+    /// did.
+    fn note_untried(&mut self) {
+        if self.trying.is_none() {
+            return;
+        }
+        for (index, cell) in self.cells.iter().enumerate() {
+            let due = self.unusable[index].is_none() && self.measurer.tries(cell.work);
+            let tried = &mut self.document.cells[index].tried;
+            if due && tried.is_none() {
+                *tried = Some(interleavings::untried("the comparison ended before".to_owned()));
+            }
+        }
     }
 
     /// Notes what was seen of a cell's statements, unless that is known.
@@ -276,11 +321,15 @@ impl<'a> Comparison<'a> {
     /// # Errors
     /// No cell can be measured, and none was.
     fn require_cells(&self) -> Outcome {
-        let measured = self.document.cells.iter().any(|cell| !cell.rounds.is_empty());
-        if measured || self.unusable.iter().any(Option::is_none) {
+        if self.has_measured() || self.unusable.iter().any(Option::is_none) {
             return Ok(());
         }
         Err(Failure::setup(self.why_unusable(0).unwrap_or_default()))
+    }
+
+    /// Returns whether there is a round of any cell.
+    fn has_measured(&self) -> bool {
+        self.document.cells.iter().any(|cell| !cell.rounds.is_empty())
     }
 
     /// Returns the reason why a cell can't be measured, as a sentence; `None` if it can.
@@ -297,7 +346,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Measures every cell in every round. Ends early, with a partial result, on request or if the
+    /// Measures every cell in every round, and tries interleavings after the first one unless that was
+    /// done before ([`Design::tries_first`]). Ends early, with a partial result, on request or if the
     /// server is lost.
     ///
     /// # Errors
@@ -310,6 +360,9 @@ impl<'a> Comparison<'a> {
                 break;
             }
             self.longest = self.longest.max(began.elapsed());
+            if self.try_interleavings()? == Goes::NoFurther {
+                break;
+            }
             number += 1;
         }
         Ok(())
@@ -468,7 +521,7 @@ impl<'a> Comparison<'a> {
                 return Ok(Goes::On);
             }
             // Without a single result there is only the error to report.
-            Err(failure) if self.document.cells.iter().all(|cell| cell.rounds.is_empty()) => {
+            Err(failure) if !self.has_measured() => {
                 return Err(with_log(failure, self.measurer.target(&cell)));
             }
             Err(failure) => {
@@ -632,6 +685,7 @@ impl<'a> Comparison<'a> {
     /// Returns the result and the reports on the histories.
     fn end(mut self) -> (Document, Judgements) {
         self.interrupted();
+        self.note_untried();
         let mut cells = self.cells.iter().zip(&self.document.cells);
         if let Some((cell, _)) = cells.find(|(_, entry)| nothing_finished(entry)) {
             let name = cell.name(self.measurer.design);

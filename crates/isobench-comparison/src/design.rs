@@ -53,6 +53,9 @@ const WARMUP_BINS: usize = 25;
 /// Length of the bins of a course of unknown length, because transactions are counted.
 const COUNTED_BIN: Duration = Duration::from_millis(100);
 
+/// A first round that takes longer than this comes after the interleavings.
+const LONG_ROUND: Duration = Duration::from_mins(1);
+
 /// A comparison: the workloads, and the other factors whose combinations are the cells.
 #[derive(Debug, Clone)]
 pub struct Design {
@@ -293,6 +296,20 @@ impl Design {
             StopCondition::Time(time) | StopCondition::Turn(time) => Some(time),
             StopCondition::Transactions(_) => None,
         }
+    }
+
+    /// The time that all cells of a round take with their warm-ups, without their tables; `None` if
+    /// transactions are counted.
+    pub fn time_of_round(&self) -> Option<Duration> {
+        let cells = u32::try_from(self.cells().len()).unwrap_or(u32::MAX);
+        Some((self.time()? + self.warmup).saturating_mul(cells))
+    }
+
+    /// True if interleavings are tried before the first round, and not after it: because that takes long
+    /// or nobody knows how long, so that they would be lost with what is interrupted; or because it may
+    /// be the only one, after which nothing follows.
+    pub fn tries_first(&self) -> bool {
+        self.plan.stops_on_broken() || self.time_of_round().is_none_or(|time| time > LONG_ROUND)
     }
 
     /// All combinations of the factors, in the order of the table.

@@ -186,6 +186,14 @@ fn other_schemas(site: &Site) -> Result<Vec<String>, TryError> {
 }
 
 impl CellMeasurer<'_> {
+    /// True if the scripts of a work are to be tried against each other where the plan has time for it:
+    /// histories are checked, on one machine, on tables of isobench's own.
+    pub fn tries(&self, work: usize) -> bool {
+        let tables = &self.design.works[work].tables;
+        let made = matches!(tables, Tables::Pgbench { .. } | Tables::Checked(_) | Tables::Own(_));
+        self.judging.is_some() && self.machines.is_none() && made
+    }
+
     /// Tries the scripts of a work against each other, on tables of their own that are removed
     /// afterwards, and says so. Returns the reason if that can't be done or fails, and `None` if it isn't
     /// wanted.
@@ -200,11 +208,10 @@ impl CellMeasurer<'_> {
         budget: Duration,
         say: &mut dyn FnMut(&str),
     ) -> Outcome<Option<Result<Found, String>>> {
-        let (target, work) = (&self.targets[server], &self.design.works[work]);
-        let made = matches!(work.tables, Tables::Pgbench { .. } | Tables::Checked(_) | Tables::Own(_));
-        if self.judging.is_none() || self.machines.is_some() || !made {
+        if !self.tries(work) {
             return Ok(None);
         }
+        let (target, work) = (&self.targets[server], &self.design.works[work]);
         if let Some(why) = untried_on(target.database.product) {
             return Ok(Some(Err(why)));
         }
@@ -258,7 +265,7 @@ impl CellMeasurer<'_> {
     }
 }
 
-/// What was found at which levels, in a line: the first answer, before anything is measured.
+/// What was found at which levels, in a line: the first answer, long before the last round.
 fn in_short(found: &Found) -> String {
     let trials: u64 = found.levels.iter().map(|level| level.trials).sum();
     let broken = found.levels.iter().filter(|level| level.gravest().is_some());
@@ -271,7 +278,7 @@ fn in_short(found: &Found) -> String {
     format!("tried {}: {shown}", counted(trials, "interleaving"))
 }
 
-/// The limit of a statement of a script that is tried before measuring.
+/// The limit of a statement of a script that is tried.
 const STEP: Duration = Duration::from_secs(5);
 
 /// What the search found at a level, as the result document has it.

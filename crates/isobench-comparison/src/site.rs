@@ -4,9 +4,11 @@
 
 use std::borrow::Cow;
 
-use isobench_database::{Connector, Database, RelationSize, SessionSetting, relation_sizes};
+use isobench_database::{Connector, Database, RelationSize, SessionSetting, checkpoint, relation_sizes};
 use isobench_pgwire::Connection;
 use isobench_result as report;
+
+use crate::failure::{Failure, Outcome};
 
 /// A place on a server: the connection's own, a schema of the user's, or a room of isobench's.
 #[derive(Debug, Clone)]
@@ -94,6 +96,21 @@ impl Site {
     /// True if its server is the embedded one.
     pub fn is_embedded(&self) -> bool {
         self.embedded
+    }
+
+    /// Lets the server write what was changed, so that it doesn't do so while clients are measured.
+    /// Returns notes for readers of the result, if that isn't permitted.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn checkpoint(&self) -> Outcome<Vec<String>> {
+        if !self.database.product.dialect.checkpoint {
+            return Ok(Vec::new());
+        }
+        let mut connection = self.open().map_err(Failure::setup)?;
+        let notes = checkpoint(&mut connection, &self.database).map_err(Failure::setup)?;
+        connection.close();
+        Ok(notes)
     }
 
     /// Sizes of the tables and indexes there; empty if unknown.

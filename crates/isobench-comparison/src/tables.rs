@@ -62,9 +62,9 @@ impl Tables {
         Some(format!("the setup mentions \"{word}\", so its tables can't be made in a second schema"))
     }
 
-    /// Brings the tables into their starting state: restores rows loaded before if the product
-    /// prefers that, and otherwise creates the tables again. `builtin` is true if only built-in
-    /// scripts will use them.
+    /// Brings the tables into their starting state but for a checkpoint ([`Tables::are_written`]):
+    /// restores rows loaded before if the product prefers that, and otherwise creates the tables again.
+    /// `builtin` is true if only built-in scripts will use them.
     ///
     /// # Errors
     /// The server refuses or is gone.
@@ -110,7 +110,14 @@ impl Tables {
         Ok(Ready { state: StartingState::Made, took, again: repeated || !lasting, notes })
     }
 
-    /// Creates the tables again, or puts their rows back. Returns notes for the user.
+    /// True if the starting state includes that the server has written the tables, by a checkpoint:
+    /// those that isobench makes. A user's set-up can run one.
+    pub fn are_written(&self) -> bool {
+        matches!(self, Tables::Pgbench { .. } | Tables::Checked(_))
+    }
+
+    /// Creates the tables again, or puts their rows back, without a checkpoint. Returns notes for the
+    /// user.
     ///
     /// # Errors
     /// The server refuses or is gone.
@@ -119,6 +126,10 @@ impl Tables {
             return Ok(Vec::new());
         }
         let mut connection = site.open().map_err(Failure::setup)?;
+        if self.are_written() && site.is_embedded() {
+            // A checkpoint follows, so no commit before it has to wait for the disk.
+            connection.execute("SET synchronous_commit = off").map_err(Failure::setup)?;
+        }
         let notes = match self {
             Tables::Pgbench { options, functions } => {
                 isobench_database::reset(&mut connection, &site.database, options).and_then(|done| {

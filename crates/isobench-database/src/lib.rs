@@ -70,7 +70,7 @@ pub use ownership::{mark, require_ours};
 pub use pooling::{Pooling, pooling, require_sessions};
 pub use product::Product;
 pub use progress::{InitProgress, Timings};
-pub use reset::{ResetNote, can_put_back, put_back, reset, tidy};
+pub use reset::{ResetNote, can_put_back, checkpoint, put_back, reset, tidy};
 pub use schema::OwnNames;
 pub use settings::{
     ServerSettings, SessionSetting, SettingScope, current_setting, setting_names, setting_scope, settings,

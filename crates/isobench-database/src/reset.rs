@@ -2,8 +2,8 @@
 //!
 //! This includes the physical state: no dead rows, no bloat, fresh indexes, fresh statistics, rows
 //! frozen and visible to all, and no dirty page whose writing would fall into the next cell. So a
-//! reset is an initialisation from scratch (drop, create, COPY FREEZE, vacuum, keys) and a
-//! checkpoint. Alternatives, measured on PostgreSQL 15 as ratios of time to that one (below 1 is
+//! reset is an initialisation from scratch (drop, create, COPY FREEZE, vacuum, keys), and before
+//! clients work there is a checkpoint, one for the tables of all cells that take turns. Alternatives, measured on PostgreSQL 15 as ratios of time to that one (below 1 is
 //! faster), after 2,000 transactions of `tpcb-like`; medians of 5 at scale 1 and 10, one
 //! measurement at scale 100, on a shared machine: differences below a quarter aren't significant.
 //!
@@ -45,16 +45,15 @@ use crate::tables::{self, ForeignKeys};
 pub struct ResetNote {
     /// From the first command to the last answer.
     pub took: Duration,
-    /// Sentences, for example that a checkpoint wasn't permitted; usually none.
+    /// Sentences, for example that the statistics couldn't be refreshed; usually none.
     pub notes: Vec<String>,
 }
 
-/// Recreates the tables as `opts` says, with keys even if `opts.steps` omits them, vacuumed,
-/// analyzed and checkpointed as far as the product supports that.
+/// Recreates the tables as `opts` says, with keys even if `opts.steps` omits them, vacuumed and
+/// analyzed as far as the product supports that. [`checkpoint`] writes them.
 ///
 /// # Errors
-/// The server refuses a command other than the checkpoint or the statistics, or the connection is
-/// lost.
+/// The server refuses a command other than the statistics, or the connection is lost.
 pub fn reset(conn: &mut Connection, db: &Database, opts: &InitOptions) -> Result<ResetNote, Error> {
     let started = Instant::now();
     let mut notes = Vec::new();
@@ -62,7 +61,6 @@ pub fn reset(conn: &mut Connection, db: &Database, opts: &InitOptions) -> Result
     if let Err(error) = run_actions(conn, db, &tables::analyze(db), &mut |_| {}) {
         tolerate(error, "the statistics could not be refreshed", &mut notes)?;
     }
-    checkpoint(conn, db, &mut notes)?;
     Ok(ResetNote { took: started.elapsed(), notes })
 }
 
@@ -75,10 +73,10 @@ pub fn can_put_back(db: &Database, made: &InitOptions, took: Duration, wanted: &
 
 /// Puts the rows of tables created as `made` back into the starting state that `wanted` describes:
 /// see [`can_put_back`]. Only the built-in scripts may have changed them. Statistics stay those of
-/// the load.
+/// the load. [`checkpoint`] writes them.
 ///
 /// # Errors
-/// The server refuses a command other than the checkpoint, or the connection is lost.
+/// The server refuses a command, or the connection is lost.
 pub fn put_back(
     conn: &mut Connection,
     db: &Database,
@@ -86,7 +84,6 @@ pub fn put_back(
     wanted: &InitOptions,
 ) -> Result<ResetNote, Error> {
     let started = Instant::now();
-    let mut notes = Vec::new();
     let has = |options: &InitOptions| options.effective_steps().contains(InitStep::ForeignKeys);
     let keys = match (has(made), has(wanted)) {
         (true, false) => ForeignKeys::Drop,
@@ -94,13 +91,12 @@ pub fn put_back(
         _ => ForeignKeys::Keep,
     };
     run_actions(conn, db, &tables::put_back(db, wanted.scale, keys), &mut |_| {})?;
-    checkpoint(conn, db, &mut notes)?;
-    Ok(ResetNote { took: started.elapsed(), notes })
+    Ok(ResetNote { took: started.elapsed(), notes: Vec::new() })
 }
 
-/// Vacuums and analyzes the tables of any workload as far as the product supports that, and ends
-/// with a checkpoint, so that none of it happens during a measurement. Refusals of the server
-/// become sentences in `notes`.
+/// Vacuums and analyzes the tables of any workload as far as the product supports that, so that
+/// neither happens during a measurement. Refusals of the server become sentences in `notes`.
+/// [`checkpoint`] writes the tables.
 ///
 /// # Errors
 /// The connection is lost.
@@ -118,11 +114,16 @@ pub fn tidy(
             }
         }
     }
-    checkpoint(conn, db, notes)
+    Ok(())
 }
 
-/// Writes dirty pages, if product and role permit it.
-fn checkpoint(conn: &mut Connection, db: &Database, notes: &mut Vec<String>) -> Result<(), Error> {
+/// Writes all dirty pages, if product and role permit it, so that their writing doesn't fall into a
+/// measurement. Returns sentences for readers of the result, if it isn't permitted.
+///
+/// # Errors
+/// The connection is lost.
+pub fn checkpoint(conn: &mut Connection, db: &Database) -> Result<Vec<String>, Error> {
+    let mut notes = Vec::new();
     if db.product.dialect.checkpoint
         && let Err(error) = execute(conn, db, "checkpoint")
     {
@@ -132,9 +133,9 @@ fn checkpoint(conn: &mut Connection, db: &Database, notes: &mut Vec<String>) -> 
         } else {
             "CHECKPOINT failed"
         };
-        tolerate(error, what, notes)?;
+        tolerate(error, what, &mut notes)?;
     }
-    Ok(())
+    Ok(notes)
 }
 
 /// Turns a refusal of the server into a note; anything else stays an error.

@@ -167,11 +167,12 @@ pub struct Plan {
     /// Or until --time-limit.
     #[arg(long, value_name = "PERCENT", help_heading = heading::LENGTH)]
     pub resolve: Option<Share>,
-    /// Time for trying the scripts' interleavings before anything is measured, such as 30s; 0: none
+    /// Time for trying the scripts' interleavings, such as 30s; 0: none
     ///
-    /// On tables of their own, one transaction is split by others, at each level, and the outcome
-    /// compared with every serial order [default: 5 s, but no longer than what is measured; none with
-    /// --transactions, --no-verdict, --sweep, --fault, --schema and published experiments]
+    /// After the first round (before it with --transactions and --stop-on-broken, and if it takes more
+    /// than a minute), on tables of their own, one transaction is split by others, at each level, and
+    /// the outcome compared with every serial order [default: 5 s, but no longer than what is measured;
+    /// none with --transactions, --no-verdict, --sweep, --fault, --schema and published experiments]
     #[arg(
         long = "try",
         value_name = "TIME",

@@ -1,12 +1,13 @@
 //! Creates the tables of a workload.
 
-use isobench_database::{Database, Error, execute, mark, require_ours, tidy};
+use isobench_database::{Database, Error, checkpoint, execute, mark, require_ours, tidy};
 use isobench_pgwire::Connection;
 
 use crate::chosen::Chosen;
 
 /// Makes the tables of a workload among the user's own, as [`make`] does, if everything there with
-/// one of their names was made here before; and marks them so.
+/// one of their names was made here before; and marks them so. Ends with a checkpoint where product and
+/// role permit it.
 ///
 /// # Errors
 /// As [`make`]; and if a table, sequence or routine of their names is somebody else's.
@@ -19,6 +20,7 @@ pub fn make_among_others(
     let names = chosen.names(database);
     require_ours(conn, &names)?;
     let mut notes = make(conn, helpers, database, chosen)?;
+    notes.extend(checkpoint(conn, database)?);
     notes.extend(mark(conn, database, &names)?);
     Ok(notes)
 }
@@ -35,14 +37,13 @@ pub fn require_tables(conn: &mut Connection, database: &Database, chosen: &Chose
     }
 }
 
-/// Drops and recreates the tables of a workload in a place of isobench's own, with vacuum, analyze
-/// and checkpoint where the product supports them. `helpers` are further sessions there, which load a
-/// share each if the workload can be loaded by several ([`Chosen::sessions`]). Returns notes for the
-/// user, for example that a checkpoint wasn't permitted; usually none.
+/// Drops and recreates the tables of a workload in a place of isobench's own, vacuumed and analyzed
+/// where the product supports it; [`checkpoint`] writes them. `helpers` are further sessions there,
+/// which load a share each if the workload can be loaded by several ([`Chosen::sessions`]). Returns
+/// notes for the user, for example that the statistics couldn't be refreshed; usually none.
 ///
 /// # Errors
-/// If the server refuses a command other than the checkpoint or the statistics, or a connection is
-/// lost.
+/// If the server refuses a command other than the statistics, or a connection is lost.
 pub fn make(
     conn: &mut Connection,
     helpers: &mut [Connection],

@@ -17,10 +17,12 @@ use std::time::{Duration, Instant};
 use isobench_pgwire::fit;
 use terminal_size::terminal_size_of;
 
-use self::estimate::{Estimate, Left, spell};
+use self::estimate::{Estimate, Left};
 use self::live::{Live, Turning};
 use self::painter::{Painter, room};
 use isobench_comparison::{CellPlan, Design, Listener, SoFar};
+
+pub use self::estimate::spell;
 
 /// Interval at which the time is updated.
 const TICK: Duration = Duration::from_millis(250);
@@ -44,6 +46,8 @@ pub struct Display {
     rounds: u32,
     done: u32,
     estimate: Estimate,
+    /// The time set aside for trying interleavings.
+    trying: Duration,
     /// After this time no further round is begun.
     limit: Option<Duration>,
     /// True if rounds follow until the ratios are precise enough.
@@ -82,6 +86,7 @@ impl Display {
             rounds: 0,
             done: 0,
             estimate: Estimate::default(),
+            trying: Duration::ZERO,
             limit: None,
             resolves: false,
             started: Instant::now(),
@@ -110,12 +115,15 @@ impl Display {
         }
     }
 
-    /// Time left, estimated from the tables and cells so far.
+    /// Time left, estimated from the tables and cells so far, with that for trying interleavings.
     fn left(&self) -> Left {
         let cells = self.cells.saturating_sub(self.done);
-        let Some(limit) = self.limit else { return Left { least: self.estimate.left(cells), most: None } };
+        let Some(limit) = self.limit else {
+            return Left { least: self.trying + self.estimate.left(cells), most: None };
+        };
         let limit = limit.saturating_sub(self.started.elapsed());
-        let least = self.estimate.left_within(cells, self.cells_of_round, limit);
+        let for_rounds = limit.saturating_sub(self.trying);
+        let least = self.trying + self.estimate.left_within(cells, self.cells_of_round, for_rounds);
         Left { least, most: self.resolves.then_some(limit) }
     }
 
@@ -147,6 +155,20 @@ impl Listener for Display {
         self.rounds = rounds;
         self.cells = self.cells_of_round.saturating_mul(rounds);
         self.count();
+    }
+
+    fn set_trying(&mut self, left: Duration) {
+        self.trying = left;
+        self.count();
+    }
+
+    fn trying(&mut self) {
+        self.renew(|state| {
+            "trying interleavings".clone_into(&mut state.title);
+            state.speed = None;
+            state.turns.clear();
+            state.waits.clear();
+        });
     }
 
     fn preparing(&mut self, design: &Design, cell: &CellPlan, round: u32) {
@@ -362,4 +384,20 @@ fn write(text: &str) {
     let mut terminal = stderr().lock();
     // If this fails, there is no way to report it.
     let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trying_is_part_of_the_time_left_until_it_is_done() {
+        let seconds = Duration::from_secs;
+        let mut display = Display::new(false);
+        (display.estimate, display.cells) = (Estimate::new(seconds(3)), 10);
+        display.set_trying(seconds(5));
+        assert_eq!(display.left().least, seconds(35));
+        display.set_trying(Duration::ZERO);
+        assert_eq!(display.left().least, seconds(30));
+    }
 }

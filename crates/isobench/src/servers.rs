@@ -89,11 +89,17 @@ pub struct Stage {
     pub control: Arc<Control>,
 }
 
-/// Finds or starts the servers of a plan, and fits the plan to them. `note` receives what is left out.
+/// Finds or starts the servers of a plan, and fits the plan to them. `note` receives what is left out,
+/// `before` the design as far as it is known before any server is asked.
 ///
 /// # Errors
 /// As [`find`], or the plan can't be carried out there.
-pub fn stage(plan: Resolved, wanted: &Wanted<'_>, note: &dyn Fn(&str)) -> Outcome<Stage> {
+pub fn stage(
+    plan: Resolved,
+    wanted: &Wanted<'_>,
+    note: &dyn Fn(&str),
+    before: &dyn Fn(&Design),
+) -> Outcome<Stage> {
     let Wanted { connection, embedded, alters, .. } = *wanted;
     let named = names_server(connection);
     let follows = standby(wanted.standby, named)?;
@@ -102,6 +108,7 @@ pub fn stage(plan: Resolved, wanted: &Wanted<'_>, note: &dyn Fn(&str)) -> Outcom
     for text in &notes {
         note(text);
     }
+    before(chosen.design());
     let embedded = embedded.with(&server_settings(&chosen.design().plan, named));
     let (placed, mut targets, control) = find_all(chosen, connection, &embedded, alters)?;
     let first = &mut targets[0];
@@ -250,6 +257,18 @@ fn standby(conninfo: Option<&str>, named: bool) -> Outcome<Option<ConnectOptions
 /// Returns whether options or environment name a server.
 pub fn names_server(connection: &ConnectionOptions) -> bool {
     named_by(&connection.given(None)).is_some()
+}
+
+/// Describes the server that options or environment name, or an embedded one, before it is asked.
+///
+/// # Errors
+/// Wrong connection options.
+pub fn place(connection: &ConnectionOptions) -> Outcome<String> {
+    let given = connection.given(None);
+    if named_by(&given).is_none() {
+        return Ok("an embedded PostgreSQL".to_owned());
+    }
+    resolve(&given).map(|options| options.describe())
 }
 
 /// Returns the option or variable that names the server.

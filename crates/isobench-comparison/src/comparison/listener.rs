@@ -28,6 +28,12 @@ pub trait Listener {
     /// The number of rounds has changed.
     fn set_rounds(&mut self, _rounds: u32) {}
 
+    /// So much time is set aside for trying interleavings from now on; none once they have been tried.
+    fn set_trying(&mut self, _left: Duration) {}
+
+    /// Interleavings are tried next.
+    fn trying(&mut self) {}
+
     /// A cell is next: its tables are made, its clients connect.
     fn preparing(&mut self, _design: &Design, _cell: &CellPlan, _round: u32) {}
 
@@ -85,6 +91,14 @@ impl Listener for Followers<'_> {
 
     fn set_rounds(&mut self, rounds: u32) {
         self.0.iter_mut().for_each(|one| one.set_rounds(rounds));
+    }
+
+    fn set_trying(&mut self, left: Duration) {
+        self.0.iter_mut().for_each(|one| one.set_trying(left));
+    }
+
+    fn trying(&mut self) {
+        self.0.iter_mut().for_each(|one| one.trying());
     }
 
     fn preparing(&mut self, design: &Design, cell: &CellPlan, round: u32) {

@@ -467,3 +467,17 @@ fn snapshots_are_asked_for_where_rows_are_observed_on_one_server() {
         assert!(resolve(&format!("--observe wal {option} -w tpcb-like")).is_ok());
     }
 }
+
+#[test]
+fn interleavings_come_after_a_first_round_that_is_short() {
+    for (line, first) in [
+        ("", false),
+        ("--levels rc,ser -c 1,8,64 --time 9.5", false),
+        ("--levels rc,ser -c 1,8,64 --time 9.6", true),
+        ("--rounds 1 --time 30 --levels rc", false),
+        ("--transactions 10 --try 5", true),
+        ("--stop-on-broken", true),
+    ] {
+        assert_eq!(resolve(line).unwrap().tries_first(), first, "{line}");
+    }
+}

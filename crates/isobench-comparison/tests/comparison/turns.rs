@@ -50,6 +50,8 @@ fn cells_that_differ_in_level_take_turns_with_tables_of_their_own() {
         assert_eq!(ran.truth.count(&format!("create table {room}.pgbench_accounts")), 2);
     }
     assert_eq!(ran.truth.count("CREATE schema isobench_4"), 0);
+    // One for the tables of all cells in each round, and none for those on which scripts are tried.
+    assert_eq!(ran.truth.count("checkpoint"), 2);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What trying a workload's scripts against each other showed, before anything was measured.
+//! What trying a workload's scripts against each other showed.
 
 use serde::{Deserialize, Serialize};
 

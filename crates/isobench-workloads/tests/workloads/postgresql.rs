@@ -433,7 +433,6 @@ fn perform(server: &Server, violation: &Violation) {
     }
 }
 
-/// Without the privilege, the checkpoint is skipped with a note.
 #[test]
 fn an_ordinary_user_can_make_the_tables() {
     let Some((server, _)) = postgresql("an_ordinary_user_can_make_the_tables") else { return };
@@ -443,7 +442,7 @@ fn an_ordinary_user_can_make_the_tables() {
     let database: Database = detect(&mut conn).unwrap();
     let chosen = find("write-skew+materialized-conflict").unwrap();
     let notes = make(&mut conn, &mut [], &database, &chosen).unwrap();
-    assert!(notes.len() == 1 && notes[0].contains("CHECKPOINT"), "{notes:?}");
+    assert!(notes.is_empty(), "{notes:?}");
     assert!(found(&mut conn, &chosen).values().all(|found| *found == 0));
 }
 

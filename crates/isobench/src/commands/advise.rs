@@ -98,9 +98,14 @@ fn set_up(options: &AdviseOptions) -> Outcome<Stage> {
     let allocation = Allocation { rest: Mode::of(Level::Serializable), scripts: own.into_iter().collect() };
     let plan = resolve(&Plan { allocation: Some(vec![allocation]), ..plan }).map_err(of_advice)?;
     let (connection, embedded) = (&options.connection, &options.embedded);
-    stage(plan, &Wanted { connection, embedded, standby: None, alters: false }, &|text| {
-        eprintln!("note: {text}");
-    })
+    stage(
+        plan,
+        &Wanted { connection, embedded, standby: None, alters: false },
+        &|text| {
+            eprintln!("note: {text}");
+        },
+        &|_| {},
+    )
 }
 
 /// The failure of an allocation, without the option that the user didn't give.

@@ -6,6 +6,7 @@
 
 mod consent;
 mod files;
+mod outline;
 mod saving;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use isobench_result::{Document, RequirementResult, judge, requirement_lines, sum
 use isobench_runner::Control;
 
 use self::files::Files;
+use self::outline::outline;
 use crate::commands::scripts;
 use crate::destination::check_folder;
 use crate::display::Display;
@@ -126,7 +128,7 @@ fn meet(options: &CompareOptions, design: &Design) -> Outcome<Option<Machines>> 
 /// # Errors
 /// The server can't be reached, or the comparison ends early.
 fn take_part(options: &CompareOptions, plan: Resolved, machines: &Machines) -> Outcome {
-    let Stage { design, targets, control } = servers::stage(plan, &wanted(options), &|_| {})?;
+    let Stage { design, targets, control } = servers::stage(plan, &wanted(options), &|_| {}, &|_| {})?;
     let name = machines.name(0);
     say(&format!("rank {} of {} works for {name}", machines.rank(), machines.number()));
     let runs = part(&design, &targets, machines, &control, &say)?;
@@ -163,7 +165,9 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
         ));
     }
     let note = |text: &str| eprintln!("note: {text}");
-    let Stage { design, mut targets, control } = servers::stage(plan, &wanted(options), &note)?;
+    let place = servers::place(&options.connection)?;
+    let before = |design: &Design| say(&outline(design, &place));
+    let Stage { design, mut targets, control } = servers::stage(plan, &wanted(options), &note, &before)?;
     for target in &targets {
         let readable = require_log(&target.site(), design.plan.observe());
         if let Some(text) = interrupt::blame(&control, readable)? {

@@ -484,6 +484,7 @@ fn prepare_tables(options: &RunOptions, settings: &RunSettings, target: &Target)
             }
         };
         tables.make(&target.site())?;
+        target.site().checkpoint()?;
         return Ok(unknown(scale));
     }
     if let Some(chosen) = settings.sources.checked() {

@@ -1,4 +1,4 @@
-//! Scripts tried against each other: by `probe`, and by `compare` before it measures.
+//! Scripts tried against each other: by `probe`, and by `compare`.
 
 use serde_json::Value;
 
@@ -112,9 +112,45 @@ fn a_mistake_in_a_script_or_a_condition_is_an_error() {
 const SHORT: &str =
     "compare --levels rc,rr --clients 2 --transactions 5 --warmup 0 --rounds 1 --json out.json";
 
+/// The places of texts in another one, each after the one before it.
+fn assert_in_order(text: &str, parts: &[&str]) {
+    let mut from = 0;
+    for part in parts {
+        let place = text[from..].find(part);
+        from += place.unwrap_or_else(|| panic!("\"{part}\" isn't there, or too early: {text}")) + part.len();
+    }
+}
+
 #[test]
-fn a_comparison_tries_before_it_measures_and_answers_by_what_it_found() {
-    let test = "a_comparison_tries_before_it_measures_and_answers_by_what_it_found";
+fn a_comparison_tries_after_its_first_round() {
+    let test = "a_comparison_tries_after_its_first_round";
+    let Some(s) = Scene::with_server(test).map(scene) else { return };
+    let line = "compare --levels rc,rr --clients 2 --time 0.3 --warmup 0 --rounds 2 --json out.json -f sell.sql --setup \
+        setup.sql --try 100s";
+    let finished = s.run(&words(line)).expect(0);
+    let said = [
+        "measuring sell.sql at read committed and repeatable read with 2 clients on an embedded PostgreSQL: 2 cells in \
+         2 rounds, about 1m 41s\n",
+        "no server is named, so this uses an embedded PostgreSQL",
+        "[2/4] round 1/2",
+        "trying the scripts against each other, for 100 s\n",
+        "an outcome that no serial order gives at read committed\n",
+        "[3/4] round 2/2",
+    ];
+    assert_in_order(&finished.stderr, &said);
+    assert!(finished.stderr.starts_with(said[0]), "{}", finished.stderr);
+    let document = document::read(&s, "out.json");
+    assert_eq!(document["cells"][0]["tried"]["found"][0]["damage"], true);
+    assert!(document["cells"][1]["tried"]["interleavings"].as_u64() > Some(0));
+    assert_ne!(document["answer"]["recommended"], serde_json::json!(["read committed"]));
+    // What ends the comparison may end its first round.
+    let finished = s.run(&words(&line.replace("--rounds 2", "--rounds 1 --stop-on-broken"))).expect(0);
+    assert_in_order(&finished.stderr, &["trying the scripts against each other", "[1/2] round 1/1"]);
+}
+
+#[test]
+fn a_comparison_answers_by_what_it_tried() {
+    let test = "a_comparison_answers_by_what_it_tried";
     let Some(s) = Scene::with_server(test).map(scene) else { return };
     let line = format!("{SHORT} -f sell.sql --setup setup.sql --try 100s");
     let finished = s.run(&words(&line)).expect(0);

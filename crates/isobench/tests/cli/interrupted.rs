@@ -48,6 +48,22 @@ fn compare_by_ctrl_c() {
         .says(&["the comparison is incomplete: interrupted"]);
 }
 
+/// Interleavings would have been tried after the first round.
+#[test]
+fn compare_before_anything_is_tried() {
+    let test = "compare_before_anything_is_tried";
+    let command = COMPARE.replace("--levels rc,rr", "--levels rc").replace("--time 600", "--time 50");
+    let Some(scene) = Scene::with_server(test) else { return };
+    let running = Running::start(&mut scene.isobench(&words(&command)));
+    drop(embedded::wait_for_work(&scene));
+    running.signal(Signal::INT);
+    running.finish().expect(2).says(&["the comparison is incomplete: interrupted"]);
+    scene.assert_clean();
+    check_document(&scene);
+    let tried = &document::read(&scene, "out.json")["cells"][0]["tried"];
+    assert_eq!(tried["not_tried"][0]["reason"], "the comparison ended before");
+}
+
 #[test]
 fn run_by_ctrl_c() {
     let Some(finished) = interrupt("run_by_ctrl_c", RUN, Signal::INT) else { return };
