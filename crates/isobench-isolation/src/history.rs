@@ -640,6 +640,11 @@ impl History {
         self.transactions.push(transaction);
     }
 
+    /// Makes room for this many transactions without operations.
+    pub(crate) fn reserve_frames(&mut self, transactions: usize) {
+        self.transactions.reserve_exact(transactions);
+    }
+
     /// Moves start and end of all transactions apart ([`Transaction::widen`]).
     pub(crate) fn widen(&mut self, within: u64) {
         self.transactions.iter_mut().for_each(|transaction| transaction.widen(within));

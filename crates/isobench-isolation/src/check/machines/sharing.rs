@@ -78,6 +78,7 @@ pub(super) fn share(
         }
     }
     let mut frame = spill.frame().blank();
+    frame.reserve_frames(spill.transactions() as usize);
     let mut chunk = frame.blank();
     for (rank, chunks) in frames.into_iter().enumerate() {
         if rank == own {
