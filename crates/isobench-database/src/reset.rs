@@ -4,8 +4,9 @@
 //! frozen and visible to all, and no dirty page whose writing would fall into the next cell. So a
 //! reset is an initialisation from scratch (drop, create, COPY FREEZE, vacuum, keys), and before
 //! clients work there is a checkpoint, one for the tables of all cells that take turns. Alternatives,
-//! measured on PostgreSQL 15 as ratios of time to that one (below 1 is faster), after 2,000 transactions of `tpcb-like`; medians of 5 at scale 1 and 10, one
-//! measurement at scale 100, on a shared machine: differences below a quarter aren't significant.
+//! measured on PostgreSQL 15 as ratios of time to that one (below 1 is faster), after 2,000
+//! transactions of `tpcb-like`; medians of 5 at scale 1 and 10, one measurement at scale 100, on a
+//! shared machine: differences below a quarter aren't significant.
 //!
 //! | way | scale 1 | 10 | 100 |
 //! |---|---|---|---|

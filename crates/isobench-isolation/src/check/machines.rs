@@ -36,7 +36,7 @@ use super::survey::{Positions, Survey};
 use super::{check, check_source};
 use crate::history::{FormatError, History, TransactionOutcome};
 use crate::model::Order;
-use messages::{nodes, put_nodes, stretches, take_picked};
+use messages::{put_nodes, stretches, take_picked};
 pub(super) use messages::{put_numbers, take_numbers};
 use orders::{Asked, Do, answer, order};
 pub use sharing::refuse;
@@ -258,9 +258,4 @@ impl Source for Together<'_> {
         all.extend(answers?.iter().map(|bytes| Emitted::take(&mut bytes.as_slice())));
         Ok(all)
     }
-}
-
-/// The numbers of the transactions in a message.
-fn wanted(body: &[u8]) -> Vec<Node> {
-    nodes(&mut &*body)
 }

@@ -5,8 +5,8 @@ use std::io;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use super::messages::{put_picked, put_stretches, take_numbers};
-use super::{Ways, steps, wanted};
+use super::messages::{nodes, put_picked, put_stretches, take_numbers};
+use super::{Ways, steps};
 use crate::check::Pieces;
 use crate::check::dependencies::Node;
 use crate::check::emit::Emitted;
@@ -131,7 +131,7 @@ pub(super) fn serve(spill: &mut Spill, ways: &mut dyn Ways) -> Result<(), SpillE
             Do::End => return Ok(()),
             Do::Survey(asked) => {
                 spill.set_pieces(asked.pieces);
-                examine(spill, asked, &wanted(body), ways).and_then(|now| {
+                examine(spill, asked, &nodes(&mut &*body), ways).and_then(|now| {
                     let bytes = serde_json::to_vec(&now.survey).map_err(io::Error::from);
                     examined = Some(now);
                     bytes.map_err(SpillError::Io)
@@ -143,7 +143,7 @@ pub(super) fn serve(spill: &mut Spill, ways: &mut dyn Ways) -> Result<(), SpillE
                 let rows: FxHashSet<Row> = rows.into_iter().collect();
                 pick_rows(spill, &rows).map(|picked| put_picked(&picked))
             }
-            Do::Nodes => pick_nodes(spill, &wanted(body)).map(|picked| put_picked(&picked)),
+            Do::Nodes => pick_nodes(spill, &nodes(&mut &*body)).map(|picked| put_picked(&picked)),
             Do::Part(part) => spill.stretches(part).map(|stretches| put_stretches(&stretches)),
         };
         ways.send(
