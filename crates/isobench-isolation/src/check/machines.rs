@@ -26,14 +26,13 @@ use super::Pieces;
 use super::dependencies::Node;
 use super::emit::Emitted;
 use super::parts::{Part, Picked, Setting, Source, pick_rows, sorted};
-use super::recording::with_witnesses;
+use super::recording::check_spilled;
 use super::report::Report;
 use super::rows::Row;
 use super::scope::{Cyclic, Scope};
-use super::spill::{PARTS, Spill, SpillError, gathered, part_of_stretches, pick_nodes, whole};
+use super::spill::{PARTS, Spill, SpillError, gathered, part_of_stretches, pick_nodes};
 use super::status::CommitStatus;
 use super::survey::{Positions, Survey};
-use super::{check, check_source};
 use crate::history::{FormatError, History, TransactionOutcome};
 use crate::model::Order;
 use messages::{put_nodes, stretches, take_picked};
@@ -85,17 +84,11 @@ pub(super) fn check_together(
     }
     spill.set_dropped(dropped);
     spill.set_pieces(options.pieces);
-    let together = Together { own: spill, ways: Mutex::new(ways) };
-    let checked = match check_source(&together, options) {
-        Ok(report) => with_witnesses(&together, report),
-        Err(SpillError::WholeNeeded) => whole(&together).map(|history| (check(&history, options), history)),
-        Err(error) => Err(error),
-    };
-    together.order_all(&Do::End, &[]);
-    Ok(Some(checked?))
+    Ok(Some(check_spilled(Together { own: spill, ways: Mutex::new(ways) }, options)?))
 }
 
-/// The history as rank 0 has it: the parts that it owns, and ways to the others.
+/// The history as rank 0 has it: the parts that it owns, and ways to the others, which serve until it is
+/// dropped.
 struct Together<'w> {
     own: Spill,
     ways: Mutex<&'w mut dyn Ways>,
@@ -132,6 +125,12 @@ impl Together<'_> {
         let mut all = own?;
         all.extend(answers?.iter().map(|bytes| take_picked(self.frame(), bytes)));
         Ok(all)
+    }
+}
+
+impl Drop for Together<'_> {
+    fn drop(&mut self) {
+        self.order_all(&Do::End, &[]);
     }
 }
 

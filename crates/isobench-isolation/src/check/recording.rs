@@ -98,14 +98,7 @@ impl GrowingRecording {
         drop(self.chunk);
         self.spill.set_dropped(dropped);
         self.spill.set_pieces(options.pieces);
-        match check_source(&self.spill, options) {
-            Ok(report) => Ok(with_witnesses(&self.spill, report)?),
-            Err(SpillError::WholeNeeded) => {
-                let history = whole(&self.spill)?;
-                Ok((check(&history, options), history))
-            }
-            Err(error) => Err(error.into()),
-        }
+        Ok(check_spilled(self.spill, options)?)
     }
 
     /// Moves start and end of what was added apart, by nanoseconds on both sides by which the clock of
@@ -196,11 +189,24 @@ pub fn check_recording_together(
     Ok(checked.map(|(report, witnesses)| CheckedRecording { report, witnesses, problem }))
 }
 
+/// Checks a history that isn't in memory, in parts if that is possible, and as a whole otherwise.
+pub(super) fn check_spilled<S: Source<Error = SpillError>>(
+    source: S,
+    options: &Options,
+) -> Result<(Report, History), SpillError> {
+    match check_source(&source, options) {
+        Ok(report) => with_witnesses(&source, report),
+        Err(SpillError::WholeNeeded) => {
+            let history = whole(&source)?;
+            drop(source);
+            Ok((check(&history, options), history))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// The report, with steps that refer to a history of the transactions of witnesses.
-pub(super) fn with_witnesses<S: Source>(
-    source: &S,
-    mut report: Report,
-) -> Result<(Report, History), S::Error> {
+fn with_witnesses<S: Source>(source: &S, mut report: Report) -> Result<(Report, History), S::Error> {
     let broken = report.mixed.iter().flat_map(|mixed| &mixed.broken).map(|broken| &broken.finding);
     let steps = report.findings.iter().chain(broken).flat_map(|finding| &finding.witness.steps);
     let mut nodes: Vec<u32> =
