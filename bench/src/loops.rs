@@ -72,12 +72,20 @@ pub fn heading(contenders: &[(&'static str, Contender)]) -> String {
     for (title, _) in contenders {
         let _ = write!(line, " {title:column$}");
     }
+    if raw_ring(contenders).is_some() {
+        line.push_str(" isobench/raw, io_uring");
+    }
     line.trim_end().to_owned()
 }
 
+/// The place of the raw loop on io_uring.
+fn raw_ring(contenders: &[(&'static str, Contender)]) -> Option<usize> {
+    contenders.iter().position(|(_, contender)| matches!(contender, Contender::RawRing(_)))
+}
+
 /// Runs a case, in shuffled order within each round, and returns its line: for the null server the
-/// client's CPU, µs per transaction, and how many times less than pgbench's that is; for PostgreSQL
-/// the tps, times pgbench's.
+/// client's CPU, µs per transaction, and how many times less than pgbench's that is, and last that of
+/// isobench with io_uring divided by the raw loop's; for PostgreSQL the tps, times pgbench's.
 ///
 /// # Errors
 /// If a client fails.
@@ -103,6 +111,11 @@ pub fn line(
             }
         });
         let _ = write!(line, " {:column$}", text.unwrap_or_default());
+    }
+    let own = contenders.iter().position(|(title, _)| *title == "isobench, io_uring");
+    if let (Some(own), Some(raw)) = (own, raw_ring(contenders)) {
+        let ratio = measured.summary(raw, own).and_then(|summary| summary.less_cpu);
+        let _ = write!(line, " {}", ratio.map_or_else(|| "-".to_owned(), |ratio| ratio.to_string()));
     }
     Ok(line.trim_end().to_owned())
 }

@@ -93,7 +93,6 @@ impl<S: Source> Scope<'_, S> {
     /// Finds the components piece by piece.
     pub(super) fn components(&self, survey: &mut Survey, positions: Positions) -> Result<Cyclic, S::Error> {
         let (class, longest) = positions.cut(self.setting.status);
-        drop(positions);
         let near = survey.take_near(longest);
         if longest < 2 {
             return Ok(Cyclic::default());

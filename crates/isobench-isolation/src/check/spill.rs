@@ -24,7 +24,7 @@ pub(super) const PARTS: u32 = 1 << 10;
 const BLOCK: usize = 1 << 15;
 
 /// The most bytes that are kept in memory.
-const MEMORY: usize = 256 << 20;
+const MEMORY: usize = 64 << 20;
 
 /// The reason why a part can't be read.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use super::parts::{Part, Setting, Source, each_part, take_node};
 use super::rows::Class;
 use super::status::CommitStatus;
 use crate::history::binary::encode::number;
-use crate::history::{History, Operation, TransactionOutcome};
+use crate::history::{History, Operation, Transaction, TransactionOutcome};
 
 /// The number of a transaction that is in no class.
 pub(super) const NONE: u32 = u32::MAX;
@@ -73,22 +73,22 @@ pub(super) struct Positions {
 impl Positions {
     /// The first `count` transactions, in the order of their ends. One whose end isn't known counts
     /// from its start: all that ended before are before it.
-    #[expect(clippy::stable_sort_primitive, reason = "it takes advantage of each worker's order")]
     pub(super) fn new(history: &History, count: u32) -> Positions {
         let transactions = &history.transactions()[..count as usize];
-        let keys = transactions.iter().map(|transaction| match transaction.end {
+        let key = |transaction: &Transaction| match transaction.end {
             u64::MAX => transaction.begin,
             end => end.max(transaction.begin),
-        });
+        };
         let mut reach = Vec::new();
         reach.resize_with(transactions.len(), AtomicU32::default);
-        if keys.clone().is_sorted() {
+        if transactions.is_sorted_by_key(key) {
             return Positions { of: Vec::new(), reach };
         }
-        let mut order: Vec<(u64, u32)> = keys.zip(0..).collect();
-        order.sort();
+        let mut order: Vec<u32> = (0..count).collect();
+        // A stable sort takes advantage of each worker's order.
+        order.sort_by_key(|node| key(&transactions[*node as usize]));
         let mut of = vec![0; order.len()];
-        for (position, (_, node)) in (0..).zip(order) {
+        for (position, node) in (0..).zip(order) {
             of[node as usize] = position;
         }
         Positions { of, reach }
@@ -148,7 +148,7 @@ impl Positions {
 
     /// Cuts the history. Gives each committed transaction the number of its piece, or [`NONE`] if
     /// that has no other; and returns the length of the longest piece.
-    pub(super) fn cut(&self, status: &[CommitStatus]) -> (Vec<u32>, u32) {
+    pub(super) fn cut(self, status: &[CommitStatus]) -> (Vec<u32>, u32) {
         let mut starts = vec![NONE; status.len()];
         let (mut start, mut reached, mut longest) = (0_u32, 0_u32, 1);
         for (position, reach) in (0_u32..).zip(&self.reach) {
@@ -162,14 +162,21 @@ impl Positions {
             }
             start = position + 1;
         }
-        let class = |(node, status): (u32, &CommitStatus)| match status {
-            CommitStatus::Committed => starts[self.of(node) as usize],
-            CommitStatus::Aborted | CommitStatus::Unsure => NONE,
+        drop(self.reach);
+        // In place, since each of these has four bytes for every transaction.
+        let mut class = if self.of.is_empty() {
+            starts
+        } else {
+            let mut class = self.of;
+            class.iter_mut().for_each(|position| *position = starts[*position as usize]);
+            class
         };
-        if self.of.is_empty() && status.iter().all(|status| *status == CommitStatus::Committed) {
-            return (starts, longest);
+        for (class, status) in class.iter_mut().zip(status) {
+            if *status != CommitStatus::Committed {
+                *class = NONE;
+            }
         }
-        ((0..).zip(status).map(class).collect(), longest)
+        (class, longest)
     }
 }
 

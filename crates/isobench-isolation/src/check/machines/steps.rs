@@ -76,7 +76,6 @@ pub(super) fn components(
     let Scope { source, setting, .. } = *scope;
     // All find the same, so either all of them end here or none.
     let (mut class, longest) = positions.cut(setting.status);
-    drop(positions);
     if longest < 2 {
         return Ok(Cyclic::default());
     }
