@@ -3,7 +3,8 @@
 
 use isobench_report::render;
 use isobench_result::{
-    Answer, Document, LevelSafety, Tried, VerdictSummary, WrongOutcome, answer, recommended, summarise,
+    Answer, Document, LevelSafety, Tried, TriedStep, VerdictSummary, WrongOutcome, answer, recommended,
+    summarise,
     unsettled,
 };
 
@@ -190,6 +191,47 @@ fn a_level_weaker_than_a_damaged_one_is_not_recommended() {
     let document = document([(STEADY, 0), (STEADY, 10), (HALF, 0)]);
     assert_eq!(answered(&document).1, ["serializable"]);
     assert!(reasons(&document).contains("Read committed: no anomaly was found, but only by luck"));
+}
+
+/// Unless it is shown that the stronger one only goes wrong because its snapshots are older than its locks.
+#[test]
+fn a_level_that_locks_before_it_reads_is_recommended() {
+    let of = |rows: [Row<'_>; 3], waits: bool, scripts: &[&str], untried: &[&str]| {
+        let mut document = document(rows);
+        let steps = vec![TriedStep {
+            transaction: 2,
+            sql: "SELECT pg_advisory_xact_lock(1);".to_owned(),
+            answer: vec![if waits { "waits" } else { "(1 row)" }.to_owned()],
+        }];
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let outcome = WrongOutcome { damage: true, scripts: names(scripts), steps, ..WrongOutcome::default() };
+        for (index, cell) in document.cells.iter_mut().enumerate() {
+            let found = if index == 1 { vec![outcome.clone()] } else { Vec::new() };
+            for anomaly in cell.rounds.iter_mut().filter_map(|round| round.verdict.as_mut()) {
+                for found in &mut anomaly.anomalies {
+                    found.statements = vec![vec!["add.sql:4: SELECT 1".to_owned()]];
+                }
+            }
+            cell.tried = Some(Tried { interleavings: 40, found, untried: names(untried), ..Tried::default() });
+        }
+        document
+    };
+    let rows = [(STEADY, 0), (STEADY, 10), (HALF, 0)];
+    let locked = of(rows, true, &["add.sql", "add.sql"], &[]);
+    let (rule, levels, text) = answered(&locked);
+    assert_eq!((rule, levels), ("cheapest", vec!["read committed".to_owned()]), "{text}");
+    let why = "Repeatable read is worse than read committed here: after it has waited for a lock, a transaction \
+               still reads its old snapshot.";
+    assert!(text.contains(why), "{text}");
+    assert!(!reasons(&locked).contains("luck"), "{}", reasons(&locked));
+    for (what, lucky) in [
+        ("nothing waited", of(rows, false, &["add.sql", "add.sql"], &[])),
+        ("the history has anomalies of another script", of(rows, true, &["other.sql", "other.sql"], &[])),
+        ("not everything was tried", of(rows, true, &["add.sql", "add.sql"], &["add.sql × other.sql"])),
+        ("serializable is wrong, too", of([rows[0], rows[1], (HALF, 10)], true, &["add.sql", "add.sql"], &[])),
+    ] {
+        assert_ne!(answered(&lucky).1, ["read committed"], "{what}");
+    }
 }
 
 /// Nothing that tells the levels apart, and statements that could matter weren't seen.

@@ -3,7 +3,11 @@
 //!
 //! Not here: cost (`price`), what follows from it (`rules`), and the sentences (`words`).
 
-use crate::document::{AnomalyCount, AnomalyFound, Cell, Document, FlagKind, VerdictSummary};
+use isobench_isolation::Level;
+
+use crate::document::{
+    AnomalyCount, AnomalyFound, Cell, Document, FlagKind, TriedStep, VerdictSummary, WrongOutcome,
+};
 use crate::factor::strategies_vary;
 use crate::words::distinct;
 
@@ -73,7 +77,8 @@ impl<'a> Evidence<'a> {
     /// against each other; but if something went wrong at another level, that tells levels apart, and
     /// where it didn't is safe as far as seen. The
     /// same holds for conditions without any history. A level weaker than one that lets damage through
-    /// lets it through as well, even if it didn't happen to.
+    /// lets it through as well, even if it didn't happen to, unless that is shown to come from an old
+    /// snapshot ([`Candidate::reads_before_it_locks`]).
     pub fn eligible(&self) -> Vec<&Candidate<'a>> {
         let told_apart = self.has_damage();
         let eligible = |candidate: &&Candidate<'_>| match candidate.safety {
@@ -88,9 +93,21 @@ impl<'a> Evidence<'a> {
         eligible.filter(|candidate| candidate.rate() > 0.0 && self.worse(candidate).is_none()).collect()
     }
 
-    /// A stronger level with the same strategy at which something went wrong.
+    /// A stronger level with the same strategy at which something went wrong that may as well go wrong
+    /// here.
     pub fn worse(&self, than: &Candidate<'_>) -> Option<&Candidate<'a>> {
-        self.with(|safety| *safety == SafetyEvidence::Unsafe).find(|candidate| {
+        self.unsafe_above(than).find(|candidate| !candidate.reads_before_it_locks(than))
+    }
+
+    /// A stronger level with the same strategy that goes wrong where this one doesn't, because its
+    /// snapshots are older than its locks.
+    pub fn too_early(&self, than: &Candidate<'_>) -> Option<&Candidate<'a>> {
+        self.unsafe_above(than).find(|candidate| candidate.reads_before_it_locks(than))
+    }
+
+    /// The stronger levels with the same strategy at which something went wrong.
+    fn unsafe_above(&self, than: &Candidate<'_>) -> impl Iterator<Item = &Candidate<'a>> {
+        self.with(|safety| *safety == SafetyEvidence::Unsafe).filter(|candidate| {
             candidate.cell.strategy() == than.cell.strategy()
                 && candidate.cell.level.is_stronger_than(&than.cell.level)
         })
@@ -150,6 +167,38 @@ impl<'a> Candidate<'a> {
     pub fn tried_in_all_combinations(&self) -> bool {
         let tried = self.cell.tried.as_ref();
         tried.is_some_and(|tried| tried.all_combinations() && tried.found.is_empty())
+    }
+
+    /// True if what went wrong here is shown not to go wrong at a weaker level, read committed. Whoever
+    /// waits for a lock and then reads sees there what was committed in the meantime, since each
+    /// statement has a snapshot of its own; at repeatable read the snapshot is that of the statement
+    /// that waited (PostgreSQL's manual, "Data Consistency Checks at the Application Level").
+    ///
+    /// All scripts were tried against each other at the weaker level, so the interleavings that go wrong
+    /// here are among those; in each of them a transaction waits, and all anomalies of the histories are
+    /// those of the same scripts.
+    pub fn reads_before_it_locks(&self, weaker: &Candidate<'_>) -> bool {
+        let outcomes = self.cell.wrong_outcomes();
+        let level = |candidate: &Candidate<'_>, script: &str| {
+            candidate.cell.level.asked().map(|asked| asked.of(script).level)
+        };
+        let is_raised = |script: &String| {
+            level(weaker, script).is_some_and(|level| level <= Level::ReadCommitted)
+                && level(self, script).is_some_and(|level| level > Level::ReadCommitted)
+        };
+        let waits = |outcome: &WrongOutcome| outcome.steps.iter().any(TriedStep::waits);
+        let is_shown = |outcome: &WrongOutcome| {
+            !outcome.no_level_prevents && waits(outcome) && outcome.scripts.iter().any(is_raised)
+        };
+        let is_of_these = |kind: &&AnomalyCount| {
+            let scripts = self.example(kind).map(AnomalyFound::scripts).unwrap_or_default();
+            let tried = |script: &&str| outcomes.iter().any(|one| one.scripts.iter().any(|it| it == script));
+            !scripts.is_empty() && scripts.iter().all(tried)
+        };
+        weaker.tried_in_all_combinations()
+            && !outcomes.is_empty()
+            && outcomes.iter().all(is_shown)
+            && self.kinds().iter().all(is_of_these)
     }
 
     /// True if there are conditions on the tables, and all held after every round.

@@ -350,6 +350,7 @@ fn free<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let mut sentences = vec![format!("Use {}: {found}, and {little}.", best.name)];
     sentences.extend(against_weaker(evidence, &choice));
     sentences.extend(damages(evidence));
+    sentences.extend(not_higher(evidence, &choice));
     sentences.extend(as_far_as_seen(&choice));
     Some(Decision { recommended: vec![best.cell], sentences, open: false })
 }
@@ -377,6 +378,7 @@ fn unsettled<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     }
     sentences.extend(against_weaker(evidence, &choice));
     sentences.extend(damages(evidence));
+    sentences.extend(not_higher(evidence, &choice));
     sentences.extend(as_far_as_seen(&choice));
     let recommended = choice.best.iter().map(|candidate| candidate.cell).collect();
     Some(Decision { recommended, sentences, open: choice.open })
@@ -420,6 +422,7 @@ fn cheapest<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
         Some(format!("{} {}.", capital(&other.name), cost(&evidence.ratio(other, best)?, &best.name)))
     }));
     sentences.extend(damages(evidence));
+    sentences.extend(not_higher(evidence, &choice));
     sentences.extend(as_far_as_seen(&choice));
     Some(Decision { recommended: vec![best.cell], sentences, open: choice.open })
 }
@@ -428,6 +431,16 @@ fn cheapest<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 fn as_far_as_seen(choice: &Choice<'_, '_>) -> Option<String> {
     let best = choice.best.iter().find(|candidate| matches!(candidate.safety, SafetyEvidence::Unseen(_)))?;
     Some(format!("Not covered by this: {}.", unseen(best)))
+}
+
+/// That a stronger level would be worse than one that is recommended.
+fn not_higher(evidence: &Evidence<'_>, choice: &Choice<'_, '_>) -> Option<String> {
+    let best = choice.best.iter().find(|best| evidence.too_early(best).is_some())?;
+    let worse = capital(&evidence.too_early(best)?.name);
+    Some(format!(
+        "{worse} is worse than {} here: after it has waited for a lock, a transaction still reads its old snapshot.",
+        best.name
+    ))
 }
 
 /// ", and how long a finer precision takes".

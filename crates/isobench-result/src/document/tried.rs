@@ -150,6 +150,13 @@ impl Tried {
     }
 }
 
+impl TriedStep {
+    /// True if its statement waited for another transaction.
+    pub fn waits(&self) -> bool {
+        self.answer.iter().any(|line| line == "waits")
+    }
+}
+
 impl WrongOutcome {
     /// What is wrong, in a clause.
     pub fn what(&self) -> String {

@@ -437,6 +437,12 @@ impl AnomalyFound {
         self.statements.iter().find_map(places)
     }
 
+    /// The scripts of the statements of its example, each once; empty unless rows were observed.
+    pub fn scripts(&self) -> Vec<&str> {
+        let places = self.statements.iter().flatten().filter_map(|statement| place_of(statement));
+        distinct(places.filter_map(|place| Some(place.rsplit_once(':')?.0)))
+    }
+
     /// The witness as a graph; without transactions if the document is of a version that had none.
     pub fn graph(&self) -> Graph {
         let why = |index: usize| self.witness.get(index).cloned().unwrap_or_default();
