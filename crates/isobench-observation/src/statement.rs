@@ -1,6 +1,7 @@
 //! One statement: which rows it reads and writes, and where its text can be extended to show them.
 
 mod accesses;
+mod advisory;
 mod aggregates;
 mod columns;
 mod command;
@@ -37,6 +38,7 @@ use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
 pub(crate) use accesses::{Access, Deed, Operand as Known, anything};
+pub(crate) use advisory::AdvisoryLock;
 pub(crate) use columns::Counted;
 pub(crate) use command::{changed_names, prepares_transaction, sets_savepoint};
 pub(crate) use fixes::{Assigned, Assignment, Raised};

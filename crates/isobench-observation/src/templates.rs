@@ -21,9 +21,13 @@ use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
 use crate::catalog::{Catalog, RelationId};
 use crate::flow::{Carried, Flows};
 use crate::statement::{
-    Access, ColumnName, Deed, Examiner, Fix, Given, Known, LockWithin, Rewritten, Surroundings, anything,
+    Access, AdvisoryLock, ColumnName, Deed, Examiner, Fix, Given, Known, LockWithin, Rewritten, Surroundings,
+    anything,
 };
 use crate::tokens::Text;
+
+/// The name of what advisory locks lock, in place of a table's.
+const ADVISORY_LOCKS: &str = "advisory locks";
 
 /// The most ways through a script that are distinguished. A script with more reads and writes anything.
 const MOST_BRANCHES: usize = 96;
@@ -105,6 +109,7 @@ pub fn templates(
                     at,
                     text: named,
                     accesses: Ok(Vec::new()),
+                    locks: Vec::new(),
                     tables: BTreeSet::new(),
                     gives: None,
                     fixes: BTreeMap::new(),
@@ -185,6 +190,8 @@ struct Read {
     at: String,
     text: String,
     accesses: Result<Vec<Access>, String>,
+    /// The advisory locks that it takes.
+    locks: Vec<AdvisoryLock>,
     /// The tables that it names.
     tables: BTreeSet<RelationId>,
     /// The columns of its result, if they are known.
@@ -219,6 +226,7 @@ impl Read {
         if touches_rows(self.kind, &self.text) {
             self.tables = examiner.named_tables();
             self.accesses = examiner.accesses().map(|accesses| flows.narrowed(number, accesses));
+            self.locks = examiner.advisory_locks();
         }
         let accesses = self.accesses.as_deref().unwrap_or_default();
         let known = |given: Given| Stored {
@@ -604,6 +612,9 @@ impl Walk<'_> {
                         |table: &RelationId| [Deed::Read, Deed::Update].map(|deed| anything(*table, deed));
                     read.tables.iter().flat_map(all).collect()
                 };
+                for lock in &read.locks {
+                    ways.iter_mut().for_each(|way| way.lock(lock, self.symbols, &read.at));
+                }
                 for access in &accesses {
                     ways = ways.into_iter().flat_map(|way| self.access(way, access, &read.at)).collect();
                 }
@@ -753,6 +764,25 @@ impl Way {
     fn with<const N: usize>(mut self, operations: [Operation; N]) -> Way {
         self.operations.extend(operations);
         self
+    }
+
+    /// Takes an advisory lock: that of a row of which nothing is read or written.
+    fn lock(&mut self, lock: &AdvisoryLock, symbols: &Symbols, at: &str) {
+        let mut key = vec![("key".to_owned(), Term::Constant(lock.key.clone()))];
+        for (number, slot) in (1..).zip(&lock.variables) {
+            key.push((format!("${number}"), self.value(*slot, symbols)));
+        }
+        self.operations.push(Operation {
+            kind: Kind::Lock(lock.strength),
+            table: ADVISORY_LOCKS.to_owned(),
+            key,
+            known: Vec::new(),
+            reads: Columns::NONE,
+            writes: Columns::NONE,
+            changes_key: false,
+            statement: self.statement,
+            at: at.to_owned(),
+        });
     }
 
     /// Notes that a value is that of a column of the row that a statement read by its key.

@@ -719,7 +719,18 @@ fn operand(examiner: &Examiner<'_>, table: RelationId, column: &str, value: &Exp
         },
         _ => {}
     }
-    // Nothing but operators and casts of literals and variables: the same values give the same one.
+    let (text, slots) = computed(examiner, value, &[])?;
+    Some(Operand::Computed(text, slots))
+}
+
+/// An expression of nothing but operators, casts and calls of these functions, of literals and variables,
+/// so that the same values give the same one: its text with `$1`, `$2`, … in place of the variables, and
+/// these.
+pub(super) fn computed(
+    examiner: &Examiner<'_>,
+    value: &Expr,
+    functions: &[&str],
+) -> Option<(String, Vec<Slot>)> {
     let (mut slots, mut plain) = (Vec::new(), true);
     let _ = walk(value, &mut |node| {
         match node {
@@ -733,6 +744,10 @@ fn operand(examiner: &Examiner<'_>, table: RelationId, column: &str, value: &Exp
             Node::Expr(
                 Expr::BinaryOp { .. } | Expr::UnaryOp { .. } | Expr::Cast { .. } | Expr::Nested(_),
             ) => {}
+            Node::Expr(Expr::Function(function)) => {
+                let name = function.name.0.last().and_then(|part| part.as_ident()).map(ident);
+                plain &= name.is_some_and(|name| functions.contains(&name.as_str()));
+            }
             _ => plain = false,
         }
         ControlFlow::Continue(())
@@ -753,7 +768,7 @@ fn operand(examiner: &Examiner<'_>, table: RelationId, column: &str, value: &Exp
         }
         text
     };
-    plain.then(|| Operand::Computed(text(), slots))
+    plain.then(|| (text(), slots))
 }
 
 fn is_placeholder(expr: &Expr) -> bool {

@@ -25,6 +25,10 @@ const ARTICLES: &str = "CREATE TABLE IF NOT EXISTS article (id int PRIMARY KEY, 
     views int NOT NULL); \
     CREATE TABLE IF NOT EXISTS note (id int PRIMARY KEY, views int NOT NULL)";
 
+/// Numbers that are counted up on each board.
+const TICKETS: &str = "CREATE TABLE IF NOT EXISTS ticket (id bigserial PRIMARY KEY, board int NOT NULL, \
+    number int NOT NULL)";
+
 /// Changes an article as object-relational mappers do that know a version (JPA: `@Version`).
 const EDIT: (&str, &str) = (
     "edit",
@@ -35,7 +39,7 @@ const EDIT: (&str, &str) = (
 /// Sets of which the levels are known. Auction: Vandevoort et al., PVLDB 14(11), 2021. The link node: the
 /// transactions of a payment daemon whose maintainers audited 340 of them by hand (lnd, pull request
 /// 10998). The mutex: two jobs that must not run at once. TPC-B with its reader: all orders give the same.
-const SETS: [Set; 11] = [
+const SETS: [Set; 15] = [
     (
         "tpc-b and select-only",
         "CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int NOT NULL); \
@@ -119,6 +123,76 @@ const SETS: [Set; 11] = [
             "job",
             "BEGIN;\nSELECT id FROM mutex WHERE id = 1 FOR UPDATE;\nSELECT count(*) AS n FROM job \\gset\n\
              \\if :n = 0\nINSERT INTO job DEFAULT VALUES;\n\\endif\nCOMMIT;\n",
+        )],
+    ),
+    (
+        "advisory lock: before the numbers are read",
+        TICKETS,
+        &[(
+            "add",
+            "BEGIN;\nSELECT pg_advisory_xact_lock(7, :board);\n\
+             SELECT max(number) + 1 AS next FROM ticket WHERE board = :board \\gset\n\
+             INSERT INTO ticket (board, number) VALUES (:board, :next);\nCOMMIT;\n",
+        )],
+    ),
+    (
+        "advisory lock: of a hash, by two scripts",
+        TICKETS,
+        &[
+            (
+                "add",
+                "BEGIN;\nSELECT pg_advisory_xact_lock(hashtext('board ' || :board));\n\
+                 SELECT max(number) + 1 AS next FROM ticket WHERE board = :board \\gset\n\
+                 INSERT INTO ticket (board, number) VALUES (:board, :next);\nCOMMIT;\n",
+            ),
+            (
+                "renumber",
+                "BEGIN;\nSELECT pg_advisory_xact_lock(hashtext('board ' || :b)) AS locked;\n\
+                 SELECT count(*) AS n FROM ticket WHERE board = :b \\gset\n\
+                 INSERT INTO ticket (board, number) VALUES (:b, :n);\nCOMMIT;\n",
+            ),
+        ],
+    ),
+    // None of these keeps the same script out.
+    (
+        "advisory lock: shared, or not to the end, or another one, or too late",
+        TICKETS,
+        &[
+            (
+                "shared",
+                "BEGIN;\nSELECT pg_advisory_xact_lock_shared(:board);\n\
+                 SELECT max(number) + 1 AS next FROM ticket WHERE board = :board \\gset\n\
+                 INSERT INTO ticket (board, number) VALUES (:board, :next);\nCOMMIT;\n",
+            ),
+            (
+                "given-back",
+                "BEGIN;\nSELECT pg_advisory_lock(:board);\n\
+                 SELECT max(number) + 1 AS next FROM ticket WHERE board = :board \\gset\n\
+                 INSERT INTO ticket (board, number) VALUES (:board, :next);\n\
+                 SELECT pg_advisory_unlock(:board);\nCOMMIT;\n",
+            ),
+            (
+                "another",
+                "BEGIN;\nSELECT pg_advisory_xact_lock(:client);\n\
+                 SELECT max(number) + 1 AS next FROM ticket WHERE board = :board \\gset\n\
+                 INSERT INTO ticket (board, number) VALUES (:board, :next);\nCOMMIT;\n",
+            ),
+            (
+                "too-late",
+                "BEGIN;\nSELECT max(number) + 1 AS next FROM ticket WHERE board = :board \\gset\n\
+                 SELECT pg_advisory_xact_lock(:board);\n\
+                 INSERT INTO ticket (board, number) VALUES (:board, :next);\nCOMMIT;\n",
+            ),
+        ],
+    ),
+    (
+        "advisory lock: in the statement that reads",
+        TICKETS,
+        &[(
+            "add",
+            "BEGIN;\n\
+             SELECT max(number) + 1 AS next, pg_advisory_xact_lock(:board) FROM ticket WHERE board = :board \\gset\n\
+             INSERT INTO ticket (board, number) VALUES (:board, :next);\nCOMMIT;\n",
         )],
     ),
     (

@@ -1,0 +1,64 @@
+//! Advisory locks that are held until the transaction ends.
+//!
+//! To whoever waits for one it is a row lock: `SELECT pg_advisory_xact_lock(…)` locks a row that nothing
+//! else is done with (PostgreSQL manual, "Advisory Lock Functions"). Locks that a session may give back
+//! earlier, or that aren't waited for, protect nothing by themselves, and are left out; so are those in
+//! statements that do anything else, whose snapshot is older than the lock.
+
+use isobench_robustness::Strength;
+use isobench_script::Slot;
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, SelectItem, SetExpr, Statement,
+};
+
+use super::accesses::computed;
+use super::{Examiner, ident};
+
+/// Functions of which the same arguments give the same result, by which texts become the numbers of locks.
+/// Other arguments may give the same, too: then others wait, which does no harm.
+const HASHES: [&str; 6] = ["hashtext", "hashtextextended", "hashint4", "hashint8", "abs", "md5"];
+
+/// An advisory lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AdvisoryLock {
+    /// Its arguments, with `$1`, `$2`, … in place of variables.
+    pub key: String,
+    /// The variables, in order.
+    pub variables: Vec<Slot>,
+    /// How strong it is, as a row lock.
+    pub strength: Strength,
+}
+
+impl Examiner<'_> {
+    /// The advisory locks that the statement takes, if it does nothing else.
+    pub(crate) fn advisory_locks(&self) -> Vec<AdvisoryLock> {
+        let Ok(Statement::Query(query)) = self.parse() else { return Vec::new() };
+        let SetExpr::Select(select) = query.body.as_ref() else { return Vec::new() };
+        let plain = query.with.is_none() && select.from.is_empty() && select.selection.is_none();
+        let locks = select.projection.iter().map(|item| match item {
+            SelectItem::UnnamedExpr(Expr::Function(function))
+            | SelectItem::ExprWithAlias { expr: Expr::Function(function), .. } => {
+                self.advisory_lock(function)
+            }
+            _ => None,
+        });
+        locks.collect::<Option<Vec<_>>>().filter(|_| plain).unwrap_or_default()
+    }
+
+    fn advisory_lock(&self, function: &Function) -> Option<AdvisoryLock> {
+        let strength = match ident(function.name.0.last()?.as_ident()?).as_str() {
+            "pg_advisory_xact_lock" => Strength::Update,
+            "pg_advisory_xact_lock_shared" => Strength::Share,
+            _ => return None,
+        };
+        let FunctionArguments::List(list) = &function.args else { return None };
+        let (mut texts, mut variables) = (Vec::new(), Vec::new());
+        for argument in &list.args {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) = argument else { return None };
+            let (text, own) = computed(self, value, &HASHES)?;
+            texts.push(text);
+            variables.extend(own);
+        }
+        Some(AdvisoryLock { key: texts.join(", "), variables, strength })
+    }
+}
