@@ -122,8 +122,10 @@ fn node_postgres() {
 fn libpq() {
     let output = Command::new("pg_config").args(["--includedir", "--libdir"]).output();
     let folders = output.map(|found| String::from_utf8_lossy(&found.stdout).into_owned()).unwrap_or_default();
-    let Some((headers, libraries)) =
-        folders.trim_end().split_once('\n').filter(|(headers, _)| Path::new(headers).join("libpq-fe.h").exists())
+    let Some((headers, libraries)) = folders
+        .trim_end()
+        .split_once('\n')
+        .filter(|(headers, _)| Path::new(headers).join("libpq-fe.h").exists())
     else {
         return skip("libpq", "there are no headers of libpq (Debian: libpq-dev)");
     };

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::pin::pin;
 
 use futures_util::SinkExt as _;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, IsolationLevel, NoTls};
 
 const INSERT: &str = "INSERT INTO item (id, name, ok, weight, raw) VALUES ($1, $2, $3, $4, $5)";
@@ -21,11 +22,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", client.execute(INSERT, &[&7, &"Ada's", &true, &1.5, &raw]).await?);
     let find = client.prepare(FIND).await?;
     // Three at once: their messages are sent without waiting for results.
-    let ada = "Ada's";
+    let values: [&(dyn ToSql + Sync); 2] = [&7, &"Ada's"];
     let found = tokio::try_join!(
-        client.query_one(&find, &[&7, &ada]),
-        client.query_one(&find, &[&7, &ada]),
-        client.query_one(&find, &[&7, &ada]),
+        client.query_one(&find, &values),
+        client.query_one(&find, &values),
+        client.query_one(&find, &values),
     )?;
     for row in [found.0, found.1, found.2] {
         let (id, name, ok): (i32, &str, bool) = (row.get(0), row.get(1), row.get(2));
@@ -35,8 +36,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", transaction.execute("UPDATE item SET weight = weight + $1", &[&1.0]).await?);
     transaction.rollback().await?;
     let duplicate = client.execute(INSERT, &[&7, &"Ada's", &true, &1.5, &raw]).await;
-    println!("{}", duplicate.err().as_ref().and_then(|error| error.code()).ok_or("no error of the server")?.code());
-    let transaction = client.build_transaction().isolation_level(IsolationLevel::Serializable).start().await?;
+    println!(
+        "{}",
+        duplicate.err().as_ref().and_then(|error| error.code()).ok_or("no error of the server")?.code()
+    );
+    let transaction =
+        client.build_transaction().isolation_level(IsolationLevel::Serializable).start().await?;
     println!("{}", transaction.query_one("SELECT weight FROM item", &[]).await?.get::<_, f64>(0));
     // Parts of a result.
     let portal = transaction.bind("SELECT n FROM generate_series(1, 120) n", &[]).await?;
