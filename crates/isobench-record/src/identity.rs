@@ -2,15 +2,24 @@
 //! recorder, nobody else may come in through it.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
-use isobench_pgwire::{Address, ConnectOptions, Socket};
+use isobench_pgwire::{Address, ConnectOptions, Socket, SslCertMode, SslMode};
 use rustix::process::geteuid;
 
 /// True if the recorder's connections may be somebody by themselves, without a password: by a Unix socket
 /// (`peer`) or a client certificate (`cert`).
 pub fn lends_identity(server: &ConnectOptions) -> bool {
     let by_socket = server.hosts.iter().any(|host| matches!(host.address, Address::Unix(_)));
-    by_socket || server.tls.certificate.is_some()
+    by_socket || shows_certificate(server)
+}
+
+/// True if the server gets a client certificate should it ask for one. Its file has a usual place, where
+/// mostly none is.
+fn shows_certificate(server: &ConnectOptions) -> bool {
+    let tls = &server.tls;
+    let may = server.ssl_mode != SslMode::Disable && tls.certificate_mode != SslCertMode::Disable;
+    may && tls.certificate.as_deref().is_some_and(Path::exists)
 }
 
 /// True if a client runs as the same user as the recorder. A Unix socket lets no other user in; of TCP the
@@ -21,8 +30,9 @@ pub(crate) fn is_own(client: &Socket) -> bool {
     let same = |one: SocketAddr, other: SocketAddr| {
         one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
     };
-    let tables = [procfs::net::tcp(), procfs::net::tcp6()];
-    tables.into_iter().flatten().flatten().any(|entry| {
+    // To read one takes the system milliseconds.
+    let tables = [procfs::net::tcp, procfs::net::tcp6].into_iter().filter_map(|table| table().ok());
+    tables.flatten().any(|entry| {
         same(entry.local_address, there)
             && same(entry.remote_address, here)
             && entry.uid == geteuid().as_raw()
@@ -51,7 +61,16 @@ mod tests {
         assert!(lends_identity(&ConnectOptions::new(Host::unix("/run/postgresql", 5432), "a", "b")));
         let mut server = ConnectOptions::new(Host::tcp("db.example", 5432), "a", "b");
         assert!(!lends_identity(&server));
-        server.tls.certificate = Some("client.crt".into());
+        let folder = tempfile::tempdir().expect("a folder");
+        let certificate = folder.path().join("postgresql.crt");
+        server.tls.certificate = Some(certificate.clone());
+        assert!(!lends_identity(&server), "there is no such file");
+        std::fs::write(certificate, "").expect("a file");
         assert!(lends_identity(&server));
+        server.tls.certificate_mode = SslCertMode::Disable;
+        assert!(!lends_identity(&server));
+        server.tls.certificate_mode = SslCertMode::Allow;
+        server.ssl_mode = SslMode::Disable;
+        assert!(!lends_identity(&server));
     }
 }

@@ -117,3 +117,45 @@ fn node_postgres() {
     }
     compare("node_postgres", &PathBuf::from("node"), &["@/driver.js"]);
 }
+
+#[test]
+fn libpq() {
+    let output = Command::new("pg_config").args(["--includedir", "--libdir"]).output();
+    let folders = output.map(|found| String::from_utf8_lossy(&found.stdout).into_owned()).unwrap_or_default();
+    let Some((headers, libraries)) = folders
+        .trim_end()
+        .split_once('\n')
+        .filter(|(headers, _)| Path::new(headers).join("libpq-fe.h").exists())
+    else {
+        return skip("libpq", "there are no headers of libpq (Debian: libpq-dev)");
+    };
+    if Command::new("cc").arg("--version").output().is_err() {
+        return skip("libpq", "there is no C compiler");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("driver");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/record/drivers/driver.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-Wall", "-Werror", "-o"]).arg(&program).arg(source);
+    compiler.arg(format!("-I{headers}")).arg(format!("-L{libraries}")).arg("-lpq");
+    Running::start(&mut compiler).finish_as("the compiler").expect(0);
+    compare("libpq", &program, &[]);
+}
+
+/// A program that .ci/nightly builds of the sources in drivers/, and names in this variable.
+fn built(test: &str, variable: &str) {
+    match std::env::var_os(variable) {
+        Some(program) => compare(test, Path::new(&program), &[]),
+        None => eprintln!("left to .ci/nightly: {test}: {variable} names no program"),
+    }
+}
+
+#[test]
+fn pgx() {
+    built("pgx", "ISOBENCH_PGX");
+}
+
+#[test]
+fn tokio_postgres() {
+    built("tokio_postgres", "ISOBENCH_TOKIO_POSTGRES");
+}
