@@ -163,6 +163,9 @@ pub struct ChangeSet {
     pub unproved: Option<u64>,
     /// A wrong outcome that was shown in spite of it; null if there was none.
     pub refuted: Option<Tried>,
+    /// Why transactions fail with it that run one after another, so that it changes more than isolation;
+    /// null if none does.
+    pub refused: Option<String>,
     /// The scripts with the changes.
     #[serde(skip)]
     pub scripts: Vec<ScriptText>,
@@ -421,6 +424,7 @@ impl ChangeSet {
             setup: None,
             unproved: None,
             refuted: None,
+            refused: None,
             scripts,
         }
     }

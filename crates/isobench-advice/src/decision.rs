@@ -298,18 +298,27 @@ impl Question<'_> {
         of_raised.filter(|one| one.lock_within.is_some()).filter_map(set).collect()
     }
 
-    /// Unique indexes with which the second of two inserts fails, so that read committed may do.
-    pub fn indexes(&self, decision: &Decision, scripts: &[ScriptText]) -> Vec<ChangeSet> {
+    /// Unique indexes with which the second of two inserts fails, so that read committed may do: each on
+    /// the columns by which the row is looked for, and on all that the insert knows, for when the script
+    /// means to insert several rows that agree in the former.
+    pub fn indexes(
+        &self,
+        decision: &Decision,
+        scripts: &[ScriptText],
+    ) -> Vec<(ChangeSet, Option<ChangeSet>)> {
         let programs = &self.templates.programs;
         let lowest = vec![Level::ReadCommitted; programs.len()];
-        let mut sets: Vec<ChangeSet> = Vec::new();
+        let mut sets: Vec<(ChangeSet, Option<ChangeSet>)> = Vec::new();
         for reason in &decision.reasons {
             let (read, overwrites) = (reason.objection.read, reason.objection.overwrites);
             let Some(index) = UniqueIndex::of(programs, read, overwrites) else { continue };
-            let Some(sql) = index.sql() else { continue };
-            let set = ChangeSet::index(self.templates, scripts, &index, &sql, &lowest);
-            if !sets.iter().any(|known| known.setup == set.setup) {
-                sets.push(set);
+            let set = |index: &UniqueIndex<'_>| {
+                let sql = index.sql()?;
+                Some(ChangeSet::index(self.templates, scripts, index, &sql, &lowest))
+            };
+            let Some(own) = set(&index) else { continue };
+            if !sets.iter().any(|(known, _)| known.setup == own.setup) {
+                sets.push((own, index.wider(programs, overwrites).as_ref().and_then(set)));
             }
         }
         sets

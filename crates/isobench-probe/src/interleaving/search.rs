@@ -554,6 +554,10 @@ impl<'a, 's> Search<'a, 's> {
         let later = self.later(masks);
         let performance = self.stage.perform(cast, &Schedule::Serial(order.to_vec()), allocation, &later)?;
         self.undo(&performance)?;
+        if self.found.failed_in_order.is_none() {
+            let mut failures = performance.outcome.endings.iter().filter_map(Ending::failure);
+            self.found.failed_in_order = failures.next().map(str::to_owned);
+        }
         Ok(performance.outcome)
     }
 

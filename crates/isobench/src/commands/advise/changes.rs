@@ -1,13 +1,13 @@
 //! Changes of scripts and tables, each tried.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use isobench_advice::{ChangeSet, Decision, Executed, Question, ScriptText};
 use isobench_comparison::{Outcome, Sources};
 use isobench_observation::Templates;
 use isobench_script::CommandKind;
 
-use super::trial::{Trial, named};
+use super::trial::{NotChanged, Trial, named};
 
 /// The most sets of changes that are tried.
 const MOST_TRIED: usize = 6;
@@ -25,7 +25,9 @@ pub(super) fn changes(
     let promoted = promoted.iter().filter_map(|one| ChangeSet::of(question.templates, &before, one));
     let indexes = question.indexes(decision, &before);
     let within = question.locks_within(decision, &before);
-    let sets = rewrites.into_iter().chain(indexes).chain(promoted).chain(within);
+    let alone = |set: ChangeSet| (set, None);
+    let sets = rewrites.into_iter().map(alone).chain(indexes);
+    let mut sets: VecDeque<_> = sets.chain(promoted.map(alone)).chain(within.into_iter().map(alone)).collect();
     let shown: BTreeSet<Vec<String>> = decision
         .reasons
         .iter()
@@ -34,7 +36,7 @@ pub(super) fn changes(
         .collect();
     let shown: Vec<Vec<String>> = shown.into_iter().collect();
     let mut all: Vec<ChangeSet> = Vec::new();
-    for mut set in sets {
+    while let Some((mut set, otherwise)) = sets.pop_front() {
         if all.len() == MOST_TRIED {
             break;
         }
@@ -46,23 +48,29 @@ pub(super) fn changes(
         let meet =
             |casts: Option<&[Vec<String>]>| trial.execute_changed(&sources, setup, casts, &set.allocation);
         // First those who meet in what was shown.
-        let executed = if shown.is_empty() { Some(Executed::Unshown(0)) } else { meet(Some(&shown))? };
-        let Some(mut executed) = executed else { continue };
+        let executed = if shown.is_empty() { Ok(Executed::Unshown(0)) } else { meet(Some(&shown))? };
         // What theory doesn't know is tried with all scripts.
         let only_tried = set.unproved.is_some();
         let with_all = only_tried || decision.refuted.is_some() || shown.is_empty();
-        if let (true, Executed::Unshown(before)) = (with_all, &executed) {
-            executed = match meet(None)? {
-                Some(Executed::Unshown(more)) => Executed::Unshown(before + more),
-                Some(other) => other,
-                None => continue,
-            };
-        }
+        let executed = match executed {
+            Ok(Executed::Unshown(before)) if with_all => meet(None)?.map(|executed| match executed {
+                Executed::Unshown(more) => Executed::Unshown(before + more),
+                other => other,
+            }),
+            executed => executed,
+        };
         match executed {
-            Executed::Shown(tried) => set.refuted = Some(*tried),
-            Executed::Untried(_) if only_tried => continue,
-            Executed::Unshown(count) if with_all => set.unproved = Some(count),
-            Executed::Untried(_) | Executed::Unshown(_) => {}
+            Err(NotChanged::Mistake) => continue,
+            Err(NotChanged::Refused(why)) => {
+                set.refused = Some(why);
+                if let Some(set) = otherwise {
+                    sets.push_front((set, None));
+                }
+            }
+            Ok(Executed::Shown(tried)) => set.refuted = Some(*tried),
+            Ok(Executed::Untried(_)) if only_tried => continue,
+            Ok(Executed::Unshown(count)) if with_all => set.unproved = Some(count),
+            Ok(Executed::Untried(_) | Executed::Unshown(_)) => {}
         }
         all.push(set);
     }

@@ -56,6 +56,18 @@ pub(super) enum NotTried {
     Other(String),
 }
 
+/// Why scripts and tables can't be changed so.
+pub(super) enum NotChanged {
+    /// The server doesn't take a statement.
+    Mistake,
+    /// The rows that are there don't permit it, or a transaction fails with it that runs after another one,
+    /// or alone; why.
+    Refused(String),
+}
+
+/// SQLSTATE `unique_violation`.
+const UNIQUE_VIOLATION: &str = "23505";
+
 impl NotTried {
     pub(super) fn why(self) -> String {
         match self {
@@ -80,18 +92,24 @@ impl Trial<'_> {
         }
     }
 
-    /// The same with scripts and tables that aren't the user's any more; `None` if the server doesn't take
-    /// a change.
+    /// The same with scripts and tables that aren't the user's any more. The inner error is why a change
+    /// is none.
     pub(super) fn execute_changed(
         &self,
         sources: &Sources,
         setup: Option<&str>,
         combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
-    ) -> Outcome<Option<Executed>> {
+    ) -> Outcome<Result<Executed, NotChanged>> {
         Ok(match self.found(sources, setup, combinations, allocation)? {
-            Err(NotTried::Mistake(_)) => None,
-            found => Some(self.executed(found, combinations)),
+            // The rows that are there don't permit it.
+            Err(NotTried::Mistake(why)) if setup.is_some() => Err(NotChanged::Refused(why)),
+            Err(NotTried::Mistake(_)) => Err(NotChanged::Mistake),
+            Ok(found) if setup.is_some() => match refused(&found) {
+                Some(why) => Err(NotChanged::Refused(why.to_owned())),
+                None => Ok(self.executed(Ok(found), combinations)),
+            },
+            found => Ok(self.executed(found, combinations)),
         })
     }
 
@@ -183,6 +201,12 @@ impl Trial<'_> {
             Err(error) => Ok(Err(NotTried::Other(error.to_string()))),
         }
     }
+}
+
+/// Why a unique index prevents what transactions do one after another, or alone; `None` if it doesn't.
+fn refused(found: &Found) -> Option<&str> {
+    let alone = found.refused.iter().map(|(_, why)| why);
+    alone.chain(&found.failed_in_order).find(|why| why.contains(UNIQUE_VIOLATION)).map(String::as_str)
 }
 
 /// The levels of these scripts, in few words.

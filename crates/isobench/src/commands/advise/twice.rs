@@ -63,7 +63,7 @@ fn mended(
         let Some(set) = locked(templates, &before, promotions.to_vec()) else { return Ok(None) };
         let sources = trial.work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
         let executed = trial.execute_changed(&sources, None, Some(&cast), &set.allocation)?;
-        Ok(matches!(executed, Some(Executed::Unshown(_))).then_some(set))
+        Ok(matches!(executed, Ok(Executed::Unshown(_))).then_some(set))
     };
     let mut needed = locks(templates, program, shown);
     for one in &needed {
