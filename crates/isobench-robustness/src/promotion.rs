@@ -21,6 +21,9 @@ use crate::symbolic::Analysis;
 const MOST_SETS: usize = 4096;
 const LEAST_SETS: usize = 32;
 
+/// The most reads in a set that has some of tables that nothing changes.
+const MOST_OF_UNCHANGED: usize = 2;
+
 /// What limits the sets in between: their number times the third power of that of the branches, with
 /// which the time for a set grows. A few seconds.
 const MOST_WORK: usize = 2_000_000;
@@ -85,16 +88,17 @@ pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted>
     let mut left = (MOST_WORK / branches.pow(3).max(1)).clamp(LEAST_SETS, MOST_SETS);
     for size in 1..=reads.len().min(most) {
         for change in [Change::Lock(Strength::NoKeyUpdate), Change::Write] {
-            let of_read = |index: &usize| Promotion { change, ..reads[*index].0.clone() };
-            let possible: Vec<usize> = (0..reads.len()).filter(|index| may(&of_read(index))).collect();
+            let of_read = |index: &usize| Promotion { change, ..reads[*index].read.clone() };
+            let is_one = |index: &usize| (reads[*index].written || size <= MOST_OF_UNCHANGED) && may(&of_read(index));
+            let possible: Vec<usize> = (0..reads.len()).filter(is_one).collect();
             let mut sets: Vec<Vec<usize>> = subsets(possible.len(), size)
                 .take(MOST_SETS)
                 .map(|set| set.into_iter().map(|place| possible[place]).collect())
                 .collect();
             sets.sort_by_key(|set: &Vec<usize>| {
-                let splits = |read: &&usize| splitting.contains(&reads[**read].0.at);
+                let splits = |read: &&usize| splitting.contains(&reads[**read].read.at);
                 let others = set.len() - set.iter().filter(splits).count();
-                (others, set.iter().map(|read| reads[*read].1).sum::<u32>())
+                (others, set.iter().map(|read| reads[*read].wait).sum::<u32>())
             });
             sets.truncate(left);
             left -= sets.len();
@@ -210,36 +214,49 @@ fn place_of(branch: &str, place: usize, operation: &Operation) -> String {
     if operation.at.is_empty() { format!("{branch}:{}", place + 1) } else { operation.at.clone() }
 }
 
-/// The reads of tables that some program changes, each with a number that says how much it may make
-/// others wait: nothing for rows that the transaction changes in any case, much for rows that all
-/// transactions have in common.
-fn candidates(programs: &[Program]) -> Vec<(Promotion, u32)> {
+/// A read that could be changed.
+struct Candidate {
+    read: Promotion,
+    /// How much it may make others wait: nothing for rows that the transaction changes in any case, much
+    /// for rows that all transactions have in common.
+    wait: u32,
+    /// Some program changes its table.
+    written: bool,
+}
+
+/// The reads of tables that some program changes, and those of one row by its key: who locks the row of a
+/// course first is alone with its bookings, though nothing changes the course.
+fn candidates(programs: &[Program]) -> Vec<Candidate> {
     let branches = || programs.iter().flat_map(|program| &program.branches);
     let written: BTreeSet<&str> = branches()
         .flat_map(|branch| &branch.operations)
         .filter(|operation| matches!(operation.kind, Kind::Update | Kind::Insert | Kind::Delete))
         .map(|operation| operation.table.as_str())
         .collect();
-    let mut found: Vec<(Promotion, u32)> = Vec::new();
+    let mut found: Vec<Candidate> = Vec::new();
     for (program, of) in programs.iter().enumerate() {
         for branch in &of.branches {
             for (place, operation) in branch.operations.iter().enumerate() {
                 let at = place_of(&branch.name, place, operation);
                 let (table, change) = (operation.table.clone(), Change::Write);
                 let read = Promotion { program, at, table, change };
-                if !is_read(operation) || !written.contains(operation.table.as_str()) {
+                let wait = wait(branch, operation);
+                let written = written.contains(operation.table.as_str());
+                if !is_read(operation) || !(written || wait <= OF_ITS_OWN) {
                     continue;
                 }
-                let wait = wait(branch, operation);
-                match found.iter_mut().find(|(known, _)| *known == read) {
-                    Some((_, known)) => *known = wait.min(*known),
-                    None => found.push((read, wait)),
+                match found.iter_mut().find(|known| known.read == read) {
+                    Some(known) => known.wait = wait.min(known.wait),
+                    None => found.push(Candidate { read, wait, written }),
                 }
             }
         }
     }
     found
 }
+
+/// How much others may wait for a lock of the row with a key that the transaction chooses.
+const OF_ITS_OWN: u32 = 1;
 
 /// How much a lock of a row that is read may make others wait.
 fn wait(branch: &Branch, read: &Operation) -> u32 {
@@ -255,7 +272,7 @@ fn wait(branch: &Branch, read: &Operation) -> u32 {
     match () {
         () if branch.operations.iter().any(is_changed) => 0,
         () if in_common => 1000,
-        () => 1,
+        () => OF_ITS_OWN,
     }
 }
 

@@ -516,3 +516,27 @@ fn searches_lock_the_rows_that_they_find() {
     assert_eq!((first.levels, first.promotions[0].at.as_str()), (vec![Level::ReadCommitted], "leave:1"));
     assert!(found(&leave(true), 1).is_empty());
 }
+
+/// Places are counted, and one is taken: whoever locks the course first is alone with its bookings, though
+/// nothing changes the course.
+#[test]
+fn a_row_that_nothing_changes_may_be_locked_in_place_of_others() {
+    let book = Program::new(
+        "book",
+        vec![Branch::new(
+            "",
+            vec![
+                Operation::read("course", [("id", ":c")], ["capacity"]).in_statement("book.sql:2"),
+                Operation::search("booking", [("course", ":c")], ["course"]).in_statement("book.sql:3"),
+                Operation::insert("booking", []).knowing([("course", ":c")]).in_statement("book.sql:4"),
+            ],
+        )],
+    );
+    let programs = [book];
+    assert_eq!(allocate(&programs, &Struck::new()).levels, [Level::Serializable]);
+    let found = found(&programs, 1);
+    let locked = found.iter().find(|one| one.levels == [Level::ReadCommitted]).expect("a change");
+    let [promotion] = locked.promotions.as_slice() else { panic!("{locked:?}") };
+    assert_eq!((promotion.at.as_str(), promotion.change), ("book.sql:2", Change::Lock(Strength::NoKeyUpdate)));
+    assert!(!locked.share, "two that share the lock don't keep each other out");
+}
