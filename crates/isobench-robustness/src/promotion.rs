@@ -89,7 +89,8 @@ pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted>
     for size in 1..=reads.len().min(most) {
         for change in [Change::Lock(Strength::NoKeyUpdate), Change::Write] {
             let of_read = |index: &usize| Promotion { change, ..reads[*index].read.clone() };
-            let is_one = |index: &usize| (reads[*index].written || size <= MOST_OF_UNCHANGED) && may(&of_read(index));
+            let is_one =
+                |index: &usize| (reads[*index].written || size <= MOST_OF_UNCHANGED) && may(&of_read(index));
             let possible: Vec<usize> = (0..reads.len()).filter(is_one).collect();
             let mut sets: Vec<Vec<usize>> = subsets(possible.len(), size)
                 .take(MOST_SETS)

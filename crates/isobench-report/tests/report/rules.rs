@@ -4,8 +4,7 @@
 use isobench_report::render;
 use isobench_result::{
     Answer, Document, LevelSafety, Tried, TriedStep, VerdictSummary, WrongOutcome, answer, recommended,
-    summarise,
-    unsettled,
+    summarise, unsettled,
 };
 
 use crate::examples::{self, example};
@@ -204,7 +203,8 @@ fn a_level_that_locks_before_it_reads_is_recommended() {
             answer: vec![if waits { "waits" } else { "(1 row)" }.to_owned()],
         }];
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let outcome = WrongOutcome { damage: true, scripts: names(scripts), steps, ..WrongOutcome::default() };
+        let outcome =
+            WrongOutcome { damage: true, scripts: names(scripts), steps, ..WrongOutcome::default() };
         for (index, cell) in document.cells.iter_mut().enumerate() {
             let found = if index == 1 { vec![outcome.clone()] } else { Vec::new() };
             for anomaly in cell.rounds.iter_mut().filter_map(|round| round.verdict.as_mut()) {
@@ -212,7 +212,8 @@ fn a_level_that_locks_before_it_reads_is_recommended() {
                     found.statements = vec![vec!["add.sql:4: SELECT 1".to_owned()]];
                 }
             }
-            cell.tried = Some(Tried { interleavings: 40, found, untried: names(untried), ..Tried::default() });
+            cell.tried =
+                Some(Tried { interleavings: 40, found, untried: names(untried), ..Tried::default() });
         }
         document
     };
@@ -228,7 +229,10 @@ fn a_level_that_locks_before_it_reads_is_recommended() {
         ("nothing waited", of(rows, false, &["add.sql", "add.sql"], &[])),
         ("the history has anomalies of another script", of(rows, true, &["other.sql", "other.sql"], &[])),
         ("not everything was tried", of(rows, true, &["add.sql", "add.sql"], &["add.sql × other.sql"])),
-        ("serializable is wrong, too", of([rows[0], rows[1], (HALF, 10)], true, &["add.sql", "add.sql"], &[])),
+        (
+            "serializable is wrong, too",
+            of([rows[0], rows[1], (HALF, 10)], true, &["add.sql", "add.sql"], &[]),
+        ),
     ] {
         assert_ne!(answered(&lucky).1, ["read committed"], "{what}");
     }

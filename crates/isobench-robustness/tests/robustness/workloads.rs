@@ -537,6 +537,9 @@ fn a_row_that_nothing_changes_may_be_locked_in_place_of_others() {
     let found = found(&programs, 1);
     let locked = found.iter().find(|one| one.levels == [Level::ReadCommitted]).expect("a change");
     let [promotion] = locked.promotions.as_slice() else { panic!("{locked:?}") };
-    assert_eq!((promotion.at.as_str(), promotion.change), ("book.sql:2", Change::Lock(Strength::NoKeyUpdate)));
+    assert_eq!(
+        (promotion.at.as_str(), promotion.change),
+        ("book.sql:2", Change::Lock(Strength::NoKeyUpdate))
+    );
     assert!(!locked.share, "two that share the lock don't keep each other out");
 }

@@ -293,6 +293,77 @@ fn a_unique_index_is_tried() {
     assert!(!twice.stdout.contains("CREATE UNIQUE INDEX"), "{}", twice.stdout);
 }
 
+/// An index that would refuse what the same transactions do one after another is no fix.
+#[test]
+fn an_index_that_changes_what_an_application_does_is_not_proposed() {
+    let Some(s) = Scene::with_server("an_index_that_changes_what_an_application_does_is_not_proposed") else {
+        return;
+    };
+    s.write(
+        "setup.sql",
+        "CREATE TABLE course (id int PRIMARY KEY, places int NOT NULL);\n\
+         CREATE TABLE booking (id bigserial PRIMARY KEY, course int NOT NULL, guest int NOT NULL);\n\
+         CREATE TABLE invoice (id bigserial PRIMARY KEY, tenant int NOT NULL, number int NOT NULL);\n\
+         INSERT INTO course SELECT g, 3 FROM generate_series(1, 20) g;\n\
+         INSERT INTO invoice (tenant, number) SELECT g, n FROM generate_series(1, 20) g, generate_series(1, 2) n;\n",
+    );
+    s.write(
+        "book.sql",
+        "\\set c random(1, 20)\n\\set guest random(1, 1000)\nBEGIN;\n\
+         SELECT places AS places FROM course WHERE id = :c \\gset\n\
+         SELECT count(*) AS taken FROM booking WHERE course = :c \\gset\n\
+         \\if :taken < :places\nINSERT INTO booking (course, guest) VALUES (:c, :guest);\n\\endif\nCOMMIT;\n",
+    );
+    s.write(
+        "bill.sql",
+        "\\set t random(1, 20)\nBEGIN;\n\
+         SELECT max(number) + 1 AS next FROM invoice WHERE tenant = :t \\gset\n\
+         INSERT INTO invoice (tenant, number) VALUES (:t, :next);\nCOMMIT;\n",
+    );
+    let advise = |script: &str| {
+        s.run(&words(&format!("advise -f {script} --setup setup.sql --no-measure --try 2s"))).expect(0)
+    };
+    // Several guests book a course. Its row is the lock.
+    let book = advise("book.sql").prints(&[
+        "\nbook.sql     serializable  shown unsafe at repeatable read [1]\n",
+        "  lock book.sql:4 (FOR NO KEY UPDATE): read committed\n",
+        "\n+SELECT places AS places FROM course WHERE id = :c FOR NO KEY UPDATE \\gset\n",
+    ]);
+    assert!(!book.stdout.contains("unique index"), "{}", book.stdout);
+    // A tenant has several invoices, each with its number.
+    advise("bill.sql").prints(&[
+        "  unique index on invoice (tenant, number): read committed; not proved, nothing wrong shown in ",
+        "\nCREATE UNIQUE INDEX ON invoice (tenant, number);\n",
+    ]);
+}
+
+/// An advisory lock is a lock, and a snapshot that is older than it sees what was there before.
+#[test]
+fn what_an_advisory_lock_protects_is_proved() {
+    let Some(s) = Scene::with_server("what_an_advisory_lock_protects_is_proved") else { return };
+    s.write(
+        "setup.sql",
+        "CREATE TABLE ticket (id bigserial PRIMARY KEY, board int NOT NULL, number int NOT NULL);\n\
+         INSERT INTO ticket (board, number) SELECT g, 1 FROM generate_series(1, 10) g;\n",
+    );
+    s.write(
+        "add.sql",
+        "\\set board random(1, 10)\nBEGIN;\nSELECT pg_advisory_xact_lock(7, :board);\n\
+         SELECT max(number) + 1 AS next FROM ticket WHERE board = :board \\gset\n\
+         INSERT INTO ticket (board, number) VALUES (:board, :next);\nCOMMIT;\n",
+    );
+    s.run(&words("advise -f add.sql --setup setup.sql --no-measure --try 2s")).expect(0).prints(&[
+        "\nadd.sql      read committed  proved for these statements; raising it to repeatable read would be unsafe [1]\n",
+    ]);
+    let compared =
+        s.run(&words("compare -f add.sql --setup setup.sql --levels rc,rr --time 1s --rounds 3 --try 2s"));
+    let compared = compared.expect(0).prints(&[
+        "Use read committed: no anomaly found in ",
+        "Repeatable read is worse than read committed here: after it has waited for a lock, a transaction",
+    ]);
+    assert!(!compared.stdout.contains("by luck"), "{}", compared.stdout);
+}
+
 /// Two doctors of a shift, of whom one has to be on call.
 #[test]
 fn counted_rows_are_locked_and_tried() {

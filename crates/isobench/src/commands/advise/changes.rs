@@ -27,7 +27,8 @@ pub(super) fn changes(
     let within = question.locks_within(decision, &before);
     let alone = |set: ChangeSet| (set, None);
     let sets = rewrites.into_iter().map(alone).chain(indexes);
-    let mut sets: VecDeque<_> = sets.chain(promoted.map(alone)).chain(within.into_iter().map(alone)).collect();
+    let mut sets: VecDeque<_> =
+        sets.chain(promoted.map(alone)).chain(within.into_iter().map(alone)).collect();
     let shown: BTreeSet<Vec<String>> = decision
         .reasons
         .iter()
@@ -60,11 +61,13 @@ pub(super) fn changes(
             executed => executed,
         };
         match executed {
-            Err(NotChanged::Mistake) => continue,
-            Err(NotChanged::Refused(why)) => {
-                set.refused = Some(why);
+            Err(not_changed) => {
                 if let Some(set) = otherwise {
                     sets.push_front((set, None));
+                }
+                match not_changed {
+                    NotChanged::Mistake => continue,
+                    NotChanged::Refused(why) => set.refused = Some(why),
                 }
             }
             Ok(Executed::Shown(tried)) => set.refuted = Some(*tried),

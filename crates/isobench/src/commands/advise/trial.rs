@@ -58,10 +58,9 @@ pub(super) enum NotTried {
 
 /// Why scripts and tables can't be changed so.
 pub(super) enum NotChanged {
-    /// The server doesn't take a statement.
+    /// The server doesn't take a statement, or the rows that are there don't permit an index.
     Mistake,
-    /// The rows that are there don't permit it, or a transaction fails with it that runs after another one,
-    /// or alone; why.
+    /// A transaction fails with it that runs after another one, or alone; why.
     Refused(String),
 }
 
@@ -102,8 +101,6 @@ impl Trial<'_> {
         allocation: &Allocation,
     ) -> Outcome<Result<Executed, NotChanged>> {
         Ok(match self.found(sources, setup, combinations, allocation)? {
-            // The rows that are there don't permit it.
-            Err(NotTried::Mistake(why)) if setup.is_some() => Err(NotChanged::Refused(why)),
             Err(NotTried::Mistake(_)) => Err(NotChanged::Mistake),
             Ok(found) if setup.is_some() => match refused(&found) {
                 Some(why) => Err(NotChanged::Refused(why.to_owned())),
