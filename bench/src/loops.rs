@@ -78,14 +78,14 @@ pub fn heading(contenders: &[(&'static str, Contender)]) -> String {
     line.trim_end().to_owned()
 }
 
-/// The place of the raw loop on io_uring.
+/// The place of the raw loop on `io_uring`.
 fn raw_ring(contenders: &[(&'static str, Contender)]) -> Option<usize> {
     contenders.iter().position(|(_, contender)| matches!(contender, Contender::RawRing(_)))
 }
 
 /// Runs a case, in shuffled order within each round, and returns its line: for the null server the
 /// client's CPU, µs per transaction, and how many times less than pgbench's that is, and last that of
-/// isobench with io_uring divided by the raw loop's; for PostgreSQL the tps, times pgbench's.
+/// isobench with `io_uring` divided by the raw loop's; for PostgreSQL the tps, times pgbench's.
 ///
 /// # Errors
 /// If a client fails.

@@ -612,8 +612,10 @@ impl Walk<'_> {
                         |table: &RelationId| [Deed::Read, Deed::Update].map(|deed| anything(*table, deed));
                     read.tables.iter().flat_map(all).collect()
                 };
-                for lock in &read.locks {
-                    ways.iter_mut().for_each(|way| way.lock(lock, self.symbols, &read.at));
+                for way in &mut ways {
+                    for lock in &read.locks {
+                        way.lock(lock, self.symbols, &read.at);
+                    }
                 }
                 for access in &accesses {
                     ways = ways.into_iter().flat_map(|way| self.access(way, access, &read.at)).collect();

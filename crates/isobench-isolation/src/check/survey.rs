@@ -168,7 +168,9 @@ impl Positions {
             starts
         } else {
             let mut class = self.of;
-            class.iter_mut().for_each(|position| *position = starts[*position as usize]);
+            for position in &mut class {
+                *position = starts[*position as usize];
+            }
             class
         };
         for (class, status) in class.iter_mut().zip(status) {
