@@ -32,11 +32,13 @@ pub struct Options {
     pub scope: Scope,
     /// How much of the transactions the scripts are to cover, in percent.
     pub coverage: f64,
+    /// True to pause within transactions as long as the application did.
+    pub pauses: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { scope: Scope::default(), coverage: 96.0 }
+        Options { scope: Scope::default(), coverage: 96.0, pauses: false }
     }
 }
 
@@ -140,7 +142,7 @@ impl Folder {
         let (mut made, mut refused) = (Vec::new(), Vec::new());
         for template in &templates.kept {
             let inferred = infer(template, &lineage, &recorded.header.began);
-            match write(template, made.len() + 1, &inferred, &lineage, &mut keys) {
+            match write(template, made.len() + 1, &inferred, &lineage, options.pauses, &mut keys) {
                 Ok(script) => made.push(Made { template, script }),
                 Err(why) => refused.push(format!("{}: {why}", template.name)),
             }

@@ -8,7 +8,7 @@ use isobench_capture::Datum;
 use isobench_script::literal;
 
 use crate::inference::{Fresh, Inferred, Lineage, Operand, Rule, Source, type_name};
-use crate::sessions::{End, Executed};
+use crate::sessions::{End, Executed, Transaction};
 use crate::statement::{Place, Role};
 use crate::template::{Template, statements};
 use crate::values::{has_variable, shown};
@@ -57,7 +57,11 @@ impl Keys {
     }
 }
 
-/// Writes the script of a template; `number` is that of its table of inputs.
+/// The shortest pause that is kept, in microseconds: what is shorter is the way to the recorder and back.
+const LEAST_PAUSE: u64 = 100;
+
+/// Writes the script of a template; `number` is that of its table of inputs. With `pauses` it pauses where
+/// the application did.
 ///
 /// # Errors
 /// A script can't hold it, and why.
@@ -66,6 +70,7 @@ pub fn write(
     number: usize,
     inferred: &[Inferred],
     lineage: &Lineage,
+    pauses: bool,
     keys: &mut Keys,
 ) -> Result<Script, String> {
     let unit = &template.instances[0];
@@ -85,6 +90,7 @@ pub fn write(
         columns: Vec::new(),
         fresh: Vec::new(),
         number,
+        pauses: if pauses { pauses_of(template) } else { Vec::new() },
     };
     writer.name_inputs(keys);
     let body = writer.body();
@@ -101,6 +107,13 @@ pub fn write(
     };
     let rules = inferred.iter().map(|one| (shown(one), one.clone())).collect();
     Ok(Script { text, inputs, rows, hashed, rules })
+}
+
+/// Writes a pause that is long enough.
+fn pause(text: &mut String, microseconds: Option<&u64>) {
+    if let Some(microseconds) = microseconds.filter(|pause| **pause >= LEAST_PAUSE) {
+        let _ = writeln!(text, "\\sleep {microseconds} us");
+    }
 }
 
 /// True if a statement changes rows itself, by its first word.
@@ -124,6 +137,33 @@ struct Writer<'a, 'b> {
     /// The new keys: expression and variable.
     fresh: Vec<(String, String)>,
     number: usize,
+    /// The pauses of each transaction before each statement but the first and before its end, in
+    /// microseconds; empty to leave them out.
+    pauses: Vec<Vec<u64>>,
+}
+
+/// How long the application paused in each transaction of a template: before each statement but the first,
+/// and before the end of a block, from the answer before it. The median of all instances, in microseconds.
+fn pauses_of(template: &Template<'_>) -> Vec<Vec<u64>> {
+    let transactions = 0..template.instances[0].len();
+    let of = |transaction: &Transaction| -> Vec<u64> {
+        let sent = transaction.statements.iter().map(|executed| executed.at).skip(1);
+        let sent = sent.chain(std::iter::once(transaction.until));
+        let answered =
+            transaction.statements.iter().map(|executed| executed.at.saturating_add(executed.took));
+        answered.zip(sent).map(|(answered, sent)| sent.saturating_sub(answered)).collect()
+    };
+    transactions
+        .map(|number| {
+            let all: Vec<Vec<u64>> = template.instances.iter().map(|unit| of(unit[number])).collect();
+            let median = |place: usize| {
+                let mut pauses: Vec<u64> = all.iter().filter_map(|own| own.get(place).copied()).collect();
+                pauses.sort_unstable();
+                pauses[pauses.len() / 2]
+            };
+            (0..all[0].len()).map(median).collect()
+        })
+        .collect()
 }
 
 impl Writer<'_, '_> {
@@ -240,13 +280,17 @@ impl Writer<'_, '_> {
                 _ => false,
             })
         };
-        for transaction in &self.template.instances[0] {
+        for (number, transaction) in self.template.instances[0].iter().enumerate() {
+            let mut pauses = self.pauses.get(number).into_iter().flatten();
             let mut savepoints: Vec<&str> = Vec::new();
             // Something was read, and it isn't recorded what.
             let mut read_unknown = false;
             // A statement alone, too, so that it can be given a level of its own.
             text.push_str(if transaction.read_only { "BEGIN READ ONLY;\n" } else { "BEGIN;\n" });
-            for executed in &transaction.statements {
+            for (place_within, executed) in transaction.statements.iter().enumerate() {
+                if place_within > 0 {
+                    pause(&mut text, pauses.next());
+                }
                 if let Role::Savepoint(words, name) = &executed.role {
                     let number = savepoints.iter().position(|known| known == name).unwrap_or_else(|| {
                         savepoints.push(name);
@@ -276,6 +320,7 @@ impl Writer<'_, '_> {
                 }
                 statement += 1;
             }
+            pause(&mut text, pauses.next());
             text.push_str(if transaction.end == End::RolledBack { "ROLLBACK;\n" } else { "COMMIT;\n" });
         }
         text

@@ -23,6 +23,8 @@ pub struct Executed {
     pub columns: Rc<[Column]>,
     /// When it was sent, in microseconds since recording began.
     pub at: u64,
+    /// From then to the end of its answer, in microseconds.
+    pub took: u64,
 }
 
 /// How a transaction ended.
@@ -45,7 +47,7 @@ pub struct Transaction {
     pub session: u64,
     /// When its first statement was sent.
     pub at: u64,
-    /// When its last statement was sent.
+    /// When its last statement was sent, which is that of its end if it is a block.
     pub until: u64,
     /// True if it is a block, false for a statement alone.
     pub block: bool,
@@ -283,6 +285,7 @@ impl Recorded {
                     answer: part.answer,
                     columns,
                     at: part.statement.at,
+                    took: part.statement.took,
                 });
                 session.implicit |= implicit && !open.block;
                 if !open.block && !implicit && !session.implicit {

@@ -12,7 +12,7 @@ fn recorded(capture: &[u8]) -> Recorded {
 }
 
 fn folder(capture: &[u8], scope: Scope, coverage: f64) -> (BTreeMap<String, String>, String) {
-    let options = Options { scope, coverage };
+    let options = Options { scope, coverage, ..Options::default() };
     let folder = Folder::of(&recorded(capture), options, &Tables::Setup(SHOP.to_owned())).expect("a folder");
     (folder.files.into_iter().collect(), folder.summary.join("\n"))
 }
@@ -78,7 +78,7 @@ fn a_whole_row_that_was_read_is_saved_with_the_operation_in_place_of_the_result(
 
 #[test]
 fn a_key_of_another_row_is_no_new_one_and_what_is_used_up_is_put_back() {
-    let options = Options { scope: Scope::Transaction, coverage: 96.0 };
+    let options = Options { scope: Scope::Transaction, coverage: 96.0, ..Options::default() };
     let mut folder = Folder::of(&recorded(&baskets(8)), options, &Tables::Setup(BASKETS.to_owned())).unwrap();
     let script = folder.files[0].1.clone();
     // customer_id rises like a new key, but is that of a customer.
@@ -387,10 +387,46 @@ fn hashes_and_a_missing_end_are_said() {
     assert!(files["setup.sql"].contains("(1, '0000000000000000')"), "{}", files["setup.sql"]);
 }
 
+/// Each waits 50 µs longer than what passes here: the recorder is told of a statement 100 µs after the one
+/// before, whose answer took 50.
+#[test]
+fn pauses_within_transactions_are_kept_if_asked_for() {
+    let mut tape = Tape::begin(false);
+    for (before_update, before_end) in [(9_000, 0), (350, 950), (150, 30)] {
+        tape.simple(1, "BEGIN", "BEGIN");
+        tape.pass(5_000);
+        tape.send(1, "SELECT id FROM offer WHERE id = 1", Vec::new(), vec![Answer::default()], 'T');
+        tape.pass(before_update);
+        tape.send(1, "UPDATE offer SET total = 1 WHERE id = 1", Vec::new(), vec![done("UPDATE 1")], 'T');
+        tape.pass(before_end);
+        tape.simple(1, "COMMIT", "COMMIT");
+        tape.pass(70_000);
+    }
+    let capture = tape.end();
+    let made = |pauses: bool| {
+        let options = Options { pauses, ..Options::default() };
+        let folder =
+            Folder::of(&recorded(&capture), options, &Tables::Setup(SHOP.to_owned())).expect("a folder");
+        folder.files[0].1.clone()
+    };
+    let script = made(true);
+    let lines: Vec<&str> = script.lines().collect();
+    // The median before the UPDATE; that before the end is too short to be kept. What is before the first
+    // statement isn't within the transaction: its snapshot and its locks come later.
+    assert_eq!(lines[2], "SELECT id FROM offer WHERE id = 1;", "{script}");
+    assert_eq!(lines[3], "\\sleep 400 us", "{script}");
+    assert_eq!(lines[5..], ["UPDATE offer SET total = 1 WHERE id = 1;", "COMMIT;"], "{script}");
+    assert!(!made(false).contains("sleep"));
+}
+
 #[test]
 fn what_cannot_become_scripts_is_refused() {
     let made = |capture: &[u8], tables: &Tables| {
-        Folder::of(&recorded(capture), Options { scope: Scope::Transaction, coverage: 96.0 }, tables)
+        Folder::of(
+            &recorded(capture),
+            Options { scope: Scope::Transaction, coverage: 96.0, ..Options::default() },
+            tables,
+        )
     };
     let empty = made(&Tape::begin(false).end(), &Tables::Captured).unwrap_err();
     assert!(matches!(empty, Unmade::Empty), "{empty}");
@@ -411,7 +447,7 @@ fn recorded_migrations_are_the_tables() {
     tape.simple(1, "CREATE TABLE public.t (id int PRIMARY KEY)", "CREATE TABLE");
     tape.simple(1, "COMMIT", "COMMIT");
     tape.send(1, "SELECT id FROM t", Vec::new(), vec![Answer::default()], 'I');
-    let options = Options { scope: Scope::Transaction, coverage: 96.0 };
+    let options = Options { scope: Scope::Transaction, coverage: 96.0, ..Options::default() };
     let folder = Folder::of(&recorded(&tape.end()), options, &Tables::Captured).expect("a folder");
     let setup = &folder.files.iter().find(|(name, _)| name == "setup.sql").expect("a setup").1;
     assert!(setup.starts_with("CREATE TABLE t (id int PRIMARY KEY);\n"), "{setup}");

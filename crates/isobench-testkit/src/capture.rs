@@ -73,6 +73,11 @@ impl Tape {
         self.writer.record(record).expect("memory");
     }
 
+    /// Time passes, in microseconds.
+    pub fn pass(&mut self, time: u64) {
+        self.at += time;
+    }
+
     /// The answer of a statement that returns rows.
     ///
     /// # Panics

@@ -33,7 +33,7 @@ pub fn scripts(options: &ScriptsOptions) -> Outcome {
     let wanted = Wanted {
         capture: &options.capture,
         folder: &options.output,
-        options: Options { scope, coverage: options.coverage },
+        options: Options { scope, coverage: options.coverage, pauses: options.pauses },
         setup: options.setup.as_deref(),
         copy: &options.copy,
         check: (!options.no_check).then_some(&options.embedded),

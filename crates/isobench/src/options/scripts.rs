@@ -34,6 +34,9 @@ pub struct ScriptsOptions {
     /// Percentage of the transactions that the scripts cover, the most frequent first
     #[arg(long, value_name = "PERCENT", default_value_t = Options::default().coverage, value_parser = percentage)]
     pub coverage: f64,
+    /// Pause within transactions as long as the application did
+    #[arg(long)]
+    pub pauses: bool,
     /// SQL script that makes the tables
     #[arg(long, value_name = "FILE.sql", help_heading = TABLES)]
     pub setup: Option<PathBuf>,

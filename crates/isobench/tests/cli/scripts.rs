@@ -49,6 +49,25 @@ fn a_recorded_shop_is_compared_and_advised_on() {
     s.assert_clean();
 }
 
+/// The replay that compares the scripts with the record pauses, too.
+#[test]
+fn pauses_of_the_application_are_kept_if_asked_for() {
+    let Some(s) = scene("pauses_of_the_application_are_kept_if_asked_for") else { return };
+    let mut tape = Tape::begin(false);
+    for _ in 0..3 {
+        tape.simple(1, "BEGIN", "BEGIN");
+        tape.simple(1, "UPDATE stock SET allocated = 1 WHERE id = 1", "UPDATE 1");
+        tape.pass(3_950);
+        tape.simple(1, "COMMIT", "COMMIT");
+    }
+    fs::write(s.file("slow.capture"), tape.end()).expect("a capture");
+    s.run(&words("scripts slow.capture -o slow --setup shop.sql --pauses")).expect(0);
+    let script = s.read("slow/update-stock.sql");
+    assert!(script.ends_with("WHERE id = 1;\n\\sleep 4000 us\nCOMMIT;\n"), "{script}");
+    s.run(&words("scripts slow.capture -o fast --setup shop.sql --no-check")).expect(0);
+    assert!(!s.read("fast/update-stock.sql").contains("sleep"));
+}
+
 #[test]
 fn what_cannot_be_made_is_refused_and_nothing_is_written() {
     let Some(s) = scene("what_cannot_be_made_is_refused_and_nothing_is_written") else { return };
