@@ -152,10 +152,11 @@ fn connections_cost_memory() {
     let address = null_address(folder.path().to_string_lossy().into_owned(), server.port());
     let pgbench = Contender::Pgbench(program);
     let pair = Pair { isobench: &pgbench, pgbench: &pgbench };
-    let table = connections::table(pair, &address, 200, 1, Duration::from_secs(1)).unwrap();
+    // pgbench counts connecting, which takes a busy machine seconds for hundreds.
+    let table = connections::table(pair, &address, 50, 1, Duration::from_secs(2)).unwrap();
     server.stop().unwrap();
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(lines[0][..2], ["200", "connections"], "{table}");
+    assert_eq!(lines[0][..2], ["50", "connections"], "{table}");
     assert_eq!([lines[1][0], lines[2][0]], ["isobench", "pgbench"], "{table}");
     let memory: f64 = lines[2][1].parse().unwrap();
     assert!(memory > 1.0, "pgbench keeps a buffer of 16 KiB for each: {table}");

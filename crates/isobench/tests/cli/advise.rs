@@ -304,7 +304,7 @@ fn an_index_that_changes_what_an_application_does_is_not_proposed() {
         "CREATE TABLE course (id int PRIMARY KEY, places int NOT NULL);\n\
          CREATE TABLE booking (id bigserial PRIMARY KEY, course int NOT NULL, guest int NOT NULL);\n\
          CREATE TABLE invoice (id bigserial PRIMARY KEY, tenant int NOT NULL, number int NOT NULL);\n\
-         INSERT INTO course SELECT g, 3 FROM generate_series(1, 20) g;\n\
+         INSERT INTO course SELECT g, 2 FROM generate_series(1, 20) g;\n\
          INSERT INTO invoice (tenant, number) SELECT g, n FROM generate_series(1, 20) g, generate_series(1, 2) n;\n",
     );
     s.write(
@@ -321,7 +321,7 @@ fn an_index_that_changes_what_an_application_does_is_not_proposed() {
          INSERT INTO invoice (tenant, number) VALUES (:t, :next);\nCOMMIT;\n",
     );
     let advise = |script: &str| {
-        s.run(&words(&format!("advise -f {script} --setup setup.sql --no-measure --try 2s"))).expect(0)
+        s.run(&words(&format!("advise -f {script} --setup setup.sql --no-measure --try 20"))).expect(0)
     };
     // Several guests book a course. Its row is the lock.
     let book = advise("book.sql").prints(&[
@@ -352,11 +352,11 @@ fn what_an_advisory_lock_protects_is_proved() {
          SELECT max(number) + 1 AS next FROM ticket WHERE board = :board \\gset\n\
          INSERT INTO ticket (board, number) VALUES (:board, :next);\nCOMMIT;\n",
     );
-    s.run(&words("advise -f add.sql --setup setup.sql --no-measure --try 2s")).expect(0).prints(&[
+    s.run(&words("advise -f add.sql --setup setup.sql --no-measure --try 20")).expect(0).prints(&[
         "\nadd.sql      read committed  proved for these statements; raising it to repeatable read would be unsafe [1]\n",
     ]);
     let compared =
-        s.run(&words("compare -f add.sql --setup setup.sql --levels rc,rr --time 1s --rounds 3 --try 2s"));
+        s.run(&words("compare -f add.sql --setup setup.sql --levels rc,rr --time 1s --rounds 3 --try 20"));
     let compared = compared.expect(0).prints(&[
         "Use read committed: no anomaly found in ",
         "Repeatable read is worse than read committed here: after it has waited for a lock, a transaction",
