@@ -9,6 +9,7 @@ use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
 use isobench_comparison::{Condition, Failure, Outcome, Site, Sources, Target, Work};
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
+use isobench_pgwire::SqlState;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, TryError};
 use isobench_result::numbers::counted;
@@ -63,9 +64,6 @@ pub(super) enum NotChanged {
     /// A transaction fails with it that runs after another one, or alone; why.
     Refused(String),
 }
-
-/// SQLSTATE `unique_violation`.
-const UNIQUE_VIOLATION: &str = "23505";
 
 impl NotTried {
     pub(super) fn why(self) -> String {
@@ -203,7 +201,8 @@ impl Trial<'_> {
 /// Why a unique index prevents what transactions do one after another, or alone; `None` if it doesn't.
 fn refused(found: &Found) -> Option<&str> {
     let alone = found.refused.iter().map(|(_, why)| why);
-    alone.chain(&found.failed_in_order).find(|why| why.contains(UNIQUE_VIOLATION)).map(String::as_str)
+    let violation = SqlState::UNIQUE_VIOLATION;
+    alone.chain(&found.failed_in_order).find(|why| why.contains(violation.as_str())).map(String::as_str)
 }
 
 /// The levels of these scripts, in few words.
