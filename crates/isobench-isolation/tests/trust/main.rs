@@ -16,8 +16,8 @@
 //! | `counts` | the number of each anomaly is verified by counting again |
 //! | `witness` | each step of a witness is verified in the history |
 //!
-//! None of them shares code with the checker. `ISOBENCH_SEEDS=N` makes the random tests N times as
-//! long; `ISOBENCH_BLESS=1` updates the rendered reports of the golden histories.
+//! None of them shares code with the checker. `ISOBENCH_SEEDS=N` makes them N times as long, 8 is
+//! what a night does; `ISOBENCH_BLESS=1` updates the rendered reports of the golden histories.
 
 mod blind;
 mod clearing;
@@ -38,8 +38,31 @@ mod shrink;
 mod simulated;
 mod witness;
 
-/// The seeds for a random test: an eighth of these many, times `ISOBENCH_SEEDS`.
+/// A day tries an eighth, a night all of what tests are written for: `ISOBENCH_SEEDS`, in eighths.
+fn eighths() -> u64 {
+    std::env::var("ISOBENCH_SEEDS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
+/// So much of a number that is meant for a night.
+fn share(nightly: u64) -> u64 {
+    (nightly * eighths()).div_ceil(8)
+}
+
+/// The seeds for a random test, of which a night tries this many.
 fn seeds(nightly: u64) -> std::ops::Range<u64> {
-    let times = std::env::var("ISOBENCH_SEEDS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
-    0..(nightly * times).div_ceil(8)
+    0..share(nightly)
+}
+
+/// Whether this one of all cases is tried: a night tries each.
+fn is_tried(case: u64) -> bool {
+    case % 8 < eighths()
+}
+
+/// Asserts that of `all` no less than this percentage was found, but for chance: two standard
+/// deviations of as many independent ones.
+fn assert_found(found: u64, all: u64, percentage: u64, what: &dyn std::fmt::Debug) {
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    let (found, all, least) = (found as f64, all as f64, percentage as f64 / 100.0);
+    let chance = 2.0 * (all * least * (1.0 - least)).sqrt();
+    assert!(found + chance >= all * least, "too little is found of {what:?}: {found} of {all}");
 }

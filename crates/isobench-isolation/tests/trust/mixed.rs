@@ -23,7 +23,7 @@ use crate::naive::Case;
 use crate::naive::permutations;
 use crate::pieces::check;
 use crate::random::{self, Kind};
-use crate::seeds;
+use crate::{is_tried, seeds, share};
 use definition::judge;
 use schedules::{Step, each_schedule};
 use statements::Plan;
@@ -184,6 +184,10 @@ fn all_small_histories_are_judged_by_the_definition() {
         let allocations = allocations(count);
         each_small_history(count, &mut |history| {
             for levels in &allocations {
+                histories += 1;
+                if !is_tried(histories) {
+                    continue;
+                }
                 let history = &at(history, levels);
                 let expected =
                     judge(&Case::new(history), Mixing::AmongSerializable, levels).expect("counters");
@@ -200,13 +204,12 @@ fn all_small_histories_are_judged_by_the_definition() {
                     assert_eq!(report.is_serializable(), expected.cyclic.is_empty() && !expected.fact);
                     permitted += u64::from(only > 0);
                 }
-                histories += 1;
                 accused += u64::from(broken);
             }
         });
     }
     println!("{histories} histories: {accused} break a promise, {permitted} have other cycles");
-    assert!(histories > 30_000 && accused > 1000 && permitted > 1000);
+    assert!(histories > 30_000 && accused > share(1000) && permitted > share(1000));
 }
 
 /// The same for random ones of all kinds of data, with transactions that were rolled back or lost.
@@ -249,7 +252,7 @@ fn random_statements_are_judged_by_the_definition() {
         broken += u64::from(expected);
     }
     println!("{mixed} histories with statements, {broken} of them break a promise");
-    assert!(broken > 100 && mixed - broken > 100);
+    assert!(broken > share(100) && mixed - broken > share(100));
 }
 
 #[test]
@@ -301,15 +304,19 @@ fn execute(programs: &[Vec<Step>], seen: &mut BTreeSet<String>) -> (u64, u64) {
 fn what_postgresql_does_is_never_accused() {
     let two: Vec<Vec<Step>> =
         Step::ALL.into_iter().flat_map(|first| Step::ALL.map(|second| vec![first, second])).collect();
-    let (mut histories, mut cyclic) = (0, 0);
+    let (mut pairs, mut histories, mut cyclic) = (0, 0, 0);
     for (place, first) in two.iter().enumerate() {
         for second in &two[place..] {
+            pairs += 1;
+            if !is_tried(pairs) {
+                continue;
+            }
             let found = execute(&[first.clone(), second.clone()], &mut BTreeSet::new());
             (histories, cyclic) = (histories + found.0, cyclic + found.1);
         }
     }
     println!("two transactions: {histories} histories, {cyclic} of them with cycles");
-    assert!(cyclic > 100);
+    assert!(cyclic > share(100));
     (histories, cyclic) = (0, 0);
     let mut random = fastrand::Rng::with_seed(7);
     for _ in seeds(12) {
@@ -318,7 +325,7 @@ fn what_postgresql_does_is_never_accused() {
         (histories, cyclic) = (histories + found.0, cyclic + found.1);
     }
     println!("three transactions: {histories} histories, {cyclic} of them with cycles");
-    assert!(cyclic > 100);
+    assert!(cyclic > share(100));
 }
 
 /// The history of the read-only anomaly (Fekete, O'Neil and O'Neil 2004), with these words for the

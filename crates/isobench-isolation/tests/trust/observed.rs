@@ -29,7 +29,7 @@ use isobench_isolation::{Guarantee, History, Model, Order};
 
 use crate::naive::judge::guarantees;
 use crate::pieces::check;
-use crate::seeds;
+use crate::{assert_found, seeds, share};
 use clients::RunSettings;
 use database::Level;
 use defect::CASES;
@@ -126,27 +126,27 @@ fn never_accused(level: Level) -> Vec<(Style, Power)> {
 }
 
 /// Asserts that in this percentage of the runs of a style that aren't serializable this is found.
-fn assert_found(powers: &[(Style, Power)], style: Style, least: u64) {
+fn assert_power(powers: &[(Style, Power)], style: Style, least: u64) {
     let (_, power) = powers.iter().find(|(it, _)| *it == style).expect("all styles are run");
-    assert!(power.anomalous >= 20, "{style:?} shows too little: {power:?}");
-    assert!(power.found * 100 >= power.anomalous * least, "too little is found of {style:?}: {power:?}");
+    assert!(power.anomalous >= share(20), "{style:?} shows too little: {power:?}");
+    assert_found(power.found, power.anomalous, least, &style);
 }
 
 #[test]
 fn read_committed_is_never_accused() {
     let powers = never_accused(Level::ReadCommitted);
-    assert_found(&powers, Style::ReadThenWrite, 90);
-    assert_found(&powers, Style::TwoRows, 90);
-    assert_found(&powers, Style::SearchThenWrite, 50);
-    assert_found(&powers, Style::OneRow, 80);
-    assert_found(&powers, Style::Anything, 45);
+    assert_power(&powers, Style::ReadThenWrite, 90);
+    assert_power(&powers, Style::TwoRows, 90);
+    assert_power(&powers, Style::SearchThenWrite, 50);
+    assert_power(&powers, Style::OneRow, 80);
+    assert_power(&powers, Style::Anything, 45);
 }
 
 #[test]
 fn repeatable_read_is_never_accused() {
     let powers = never_accused(Level::RepeatableRead);
-    assert_found(&powers, Style::TwoRows, 90);
-    assert_found(&powers, Style::SearchThenWrite, 35);
+    assert_power(&powers, Style::TwoRows, 90);
+    assert_power(&powers, Style::SearchThenWrite, 35);
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn planted_defects_are_found() {
             "{:?} at {:?} {:?}: shows in {shown} runs, found in {found}",
             case.defect, case.level, case.style
         );
-        assert!(shown >= 50, "{:?} at {:?} shows in {shown} runs only", case.defect, case.level);
-        assert!(found * 100 >= shown * case.least, "{:?}: {found} of {shown}", case.defect);
+        assert!(shown >= share(50), "{:?} at {:?} shows in {shown} runs only", case.defect, case.level);
+        assert_found(found, shown, case.least, &case.defect);
     }
 }
 
@@ -211,7 +211,7 @@ fn other_clocks_accuse_nobody() {
         let untrue = compare(&log, &run.database, &trusting).is_err();
         wrong += u64::from(untrue || accusation(level, &examine(&trusting)).is_some());
     }
-    assert!(wrong >= 50, "clocks that are believed lead to something wrong in {wrong} runs only");
+    assert!(wrong >= share(50), "clocks that are believed lead to something wrong in {wrong} runs only");
 }
 
 /// A log from which something is missing accuses nobody of more than the whole log does, and what it

@@ -23,7 +23,7 @@ use crate::naive::Case;
 use crate::naive::closure::Decision;
 use crate::naive::judge::guarantees;
 use crate::pieces::check;
-use crate::{seeds, witness};
+use crate::{assert_found, seeds, share, witness};
 use clients::{SimulationSettings, Workload};
 use database::Level;
 use defect::Defect;
@@ -170,12 +170,8 @@ fn planted_defects_are_caught() {
             }
         }
         println!("{:?} at {:?}: shows in {shown} histories, caught in {caught}", case.defect, case.level);
-        assert!(shown >= 10, "{:?} at {:?} shows in {shown} histories only", case.defect, case.level);
-        assert!(
-            caught * 100 >= shown * 95,
-            "{:?}: shows in {shown} histories, caught in {caught}",
-            case.defect
-        );
+        assert!(shown >= share(10), "{:?} at {:?} shows in {shown} histories only", case.defect, case.level);
+        assert_found(caught, shown, 95, &case.defect);
     }
 }
 
