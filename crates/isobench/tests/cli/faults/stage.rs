@@ -90,13 +90,15 @@ impl Command {
         };
         let json = if what == What::FullDisk { "/dev/full" } else { "out.json" };
         let script = if what == What::Notices { "-f notices.sql" } else { "" };
+        // Enough to be at work, and not more: many runs share the machine.
+        let load = format!("-c {crowd} -R 200 -T {time}");
         match self {
-            Command::Run => format!("run -n {script} -c {crowd} -j {crowd} -T {time} --json {json}"),
-            Command::RunConnect => format!("run -C -n {script} -c {crowd} -j 2 -T {time} --json {json}"),
+            Command::Run => format!("run -n {script} {load} -j {crowd} --json {json}"),
+            Command::RunConnect => format!("run -C -n {script} {load} -j 2 --json {json}"),
             Command::Compare => {
                 let workload = if script.is_empty() { "-w tpcb-like" } else { "-w notices.sql" };
                 format!(
-                    "compare {workload} --levels rc,rr --clients {crowd} --jobs {crowd} --time {time} --warmup 0 \
+                    "compare {workload} --levels rc,rr {load} --jobs {crowd} --warmup 0 \
                      --rounds 1 --json {json}"
                 )
             }
@@ -105,7 +107,7 @@ impl Command {
             }
             Command::Probe => format!("probe --json {json}"),
             Command::Init => "init -s 200".to_owned(),
-            Command::Pgbench => format!("pgbench -n -c {crowd} -j {crowd} -T {time}"),
+            Command::Pgbench => format!("pgbench -n {load} -j {crowd}"),
         }
     }
 
