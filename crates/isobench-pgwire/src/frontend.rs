@@ -8,6 +8,8 @@
 //! can't change the structure of a message. Source of all formats: PostgreSQL: Protocol, Message
 //! Formats.
 
+use std::ffi::CStr;
+
 /// Version 3.0 of the protocol, as used in the start-up packet.
 pub const PROTOCOL_VERSION: i32 = 3 << 16;
 /// The code used instead of the version in a cancel request.
@@ -63,8 +65,8 @@ fn put_length(out: &mut [u8], at: usize, length: usize) {
 /// Appends a C string.
 #[inline]
 pub(crate) fn c_string(out: &mut Vec<u8>, text: &[u8]) {
-    let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-    out.extend_from_slice(&text[..end]);
+    let text = CStr::from_bytes_until_nul(text).map_or(text, CStr::to_bytes);
+    out.extend_from_slice(text);
     out.push(0);
 }
 

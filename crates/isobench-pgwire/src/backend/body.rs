@@ -2,8 +2,16 @@
 //! the end.
 
 use std::borrow::Cow;
+use std::ffi::CStr;
 
 use crate::{Frame, ProtocolError};
+
+/// The bytes before the first NUL and those after it; `None` if there is none.
+#[inline]
+pub(crate) fn split_at_nul(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = CStr::from_bytes_until_nul(bytes).ok()?.to_bytes();
+    Some((text, &bytes[text.len() + 1..]))
+}
 
 /// The unread rest of a message body.
 #[derive(Clone, Copy, Debug)]
@@ -94,14 +102,11 @@ impl<'a> Body<'a> {
 
     /// A C string, without its NUL.
     pub(crate) fn c_string(&mut self) -> Result<&'a [u8], ProtocolError> {
-        match self.rest.iter().position(|&byte| byte == 0) {
-            Some(end) => {
-                let text = &self.rest[..end];
-                self.rest = &self.rest[end + 1..];
-                Ok(text)
-            }
-            None => Err(self.malformed("a text without end")),
-        }
+        let Some((text, rest)) = split_at_nul(self.rest) else {
+            return Err(self.malformed("a text without end"));
+        };
+        self.rest = rest;
+        Ok(text)
     }
 
     /// A C string that is UTF-8 regardless of the client encoding.

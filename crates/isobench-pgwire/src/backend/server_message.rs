@@ -1,6 +1,6 @@
 //! The common body of ErrorResponse and NoticeResponse, borrowed. Its owned form is `ServerError`.
 
-use super::body::Body;
+use super::body::{Body, split_at_nul};
 use crate::{ProtocolError, ServerError, SqlState};
 
 /// The fields of an ErrorResponse or NoticeResponse.
@@ -66,9 +66,9 @@ impl<'a> Iterator for Fields<'a> {
         if letter == 0 {
             return None;
         }
-        let end = rest.iter().position(|&byte| byte == 0)?;
-        self.rest = &rest[end + 1..];
-        Some((letter, &rest[..end]))
+        let (text, rest) = split_at_nul(rest)?;
+        self.rest = rest;
+        Some((letter, text))
     }
 }
 
