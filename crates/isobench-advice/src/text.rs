@@ -347,7 +347,7 @@ pub(crate) fn ratio(one: &Candidate) -> String {
 /// The changes in spite of which nothing wrong was shown, and with which transactions work that run one
 /// after another.
 pub(crate) fn held(advice: &Advice) -> Vec<&ChangeSet> {
-    advice.changes.iter().filter(|set| set.refuted.is_none() && set.refused.is_none()).collect()
+    advice.changes.iter().filter(|set| set.is_proposed()).collect()
 }
 
 /// The levels that do with changes.

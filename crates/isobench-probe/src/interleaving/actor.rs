@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_pgwire::TransactionStatus;
+use isobench_pgwire::{SqlState, TransactionStatus};
 use isobench_script::{
     Arrival, Command, CommandKind, EvalContext, EvalError, Expr, Piece, Prng, Slot, Sql, Statement, Store,
     Symbols, Value, Variables, branch, literal_of_variable,
@@ -80,9 +80,23 @@ pub struct View {
     /// True if it changed rows; where that isn't known, if it sent a statement that may change rows, and
     /// found some.
     pub wrote: bool,
-    /// True if the server doesn't accept a statement as it is written: it has a syntax error, or names
+    /// The SQLSTATE of the statement that failed.
+    pub failed_with: Option<SqlState>,
+}
+
+impl View {
+    /// Whether the server doesn't accept a statement as it is written: it has a syntax error, or names
     /// something that doesn't exist or isn't permitted (class 42), or the transaction is read only.
-    pub mistaken: bool,
+    pub fn is_mistaken(&self) -> bool {
+        let is_mistake =
+            |code: SqlState| code.as_str().starts_with("42") || code == SqlState::READ_ONLY_SQL_TRANSACTION;
+        self.failed_with.is_some_and(is_mistake)
+    }
+
+    /// Whether a unique index, or a primary key, refused a row.
+    pub fn violates_key(&self) -> bool {
+        self.failed_with == Some(SqlState::UNIQUE_VIOLATION)
+    }
 }
 
 /// The answer to a command.
@@ -117,9 +131,6 @@ pub enum Next {
 
 /// The most numbers of a draw that are tried to come to a value.
 const MOST_AIMED: i64 = 4096;
-
-/// The SQLSTATE of a change in a transaction that is read only.
-const READ_ONLY: &str = "25006";
 
 /// The first words of statements that may end transactions themselves, and so stay outside of blocks.
 const SELF_ENDING: [&str; 2] = ["call", "do"];
@@ -289,9 +300,9 @@ impl<'a> Actor<'a> {
                 }
                 Reply::Command(tag) => answer = Some(Answer::Tag(tag)),
                 Reply::Error(error) => {
-                    let code = error.code.as_str();
+                    let code = error.code;
                     let line = self.sent.map_or(0, |at| self.program.script.commands[at].line);
-                    self.view.mistaken = code.starts_with("42") || code == READ_ONLY;
+                    self.view.failed_with = Some(code);
                     self.ending = Ending::Failed(format!("line {line}: {code}: {}", error.message));
                     return;
                 }

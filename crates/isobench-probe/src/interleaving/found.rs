@@ -20,8 +20,9 @@ pub struct Found {
     pub weakest: usize,
     /// Scripts that weren't tried, each with the reason.
     pub refused: Vec<(String, String)>,
-    /// Why a transaction failed first that ran after another one, with line and SQLSTATE.
-    pub failed_in_order: Option<String>,
+    /// The first time that a unique index refused what a script did by itself or after another one: why
+    /// it failed, with line and SQLSTATE.
+    pub violated: Option<String>,
     /// Columns whose values an order doesn't determine (from sequences, the clock, random numbers),
     /// as `table.column`. They aren't judged by themselves.
     pub masked: BTreeSet<String>,

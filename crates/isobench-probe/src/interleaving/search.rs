@@ -337,7 +337,11 @@ impl<'a, 's> Search<'a, 's> {
             self.undo(&alone)?;
             self.require_no_mistake(program, allocation, &alone)?;
         }
-        Ok(why_first.filter(|_| best.is_some_and(|(fails, _)| fails)))
+        let fails = best.is_some_and(|(fails, _)| fails);
+        if fails {
+            self.note_violation(&alone.outcome);
+        }
+        Ok(why_first.filter(|_| fails))
     }
 
     /// Checks a run of a script alone, in this allocation.
@@ -351,7 +355,7 @@ impl<'a, 's> Search<'a, 's> {
         alone: &Performance,
     ) -> Result<(), TryError> {
         match &alone.outcome.endings[0] {
-            Ending::Failed(why) if alone.outcome.views[0].mistaken => {
+            Ending::Failed(why) if alone.outcome.views[0].is_mistaken() => {
                 let script = self.programs.name(program).to_owned();
                 let mode = self.trying.allocations[allocation].of(&script);
                 Err(TryError::Script { script, why: format!("{why} (at {mode})") })
@@ -554,11 +558,18 @@ impl<'a, 's> Search<'a, 's> {
         let later = self.later(masks);
         let performance = self.stage.perform(cast, &Schedule::Serial(order.to_vec()), allocation, &later)?;
         self.undo(&performance)?;
-        if self.found.failed_in_order.is_none() {
-            let mut failures = performance.outcome.endings.iter().filter_map(Ending::failure);
-            self.found.failed_in_order = failures.next().map(str::to_owned);
-        }
+        self.note_violation(&performance.outcome);
         Ok(performance.outcome)
+    }
+
+    /// Notes the first refusal by a unique index.
+    fn note_violation(&mut self, outcome: &Outcome) {
+        let mut endings = outcome.views.iter().zip(&outcome.endings);
+        if self.found.violated.is_none()
+            && let Some((_, ending)) = endings.find(|(view, _)| view.violates_key())
+        {
+            self.found.violated = ending.failure().map(str::to_owned);
+        }
     }
 
     fn undo(&mut self, performance: &Performance) -> Result<(), TryError> {

@@ -284,7 +284,7 @@ fn measured(
         candidates.extend(controls.iter().cloned().map(plain));
     }
     // All rows are measured on the same tables.
-    let held = advice.changes.iter().filter(|set| set.refuted.is_none() && set.setup.is_none());
+    let held = advice.changes.iter().filter(|set| set.is_proposed() && set.setup.is_none());
     for set in held.take(MOST_MEASURED) {
         let sources = work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
         candidates.push(Candidate {

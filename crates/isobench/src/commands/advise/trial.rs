@@ -9,7 +9,6 @@ use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
 use isobench_comparison::{Condition, Failure, Outcome, Site, Sources, Target, Work};
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
-use isobench_pgwire::SqlState;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, TryError};
 use isobench_result::numbers::counted;
@@ -100,10 +99,7 @@ impl Trial<'_> {
     ) -> Outcome<Result<Executed, NotChanged>> {
         Ok(match self.found(sources, setup, combinations, allocation)? {
             Err(NotTried::Mistake(_)) => Err(NotChanged::Mistake),
-            Ok(found) if setup.is_some() => match refused(&found) {
-                Some(why) => Err(NotChanged::Refused(why.to_owned())),
-                None => Ok(self.executed(Ok(found), combinations)),
-            },
+            Ok(Found { violated: Some(why), .. }) if setup.is_some() => Err(NotChanged::Refused(why)),
             found => Ok(self.executed(found, combinations)),
         })
     }
@@ -196,13 +192,6 @@ impl Trial<'_> {
             Err(error) => Ok(Err(NotTried::Other(error.to_string()))),
         }
     }
-}
-
-/// Why a unique index prevents what transactions do one after another, or alone; `None` if it doesn't.
-fn refused(found: &Found) -> Option<&str> {
-    let alone = found.refused.iter().map(|(_, why)| why);
-    let violation = SqlState::UNIQUE_VIOLATION;
-    alone.chain(&found.failed_in_order).find(|why| why.contains(violation.as_str())).map(String::as_str)
 }
 
 /// The levels of these scripts, in few words.
