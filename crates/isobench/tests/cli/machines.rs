@@ -322,34 +322,32 @@ fn searches_parameters_and_faults_are_shared_too() {
         '^(BEGIN|UPDATE|INSERT|SELECT abalance|END)' and pid <> pg_backend_pid() and datname = current_database()";
     let psql = format!("psql -h {host} -p {port} -U {user} -d {} -qAtc \"{query}\"", database.name);
     let (_folder, program) = program_of_root(&format!("#!/bin/sh\n{psql}\n"));
-    for options in [
-        "compare -b tpcb-like --levels rc --sweep --latency-limit 1000 --time 0.5 --rounds 1".to_owned(),
-        "compare -b simple-update --levels rc,ser --vary scale=1,2 -C --time 0.5 --rounds 1".to_owned(),
-        format!(
-            "compare -b simple-update --levels rc --fault command@0.5 --fault-command {program} --time 2 --rounds 1"
-        ),
-    ] {
-        let options = format!("{options} --clients 4 --warmup 0 --json out.json");
+    let measure = |options: &str| {
+        let options = format!("{options} --clients 4 --warmup 0 --rounds 1 --json out.json");
         run(&scene, &database, 2, &options).expect(0);
         let document = document::read(&scene, "out.json");
         assert_eq!(document["complete"], true);
         for round in rounds(&document) {
             commits(round);
-            if let Some(faults) = round.get("faults") {
-                assert!(count(faults, "/lost_sessions") >= 2, "{faults:#}");
-                let settled = &faults["settlement"];
-                assert_eq!(
-                    (&settled["lost"], &settled["strangers"]),
-                    (&Value::from(0), &Value::from(0)),
-                    "{settled:#}"
-                );
-                assert_eq!(settled["acknowledged"], round["attempts"]["committed"]);
-            }
         }
-        if options.contains("--sweep") {
-            assert!(document["sweeps"][0]["tried"].as_array().is_some_and(|tried| !tried.is_empty()));
-        }
-    }
+        document
+    };
+    let swept = measure("compare -b tpcb-like --levels rc --sweep --latency-limit 1000 --time 0.5");
+    assert!(swept["sweeps"][0]["tried"].as_array().is_some_and(|tried| !tried.is_empty()));
+    measure("compare -b simple-update --levels rc,ser --vary scale=1,2 -C --time 0.5");
+    // On a busy machine the clients may have finished when psql has started.
+    let met = [2, 8, 32].into_iter().any(|time| {
+        let document = measure(&format!(
+            "compare -b simple-update --levels rc --fault command@0.5 --fault-command {program} --time {time}"
+        ));
+        let round = rounds(&document).next().expect("a round");
+        let (faults, settled) = (&round["faults"], &round["faults"]["settlement"]);
+        let nothing = Value::from(0);
+        assert_eq!((&settled["lost"], &settled["strangers"]), (&nothing, &nothing), "{settled:#}");
+        assert_eq!(settled["acknowledged"], round["attempts"]["committed"]);
+        count(faults, "/lost_sessions") >= 2
+    });
+    assert!(met, "no sessions were lost");
 }
 
 /// The number of others' sessions.
