@@ -170,7 +170,7 @@ fn planted_defects_are_caught() {
             }
         }
         println!("{:?} at {:?}: shows in {shown} histories, caught in {caught}", case.defect, case.level);
-        assert!(shown >= share(8), "{:?} at {:?} shows in {shown} histories only", case.defect, case.level);
+        assert!(shown >= share(10), "{:?} at {:?} shows in {shown} histories only", case.defect, case.level);
         assert_found(caught, shown, 95, &case.defect);
     }
 }
