@@ -34,11 +34,8 @@ impl Value {
     /// The following are tried in this order, in any case: `null`; a prefix of `true`, `false`, `yes`,
     /// `no`, or `on`, `off`, `of`; an integer; a double. Determined by running pgbench 15.
     pub(crate) fn from_text(text: &str, name: impl FnOnce() -> String) -> Result<Value, EvalError> {
-        if text.eq_ignore_ascii_case("null") {
-            return Ok(Value::Null);
-        }
-        if let Some(value) = parse_bool(text) {
-            return Ok(Value::Bool(value));
+        if let Some(value) = parse_word(text) {
+            return Ok(value);
         }
         if looks_like_int(text) {
             let digits = text.trim_start_matches(is_space);
@@ -131,16 +128,21 @@ impl Value {
     }
 }
 
-fn parse_bool(text: &str) -> Option<bool> {
-    // `o` alone is ambiguous, so `on` and `off` need two letters.
-    const WORDS: [(&str, usize, bool); 6] = [
-        ("true", 1, true),
-        ("false", 1, false),
-        ("yes", 1, true),
-        ("no", 1, false),
-        ("on", 2, true),
-        ("off", 2, false),
+fn parse_word(text: &str) -> Option<Value> {
+    // `n` is short for `no`, and `o` alone is ambiguous.
+    const WORDS: [(&str, usize, Value); 7] = [
+        ("null", 4, Value::Null),
+        ("true", 1, Value::Bool(true)),
+        ("false", 1, Value::Bool(false)),
+        ("yes", 1, Value::Bool(true)),
+        ("no", 1, Value::Bool(false)),
+        ("on", 2, Value::Bool(true)),
+        ("off", 2, Value::Bool(false)),
     ];
+    // Most variables are numbers.
+    if !text.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        return None;
+    }
     WORDS.iter().find_map(|(word, shortest, value)| {
         let fits = text.len() >= *shortest
             && word.get(..text.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(text));

@@ -182,7 +182,9 @@ fn a_session_that_is_lost_while_trying_ends_no_comparison() {
     let test = "a_session_that_is_lost_while_trying_ends_no_comparison";
     let Some(s) = Scene::with_server(test).map(scene) else { return };
     s.write("large.sql", "SELECT repeat('x', 68000000) AS x;\n");
-    s.run(&words(&format!("{SHORT} -f large.sql --setup setup.sql --try 5s"))).expect(0);
+    let line = "compare --levels rc --clients 1 --transactions 1 --warmup 0 --rounds 1 --json out.json -f large.sql \
+                --setup setup.sql --try 5s";
+    s.run(&words(line)).expect(0);
     let document = document::read(&s, "out.json");
     let tried = &document["cells"][0]["tried"]["not_tried"][0]["reason"];
     // On a slow machine the statement's time is over before.

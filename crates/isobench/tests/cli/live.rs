@@ -8,7 +8,7 @@ use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 use crate::support::terminal::Terminal;
 
-const COMPARE: &str = "compare -w tpcb-like --levels rc,rr --clients 4 --warmup 0 --no-save --slice 0 --server-setting \
+const COMPARE: &str = "compare -w registers --levels rc,rr --clients 4 --warmup 0 --no-save --slice 0 --server-setting \
     fsync=off";
 
 /// The characters of the progress bar.

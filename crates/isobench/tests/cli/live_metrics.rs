@@ -32,7 +32,7 @@ fn endpoint(running: &Running) -> String {
 fn prometheus_watches_a_comparison() {
     let name = "prometheus_watches_a_comparison";
     let Some(scene) = Scene::with_server(name) else { return };
-    let options = "compare -w tpcb-like --levels rc,ser --clients 4 --warmup 0.5 --time 600 --slice 0 \
+    let options = "compare -w registers --levels rc,ser --clients 4 --warmup 0.5 --time 600 --slice 0 --rate 200 \
                    --latency-limit 1 --metrics 127.0.0.1:0 --no-save";
     let running = Running::start(&mut scene.isobench(&words(options)));
     let address = endpoint(&running);
@@ -47,7 +47,7 @@ fn prometheus_watches_a_comparison() {
     for sample in METRICS.iter().flat_map(Metric::samples) {
         seen(&format!("count({sample}{{isobench_phase=\"measurement\"}})"));
     }
-    let labels = "isobench_level=\"read committed\",isobench_workload=\"tpcb-like\",db_system_name=\"postgresql\",\
+    let labels = "isobench_level=\"read committed\",isobench_workload=\"registers\",db_system_name=\"postgresql\",\
                   db_namespace=\"postgres\"";
     seen(&format!("sum(isobench_attempts_total{{{labels},isobench_outcome=\"committed\"}})"));
     seen("sum(db_client_operation_duration_seconds_bucket{le=\"+Inf\"})");
@@ -109,9 +109,9 @@ fn assert_same(pushed: &Pushed, document: &Value) {
 fn the_last_push_has_what_the_result_has() {
     let Some(scene) = Scene::with_server("the_last_push_has_what_the_result_has") else { return };
     for options in [
-        "compare -w tpcb-like --levels rc,rr,ser --clients 4 --rounds 2 --transactions 40 --warmup 0.1",
+        "compare -w registers --levels rc,rr,ser --clients 4 --rounds 2 --transactions 40 --warmup 0.1",
         // In turns.
-        "compare -w tpcb-like --levels rc,ser --clients 4 --rounds 2 --time 0.6 --slice 0.1 --warmup 0.1",
+        "compare -w registers --levels rc,ser --clients 4 --rounds 2 --time 0.6 --slice 0.1 --warmup 0.1",
         "audit -w bank --levels ser --clients 4 --time 0.3 --history histories",
         "run -w bank --isolation ser --clients 4 --transactions 50 --max-tries 3 -P 1",
     ] {
@@ -141,7 +141,7 @@ fn rank_0_has_the_metrics_of_all_machines() {
     let collector = Collector::start();
     let addresses = free_addresses(2).join(",");
     let options = format!(
-        "compare -w tpcb-like --levels rc,ser --clients 4 --rounds 1 --transactions 40 --warmup 0.1 --otlp {} \
+        "compare -w registers --levels rc,ser --clients 4 --rounds 1 --transactions 40 --warmup 0.1 --otlp {} \
          --json out.json",
         collector.url()
     );

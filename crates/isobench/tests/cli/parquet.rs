@@ -49,7 +49,7 @@ impl Tables {
 /// A scene with two results, `old` with recordings and `new`, their tables, and a log.
 fn measured(test: &str) -> Option<Scene> {
     let scene = Scene::with_server(test)?;
-    let common = "compare --levels rc,ser --clients 4 --transactions 150 --warmup 0.2 --rounds 3 \
+    let common = "compare -w registers:keys=20 --levels rc,ser --clients 4 --transactions 150 --warmup 0.2 --rounds 3 \
                   --server-setting fsync=off";
     for more in ["--results old --history recordings", "--results new --no-verdict"] {
         let finished = scene.run(&words(&format!("{common} {more}")));

@@ -13,7 +13,7 @@ use crate::support::program::Running;
 use crate::support::scene::Scene;
 
 const SHORT: &str =
-    "--levels rc -w tpcb-like --clients 2 --transactions 5 --warmup 0 --rounds 2 --json out.json";
+    "--levels rc -w registers --clients 2 --transactions 5 --warmup 0 --rounds 2 --json out.json";
 
 fn of_cells(document: &Value, pointer: &str) -> Vec<Value> {
     cells(document).iter().map(|cell| cell.pointer(pointer).cloned().unwrap_or(Value::Null)).collect()
@@ -59,7 +59,7 @@ fn sessions_of_a_named_server_are_set_and_the_server_is_not() {
     let before = database.inventory();
     let line = format!(
         "compare {} --vary setting:work_mem=2MB,3MB",
-        SHORT.replace("-w tpcb-like", "-f show.sql --setup setup.sql")
+        SHORT.replace("-w registers", "-f show.sql --setup setup.sql")
     );
     database.run(&scene, &words(&line)).expect(0);
     let document = document::read(&scene, "out.json");

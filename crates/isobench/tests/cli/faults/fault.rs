@@ -64,6 +64,8 @@ impl What {
     pub const fn patience(self) -> &'static str {
         match self {
             What::Stop | What::StopAndInterrupt(_) | What::Kill | What::Cut => "0.1",
+            // It keeps the processors busy until then.
+            What::Notices => "0.3",
             _ => "1",
         }
     }

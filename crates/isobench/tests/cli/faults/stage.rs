@@ -86,6 +86,7 @@ impl Command {
         let crowd = match what {
             What::NoDescriptors => "20",
             What::NoThreads => "64",
+            What::Notices => "1",
             _ => "4",
         };
         let json = if what == What::FullDisk { "/dev/full" } else { "out.json" };
