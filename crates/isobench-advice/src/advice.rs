@@ -1,11 +1,12 @@
 //! What is said: levels with their reasons, changes with their prices. The form of JSON.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Carried, Templates};
 use isobench_result::Tried;
+use isobench_result::words::enumerated;
 use isobench_robustness::{Change, How, Objection, Program, Promoted};
 use serde::Serialize;
 
@@ -96,6 +97,9 @@ pub enum Status {
 pub struct Reason {
     /// The level.
     pub level: Level,
+    /// The levels of all scripts that meet, unless all have [`Reason::level`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub levels: BTreeMap<String, Level>,
     /// The schedule that theory names, a step on each line.
     pub theory: Vec<String>,
     /// The cycle of dependencies that it closes, from the transaction that is split back to it.
@@ -267,7 +271,7 @@ impl Advice {
                     .iter()
                     .find(of_program)
                     .map(|shown| reason(programs, shown))
-                    .or_else(|| refuted(decision, number)),
+                    .or_else(|| refuted(programs, decision, number)),
                 higher: decision
                     .harmful
                     .iter()
@@ -364,10 +368,23 @@ impl Advice {
 }
 
 /// What was shown of all scripts together at a lower level of a program than it needs for that.
-fn refuted(decision: &Decision, program: usize) -> Option<Reason> {
+fn refuted(programs: &[Program], decision: &Decision, program: usize) -> Option<Reason> {
     let (levels, tried) = decision.refuted.as_ref()?;
     let lower = levels[program];
-    (lower < decision.levels[program]).then(|| Reason::tried(lower, (**tried).clone()))
+    let meeting: BTreeSet<&str> =
+        tried.found.iter().flat_map(|wrong| &wrong.scripts).map(String::as_str).collect();
+    let of_all = programs.iter().map(|program| program.name.as_str()).zip(levels.iter().copied());
+    (lower < decision.levels[program]).then(|| Reason {
+        levels: mixed(of_all.filter(|(script, _)| meeting.contains(script))),
+        ..Reason::tried(lower, (**tried).clone())
+    })
+}
+
+/// The levels of scripts; none if all are the same.
+fn mixed<'s>(levels: impl Iterator<Item = (&'s str, Level)>) -> BTreeMap<String, Level> {
+    let levels: BTreeMap<String, Level> = levels.map(|(script, level)| (script.to_owned(), level)).collect();
+    let same = levels.values().collect::<BTreeSet<_>>().len() < 2;
+    if same { BTreeMap::new() } else { levels }
 }
 
 impl Reason {
@@ -378,7 +395,26 @@ impl Reason {
 
     /// Nothing known at this level.
     pub(crate) fn at(level: Level) -> Reason {
-        Reason { level, theory: Vec::new(), cycle: Vec::new(), shown: None, untried: None, measured: None }
+        Reason {
+            level,
+            levels: BTreeMap::new(),
+            theory: Vec::new(),
+            cycle: Vec::new(),
+            shown: None,
+            untried: None,
+            measured: None,
+        }
+    }
+
+    /// The level in words, or the levels with the scripts that have them.
+    pub(crate) fn at_levels(&self) -> String {
+        let mut scripts: BTreeMap<Level, Vec<&str>> = BTreeMap::new();
+        for (script, level) in &self.levels {
+            scripts.entry(*level).or_default().push(script);
+        }
+        let texts: Vec<String> =
+            scripts.iter().map(|(level, scripts)| format!("{level} ({})", scripts.join(", "))).collect();
+        if texts.is_empty() { self.level.to_string() } else { enumerated(&texts) }
     }
 }
 
@@ -490,8 +526,12 @@ pub(crate) fn reason(programs: &[Program], shown: &Shown) -> Reason {
         how: one.how.map(How::short),
         at: one.at,
     };
+    let meeting: BTreeSet<usize> = shown.casts().into_iter().flatten().collect();
+    let of_meeting =
+        meeting.into_iter().map(|program| (programs[program].name.as_str(), shown.levels[program]));
     Reason {
-        level: shown.lower,
+        level: shown.level(),
+        levels: mixed(of_meeting),
         theory: steps(programs, &shown.objection),
         cycle: shown.objection.cycle(programs).into_iter().map(dependency).collect(),
         shown: tried,
@@ -504,6 +544,23 @@ pub(crate) fn reason(programs: &[Program], shown: &Shown) -> Reason {
 mod tests {
     use super::*;
     use crate::text::answer;
+
+    #[test]
+    fn levels_that_differ_are_said_with_their_scripts() {
+        let at = |levels: &[(&'static str, Level)]| {
+            let levels = mixed(levels.iter().copied());
+            Reason { levels, ..Reason::at(Level::Serializable) }.at_levels()
+        };
+        assert_eq!(at(&[("a.sql", Level::Serializable), ("b.sql", Level::Serializable)]), "serializable");
+        assert_eq!(
+            at(&[
+                ("a.sql", Level::Serializable),
+                ("b.sql", Level::ReadCommitted),
+                ("c.sql", Level::ReadCommitted)
+            ]),
+            "read committed (b.sql, c.sql) and serializable (a.sql)"
+        );
+    }
 
     #[test]
     fn what_was_measured_raises_levels_that_are_not_proved() {

@@ -60,8 +60,9 @@ pub enum Executed {
 pub struct Shown {
     /// The index of the program.
     pub program: usize,
-    /// The next lower level.
-    pub lower: Level,
+    /// The levels of all programs with which that happens: of this one the next lower level, or a
+    /// higher one.
+    pub levels: Vec<Level>,
     /// The schedule that theory names.
     pub objection: Objection,
     /// What came of it.
@@ -69,6 +70,11 @@ pub struct Shown {
 }
 
 impl Shown {
+    /// The level of the program.
+    pub fn level(&self) -> Level {
+        self.levels[self.program]
+    }
+
     /// Who meets, as in [`Execute::casts`].
     pub fn casts(&self) -> Vec<Vec<usize>> {
         casts(&self.objection)
@@ -179,7 +185,7 @@ impl Question<'_> {
                     possible.push(Possible { objection: objection.clone(), interleavings });
                     continue;
                 }
-                let shown = Shown { program, lower: level, objection: objection.clone(), executed };
+                let shown = Shown { program, levels, objection: objection.clone(), executed };
                 if is_harmful { harmful.push(shown) } else { reasons.push(shown) }
             }
             if struck.len() == before {
@@ -219,12 +225,12 @@ impl Question<'_> {
                 continue;
             }
             let program = objection.read.role.program;
-            return Ok(Some(Shown { program, lower: levels[program], objection, executed }));
+            return Ok(Some(Shown { program, levels: levels.to_vec(), objection, executed }));
         }
         let Some(objection) = decide(programs, levels, &struck) else { return Ok(None) };
         let program = objection.read.role.program;
         let executed = Executed::Untried(format!("{} schedules were tried before", self.most));
-        Ok(Some(Shown { program, lower: levels[program], objection, executed }))
+        Ok(Some(Shown { program, levels: levels.to_vec(), objection, executed }))
     }
 
     /// Changes of few reads with which lower levels do, the fewest first.

@@ -152,7 +152,7 @@ mod tests {
         let level = Level::ReadCommitted;
         let objection = decide(&programs, &[level], &Struck::new()).expect("an objection");
         let executed = Executed::Untried(String::new());
-        hints(&programs, &[Shown { program: 0, lower: level, objection, executed }], &BTreeSet::new())
+        hints(&programs, &[Shown { program: 0, levels: vec![level], objection, executed }], &BTreeSet::new())
     }
 
     #[test]

@@ -432,8 +432,8 @@ fn idioms(text: &mut String, advice: &Advice) {
 /// A heading for what happens.
 pub(crate) fn happens(reason: &Reason) -> String {
     match &reason.shown {
-        Some(_) => format!("What happens at {}:", reason.level),
-        None => format!("What may happen at {}:", reason.level),
+        Some(_) => format!("What happens at {}:", reason.at_levels()),
+        None => format!("What may happen at {}:", reason.at_levels()),
     }
 }
 
@@ -445,7 +445,7 @@ pub(crate) fn shown(text: &mut String, reason: &Reason) {
         });
         return;
     };
-    witness(text, &reason.level.to_string(), tried);
+    witness(text, &reason.at_levels(), tried);
 }
 
 /// The gravest wrong outcome, step by step.

@@ -57,8 +57,8 @@ pub struct Promoted {
     pub promotions: Vec<Promotion>,
     /// A level for each program.
     pub levels: Vec<Level>,
-    /// True if locks `FOR SHARE` do as well. Readers then don't wait for each other, but two that go
-    /// on to write the row deadlock.
+    /// True if locks `FOR SHARE` do as well, with which readers don't wait for each other. False if a
+    /// transaction that takes such a lock changes rows of the table itself: two of them would deadlock.
     pub share: bool,
 }
 
@@ -88,6 +88,9 @@ pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted>
     let mut left = (MOST_WORK / branches.pow(3).max(1)).clamp(LEAST_SETS, MOST_SETS);
     for size in 1..=reads.len().min(most) {
         for change in [Change::Lock(Strength::NoKeyUpdate), Change::Write] {
+            let may_share = |set: &[usize]| {
+                matches!(change, Change::Lock(_)) && !set.iter().any(|index| reads[*index].goes_on_to_write)
+            };
             let of_read = |index: &usize| Promotion { change, ..reads[*index].read.clone() };
             let is_one =
                 |index: &usize| (reads[*index].written || size <= MOST_OF_UNCHANGED) && may(&of_read(index));
@@ -103,16 +106,16 @@ pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted>
             });
             sets.truncate(left);
             left -= sets.len();
-            let sets: Vec<Vec<Promotion>> =
-                sets.iter().map(|set| set.iter().map(of_read).collect()).collect();
-            let found = side_by_side(&sets, |promotions| {
+            let sets: Vec<(bool, Vec<Promotion>)> =
+                sets.iter().map(|set| (may_share(set), set.iter().map(of_read).collect())).collect();
+            let found = side_by_side(&sets, |(_, promotions)| {
                 lowest(&Analysis::of(&promoted(programs, promotions), struck), programs.len()).0
             });
-            for (promotions, levels) in sets.into_iter().zip(found) {
+            for ((may_share, promotions), levels) in sets.into_iter().zip(found) {
                 if known.iter().any(|known| no_higher(&known.levels, &levels)) {
                     continue;
                 }
-                let share = matches!(change, Change::Lock(_)) && {
+                let share = may_share && {
                     let shared: Vec<Promotion> = promotions
                         .iter()
                         .map(|one| Promotion { change: Change::Lock(Strength::Share), ..one.clone() })
@@ -223,6 +226,8 @@ struct Candidate {
     wait: u32,
     /// Some program changes its table.
     written: bool,
+    /// The transaction itself changes rows of its table.
+    goes_on_to_write: bool,
 }
 
 /// The reads of tables that some program changes, and those of one row by its key: who locks the row of a
@@ -246,9 +251,16 @@ fn candidates(programs: &[Program]) -> Vec<Candidate> {
                 if !is_read(operation) || !(written || wait <= OF_ITS_OWN) {
                     continue;
                 }
+                let writes = |later: &Operation| {
+                    later.table == operation.table && matches!(later.kind, Kind::Update | Kind::Delete)
+                };
+                let goes_on_to_write = branch.operations[place..].iter().any(writes);
                 match found.iter_mut().find(|known| known.read == read) {
-                    Some(known) => known.wait = wait.min(known.wait),
-                    None => found.push(Candidate { read, wait, written }),
+                    Some(known) => {
+                        known.wait = wait.min(known.wait);
+                        known.goes_on_to_write |= goes_on_to_write;
+                    }
+                    None => found.push(Candidate { read, wait, written, goes_on_to_write }),
                 }
             }
         }

@@ -9,7 +9,8 @@ use super::program::{Choice, Draw, Part, Program};
 ///
 /// First all draws get the least number of their range, so that draws of equal ranges meet. Then
 /// draws of one script that share a range differ from each other; then the second transaction
-/// differs in one draw, in all, in reverse; then all transactions differ.
+/// differs in one draw, in all, in reverse; then all transactions differ; then the first one differs in
+/// one draw, since it may do nothing with the least number, such as to choose what is chosen already.
 pub fn choices(programs: &[&Program]) -> Vec<Vec<Choice>> {
     let least = || vec![Choice::new(); programs.len()];
     let spread: Vec<Choice> = programs.iter().map(|program| spread(&program.draws, false)).collect();
@@ -32,6 +33,8 @@ pub fn choices(programs: &[&Program]) -> Vec<Vec<Choice>> {
     }
     let number = |number: usize| i64::try_from(number).unwrap_or(0);
     all.push(programs.iter().enumerate().map(|(at, program)| apart(&program.draws, number(at))).collect());
+    let first = programs.first().map_or(&[][..], |program| &program.draws);
+    all.extend(first.iter().map(|draw| with(&least(), 0, Choice::from([(draw.place, 1)]))));
     let mut seen = BTreeSet::new();
     all.retain(|choices| {
         let shown: Vec<Choice> = choices.iter().map(without_zeros).collect();
@@ -123,7 +126,9 @@ mod tests {
             })
             .collect();
         assert_eq!(shown[0], [1, 1, 1, 1]);
-        for wanted in [[1, 1, 2, 1], [1, 1, 1, 2], [1, 2, 1, 2], [1, 2, 2, 3], [1, 2, 2, 1], [1, 1, 2, 2]] {
+        for wanted in
+            [[1, 1, 2, 1], [1, 1, 1, 2], [1, 2, 1, 2], [1, 2, 2, 3], [1, 2, 2, 1], [1, 1, 2, 2], [2, 1, 1, 1]]
+        {
             assert!(shown.contains(&wanted), "{wanted:?} in {shown:?}");
         }
         assert_eq!(shown.len(), shown.iter().collect::<BTreeSet<_>>().len());

@@ -298,9 +298,9 @@ fn smallbank() {
     assert_eq!(
         changes(&bank, 3),
         "lock WC:saving(c) (FOR SHARE): Bal rr, DC rc, TS rc, Am rc, WC rr\n\
-         lock WC:saving(c), lock WC:checking(c) (FOR SHARE): Bal rr, DC rc, TS rc, Am rc, WC rc\n\
+         lock WC:saving(c), lock WC:checking(c): Bal rr, DC rc, TS rc, Am rc, WC rc\n\
          lock Bal:saving(c), lock WC:saving(c) (FOR SHARE): Bal rc, DC rc, TS rc, Am rc, WC rr\n\
-         lock Bal:saving(c), lock WC:saving(c), lock WC:checking(c) (FOR SHARE): \
+         lock Bal:saving(c), lock WC:saving(c), lock WC:checking(c): \
          Bal rc, DC rc, TS rc, Am rc, WC rc\n"
     );
     // What Alomari et al. call BW works as a write only.
@@ -330,14 +330,14 @@ fn tpc_c() {
     assert_eq!(lowest(&one_update), "NO rc, Pay rc, OS rr, SL rr, Del rr");
     assert_eq!(
         changes(&one_update, 2),
-        "lock Del:new_order(d,o) (FOR SHARE): NO rc, Pay rc, OS rr, SL rr, Del rc\n\
+        "lock Del:new_order(d,o): NO rc, Pay rc, OS rr, SL rr, Del rc\n\
          lock SL:district(d) (FOR SHARE): NO rc, Pay rc, OS rr, SL rc, Del rr\n\
-         lock SL:district(d), lock Del:new_order(d,o) (FOR SHARE): NO rc, Pay rc, OS rr, SL rc, Del rc\n"
+         lock SL:district(d), lock Del:new_order(d,o): NO rc, Pay rc, OS rr, SL rc, Del rc\n"
     );
     let read_first = tpcc("R stock(i) : quantity ytd\n    U stock(i) > quantity ytd", ONE_ROW);
     assert_eq!(lowest(&read_first), "NO rr, Pay rc, OS rr, SL rr, Del rr");
     // The two places at which CockroachDB locks.
-    let two = "lock NO:stock(i), lock Del:new_order(d,o) (FOR SHARE): NO rc, Pay rc, OS rr, SL rr, Del rc\n";
+    let two = "lock NO:stock(i), lock Del:new_order(d,o): NO rc, Pay rc, OS rr, SL rr, Del rc\n";
     assert!(changes(&read_first, 2).contains(two));
     // If every order that is inserted might have been the oldest one.
     let any = tpcc(ONE_UPDATE, "G new_order{d} @ oldest\n    R new_order(d,o) @ oldest");
@@ -355,14 +355,14 @@ fn auction() {
     let two = programs(&AUCTION.replace("BUYER", ":x"));
     assert_eq!(safe_together(&two, Level::ReadCommitted), ["FindBids"]);
     assert_eq!(lowest(&two), "FindBids rc, PlaceBid rr");
-    assert_eq!(changes(&two, 3), "lock PlaceBid:bid(b=:x) (FOR SHARE): FindBids rc, PlaceBid rc\n");
+    assert_eq!(changes(&two, 3), "lock PlaceBid:bid(b=:x): FindBids rc, PlaceBid rc\n");
 }
 
 #[test]
 fn others() {
     for (text, expected, changed) in [
         (TPCB, "TPCB rc, SelectOnly rc", ""),
-        (ORDERS, "order rr", "lock order:products(p), lock order:shops(s) (FOR SHARE): order rc\n"),
+        (ORDERS, "order rr", "lock order:products(p), lock order:shops(s): order rc\n"),
         (WRITE_SKEW, "Toggle ser", "lock Toggle:doctors(s,id=0): Toggle rc\n"),
         (
             RECEIPTS,
@@ -381,7 +381,7 @@ fn others() {
         (
             BANK,
             "Total rr, Transfer rr",
-            "lock Transfer:accounts(a), lock Transfer:accounts(a=:b) (FOR SHARE): Total rr, Transfer rc\n\
+            "lock Transfer:accounts(a), lock Transfer:accounts(a=:b): Total rr, Transfer rc\n\
              lock Total:accounts(a=0), lock Total:accounts(a=1) (FOR SHARE): Total rc, Transfer rr\n",
         ),
         // lnd writes the node back.
