@@ -247,10 +247,9 @@ impl Advice {
                 })
             })
         };
-        // What was tried at the levels that are proved was right.
-        let contradicted =
-            decision.refuted.as_ref().is_some_and(|(levels, _)| *levels == decision.proved.levels)
-                || decision.at_any_level.is_some();
+        // What was tried at the levels that are proved was wrong.
+        let reaches = |levels: &Vec<Level>| levels.iter().zip(&decision.proved.levels).all(|(a, b)| a >= b);
+        let contradicted = decision.refuted.as_ref().is_some_and(|(levels, _)| reaches(levels));
         let all_known = templates.branching.is_empty()
             && templates.statements.iter().all(|statement| statement.unknown.is_none());
         let transactions = programs.iter().enumerate().map(|(number, program)| {

@@ -105,8 +105,8 @@ pub struct Decision {
     pub struck: Struck,
     /// Programs for which a higher level wouldn't be safe, with what happens there.
     pub harmful: Vec<Shown>,
-    /// Lower levels that all scripts together were tried at, with the wrong outcome that theory didn't
-    /// name.
+    /// The highest levels that all scripts together were tried at with a wrong outcome, which theory
+    /// didn't name.
     pub refuted: Option<(Vec<Level>, Box<Tried>)>,
     /// A wrong outcome of all scripts together at serializable: no level is enough.
     pub at_any_level: Option<Box<Tried>>,
@@ -125,8 +125,15 @@ impl Question<'_> {
         mut all: impl FnMut(&[Level]) -> Result<Executed, E>,
     ) -> Result<Decision, E> {
         let mut decision = self.by_theory(execute)?;
-        let highest = vec![Level::Serializable; decision.levels.len()];
-        let mut higher = vec![decision.levels.clone(), decision.proved.levels.clone(), highest];
+        let proved = decision.proved.levels.clone();
+        let at_least = |levels: &[Level]| -> Vec<Level> {
+            levels.iter().map(|level| (*level).max(Level::RepeatableRead)).collect()
+        };
+        let in_between =
+            at_least(&decision.levels).into_iter().zip(&proved).map(|(level, most)| level.min(*most));
+        let highest = vec![Level::Serializable; proved.len()];
+        let mut higher =
+            vec![decision.levels.clone(), in_between.collect(), proved.clone(), at_least(&proved), highest];
         higher.dedup();
         for levels in higher {
             decision.at_any_level = None;
@@ -135,7 +142,7 @@ impl Question<'_> {
                 break;
             };
             decision.at_any_level = Some(tried.clone());
-            decision.refuted.get_or_insert((levels, tried));
+            decision.refuted = Some((levels, tried));
         }
         Ok(decision)
     }
@@ -369,4 +376,78 @@ fn scripts(objection: &Objection) -> Vec<usize> {
         scripts.push(objection.by.role.program);
     }
     scripts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use isobench_result::WrongOutcome;
+    use isobench_robustness::{Branch, Program};
+
+    use super::*;
+    use crate::advice::Advice;
+    use crate::text::answer;
+
+    /// A script that calls a function of which nothing is known.
+    fn calls() -> Templates {
+        let statement = TemplateStatement {
+            script: 0,
+            place: (0, 0),
+            line: 4,
+            at: "pay.sql:4".to_owned(),
+            text: "SELECT pay(:a)".to_owned(),
+            unknown: Some("what pay reads and writes isn't known".to_owned()),
+            fixes: BTreeMap::new(),
+            rewritten: None,
+            lock_within: None,
+        };
+        Templates {
+            statements: vec![statement],
+            programs: vec![Program::new("pay.sql", vec![Branch::new("pay", Vec::new())])],
+            ..Templates::default()
+        }
+    }
+
+    #[test]
+    fn what_theory_knows_nothing_of_gets_the_lowest_level_at_which_nothing_was_shown() {
+        let templates = calls();
+        let question = Question { templates: &templates, struck: Struck::new(), most: MOST_EXECUTED };
+        let highest_wrong = |highest_wrong: Level| {
+            let tried = RefCell::new(Vec::new());
+            let all = |levels: &[Level]| {
+                tried.borrow_mut().push(levels[0]);
+                let wrong = WrongOutcome {
+                    damage: true,
+                    scripts: vec!["pay.sql".to_owned(); 2],
+                    ..WrongOutcome::default()
+                };
+                let found = Tried { found: vec![wrong], ..Tried::default() };
+                let is_wrong = levels[0] <= highest_wrong;
+                Ok::<Executed, ()>(if is_wrong {
+                    Executed::Shown(Box::new(found))
+                } else {
+                    Executed::Unshown(7)
+                })
+            };
+            let decision = question.decide(|_| Ok(Executed::Unshown(0)), all).expect("nothing fails");
+            (tried.into_inner(), answer(&Advice::of(&templates, &decision, Vec::new()), 200))
+        };
+        let all = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
+        for (wrong, said) in [
+            (
+                0,
+                "\npay.sql      repeatable read  shown unsafe at read committed [1]; not known what line 4 may do\n",
+            ),
+            (
+                1,
+                "\npay.sql      serializable  shown unsafe at repeatable read [1]; not known what line 4 may do\n",
+            ),
+            (2, "No level is enough: this goes wrong at serializable, too [1]."),
+        ] {
+            let (tried, text) = highest_wrong(all[wrong]);
+            assert_eq!(tried, all[..=(wrong + 1).min(2)]);
+            assert!(text.contains(said), "{text}");
+        }
+    }
 }

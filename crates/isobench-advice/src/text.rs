@@ -78,6 +78,9 @@ pub fn answer(advice: &Advice, width: usize) -> String {
 
 /// What has to be so for the answer to hold.
 pub(crate) fn closed_world(advice: &Advice) -> String {
+    if advice.tables.is_empty() {
+        return "This holds if nothing else writes the tables that these scripts use.".to_owned();
+    }
     format!("This holds if nothing else writes these tables: {}.", advice.tables.join(", "))
 }
 
@@ -87,10 +90,14 @@ pub(crate) fn grave<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Opti
         let number = evidence.number(reason);
         return Some(format!("No level is enough: this goes wrong at serializable, too [{number}]."));
     }
-    let contradiction = "Something went wrong at levels that should be enough by what is known of the statements, so \
-        that is wrong somewhere: nothing below is proved.";
     if advice.contradicted {
-        return Some(contradiction.to_owned());
+        let why = if advice.transactions.iter().any(|one| !one.unknown.is_empty()) {
+            "It isn't known what some statements do, so nothing below is proved: levels follow from what was tried."
+        } else {
+            "Something went wrong at levels that should be enough by what is known of the statements, so that is wrong \
+             somewhere: nothing below is proved."
+        };
+        return Some(why.to_owned());
     }
     let depends = |one: &Dependency| {
         let [first, then] = &one.at;
@@ -286,7 +293,7 @@ pub(crate) fn why<'a>(one: &'a Transaction, evidence: &mut Evidence<'a>) -> Stri
             format!("may be unsafe at {} [{}]: {why}", reason.level, evidence.number(reason))
         }
     };
-    if one.proved != one.level {
+    if one.proved > one.level {
         let _ = write!(why, "; undecided, as only {} is proved", one.proved);
     } else if one.status == Status::Proved && one.below.is_some() && one.level != Level::Serializable {
         why.push_str("; this level is proved to be enough");
