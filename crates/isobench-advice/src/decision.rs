@@ -6,8 +6,8 @@ use isobench_isolation::Level;
 use isobench_observation::{TemplateStatement, Templates};
 use isobench_result::Tried;
 use isobench_robustness::{
-    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Strength, Struck, allocate, decide,
-    promote, subsets,
+    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Struck, allocate, decide, promote,
+    subsets,
 };
 
 use crate::advice::{ChangeSet, Changed};
@@ -296,19 +296,28 @@ impl Question<'_> {
     }
 
     /// Locks of rows in subqueries, with which read committed may do: of statements of the scripts for which
-    /// something was shown.
+    /// something was shown. The first rows of a queue are locked where the script changes rows, too.
     pub fn locks_within(&self, decision: &Decision, before: &[ScriptText]) -> Vec<ChangeSet> {
         let raised: BTreeSet<usize> = decision.reasons.iter().map(|reason| reason.program).collect();
         let lowest = vec![Level::ReadCommitted; self.templates.programs.len()];
         let of_raised = self.templates.statements.iter().filter(|one| raised.contains(&one.script));
+        let changes_rows = |program: usize| {
+            let mut operations =
+                self.templates.programs[program].branches.iter().flat_map(|branch| &branch.operations);
+            operations.any(|one| matches!(one.kind, Kind::Update | Kind::Delete))
+        };
         let set = |statement: &TemplateStatement| {
+            let lock = statement.lock_within.as_ref()?;
+            if lock.skips_locked && !changes_rows(statement.script) {
+                return None;
+            }
             let scripts = locked_within(self.templates, before, statement)?;
-            let (at, to) = (statement.at.clone(), Strength::NoKeyUpdate.clause().to_owned());
+            let (at, to) = (statement.at.clone(), lock.clause().to_owned());
             let change = Changed { at, table: String::new(), to };
             let set = ChangeSet::new(self.templates, before, scripts, vec![change], &lowest);
             Some(ChangeSet { unproved: Some(0), ..set })
         };
-        of_raised.filter(|one| one.lock_within.is_some()).filter_map(set).collect()
+        of_raised.filter_map(set).collect()
     }
 
     /// Unique indexes with which the second of two inserts fails, so that read committed may do: each on

@@ -1,7 +1,7 @@
 //! Scripts with some statements changed, and the difference for people.
 
 use isobench_observation::{TemplateStatement, Templates};
-use isobench_robustness::{Change, Promotion, Strength};
+use isobench_robustness::{Change, Promotion};
 use similar::TextDiff;
 
 /// The text of a script, with the texts of its statements as written.
@@ -71,8 +71,7 @@ pub(crate) fn locked_within(
     let mut scripts = scripts.to_vec();
     for other in repeated(templates, statement).into_iter().rev() {
         let lock = other.lock_within.as_ref()?;
-        let text = format!("{} {}{}", lock.before, Strength::NoKeyUpdate.clause(), lock.after);
-        change(&mut scripts[other.script], other, |_| Some(text))?;
+        change(&mut scripts[other.script], other, |_| Some(lock.text()))?;
     }
     Some(scripts)
 }

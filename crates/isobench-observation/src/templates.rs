@@ -70,7 +70,7 @@ pub struct TemplateStatement {
     pub fixes: BTreeMap<String, Fix>,
     /// How an UPDATE could be written so that it depends on fewer values that were read before.
     pub rewritten: Option<Rewritten>,
-    /// How it could lock the rows that it reads in a subquery.
+    /// How it could lock the rows that it reads in a subquery, or the first of a queue.
     pub lock_within: Option<LockWithin>,
 }
 

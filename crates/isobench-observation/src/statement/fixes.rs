@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
+use isobench_robustness::Strength;
 use isobench_script::Slot;
 use sqlparser::ast::{Expr, GroupByExpr, JoinOperator, Select, SetExpr, Statement, TableFactor};
 use sqlparser::tokenizer::Token;
@@ -24,13 +25,27 @@ pub struct Fix {
     pub write: Option<String>,
 }
 
-/// A statement that can lock the rows that it reads within, in a subquery.
+/// A statement that can lock rows by more than a clause at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockWithin {
-    /// The statement as far as the strength of the lock, with the names of variables.
+    /// The statement as far as the lock, with the names of variables.
     pub before: String,
     /// The rest.
     pub after: String,
+    /// Rows that others have locked are passed over.
+    pub skips_locked: bool,
+}
+
+impl LockWithin {
+    /// The lock.
+    pub fn clause(&self) -> &'static str {
+        if self.skips_locked { "FOR UPDATE SKIP LOCKED" } else { Strength::NoKeyUpdate.clause() }
+    }
+
+    /// The statement with it.
+    pub fn text(&self) -> String {
+        format!("{} {}{}", self.before, self.clause(), self.after)
+    }
 }
 
 /// `column = value` in an UPDATE.
@@ -252,8 +267,30 @@ impl Examiner<'_> {
     }
 
     /// How the statement could lock the rows that it reads in a subquery: those that it counts or sums up,
-    /// or those of its only WITH query.
+    /// or those of its only WITH query; and how it could pass over those that others have taken.
     pub(crate) fn lock_within(&self) -> Option<LockWithin> {
+        self.first_unlocked().or_else(|| self.locked_within())
+    }
+
+    /// The statement with a lock at the end of its only query with LIMIT, so that two transactions that
+    /// each take the first of a queue take different ones (PostgreSQL manual, SELECT, "The Locking
+    /// Clause"). It isn't known whether the server takes it.
+    fn first_unlocked(&self) -> Option<LockWithin> {
+        let (tokens, depths, start) = (&self.text.tokens, self.depths(), self.range.start);
+        let mut limits =
+            self.range.clone().filter(|place| tokens[*place].is("limit") || tokens[*place].is("fetch"));
+        let (Some(limit), None) = (limits.next(), limits.next()) else { return None };
+        if self.range.clone().any(|place| tokens[place].is("for")) {
+            return None;
+        }
+        let end = (limit..self.range.end).find(|place| depths[place - start] < depths[limit - start]);
+        let end = end.unwrap_or(self.range.end);
+        let after =
+            if end == self.range.end { String::new() } else { self.text.named(&(end..self.range.end)) };
+        Some(LockWithin { before: self.text.named(&(start..end)), after, skips_locked: true })
+    }
+
+    fn locked_within(&self) -> Option<LockWithin> {
         let Ok(Statement::Query(query)) = self.parse() else { return None };
         let named = |range: Range<usize>| self.text.named(&range);
         let of_one_table = |select: &Select| {
@@ -279,7 +316,11 @@ impl Examiner<'_> {
                 self.text.tokens[*place].token.token == Token::RParen
                     && depths[place - start] == depths[open - start]
             })?;
-            return Some(LockWithin { before: named(start..close), after: named(close..self.range.end) });
+            return Some(LockWithin {
+                before: named(start..close),
+                after: named(close..self.range.end),
+                skips_locked: false,
+            });
         }
         let SetExpr::Select(select) = &*query.body else { return None };
         let bare = query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none();
@@ -298,6 +339,7 @@ impl Examiner<'_> {
         Some(LockWithin {
             before: format!("{} (SELECT * {}", named(start..from + 1), named(from..self.range.end)),
             after: format!(") AS {known}"),
+            skips_locked: false,
         })
     }
 

@@ -426,23 +426,36 @@ fn rows_that_are_counted_can_be_locked() {
         let scripts = [parse("s.sql", text, &mut symbols).expect("a script")];
         let templates = templates(&scripts, &symbols, &support::catalog(150_000), &BTreeSet::new());
         let lock = templates.statements[0].lock_within.clone();
-        lock.map(|lock| format!("{} FOR UPDATE{}", lock.before, lock.after)).unwrap_or_default()
+        lock.map(|lock| lock.text()).unwrap_or_default()
     };
     assert_eq!(
         locked("SELECT count(*) AS n FROM t WHERE v = :v AND active \\gset"),
-        "SELECT count(*) AS n FROM (SELECT * FROM t WHERE v = :v AND active FOR UPDATE) AS t"
+        "SELECT count(*) AS n FROM (SELECT * FROM t WHERE v = :v AND active FOR NO KEY UPDATE) AS t"
     );
     assert_eq!(
         locked("SELECT sum(x.v) FROM t AS x WHERE x.id < 3;"),
-        "SELECT sum(x.v) FROM (SELECT * FROM t AS x WHERE x.id < 3 FOR UPDATE) AS x"
+        "SELECT sum(x.v) FROM (SELECT * FROM t AS x WHERE x.id < 3 FOR NO KEY UPDATE) AS x"
     );
     assert_eq!(
         locked(
             "WITH c AS (SELECT id, (v + 1) AS n FROM t WHERE id = :i) UPDATE t SET v = c.n FROM c WHERE t.id = c.id;"
         ),
-        "WITH c AS (SELECT id, (v + 1) AS n FROM t WHERE id = :i FOR UPDATE) UPDATE t SET v = c.n FROM c WHERE t.id = \
-         c.id"
+        "WITH c AS (SELECT id, (v + 1) AS n FROM t WHERE id = :i FOR NO KEY UPDATE) UPDATE t SET v = c.n FROM c WHERE t.id \
+         = c.id"
     );
+    // Whoever takes the first of a queue passes over what others have taken.
+    for (text, expected) in [
+        (
+            "SELECT id FROM t WHERE active ORDER BY id LIMIT 1 \\gset",
+            "SELECT id FROM t WHERE active ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
+        ),
+        (
+            "DELETE FROM t WHERE id = (SELECT id FROM t WHERE active LIMIT 1) RETURNING v;",
+            "DELETE FROM t WHERE id = (SELECT id FROM t WHERE active LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING v",
+        ),
+    ] {
+        assert_eq!(locked(text), expected);
+    }
     for other in [
         // Plain rows are locked without a subquery, and groups, several tables or all rows aren't.
         "SELECT v FROM t WHERE id = 1;",
@@ -453,6 +466,8 @@ fn rows_that_are_counted_can_be_locked() {
         "WITH c AS (SELECT count(*) AS n FROM t WHERE id < 3) UPDATE t SET v = c.n FROM c WHERE id = 1;",
         "WITH c AS (SELECT v FROM t WHERE id = 1 FOR SHARE) UPDATE t SET v = c.v FROM c WHERE id = 1;",
         "UPDATE t SET v = (SELECT count(*) FROM s WHERE id < 3) WHERE id = 1;",
+        "SELECT id FROM t WHERE active LIMIT 1 FOR UPDATE;",
+        "SELECT id FROM (SELECT id FROM t ORDER BY id LIMIT 9) AS t LIMIT 1;",
     ] {
         assert_eq!(locked(other), "", "{other}");
     }

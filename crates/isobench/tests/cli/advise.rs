@@ -402,3 +402,24 @@ fn an_interrupted_search_reports_what_it_has() {
     assert_eq!(advice["transactions"].as_array().map(Vec::len), Some(3));
     assert!(!s.file("levels.toml").exists());
 }
+
+/// Two workers that take the first job of a queue take the same one.
+#[test]
+fn a_queue_is_taken_past_locked_rows() {
+    let Some(s) = Scene::with_server("a_queue_is_taken_past_locked_rows") else { return };
+    s.write(
+        "setup.sql",
+        "CREATE TABLE job (id int PRIMARY KEY, state text NOT NULL, worker int);\n\
+         INSERT INTO job SELECT g, 'new', NULL FROM generate_series(1, 20) g;\n",
+    );
+    s.write(
+        "take.sql",
+        "\\set w random(1, 100)\nBEGIN;\nSELECT id AS job FROM job WHERE state = 'new' ORDER BY id LIMIT 1 \\gset\n\
+         UPDATE job SET state = 'taken', worker = :w WHERE id = :job;\nCOMMIT;\n",
+    );
+    s.run(&words("advise -f take.sql --setup setup.sql --no-measure --try 20")).expect(0).prints(&[
+        "\ntake.sql     repeatable read  shown unsafe at read committed [1]",
+        "lock take.sql:3 (FOR UPDATE SKIP LOCKED): read committed; not proved, nothing wrong shown in ",
+        "\n+SELECT id AS job FROM job WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n",
+    ]);
+}
