@@ -157,8 +157,6 @@ pub struct ChangeSet {
     pub changes: Vec<Changed>,
     /// The levels that are enough.
     pub allocation: Allocation,
-    /// True if `FOR SHARE` does as well.
-    pub share: bool,
     /// The changes as a unified diff of the scripts.
     pub diff: String,
     /// SQL that changes the tables; null if only scripts are changed.
@@ -189,7 +187,7 @@ pub struct Changed {
     pub at: String,
     /// The table.
     pub table: String,
-    /// `FOR NO KEY UPDATE`; `UPDATE` for writing the row back as it is; what an UPDATE sets then:
+    /// `FOR SHARE` or another lock; `UPDATE` for writing the row back as it is; what an UPDATE sets then:
     /// `SET stock = stock - :quantity`; or for an insert `CREATE UNIQUE INDEX …`.
     pub to: String,
 }
@@ -433,8 +431,7 @@ impl ChangeSet {
                 },
             })
             .collect();
-        let set = ChangeSet::new(templates, before, scripts, changes, &promoted.levels);
-        Some(ChangeSet { share: promoted.share, ..set })
+        Some(ChangeSet::new(templates, before, scripts, changes, &promoted.levels))
     }
 
     /// Scripts that were changed, with a level for each.
@@ -461,7 +458,6 @@ impl ChangeSet {
             name: names.join(" + "),
             changes,
             allocation: allocation(&levels),
-            share: false,
             diff: difference(before, &scripts),
             setup: None,
             unproved: None,

@@ -174,7 +174,6 @@ fn changes(advice: &Advice) -> Option<Markup> {
     let lock = |set: &ChangeSet| {
         let mut clauses: Vec<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
         clauses.dedup();
-        clauses.extend(set.share.then_some("or FOR SHARE"));
         clauses.join(", ")
     };
     let rows = held

@@ -130,6 +130,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use isobench_observation::Fix;
+    use isobench_robustness::Strength;
 
     use super::*;
 

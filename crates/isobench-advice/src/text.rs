@@ -376,11 +376,9 @@ fn changes(text: &mut String, advice: &Advice, width: usize) {
     let Some(best) = best(&held) else { return };
     let _ = writeln!(text, "\nWith these changes lower levels do:");
     for set in held.iter().take(MOST_SETS) {
-        let share = if set.share { ", or FOR SHARE" } else { "" };
         let clauses: BTreeSet<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
         let clauses: Vec<&str> = clauses.into_iter().collect();
-        let how =
-            if set.setup.is_some() { String::new() } else { format!(" ({}{share})", clauses.join(", ")) };
+        let how = if set.setup.is_some() { String::new() } else { format!(" ({})", clauses.join(", ")) };
         let sentence = format!("{}{how}: {}", set.name, levels_then(set));
         for line in wrap(&sentence, width.saturating_sub(2), 2) {
             let _ = writeln!(text, "  {line}");

@@ -113,7 +113,7 @@ pub fn locks(templates: &Templates, program: usize, shown: &Tried) -> Vec<Promot
 /// The scripts with these reads locked, all at the lowest level.
 pub fn locked(templates: &Templates, before: &[ScriptText], promotions: Vec<Promotion>) -> Option<ChangeSet> {
     let levels = vec![Level::ReadCommitted; templates.programs.len()];
-    let set = ChangeSet::of(templates, before, &Promoted { promotions, levels, share: false })?;
+    let set = ChangeSet::of(templates, before, &Promoted { promotions, levels })?;
     debug_assert_eq!(set.allocation, Allocation::uniform(Level::ReadCommitted));
     Some(set)
 }

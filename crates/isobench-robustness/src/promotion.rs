@@ -57,9 +57,6 @@ pub struct Promoted {
     pub promotions: Vec<Promotion>,
     /// A level for each program.
     pub levels: Vec<Level>,
-    /// True if locks `FOR SHARE` do as well, with which readers don't wait for each other. False if a
-    /// transaction that takes such a lock changes rows of the table itself: two of them would deadlock.
-    pub share: bool,
 }
 
 /// Which changes are looked for.
@@ -75,7 +72,9 @@ pub struct Promoting<'a> {
 /// Finds changes of few reads that make lower levels safe: those of which no other set has at most as
 /// many changes and no higher level of any program, the fewest changes first. Of those that are as good,
 /// the one whose locks make others wait less. Not among them: the levels that need no change. Locks are
-/// `FOR NO KEY UPDATE`, which don't disturb foreign keys. Of programs with many branches fewer sets are
+/// `FOR SHARE` where that does, so that readers don't wait for each other, unless the transaction changes
+/// rows of the table itself: two of them would deadlock. Others are `FOR NO KEY UPDATE`, which don't
+/// disturb foreign keys, either. Of programs with many branches fewer sets are
 /// looked at, those of reads after which transactions can be split first.
 pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted> {
     let Promoting { most, struck, may } = *promoting;
@@ -83,14 +82,11 @@ pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted>
     let splitting = analysis.reads(programs);
     let reads = candidates(programs);
     let unchanged = lowest(&analysis, programs.len()).0;
-    let mut known = vec![Promoted { promotions: Vec::new(), levels: unchanged, share: false }];
+    let mut known = vec![Promoted { promotions: Vec::new(), levels: unchanged }];
     let branches: usize = programs.iter().map(|program| program.branches.len()).sum();
     let mut left = (MOST_WORK / branches.pow(3).max(1)).clamp(LEAST_SETS, MOST_SETS);
     for size in 1..=reads.len().min(most) {
         for change in [Change::Lock(Strength::NoKeyUpdate), Change::Write] {
-            let may_share = |set: &[usize]| {
-                matches!(change, Change::Lock(_)) && !set.iter().any(|index| reads[*index].goes_on_to_write)
-            };
             let of_read = |index: &usize| Promotion { change, ..reads[*index].read.clone() };
             let is_one =
                 |index: &usize| (reads[*index].written || size <= MOST_OF_UNCHANGED) && may(&of_read(index));
@@ -106,23 +102,25 @@ pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted>
             });
             sets.truncate(left);
             left -= sets.len();
-            let sets: Vec<(bool, Vec<Promotion>)> =
-                sets.iter().map(|set| (may_share(set), set.iter().map(of_read).collect())).collect();
-            let found = side_by_side(&sets, |(_, promotions)| {
+            let shared = |index: &usize| {
+                let may = matches!(change, Change::Lock(_)) && !reads[*index].goes_on_to_write;
+                let change = if may { Change::Lock(Strength::Share) } else { change };
+                Promotion { change, ..of_read(index) }
+            };
+            let sets: Vec<[Vec<Promotion>; 2]> = sets
+                .iter()
+                .map(|set| [set.iter().map(of_read).collect(), set.iter().map(shared).collect()])
+                .collect();
+            let found = side_by_side(&sets, |[promotions, _]| {
                 lowest(&Analysis::of(&promoted(programs, promotions), struck), programs.len()).0
             });
-            for ((may_share, promotions), levels) in sets.into_iter().zip(found) {
+            for ([promotions, shared], levels) in sets.into_iter().zip(found) {
                 if known.iter().any(|known| no_higher(&known.levels, &levels)) {
                     continue;
                 }
-                let share = may_share && {
-                    let shared: Vec<Promotion> = promotions
-                        .iter()
-                        .map(|one| Promotion { change: Change::Lock(Strength::Share), ..one.clone() })
-                        .collect();
-                    Analysis::of(&promoted(programs, &shared), struck).is_safe(&levels)
-                };
-                known.push(Promoted { promotions, levels, share });
+                let share = shared != promotions
+                    && Analysis::of(&promoted(programs, &shared), struck).is_safe(&levels);
+                known.push(Promoted { promotions: if share { shared } else { promotions }, levels });
             }
         }
         if known.iter().any(|known| known.levels.iter().all(|level| *level == Level::ReadCommitted)) {

@@ -261,12 +261,12 @@ fn changes(programs: &[Program], most: usize) -> String {
     for promoted in found(programs, most) {
         let one = |promotion: &Promotion| match promotion.change {
             Change::Lock(Strength::NoKeyUpdate) => format!("lock {}", promotion.at),
+            Change::Lock(Strength::Share) => format!("share {}", promotion.at),
             Change::Write => format!("write {}", promotion.at),
             Change::Lock(other) => panic!("{other:?}"),
         };
         let all: Vec<String> = promoted.promotions.iter().map(one).collect();
-        let share = if promoted.share { " (FOR SHARE)" } else { "" };
-        writeln!(text, "{}{share}: {}", all.join(", "), levels(programs, &promoted.levels)).unwrap();
+        writeln!(text, "{}: {}", all.join(", "), levels(programs, &promoted.levels)).unwrap();
     }
     text
 }
@@ -297,10 +297,10 @@ fn smallbank() {
     assert_eq!(lowest(&bank), "Bal ser, DC rc, TS ser, Am rc, WC ser");
     assert_eq!(
         changes(&bank, 3),
-        "lock WC:saving(c) (FOR SHARE): Bal rr, DC rc, TS rc, Am rc, WC rr\n\
-         lock WC:saving(c), lock WC:checking(c): Bal rr, DC rc, TS rc, Am rc, WC rc\n\
-         lock Bal:saving(c), lock WC:saving(c) (FOR SHARE): Bal rc, DC rc, TS rc, Am rc, WC rr\n\
-         lock Bal:saving(c), lock WC:saving(c), lock WC:checking(c): \
+        "share WC:saving(c): Bal rr, DC rc, TS rc, Am rc, WC rr\n\
+         share WC:saving(c), lock WC:checking(c): Bal rr, DC rc, TS rc, Am rc, WC rc\n\
+         share Bal:saving(c), share WC:saving(c): Bal rc, DC rc, TS rc, Am rc, WC rr\n\
+         share Bal:saving(c), share WC:saving(c), lock WC:checking(c): \
          Bal rc, DC rc, TS rc, Am rc, WC rc\n"
     );
     // What Alomari et al. call BW works as a write only.
@@ -316,7 +316,7 @@ fn smallbank() {
     let bank = programs(SMALLBANK_READ_FIRST);
     assert_eq!(safe_together(&bank, Level::ReadCommitted), ["Bal DC"]);
     assert_eq!(lowest(&bank), "Bal ser, DC rc, TS ser, Am rr, WC ser");
-    assert_eq!(changes(&bank, 1), "lock WC:saving(c) (FOR SHARE): Bal rr, DC rc, TS rr, Am rr, WC rr\n");
+    assert_eq!(changes(&bank, 1), "share WC:saving(c): Bal rr, DC rc, TS rr, Am rr, WC rr\n");
     let six = found(&bank, 6);
     let all = six.last().expect("changes");
     assert_eq!((all.promotions.len(), all.levels.as_slice()), (6, &[Level::ReadCommitted; 5][..]));
@@ -331,8 +331,8 @@ fn tpc_c() {
     assert_eq!(
         changes(&one_update, 2),
         "lock Del:new_order(d,o): NO rc, Pay rc, OS rr, SL rr, Del rc\n\
-         lock SL:district(d) (FOR SHARE): NO rc, Pay rc, OS rr, SL rc, Del rr\n\
-         lock SL:district(d), lock Del:new_order(d,o): NO rc, Pay rc, OS rr, SL rc, Del rc\n"
+         share SL:district(d): NO rc, Pay rc, OS rr, SL rc, Del rr\n\
+         share SL:district(d), lock Del:new_order(d,o): NO rc, Pay rc, OS rr, SL rc, Del rc\n"
     );
     let read_first = tpcc("R stock(i) : quantity ytd\n    U stock(i) > quantity ytd", ONE_ROW);
     assert_eq!(lowest(&read_first), "NO rr, Pay rc, OS rr, SL rr, Del rr");
@@ -367,14 +367,14 @@ fn others() {
         (
             RECEIPTS,
             "NewReceipt ser, CloseBatch ser, Report ser",
-            "lock NewReceipt:control(t) (FOR SHARE): NewReceipt rc, CloseBatch rc, Report rr\n\
-             lock NewReceipt:control(t), lock Report:control(t) (FOR SHARE): \
+            "share NewReceipt:control(t): NewReceipt rc, CloseBatch rc, Report rr\n\
+             share NewReceipt:control(t), share Report:control(t): \
              NewReceipt rc, CloseBatch rc, Report rc\n",
         ),
         (
             REPORTING,
             "Report ser, Repricing ser, Sale ser",
-            "lock Sale:prices(i) (FOR SHARE): Report rr, Repricing rc, Sale rc\n\
+            "share Sale:prices(i): Report rr, Repricing rc, Sale rc\n\
              lock Report:prices(i=0), lock Report:prices(i=1), lock Sale:prices(i): \
              Report rc, Repricing rc, Sale rc\n",
         ),
@@ -382,7 +382,7 @@ fn others() {
             BANK,
             "Total rr, Transfer rr",
             "lock Transfer:accounts(a), lock Transfer:accounts(a=:b): Total rr, Transfer rc\n\
-             lock Total:accounts(a=0), lock Total:accounts(a=1) (FOR SHARE): Total rc, Transfer rr\n",
+             share Total:accounts(a=0), share Total:accounts(a=1): Total rc, Transfer rr\n",
         ),
         // lnd writes the node back.
         (
@@ -539,7 +539,7 @@ fn a_row_that_nothing_changes_may_be_locked_in_place_of_others() {
     let [promotion] = locked.promotions.as_slice() else { panic!("{locked:?}") };
     assert_eq!(
         (promotion.at.as_str(), promotion.change),
-        ("book.sql:2", Change::Lock(Strength::NoKeyUpdate))
+        ("book.sql:2", Change::Lock(Strength::NoKeyUpdate)),
+        "two that share the lock don't keep each other out"
     );
-    assert!(!locked.share, "two that share the lock don't keep each other out");
 }

@@ -45,7 +45,7 @@ fn receipts_need_serializable_or_one_lock() {
     let finished = finished.prints(&[
         "This holds if nothing else writes these tables: control, receipt.",
         "\nreceipt.sql  serializable  shown unsafe at repeatable read [1]\n",
-        "+SELECT batch AS b FROM control WHERE id = :s FOR NO KEY UPDATE \\gset",
+        "+SELECT batch AS b FROM control WHERE id = :s FOR SHARE \\gset",
         "\n  Spring      @Transactional(isolation = Isolation.SERIALIZABLE)\n",
         "\nWhat it costs: committed transactions per second, relative to read committed",
         "  lock receipt.sql:3, report: rr; else rc\n",
