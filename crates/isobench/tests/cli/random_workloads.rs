@@ -116,7 +116,7 @@ impl Table {
         let key = match self.key {
             Key::Integer => "x.id % 24 + 1",
             Key::Composite => "x.a % 24 + 1, x.b",
-            Key::Text => "'k,' || length(x.name) + x.c",
+            Key::Text => "'k,' || length(x.name) + coalesce(x.c, 0)",
         };
         format!(
             "INSERT INTO {name} ({columns}, v, c) SELECT {key}, x.v, x.c FROM {name} x WHERE {} ON CONFLICT DO NOTHING",
