@@ -279,7 +279,7 @@ impl Advice {
             }
         });
         let changed = changes.iter().flat_map(|set| &set.changes).map(|change| change.at.as_str());
-        let hints = hints(programs, &decision.reasons, &changed.collect());
+        let hints = hints(templates, &decision.reasons, &changed.collect());
         let unshown = decision.possible.iter().map(|possible| Unshown {
             theory: steps(programs, &possible.objection),
             interleavings: possible.interleavings,

@@ -410,6 +410,7 @@ mod tests {
             fixes: BTreeMap::new(),
             rewritten: None,
             lock_within: None,
+            constants: BTreeSet::new(),
         };
         Templates {
             statements: vec![statement],

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use isobench_observation::{is_plain, name_in_sql};
+use isobench_observation::{Templates, is_plain, name_in_sql};
 use isobench_robustness::{Columns, Kind, Operation, Place, Program, Term};
 
 use crate::decision::Shown;
@@ -83,14 +83,15 @@ fn operation(programs: &[Program], place: Place) -> &Operation {
 
 /// The hints that follow from what happens at lower levels, each once. Not among them: statements that
 /// are `changed`, by their names.
-pub(crate) fn hints(programs: &[Program], reasons: &[Shown], changed: &BTreeSet<&str>) -> Vec<String> {
+pub(crate) fn hints(templates: &Templates, reasons: &[Shown], changed: &BTreeSet<&str>) -> Vec<String> {
+    let programs = &templates.programs;
     let mut hints: Vec<String> = Vec::new();
     for reason in reasons {
         let (read, overwrites) = (reason.objection.read, reason.objection.overwrites);
         let index = UniqueIndex::of(programs, read, overwrites);
         let hint = match index {
             Some(index) => (!changed.contains(index.insert)).then(|| index.hint()),
-            None => atomic(programs, read, overwrites, changed),
+            None => atomic(templates, read, overwrites, changed),
         };
         if let Some(hint) = hint.filter(|hint| !hints.contains(hint)) {
             hints.push(hint);
@@ -100,7 +101,8 @@ pub(crate) fn hints(programs: &[Program], reasons: &[Shown], changed: &BTreeSet<
 }
 
 /// What may be done about a value that another transaction of the same program overwrites.
-fn atomic(programs: &[Program], read: Place, overwrites: Place, changed: &BTreeSet<&str>) -> Option<String> {
+fn atomic(templates: &Templates, read: Place, overwrites: Place, changed: &BTreeSet<&str>) -> Option<String> {
+    let programs = &templates.programs;
     if read.role.program != overwrites.role.program {
         return None;
     }
@@ -112,13 +114,24 @@ fn atomic(programs: &[Program], read: Place, overwrites: Place, changed: &BTreeS
     })?;
     let both = common(&reads.reads, &update.writes);
     let atomic = both.iter().any(|column| common(&update.reads, &Columns::from([*column])).is_empty());
-    (atomic && !reads.key.is_empty() && !changed.contains(update.at.as_str())).then(|| {
+    if !atomic || reads.key.is_empty() || changed.contains(update.at.as_str()) {
+        return None;
+    }
+    let statement = templates.statements.iter().find(|statement| statement.at == update.at);
+    let is_constant = |column: &&str| statement.is_some_and(|one| one.constants.contains(*column));
+    let (constant, computed): (Vec<&str>, Vec<&str>) = both.into_iter().partition(is_constant);
+    let (at, read) = (&update.at, &reads.at);
+    Some(if computed.is_empty() {
         format!(
-            "{} sets {} to what follows from {}: if that adds something, SET {1} = {1} + … in one statement does the \
-             same",
-            update.at,
-            both.join(", "),
-            reads.at
+            "{at} sets {} to a constant after {read} has read it: if its WHERE has the condition, too, it finds no row \
+             where another transaction was first, and the number of its rows tells that",
+            constant.join(", ")
+        )
+    } else {
+        let columns = computed.join(", ");
+        format!(
+            "{at} sets {columns} to what follows from {read}: if that adds something, SET {columns} = {columns} + … in \
+             one statement does the same"
         )
     })
 }
@@ -141,18 +154,39 @@ fn common<'c>(one: &'c Columns, other: &Columns) -> Vec<&'c str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use isobench_isolation::Level;
+    use isobench_observation::TemplateStatement;
     use isobench_robustness::{Branch, Struck, decide};
 
     use super::*;
     use crate::decision::Executed;
 
-    fn of(operations: Vec<Operation>) -> Vec<String> {
-        let programs = [Program::new("p", vec![Branch::new("", operations)])];
+    /// The hints for a script whose last operation sets these columns to constants.
+    fn of(operations: Vec<Operation>, constants: &[&str]) -> Vec<String> {
+        let statement = TemplateStatement {
+            script: 0,
+            place: (0, 0),
+            line: 3,
+            at: operations.last().expect("an operation").at.clone(),
+            text: String::new(),
+            unknown: None,
+            fixes: BTreeMap::new(),
+            rewritten: None,
+            lock_within: None,
+            constants: constants.iter().map(|column| (*column).to_owned()).collect(),
+        };
+        let templates = Templates {
+            statements: vec![statement],
+            programs: vec![Program::new("p", vec![Branch::new("", operations)])],
+            ..Templates::default()
+        };
         let level = Level::ReadCommitted;
-        let objection = decide(&programs, &[level], &Struck::new()).expect("an objection");
+        let objection = decide(&templates.programs, &[level], &Struck::new()).expect("an objection");
         let executed = Executed::Untried(String::new());
-        hints(&programs, &[Shown { program: 0, levels: vec![level], objection, executed }], &BTreeSet::new())
+        let shown = Shown { program: 0, levels: vec![level], objection, executed };
+        hints(&templates, &[shown], &BTreeSet::new())
     }
 
     #[test]
@@ -163,14 +197,22 @@ mod tests {
                 .in_statement("s.sql:3")
         };
         assert_eq!(
-            of(vec![read(), set(&["id"])]),
+            of(vec![read(), set(&["id"])], &["name"]),
             [
                 "s.sql:3 sets count to what follows from s.sql:2: if that adds something, SET count = count + … in one \
               statement does the same"
             ]
         );
         // It is one already.
-        assert_eq!(of(vec![read(), set(&["id", "count"])]), [""; 0]);
+        assert_eq!(of(vec![read(), set(&["id", "count"])], &[]), [""; 0]);
+        // A constant adds nothing.
+        assert_eq!(
+            of(vec![read(), set(&["id"])], &["count"]),
+            [
+                "s.sql:3 sets count to a constant after s.sql:2 has read it: if its WHERE has the condition, too, it finds \
+              no row where another transaction was first, and the number of its rows tells that"
+            ]
+        );
     }
 
     #[test]
@@ -227,7 +269,7 @@ mod tests {
         let search = Operation::search("person", [("email", ":e")], ["email"]).in_statement("s.sql:2");
         let insert = Operation::insert("person", []).knowing([("email", ":e")]).in_statement("s.sql:3");
         assert_eq!(
-            of(vec![search, insert]),
+            of(vec![search, insert], &[]),
             [
                 "s.sql:2 looks for a row of person that s.sql:3 inserts: a unique index on (email) makes the second \
               insert fail, at any level"

@@ -127,7 +127,7 @@ pub fn difference(before: &[ScriptText], after: &[ScriptText]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use isobench_observation::Fix;
     use isobench_robustness::Strength;
@@ -151,6 +151,7 @@ mod tests {
             fixes: BTreeMap::from([("t".to_owned(), fix)]),
             rewritten: None,
             lock_within: None,
+            constants: BTreeSet::new(),
         };
         let commands = ["", "BEGIN", sql, "COMMIT"].map(str::to_owned).to_vec();
         let texts = vec![ScriptText { name: "s.sql".to_owned(), text: text.to_owned(), commands }];

@@ -108,6 +108,7 @@ mod tests {
             fixes: std::collections::BTreeMap::new(),
             rewritten: None,
             lock_within: None,
+            constants: BTreeSet::new(),
         };
         Templates {
             statements: operations.iter().map(statement).collect(),

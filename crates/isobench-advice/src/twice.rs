@@ -140,6 +140,7 @@ mod tests {
             fixes: BTreeMap::from([(table.to_owned(), fix)]),
             rewritten: None,
             lock_within: None,
+            constants: BTreeSet::new(),
         }
     }
 

@@ -72,6 +72,8 @@ pub struct TemplateStatement {
     pub rewritten: Option<Rewritten>,
     /// How it could lock the rows that it reads in a subquery, or the first of a queue.
     pub lock_within: Option<LockWithin>,
+    /// The columns that an UPDATE sets to a constant.
+    pub constants: BTreeSet<String>,
 }
 
 /// Makes programs of scripts as their author wrote them. `absent` has the names of statements that may
@@ -114,6 +116,7 @@ pub fn templates(
                     gives: None,
                     fixes: BTreeMap::new(),
                     lock_within: None,
+                    constants: BTreeSet::new(),
                     raises: flows.raises(number),
                 };
                 match (&text, range) {
@@ -134,6 +137,7 @@ pub fn templates(
                         fixes: std::mem::take(&mut read.fixes),
                         rewritten: flows.rewritten(number).cloned(),
                         lock_within: read.lock_within.take(),
+                        constants: std::mem::take(&mut read.constants),
                     });
                 }
                 statements.push(read);
@@ -186,6 +190,7 @@ pub fn templates(
 struct Read {
     fixes: BTreeMap<String, Fix>,
     lock_within: Option<LockWithin>,
+    constants: BTreeSet<String>,
     kind: StatementKind,
     at: String,
     text: String,
@@ -222,6 +227,7 @@ impl Read {
         let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
         let named = |(table, fix): (RelationId, Fix)| (catalog.relations[table].qualified(), fix);
         self.lock_within = examiner.lock_within();
+        self.constants = examiner.constants();
         self.fixes = examiner.fixes().into_iter().map(named).collect();
         if touches_rows(self.kind, &self.text) {
             self.tables = examiner.named_tables();

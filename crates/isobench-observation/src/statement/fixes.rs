@@ -1,7 +1,7 @@
 //! How a query could be written so that it locks the rows that it reads, or writes them back; and how an
 //! UPDATE could be, so that it depends on fewer values that were read before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 
 use isobench_robustness::Strength;
@@ -130,6 +130,19 @@ impl Examiner<'_> {
             from = stop + 1;
         }
         Some((found, start..end))
+    }
+
+    /// The columns that a plain UPDATE sets to a constant.
+    pub(crate) fn constants(&self) -> BTreeSet<String> {
+        let is_constant = |assignment: &Assignment| match &self.text.tokens[assignment.value.clone()] {
+            [one] => {
+                matches!(one.token.token, Token::Number(..) | Token::SingleQuotedString(_))
+                    || ["true", "false", "null"].iter().any(|word| one.is(word))
+            }
+            _ => false,
+        };
+        let (assignments, _) = self.assignments().unwrap_or_default();
+        assignments.into_iter().filter(is_constant).map(|assignment| assignment.column).collect()
     }
 
     fn raised(&self, value: Range<usize>, column: &str) -> Option<Raised> {

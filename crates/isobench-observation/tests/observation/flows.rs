@@ -473,6 +473,17 @@ fn rows_that_are_counted_can_be_locked() {
     }
 }
 
+#[test]
+fn constants_are_what_depends_on_nothing() {
+    let mut symbols = Symbols::new();
+    let text =
+        "UPDATE t SET active = true, name = 'x', v = 7, price = v, c = :c, d = 1 + 1 WHERE id = :id;\n";
+    let scripts = [parse("s.sql", text, &mut symbols).expect("a script")];
+    let templates = templates(&scripts, &symbols, &support::catalog(150_000), &BTreeSet::new());
+    let found: Vec<&str> = templates.statements[0].constants.iter().map(String::as_str).collect();
+    assert_eq!(found, ["active", "name", "v"]);
+}
+
 /// For each observed statement: the columns that it could be without.
 fn unchanged(text: &str) -> Vec<String> {
     let names = |one: &StatementUse| {
