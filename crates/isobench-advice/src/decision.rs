@@ -401,16 +401,11 @@ mod tests {
     /// A script that calls a function of which nothing is known.
     fn calls() -> Templates {
         let statement = TemplateStatement {
-            script: 0,
-            place: (0, 0),
             line: 4,
             at: "pay.sql:4".to_owned(),
             text: "SELECT pay(:a)".to_owned(),
             unknown: Some("what pay reads and writes isn't known".to_owned()),
-            fixes: BTreeMap::new(),
-            rewritten: None,
-            lock_within: None,
-            constants: BTreeSet::new(),
+            ..TemplateStatement::default()
         };
         Templates {
             statements: vec![statement],

@@ -154,8 +154,6 @@ fn common<'c>(one: &'c Columns, other: &Columns) -> Vec<&'c str> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use isobench_isolation::Level;
     use isobench_observation::TemplateStatement;
     use isobench_robustness::{Branch, Struck, decide};
@@ -166,16 +164,10 @@ mod tests {
     /// The hints for a script whose last operation sets these columns to constants.
     fn of(operations: Vec<Operation>, constants: &[&str]) -> Vec<String> {
         let statement = TemplateStatement {
-            script: 0,
-            place: (0, 0),
             line: 3,
             at: operations.last().expect("an operation").at.clone(),
-            text: String::new(),
-            unknown: None,
-            fixes: BTreeMap::new(),
-            rewritten: None,
-            lock_within: None,
             constants: constants.iter().map(|column| (*column).to_owned()).collect(),
+            ..TemplateStatement::default()
         };
         let templates = Templates {
             statements: vec![statement],

@@ -127,7 +127,7 @@ pub fn difference(before: &[ScriptText], after: &[ScriptText]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     use isobench_observation::Fix;
     use isobench_robustness::Strength;
@@ -142,16 +142,12 @@ mod tests {
             write: Some("UPDATE t SET a = a WHERE id = :id RETURNING a".to_owned()),
         };
         let statement = TemplateStatement {
-            script: 0,
             place: (2, 0),
             line: 3,
             at: "s.sql:3".to_owned(),
             text: "SELECT a FROM t WHERE id = :id".to_owned(),
-            unknown: None,
             fixes: BTreeMap::from([("t".to_owned(), fix)]),
-            rewritten: None,
-            lock_within: None,
-            constants: BTreeSet::new(),
+            ..TemplateStatement::default()
         };
         let commands = ["", "BEGIN", sql, "COMMIT"].map(str::to_owned).to_vec();
         let texts = vec![ScriptText { name: "s.sql".to_owned(), text: text.to_owned(), commands }];

@@ -98,18 +98,8 @@ mod tests {
             Operation::read("account", [("id", ":a")], ["balance"]).in_statement("a: b/pay.sql:1"),
             Operation::update("account", [("id", ":a")], [], ["balance"]).in_statement("a: b/pay.sql:2#2"),
         ];
-        let statement = |at: &Operation| TemplateStatement {
-            script: 0,
-            place: (0, 0),
-            line: 1,
-            at: at.at.clone(),
-            text: String::new(),
-            unknown: None,
-            fixes: std::collections::BTreeMap::new(),
-            rewritten: None,
-            lock_within: None,
-            constants: BTreeSet::new(),
-        };
+        let statement =
+            |at: &Operation| TemplateStatement { line: 1, at: at.at.clone(), ..TemplateStatement::default() };
         Templates {
             statements: operations.iter().map(statement).collect(),
             programs: vec![Program::new("a: b/pay.sql", vec![Branch::new("pay", operations)])],

@@ -130,18 +130,8 @@ mod tests {
 
     fn statement(at: &str, table: &str) -> TemplateStatement {
         let fix = Fix { lock: Some(String::new()), write: None };
-        TemplateStatement {
-            script: 0,
-            place: (0, 0),
-            line: 1,
-            at: at.to_owned(),
-            text: String::new(),
-            unknown: None,
-            fixes: BTreeMap::from([(table.to_owned(), fix)]),
-            rewritten: None,
-            lock_within: None,
-            constants: BTreeSet::new(),
-        }
+        let fixes = BTreeMap::from([(table.to_owned(), fix)]);
+        TemplateStatement { line: 1, at: at.to_owned(), fixes, ..TemplateStatement::default() }
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub struct Templates {
 }
 
 /// A statement on rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TemplateStatement {
     /// The index of the script.
     pub script: usize,
