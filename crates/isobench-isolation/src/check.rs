@@ -4,6 +4,7 @@
 
 mod between;
 mod clearing;
+mod committed;
 mod components;
 mod context;
 mod cycles;
@@ -20,9 +21,11 @@ mod infer;
 mod lists;
 mod machines;
 mod mixed;
+mod numbers;
 mod pairs;
 mod parts;
 mod precedence;
+mod promises;
 mod protection;
 mod recording;
 mod registers;
@@ -31,8 +34,8 @@ mod report;
 mod rows;
 mod scope;
 mod search;
-
 mod spill;
+mod spilled;
 mod statements;
 mod status;
 mod survey;
@@ -48,15 +51,16 @@ use crate::promise::LevelPromises;
 
 use rustc_hash::FxHashSet;
 
+use committed::{CommitStatuses, commit_statuses};
 use dependencies::{Label, MOST_TRANSACTIONS, Node};
 use doubt::Doubts;
 use findings::Findings;
-use mixed::{Promised, ToEach};
-use parts::{MemoryParts, Setting, Source};
+use parts::{MemoryParts, Setting};
+use promises::{Promised, ToEach};
 use report::{kept, nothing_checked};
-use scope::{Orders, Scope};
+use scope::{Orders, Scope, Steps};
 use statements::Sights;
-use status::{CommitStatus, CommitStatuses};
+use status::CommitStatus;
 use survey::{Positions, Survey};
 
 pub use doubt::{Doubt, DoubtKind};
@@ -135,7 +139,7 @@ pub fn check(history: &History, options: &Options) -> Report {
 }
 
 /// Checks a history in parts.
-fn check_source<S: Source>(source: &S, options: &Options) -> Result<Report, S::Error> {
+fn check_source<S: Steps>(source: &S, options: &Options) -> Result<Report, S::Error> {
     let transactions = &source.frame().transactions()[..source.transactions() as usize];
     let (mut options, mut each) = (options.clone(), None);
     match Promised::of(options.levels.filter(|_| options.promised.is_none()), transactions) {
@@ -159,7 +163,7 @@ fn check_source<S: Source>(source: &S, options: &Options) -> Result<Report, S::E
 }
 
 /// The doubt about a contradiction that vanishes if unwritten values aren't taken for initial ones.
-fn rests_on_assumptions<S: Source>(
+fn rests_on_assumptions<S: Steps>(
     source: &S,
     options: &Options,
     each: Option<&ToEach>,
@@ -186,7 +190,7 @@ struct Examination {
 }
 
 /// Examines a history. With `assume`, unwritten values are taken for initial ones.
-fn examine<S: Source>(
+fn examine<S: Steps>(
     source: &S,
     options: &Options,
     each: Option<&ToEach>,
@@ -197,7 +201,7 @@ fn examine<S: Source>(
     let dropped = history.dropped().saturating_add(left);
     let complete = dropped == 0;
     let vouched = options.vouched;
-    let statuses = status::commit_statuses(source, complete && vouched)?;
+    let statuses = commit_statuses(source, complete && vouched)?;
     let setting = Setting { status: &statuses.status, complete, vouched, assume, each };
     let wanted = options.promised.map_or(options.order, |promised| promised.order.max(options.order));
     let timeless = precedence::without_instants(history);

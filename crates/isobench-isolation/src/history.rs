@@ -11,7 +11,9 @@ mod format;
 mod mode;
 #[cfg(test)]
 mod samples;
+pub(crate) mod statement_use;
 pub mod text;
+pub(crate) mod visibility;
 
 pub use error::{FormatError, TextError};
 pub use format::{Format, UnknownFormat, beginning};
@@ -23,7 +25,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::observed::{StatementUse, Visibility};
+use statement_use::StatementUse;
+use visibility::Visibility;
 
 /// The maximum number of tables in a history.
 const MOST_TABLES: usize = 1 << 16;

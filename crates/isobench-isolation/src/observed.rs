@@ -15,6 +15,7 @@ mod joined;
 mod log;
 mod order;
 mod predicate;
+mod resolution;
 mod resolve;
 mod search;
 mod snapshots;
@@ -24,11 +25,12 @@ mod value;
 use crate::History;
 use crate::history::FormatError;
 
+pub use crate::history::statement_use::{Dependence, Flow, StatementUse, Unchanged};
+pub use crate::history::visibility::{MayRead, Visibility};
 pub use committed::{CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites};
 pub use log::{ObservedDraft, ObservedEncoder, ObservedOperation, Replaced};
 pub use predicate::{Case, Comparison, Elsewhere, Linked, NULL, Place, Predicate};
-pub use snapshots::{MayRead, TakenSnapshot, Visibility};
-pub use usage::{Dependence, Flow, StatementUse, Unchanged};
+pub use snapshots::TakenSnapshot;
 pub use value::{ValueForm, array_elements};
 
 /// What a log's attempts refer to.

@@ -18,13 +18,12 @@
 
 use super::components::{Components, View};
 use super::cycles::everything;
-use super::dependencies::{Edges, Label, Node};
+use super::dependencies::{Edges, Label, NONE, Node};
 use super::emit::{Blueprint, Which, emit};
 use super::parts::Source;
 use super::report::Cleared;
 use super::scope::Scope;
 use super::status::CommitStatus;
-use super::survey::NONE;
 use crate::history::{History, Operation};
 use crate::model::Order;
 use crate::observed::{MayRead, Visibility};

@@ -7,11 +7,15 @@ use std::fmt::Write as _;
 
 use rustc_hash::FxHashSet;
 
-use super::dependencies::{Label, Node, OperationRef};
+use super::dependencies::{Label, Link, Node, OperationRef};
 use super::report::{Dependency, WitnessStep};
 use super::status::CommitStatus;
 use crate::history::{History, Key, Operation, TransactionOutcome, Version};
 use crate::observed::{Dependence, Flow, StatementUse};
+
+/// The most steps of a witness that are explained. Longer proofs are hardly readable, and for each
+/// step whole rows are examined.
+pub(super) const MOST_EXPLAINED: usize = 64;
 
 /// A history with the commit status of its transactions.
 #[derive(Debug, Clone, Copy)]
@@ -175,6 +179,13 @@ impl<'h> Context<'h> {
 /// A fact that isn't an edge of a cycle.
 pub(super) fn fact(from: Node, to: Node, why: String) -> WitnessStep {
     WitnessStep { from: from as usize, to: to as usize, dependency: None, why, statements: Vec::new() }
+}
+
+/// The step of a cycle without its proof.
+pub(super) fn brief(history: &History, link: Link) -> WitnessStep {
+    let (from, to) = (link.from as usize, link.to as usize);
+    let why = format!("{} comes before {}", name(history, from), name(history, to));
+    WitnessStep { from, to, dependency: link.label.dependency(), why, statements: Vec::new() }
 }
 
 /// A transaction's name in messages: "T12 (client 3)"; with its modes where levels differ.

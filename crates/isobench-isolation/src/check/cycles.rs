@@ -10,12 +10,12 @@
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::components::{Components, View};
-use super::dependencies::{Graph, Label, Labels, Node};
-use super::explain;
+use super::context::{MOST_EXPLAINED, brief};
+use super::dependencies::{Graph, Label, Labels, Link, Node};
 use super::findings::Findings;
 use super::pairs::Pairs;
 use super::report::{Count, Finding, Witness};
-use super::search::{Link, Search, SearchResult, links};
+use super::search::{Search, SearchResult, links};
 use crate::anomaly::Anomaly;
 use crate::history::History;
 use crate::model::{Guarantee, Model, Order};
@@ -433,9 +433,9 @@ impl CycleSearch<'_> {
         if self.order == Order::Data {
             self.found.add_anomalous(anomalous(cycle));
         }
-        let steps = cycle.iter().map(|link| explain::brief(self.history, *link)).collect();
+        let steps = cycle.iter().map(|link| brief(self.history, *link)).collect();
         let witness = Witness { steps, smallest };
-        let links = cycle.iter().copied().enumerate().take(explain::MOST).collect();
+        let links = cycle.iter().copied().enumerate().take(MOST_EXPLAINED).collect();
         self.found.add(Finding { anomaly, order: self.order, count, witness }, links);
     }
 }

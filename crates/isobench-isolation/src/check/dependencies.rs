@@ -20,6 +20,9 @@ pub(super) const MOST_NODES: usize = 1 << NODE_BITS;
 /// distinguished from them.
 pub(super) const MOST_TRANSACTIONS: u32 = 1 << (NODE_BITS - 1);
 
+/// The number of a transaction that is in no class.
+pub(super) const NONE: u32 = u32::MAX;
+
 const NODE_BITS: u32 = 29;
 const NODE_MASK: u32 = (1 << NODE_BITS) - 1;
 
@@ -69,6 +72,14 @@ impl Label {
             Label::Through => return None,
         })
     }
+}
+
+/// A dependency of a cycle, without the auxiliary nodes in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Link {
+    pub(super) from: Node,
+    pub(super) to: Node,
+    pub(super) label: Label,
 }
 
 /// A set of labels.

@@ -9,13 +9,13 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::dependencies::{
-    Edges, Graph, Label, MOST_TRANSACTIONS, Node, OperationRef, SHORT, Sink, packed, unpacked,
+    Edges, Graph, Label, MOST_TRANSACTIONS, NONE, Node, OperationRef, SHORT, Sink, packed, unpacked,
 };
 use super::examine::examine_row;
 use super::findings::Findings;
-use super::parts::{Part, Setting, Source, each_part, take_node, take_number};
+use super::numbers::{take_node, take_number};
+use super::parts::{Part, Setting, Source, each_part};
 use super::precedence;
-use super::survey::NONE;
 use crate::history::History;
 use crate::history::binary::encode::number;
 use crate::model::Order;

@@ -8,25 +8,13 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::{Context, name};
-use super::dependencies::{Label, Node, OperationRef, Sink};
+use super::dependencies::{Label, Link, Node, OperationRef, Sink};
 use super::examine::examine_row;
 use super::findings::Findings;
 use super::parts::{Part, Setting, Source, each_part, part_of};
 use super::report::WitnessStep;
 use super::rows::{Row, Rows};
-use super::search::Link;
 use crate::history::History;
-
-/// The step without its proof.
-pub(super) fn brief(history: &History, link: Link) -> WitnessStep {
-    let (from, to) = (link.from as usize, link.to as usize);
-    let why = format!("{} comes before {}", name(history, from), name(history, to));
-    WitnessStep { from, to, dependency: link.label.dependency(), why, statements: Vec::new() }
-}
-
-/// The most steps of a witness that are explained. Longer proofs are hardly readable, and for each
-/// step whole rows are examined.
-pub(super) const MOST: usize = 64;
 
 /// The steps of witnesses for these dependencies. One for which no operations are found is missing.
 pub(super) fn steps<S: Source>(

@@ -3,12 +3,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::context::{Context, fact};
-use super::dependencies::{Node, OperationRef};
+use super::context::{Context, MOST_EXPLAINED, fact};
+use super::dependencies::{Link, Node, OperationRef};
 use super::doubt::{DoubtKind, Doubts};
-use super::explain;
 use super::report::{Count, Finding, Witness, WitnessStep};
-use super::search::Link;
 use crate::anomaly::Anomaly;
 use crate::model::{Guarantee, Model, Order};
 
@@ -198,7 +196,7 @@ impl Findings {
             }
             finding.count = known.count;
         }
-        let unexplained = cycle.iter().copied().enumerate().take(explain::MOST).collect();
+        let unexplained = cycle.iter().copied().enumerate().take(MOST_EXPLAINED).collect();
         self.broken.set(finding, unexplained);
     }
 

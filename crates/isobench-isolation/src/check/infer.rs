@@ -48,13 +48,11 @@ mod run;
 
 use rustc_hash::FxHashMap;
 
-use super::context::{Context, fact};
+use super::context::{Context, MOST_EXPLAINED, brief, fact};
 use super::cycles::{anomalous, everything, joined, rows_only, simple};
-use super::dependencies::{Graph, Label, OperationRef};
-use super::explain;
+use super::dependencies::{Graph, Label, Link, OperationRef};
 use super::findings::Findings;
 use super::report::{Count, Finding, Witness, WitnessStep};
-use super::search::Link;
 use crate::anomaly::Anomaly;
 use crate::model::{Guarantee, Model, Order};
 
@@ -174,16 +172,16 @@ impl Inference<'_> {
             found.add_anomalous(anomalous(&cycle));
         }
         let mut steps: Vec<WitnessStep> =
-            proof.lemmas.iter().take(explain::MOST).map(|lemma| self.lemma(lemma)).collect();
+            proof.lemmas.iter().take(MOST_EXPLAINED).map(|lemma| self.lemma(lemma)).collect();
         let mut unexplained = Vec::new();
         for (number, link) in cycle.iter().enumerate() {
             let versions = inferred.get(link).copied().flatten();
-            if versions.is_none() && number < explain::MOST {
+            if versions.is_none() && number < MOST_EXPLAINED {
                 unexplained.push((steps.len(), *link));
             }
             steps.push(match versions {
                 Some(versions) => self.inferred_step(*link, versions),
-                None => explain::brief(self.context.history, *link),
+                None => brief(self.context.history, *link),
             });
         }
         let witness = Witness { steps, smallest: false };
@@ -235,7 +233,7 @@ impl Inference<'_> {
         };
         match from {
             Some(from) => self.context.step(from, place(versions.after), link.label),
-            None => explain::brief(self.context.history, link),
+            None => brief(self.context.history, link),
         }
     }
 }

@@ -15,6 +15,7 @@ mod messages;
 mod orders;
 mod sharing;
 mod steps;
+mod ways;
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -25,44 +26,23 @@ use super::Options;
 use super::Pieces;
 use super::dependencies::Node;
 use super::emit::Emitted;
+use super::numbers::put_numbers;
 use super::parts::{Part, Picked, Setting, Source, pick_rows, sorted};
-use super::recording::check_spilled;
+use super::promises::ToEach;
 use super::report::Report;
 use super::rows::Row;
-use super::scope::{Cyclic, Scope};
+use super::scope::{Cyclic, Scope, Steps};
 use super::spill::{PARTS, Spill, SpillError, gathered, part_of_stretches, pick_nodes};
+use super::spilled::check_spilled;
 use super::status::CommitStatus;
 use super::survey::{Positions, Survey};
 use crate::history::{FormatError, History, TransactionOutcome};
 use crate::model::Order;
 use messages::{put_nodes, stretches, take_picked};
-pub(super) use messages::{put_numbers, take_numbers};
-use orders::{Asked, Do, answer, order};
+use orders::{Asked, Do, order};
 pub use sharing::refuse;
-
-/// The ways between machines that check a history together. Messages from one to another arrive in the
-/// order in which they were sent.
-pub trait Ways: Send {
-    /// This machine's number among them, from 0.
-    fn rank(&self) -> usize;
-
-    /// The number of machines.
-    fn number(&self) -> usize;
-
-    /// Sends a message to another one.
-    fn send(&mut self, to: usize, message: Vec<u8>);
-
-    /// Waits for the next message of another one.
-    ///
-    /// # Errors
-    /// It is gone.
-    fn receive(&mut self, from: usize) -> io::Result<Vec<u8>>;
-}
-
-/// The machine that has a part.
-fn owner(part: u32, machines: usize) -> usize {
-    part as usize % machines
-}
+pub use ways::Ways;
+use ways::{answer, owner};
 
 /// Checks a history of which each machine has a share. Rank 0 returns the report, and a history with at
 /// least the transactions of its witnesses; the others return nothing. The order of the transactions is
@@ -195,7 +175,9 @@ impl Source for Together<'_> {
         let picked = self.picked(&order, &[], pick_rows(&self.own, rows))?;
         Ok(sorted(self.frame(), &picked))
     }
+}
 
+impl Steps for Together<'_> {
     fn survey(
         &self,
         setting: Setting<'_>,
@@ -207,7 +189,7 @@ impl Source for Together<'_> {
             complete: setting.complete,
             vouched: setting.vouched,
             assume: setting.assume,
-            promises: setting.each.map(super::mixed::ToEach::promises),
+            promises: setting.each.map(ToEach::promises),
             pieces: self.pieces(),
         };
         let proved = |node: &Node| {

@@ -11,107 +11,26 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashSet;
 
 use super::components::{Components, View};
-use super::context::name;
+use super::context::{brief, name};
 use super::cycles::{READS, class, everything, rows_only, simple_by};
-use super::dependencies::{Graph, Label, Node};
-use super::explain;
+use super::dependencies::{Graph, Label, Link, Node};
 use super::findings::Findings;
-use super::protection::{Protection, Strength, excludes};
+use super::promises::ToEach;
+use super::protection::{Protection, Strength};
 use super::report::{Broken, Count, Dependency, Finding, LevelCount, MixedReport, Witness, WitnessStep};
-use super::search::{Link, Search, SearchResult, links};
+use super::search::{Search, SearchResult, links};
 use super::statements::Sights;
 use super::status::CommitStatus;
 use crate::anomaly::Anomaly;
-use crate::history::{History, Transaction, TransactionOutcome};
+use crate::history::History;
 use crate::level::Level;
 use crate::model::{Guarantee, Model, Order};
-use crate::promise::{LevelPromises, Mixing};
-
-/// The promise to a history.
-#[derive(Debug)]
-pub(super) enum Promised {
-    /// Nothing is known, or it isn't asked for.
-    Nothing,
-    /// The same to all transactions.
-    ToAll(Guarantee),
-    /// Different ones.
-    ToEach(ToEach),
-}
+use crate::promise::Mixing;
 
 /// What a snapshot and the rule of the first updater mean.
 const ONE_CUT: &str = "reads one snapshot and overwrites nothing newer";
 
-/// Different promises to the transactions of a history.
-#[derive(Debug)]
-pub(super) struct ToEach {
-    promises: LevelPromises,
-    /// What each transaction is promised, whatever the others are.
-    models: Vec<Model>,
-    /// The weakest of them.
-    weakest: Model,
-}
-
-impl Promised {
-    /// The promise to transactions by their levels.
-    pub(super) fn of(promises: Option<LevelPromises>, transactions: &[Transaction]) -> Promised {
-        let known = transactions.iter().any(|transaction| transaction.mode.is_some());
-        let Some(promises) = promises.filter(|_| known) else { return Promised::Nothing };
-        let rolled_back = |transaction: &&Transaction| transaction.outcome == TransactionOutcome::Aborted;
-        let model = |transaction: &Transaction| promises.model(transaction.mode);
-        let all = || transactions.iter().filter(|transaction| !rolled_back(transaction)).map(model);
-        let Some(first) = all().next() else { return Promised::Nothing };
-        if all().all(|model| model == first) {
-            return Promised::ToAll(Guarantee::of(first));
-        }
-        let weakest =
-            all().fold(first, |weakest, model| if weakest.implies(model) { model } else { weakest });
-        Promised::ToEach(ToEach { promises, models: transactions.iter().map(model).collect(), weakest })
-    }
-}
-
 impl ToEach {
-    /// The server's promises to each level.
-    pub(super) fn promises(&self) -> LevelPromises {
-        self.promises
-    }
-
-    /// What these transactions are promised, whatever the others are.
-    pub(super) fn models(&self, nodes: &[Node]) -> Vec<Model> {
-        nodes.iter().map(|node| self.model(*node)).collect()
-    }
-
-    fn model(&self, node: Node) -> Model {
-        self.models[node as usize]
-    }
-
-    /// True if a transaction is promised not to lose updates.
-    fn loses_none(&self, transaction: usize) -> bool {
-        Anomaly::LostUpdate.contradicts(self.models[transaction])
-    }
-
-    fn is_serializable(&self, transaction: usize) -> bool {
-        self.models[transaction] == Model::Serializable
-    }
-
-    fn strength(&self, node: Node) -> Strength {
-        Strength::of(self.model(node))
-    }
-
-    /// True if a cycle is one that the levels of its transactions exclude.
-    fn excludes(&self, cycle: &[Link]) -> bool {
-        let anti = cycle.iter().any(|link| link.label.is_anti());
-        !anti || excludes(self.promises.mixing, cycle, |node| self.strength(node))
-    }
-
-    /// The transactions of a graph that are promised statements with snapshots, and nothing stronger.
-    pub(super) fn weak(&self, graph: &Graph) -> FxHashSet<Node> {
-        if self.promises.mixing == Mixing::AmongEquals {
-            return FxHashSet::default();
-        }
-        let all = (0..graph.transactions()).map(|node| graph.origin(node));
-        all.filter(|node| self.strength(*node) == Strength::Weak).collect()
-    }
-
     /// Judges the graph of the transactions on cycles: finds those that the levels exclude, and returns
     /// the transactions of the others.
     pub(super) fn judge(
@@ -210,7 +129,7 @@ impl ToEach {
             (Some(only), None) if only.label == Label::Lost => Anomaly::LostUpdate,
             _ => class(cycle, &FxHashSet::default()),
         };
-        let steps = cycle.iter().map(|link| explain::brief(history, *link)).collect();
+        let steps = cycle.iter().map(|link| brief(history, *link)).collect();
         let count = Count { found: 1, complete };
         let finding =
             Finding { anomaly, order: Order::Data, count, witness: Witness { steps, smallest: false } };

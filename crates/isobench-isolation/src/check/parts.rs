@@ -15,15 +15,12 @@ use rustc_hash::FxHashSet;
 use super::Pieces;
 use super::context::Context;
 use super::dependencies::Node;
-use super::emit::{Emitted, Which, emit};
-use super::mixed::ToEach;
+use super::numbers::take_node;
+use super::promises::ToEach;
 use super::rows::{Class, Row, Rows};
-use super::scope::{Cyclic, Scope};
 use super::status::CommitStatus;
-use super::survey::{Positions, Survey};
 use crate::history::binary::encode::number;
 use crate::history::{History, Operation, Transaction, TransactionOutcome};
-use crate::model::Order;
 
 /// The number of operations that a part should have.
 pub(super) const PART: usize = 1 << 16;
@@ -76,35 +73,6 @@ pub(super) trait Source: Sync + Sized {
     /// the whole one.
     fn only_rows(&self, rows: &FxHashSet<Row>) -> Result<(History, Vec<Node>), Self::Error> {
         Ok(sorted(self.frame(), &pick_rows(self, rows)?))
-    }
-
-    /// Examines all rows, and notes in `positions` what leads back.
-    fn survey(
-        &self,
-        setting: Setting<'_>,
-        order: Order,
-        positions: &Positions,
-    ) -> Result<Survey, Self::Error> {
-        let survey = Survey::of(self, setting, positions)?;
-        if order >= Order::Session {
-            positions.sessions(self.frame(), setting.status, 0..self.transactions());
-        }
-        Ok(survey)
-    }
-
-    /// Finds the strongly connected components of the dependencies, piece by piece.
-    fn components(
-        &self,
-        scope: &Scope<'_, Self>,
-        survey: &mut Survey,
-        positions: Positions,
-    ) -> Result<Cyclic, Self::Error> {
-        scope.components(survey, positions)
-    }
-
-    /// The dependencies within classes, of all rows.
-    fn emit(&self, setting: Setting<'_>, class: &[u32]) -> Result<Vec<Emitted>, Self::Error> {
-        emit(self, setting, class, Which::All)
     }
 }
 
@@ -347,26 +315,6 @@ impl Places {
         number(&mut self.bytes, u64::from(record - self.record));
         (self.node, self.record) = (node, record);
     }
-}
-
-/// Takes a number that [`number`] wrote. What is written here is read here, so that it needs no
-/// examination.
-pub(super) fn take_number(bytes: &mut &[u8]) -> u64 {
-    let (mut number, mut shift) = (0, 0);
-    while let Some((first, rest)) = bytes.split_first() {
-        *bytes = rest;
-        number |= u64::from(first & 0x7f) << (shift & 63);
-        shift += 7;
-        if *first < 0x80 {
-            break;
-        }
-    }
-    number
-}
-
-/// Takes a number of 32 bits.
-pub(super) fn take_node(bytes: &mut &[u8]) -> u32 {
-    u32::try_from(take_number(bytes)).unwrap_or(u32::MAX)
 }
 
 /// The parts of a history in memory.

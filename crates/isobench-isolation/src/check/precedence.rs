@@ -2,8 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::dependencies::{Edges, Label, Node};
-use super::survey::NONE;
+use super::dependencies::{Edges, Label, NONE, Node};
 use crate::history::{History, Transaction, TransactionOutcome};
 use crate::model::Order;
 

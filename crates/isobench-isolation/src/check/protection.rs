@@ -13,8 +13,7 @@
 //! - With `EachSerializable` Tp has to be serializable, since its reads are as of its commit.
 //! - With `AmongEquals` every transaction of the cycle has to be serializable.
 
-use super::dependencies::{Label, Node};
-use super::search::Link;
+use super::dependencies::{Label, Link, Node};
 use crate::model::Model;
 use crate::promise::Mixing;
 

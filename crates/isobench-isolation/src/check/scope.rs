@@ -9,15 +9,16 @@ use super::Pieces;
 use super::components::{Components, View, acyclic};
 use super::context::Context;
 use super::cycles::everything;
-use super::dependencies::{Graph, Node, OperationRef};
+use super::dependencies::{Graph, NONE, Node, OperationRef};
 use super::emit::{Blueprint, Emitted, Which, emit};
 use super::examine::open_row;
 use super::findings::Findings;
 use super::infer::{Inference, Inferred, OpenRow};
-use super::machines::{put_numbers, take_numbers};
-use super::parts::{Part, Setting, Source, each_part, take_number};
+use super::numbers::{put_numbers, take_number, take_numbers};
+use super::parts::{MemoryParts, Part, Setting, Source, each_part};
+use super::spill::Spill;
 use super::status::CommitStatus;
-use super::survey::{NONE, Positions, Survey};
+use super::survey::{Positions, Survey};
 use crate::history::binary::encode::number;
 use crate::model::Order;
 
@@ -26,6 +27,41 @@ const MOST_IN_GRAPH: usize = 1 << 27;
 
 /// The number of transactions from which pieces are put into several graphs.
 const BATCH: usize = 1 << 25;
+
+/// The long steps of a check, which several machines take together.
+pub(super) trait Steps: Source {
+    /// Examines all rows, and notes in `positions` what leads back.
+    fn survey(
+        &self,
+        setting: Setting<'_>,
+        order: Order,
+        positions: &Positions,
+    ) -> Result<Survey, Self::Error> {
+        let survey = Survey::of(self, setting, positions)?;
+        if order >= Order::Session {
+            positions.sessions(self.frame(), setting.status, 0..self.transactions());
+        }
+        Ok(survey)
+    }
+
+    /// Finds the strongly connected components of the dependencies, piece by piece.
+    fn components(
+        &self,
+        scope: &Scope<'_, Self>,
+        survey: &mut Survey,
+        positions: Positions,
+    ) -> Result<Cyclic, Self::Error> {
+        scope.components(survey, positions)
+    }
+
+    /// The dependencies within classes, of all rows.
+    fn emit(&self, setting: Setting<'_>, class: &[u32]) -> Result<Vec<Emitted>, Self::Error> {
+        emit(self, setting, class, Which::All)
+    }
+}
+
+impl Steps for MemoryParts<'_> {}
+impl Steps for Spill {}
 
 /// The history to be checked, and what is known of it.
 pub(super) struct Scope<'s, S> {
@@ -82,7 +118,7 @@ pub(super) struct Orders {
     pub(super) left: u64,
 }
 
-impl<S: Source> Scope<'_, S> {
+impl<S: Steps> Scope<'_, S> {
     /// Finds the components in all transactions at once.
     pub(super) fn components_at_once(&self) -> Result<Cyclic, S::Error> {
         let committed = |status: &CommitStatus| if *status == CommitStatus::Committed { 0 } else { NONE };

@@ -3,15 +3,7 @@
 use std::collections::VecDeque;
 
 use super::components::View;
-use super::dependencies::{Label, Node};
-
-/// A dependency of a cycle, without the auxiliary nodes in between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Link {
-    pub(super) from: Node,
-    pub(super) to: Node,
-    pub(super) label: Label,
-}
+use super::dependencies::{Label, Link, Node};
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Pieces;
 use super::dependencies::{MOST_TRANSACTIONS, Node};
-use super::parts::{Part, Picked, Source, each_part, note_unsure, part_of, sorted, take_node, take_number};
+use super::numbers::{take_node, take_number};
+use super::parts::{Part, Picked, Source, each_part, note_unsure, part_of, sorted};
 use super::rows::Row;
 use crate::history::binary::encode::number;
 use crate::history::binary::{unzigzag, zigzag};

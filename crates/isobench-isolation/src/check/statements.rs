@@ -13,12 +13,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::components::View;
 use super::context::Context;
-use super::dependencies::{Label, Node, OperationRef, Sink};
+use super::dependencies::{Label, Link, Node, OperationRef, Sink};
 use super::examine::examine_row;
 use super::findings::Findings;
 use super::parts::{Part, Setting, Source, each_part};
 use super::protection::Protection;
-use super::search::{Link, Search, SearchResult, links};
+use super::search::{Search, SearchResult, links};
 
 /// What a statement of a transaction shows of another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,17 +13,15 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::Pieces;
-use super::dependencies::{Label, Node, OperationRef, SHORT, Sink, packed, unpacked};
+use super::dependencies::{Label, NONE, Node, OperationRef, SHORT, Sink, packed, unpacked};
 use super::examine::examine_row;
 use super::findings::Findings;
-use super::parts::{Part, Setting, Source, each_part, take_node};
+use super::numbers::take_node;
+use super::parts::{Part, Setting, Source, each_part};
 use super::rows::Class;
 use super::status::CommitStatus;
 use crate::history::binary::encode::number;
 use crate::history::{History, Operation, Transaction, TransactionOutcome};
-
-/// The number of a transaction that is in no class.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// Dependencies of transactions at most this far from each other are kept, because they may be
 /// within a piece.

@@ -10,11 +10,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::KeyForm;
-use super::log::Replaced;
 use super::order::Writer;
-use super::resolve::{Resolution, Written};
-use crate::history::Key;
 
 /// A committed transaction of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +57,7 @@ pub struct CommittedWrites {
 #[derive(Debug, Default)]
 pub(super) struct CommitOrder {
     /// The place of a transaction among the writers of a row, by row and attempt.
-    places: FxHashMap<(u32, u32), u64>,
+    pub(super) places: FxHashMap<(u32, u32), u64>,
     /// Rows that weren't seen to be written, by attempt: the writes.
     pub(super) unseen: FxHashMap<u32, Vec<u32>>,
     /// Rows of which both sources tell the order.
@@ -77,79 +73,6 @@ pub(super) struct CommitOrder {
 }
 
 impl CommitOrder {
-    /// Takes the committed writes into a resolution that has read the log.
-    pub(super) fn of(resolution: &mut Resolution, committed: &CommittedWrites) -> CommitOrder {
-        for table in &committed.tables {
-            if let Some(table) = resolution.description.tables.get_mut(usize::from(*table)) {
-                table.closed = true;
-            }
-        }
-        let texts = resolution.description.texts.iter().cloned();
-        let mut numbers: FxHashMap<String, i64> = texts.zip(0..).collect();
-        let mut seen: FxHashMap<(u32, u32), u64> = FxHashMap::default();
-        for write in &resolution.writes {
-            *seen.entry((write.row, write.attempt)).or_default() += 1;
-        }
-        let covered = committed.tables.iter().copied().collect();
-        let mut order = CommitOrder { known: true, covered, ..CommitOrder::default() };
-        for (place, transaction) in (0_u64..).zip(&committed.transactions) {
-            let attempt = resolution.committed_attempt(transaction.transaction);
-            order.strangers += u64::from(attempt.is_none());
-            let mut known: FxHashMap<(u32, u32), u64> = FxHashMap::default();
-            for write in &transaction.writes {
-                let Some(id) = id(resolution, write, &mut numbers) else { continue };
-                let row = resolution.row_to_write(Key { table: write.table, id });
-                let Some(attempt) = attempt else {
-                    // Somebody else's, or of a subtransaction only.
-                    resolution.rows[row as usize].doubtful = true;
-                    continue;
-                };
-                order.places.insert((row, attempt), place);
-                *known.entry((row, attempt)).or_default() += 1;
-                if !seen.contains_key(&(row, attempt)) {
-                    order.add(resolution, (row, attempt), transaction.transaction, write.what);
-                }
-            }
-            // If only a part of a transaction's writes of a row was shown, it isn't known what the
-            // row was like in the end.
-            for (place, writes) in known {
-                if seen.get(&place).is_some_and(|seen| *seen != writes) {
-                    resolution.rows[place.0 as usize].doubtful = true;
-                }
-            }
-        }
-        order
-    }
-
-    /// Adds a write that no statement showed.
-    fn add(
-        &mut self,
-        resolution: &mut Resolution,
-        (row, attempt): (u32, u32),
-        transaction: u32,
-        what: CommittedChange,
-    ) {
-        let deleted = what == CommittedChange::Deleted;
-        let replaced = match what {
-            CommittedChange::Inserted => Replaced::Nothing,
-            CommittedChange::Updated | CommittedChange::Deleted => Replaced::Unknown,
-        };
-        let writer = if deleted { 0 } else { transaction };
-        let write = Written {
-            row,
-            attempt,
-            writer,
-            replaced,
-            answered: u64::MAX,
-            columns: None,
-            counter: None,
-            partial: false,
-            superseded: false,
-        };
-        let index = resolution.add_unseen(write);
-        self.unseen.entry(attempt).or_default().push(index);
-    }
-
     /// Sorts the writers of a row by their commits, if all of them are known. Returns whether they
     /// are. `proved` has the groups in which another source put them.
     pub(super) fn sort(&mut self, row: u32, writers: &mut [Writer], proved: Option<&[usize]>) -> bool {
@@ -173,23 +96,4 @@ impl CommitOrder {
         writers.sort_by_key(|writer| self.places.get(&(row, writer.attempt)).copied());
         true
     }
-}
-
-/// The key's number in the log.
-fn id(
-    resolution: &mut Resolution,
-    write: &CommittedWrite,
-    numbers: &mut FxHashMap<String, i64>,
-) -> Option<i64> {
-    let table = resolution.description.tables.get(usize::from(write.table))?;
-    if table.key == KeyForm::Integer {
-        return write.key.parse().ok();
-    }
-    let texts = &mut resolution.description.texts;
-    let next = i64::try_from(texts.len()).ok()?;
-    let number = *numbers.entry(write.key.clone()).or_insert(next);
-    if number == next {
-        texts.push(write.key.clone());
-    }
-    Some(number)
 }

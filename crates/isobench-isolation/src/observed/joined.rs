@@ -15,7 +15,7 @@ use std::cell::Cell;
 use rustc_hash::FxHashMap;
 
 use super::predicate::{Elsewhere, Linked, NULL};
-use super::resolve::{OwnWrites, ReadVersions, Resolution, Written};
+use super::resolution::{OwnWrites, ReadVersions, Resolution, Written};
 
 /// A row that may be joined to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

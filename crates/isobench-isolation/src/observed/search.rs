@@ -28,7 +28,7 @@ use rustc_hash::FxHashMap;
 
 use super::joined::{Joined, Others};
 use super::predicate::{Comparison, Predicate};
-use super::resolve::{OwnWrites, ReadVersions, Resolution, Row, Written};
+use super::resolution::{OwnWrites, ReadVersions, Resolution, Row, Written};
 use crate::history::Key;
 
 /// The most versions that are compared with conditions.

@@ -18,29 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::ObservedDescription;
 use crate::history::TransactionOutcome;
-
-/// The tables that statements may read without showing it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MayRead {
-    /// None: all that is read is seen.
-    #[default]
-    Nothing,
-    /// These, by number; not empty.
-    Tables(BTreeSet<u16>),
-    /// Any.
-    Anything,
-}
-
-impl MayRead {
-    /// Adds a table.
-    pub fn add(&mut self, table: u16) {
-        match self {
-            MayRead::Nothing => *self = MayRead::Tables(BTreeSet::from([table])),
-            MayRead::Tables(tables) => drop(tables.insert(table)),
-            MayRead::Anything => {}
-        }
-    }
-}
+use crate::history::visibility::{MayRead, Seen, Visibility};
 
 /// A transaction's snapshot, as the server named it: the lower 32 bits of numbers of transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,28 +229,6 @@ fn unknown_table<'d>(
     tables
         .find(|(number, _)| !covered.contains(number) && read(*number))
         .map(|(_, table)| table.name.as_str())
-}
-
-/// What snapshots say of the transactions of a history, in its order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Visibility {
-    pub(crate) seen: Vec<Seen>,
-    /// What transactions may have read unseen, by the number in [`Seen::may_read`].
-    pub(crate) may_read: Vec<MayRead>,
-    /// The reason why nothing follows from it, if there is one.
-    pub(crate) why_not: Option<String>,
-}
-
-/// What snapshots say of one transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// The place of its snapshot among all, in their order.
-    pub(crate) snapshot: Option<u32>,
-    /// The place of the first snapshot that has its writes, if it committed; `u32::MAX` if its number
-    /// isn't known.
-    pub(crate) appears: u32,
-    /// The number of what it may have read unseen.
-    pub(crate) may_read: u32,
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use std::collections::BinaryHeap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::dependencies::{Label, Node};
-use super::super::search::Link;
 use super::open::OpenRow;
 use super::paths::{Hop, Paths, Shape, VersionPair};
+use crate::check::dependencies::Link;
 
 /// A proof that no version order permits a guarantee. If one did, the lemmas would hold, and yet
 /// there is the cycle.

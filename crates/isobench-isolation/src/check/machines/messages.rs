@@ -2,9 +2,9 @@
 //! ([`crate::history::binary::encode`]).
 
 use crate::check::dependencies::Node;
-use crate::check::parts::{Picked, take_node, take_number};
+use crate::check::numbers::{take_node, take_number};
+use crate::check::parts::Picked;
 use crate::check::spill::{Stretch, decode, encode};
-use crate::check::survey::NONE;
 use crate::history::History;
 use crate::history::binary::encode::number;
 
@@ -26,29 +26,6 @@ pub(super) fn nodes(bytes: &mut &[u8]) -> Vec<Node> {
     let next = |_| {
         last += take_node(bytes);
         last
-    };
-    (0..count).map(next).collect()
-}
-
-/// Appends a number for each transaction, where most have none ([`NONE`]).
-pub(in crate::check) fn put_numbers(bytes: &mut Vec<u8>, numbers: &[u32]) {
-    let with = || (0_u32..).zip(numbers).filter(|(_, own)| **own != NONE);
-    number(bytes, with().count() as u64);
-    let mut last = 0;
-    for (node, own) in with() {
-        number(bytes, u64::from(node - last));
-        number(bytes, u64::from(*own));
-        last = node;
-    }
-}
-
-/// Takes what [`put_numbers`] appended: the transactions that have a number, and this.
-pub(in crate::check) fn take_numbers(bytes: &mut &[u8]) -> Vec<(Node, u32)> {
-    let mut last = 0;
-    let count = take_number(bytes);
-    let next = |_| {
-        last += take_node(bytes);
-        (last, take_node(bytes))
     };
     (0..count).map(next).collect()
 }

@@ -5,18 +5,20 @@ use std::io;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use super::messages::{nodes, put_picked, put_stretches, take_numbers};
-use super::{Ways, steps};
+use super::messages::{nodes, put_picked, put_stretches};
+use super::steps;
+use super::ways::{Ways, result};
 use crate::check::Pieces;
-use crate::check::dependencies::Node;
+use crate::check::dependencies::{NONE, Node};
 use crate::check::emit::Emitted;
-use crate::check::mixed::{Promised, ToEach};
+use crate::check::numbers::take_numbers;
 use crate::check::parts::{Setting, Source, pick_rows};
+use crate::check::promises::{Promised, ToEach};
 use crate::check::rows::Row;
-use crate::check::scope::Scope;
+use crate::check::scope::{Scope, Steps};
 use crate::check::spill::{Spill, SpillError, pick_nodes};
 use crate::check::status::{CommitStatus, reported};
-use crate::check::survey::{NONE, Positions, Survey};
+use crate::check::survey::{Positions, Survey};
 use crate::model::Order;
 use crate::promise::LevelPromises;
 
@@ -51,12 +53,6 @@ pub(super) struct Asked {
     pub(super) pieces: Pieces,
 }
 
-/// The first byte of a message with what was wanted.
-const DONE: u8 = 0;
-
-/// The first byte of a message with the reason why it can't be had.
-const FAILED: u8 = 1;
-
 /// An order as a message.
 pub(super) fn order(what: &Do, body: &[u8]) -> Vec<u8> {
     let head = serde_json::to_vec(what).unwrap_or_default();
@@ -71,29 +67,6 @@ fn read_order(message: &[u8]) -> Option<(Do, &[u8])> {
     let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
     let (head, body) = rest.split_at_checked(length)?;
     Some((serde_json::from_slice(head).ok()?, body))
-}
-
-/// A result as a message.
-pub(super) fn result(found: Result<Vec<u8>, &SpillError>) -> Vec<u8> {
-    let (first, body) = match found {
-        Ok(bytes) => (DONE, bytes),
-        Err(error) => (FAILED, error.to_string().into_bytes()),
-    };
-    let mut message = Vec::with_capacity(1 + body.len());
-    message.push(first);
-    message.extend(body);
-    message
-}
-
-/// Waits for a result of another machine.
-pub(super) fn answer(ways: &mut dyn Ways, from: usize) -> Result<Vec<u8>, SpillError> {
-    let mut message = ways.receive(from).map_err(SpillError::Io)?;
-    if message.first() == Some(&DONE) {
-        message.remove(0);
-        return Ok(message);
-    }
-    let why = String::from_utf8_lossy(message.get(1..).unwrap_or_default()).into_owned();
-    Err(SpillError::Io(io::Error::other(format!("rank {from}: {why}"))))
 }
 
 /// What was examined last.

@@ -4,8 +4,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::orders::{answer, result};
-use super::{Ways, owner};
+use super::ways::{Ways, answer, owner, result};
 use crate::check::parts::Source;
 use crate::check::rows::Row;
 use crate::check::spill::{PARTS, Spill, SpillError};

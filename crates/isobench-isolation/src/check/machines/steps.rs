@@ -1,13 +1,12 @@
 //! The steps that all machines take together, each with its own rows and pieces.
 
-use super::Ways;
-use super::orders::{answer, result};
-use crate::check::dependencies::Node;
+use super::ways::{Ways, answer, result};
+use crate::check::dependencies::{NONE, Node};
 use crate::check::emit::{Emitted, Which, emit, put_edges, take_edges};
 use crate::check::parts::{Setting, Source};
 use crate::check::scope::{Cyclic, Scope};
 use crate::check::spill::{Spill, SpillError};
-use crate::check::survey::{NONE, Positions, Survey};
+use crate::check::survey::{Positions, Survey};
 use crate::model::Order;
 
 /// Exchanges a message with each other machine: those to each, by rank, against those from each. The own

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::log::Replaced;
 use super::super::order::{Writer, prove};
-use super::{Resolution, Row, Written};
+use super::super::resolution::{Resolution, Row, Written};
 use crate::history::TransactionOutcome;
 
 impl Resolution {

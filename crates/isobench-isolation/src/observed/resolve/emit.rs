@@ -3,29 +3,11 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::super::KeyForm;
 use super::super::log::{Chunk, ObservedOperation, Replaced};
+use super::super::resolution::{OwnWrite, OwnWrites, ReadVersions, Resolution, Written};
 use super::super::search::{Search, Searches};
-use super::{Resolution, Written};
 use crate::history::{Draft, History, Key, Operation, Provenance, TransactionOutcome, Version};
-
-/// The rows that an attempt has written so far.
-pub(in super::super) type OwnWrites = FxHashMap<u32, OwnWrite>;
-
-/// The newest versions that an attempt has read so far, by row: their counters.
-pub(in super::super) type ReadVersions = FxHashMap<u32, u64>;
-
-/// An attempt's writes of a row.
-#[derive(Debug, Clone, Copy)]
-pub(in super::super) struct OwnWrite {
-    /// The first of the latest writes that look alike to others, by position in
-    /// [`Resolution::writes`].
-    latest: usize,
-    /// True if one of the writes inserted the row.
-    inserts: bool,
-}
 
 /// The origin of a version that was read.
 enum Origin {
