@@ -1,19 +1,19 @@
 //! What is said: levels with their reasons, changes with their prices. The form of JSON.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Carried, Templates};
-use isobench_result::Tried;
-use isobench_result::words::enumerated;
-use isobench_robustness::{Change, How, Objection, Program, Promoted};
+use isobench_robustness::Program;
 use serde::Serialize;
 
+use crate::change_set::{ChangeSet, allocation};
 use crate::deadlocks;
-use crate::decision::{Decision, Executed, Shown};
-use crate::hints::{UniqueIndex, hints};
-use crate::patch::{ScriptText, difference, patched};
+use crate::decision::Decision;
+use crate::hints::hints;
+use crate::reason::{Dependency, Reason, mixed, reason, steps};
+use crate::shown::Shown;
 use crate::twice::Twice;
 
 /// The value of the member `format` of the JSON.
@@ -92,42 +92,6 @@ pub enum Status {
     Unsafe,
 }
 
-/// What happens at a level.
-#[derive(Debug, Clone, Serialize)]
-pub struct Reason {
-    /// The level.
-    pub level: Level,
-    /// The levels of all scripts that meet, unless all have [`Reason::level`].
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub levels: BTreeMap<String, Level>,
-    /// The schedule that theory names, a step on each line.
-    pub theory: Vec<String>,
-    /// The cycle of dependencies that it closes, from the transaction that is split back to it.
-    pub cycle: Vec<Dependency>,
-    /// What came of executing it; null if it wasn't executed.
-    pub shown: Option<Tried>,
-    /// Why it wasn't executed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub untried: Option<String>,
-    /// What the measurement showed, if trying didn't.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub measured: Option<String>,
-}
-
-/// A transaction depends on another one, which would have to come first in a serial order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Dependency {
-    /// The script of the transaction that would have to come first.
-    pub first: String,
-    /// The script of the one that would have to come later.
-    pub then: String,
-    /// `rw`: the later one overwrites what the first one read; `wr`: it reads what the first one wrote;
-    /// `ww`: it overwrites that; null: any of them.
-    pub how: Option<&'static str>,
-    /// The statements of both, such as `pay.sql:7`; empty if they may be any.
-    pub at: [String; 2],
-}
-
 /// A statement of which isn't known what it reads and writes.
 #[derive(Debug, Clone, Serialize)]
 pub struct UnknownStatement {
@@ -146,50 +110,6 @@ pub struct Unshown {
     pub theory: Vec<String>,
     /// The interleavings of its scripts that were executed in vain.
     pub interleavings: u64,
-}
-
-/// Changes of scripts, with the levels that are enough then.
-#[derive(Debug, Clone, Serialize)]
-pub struct ChangeSet {
-    /// A short name: `lock pay.sql:7`.
-    pub name: String,
-    /// The changes.
-    pub changes: Vec<Changed>,
-    /// The levels that are enough.
-    pub allocation: Allocation,
-    /// The changes as a unified diff of the scripts.
-    pub diff: String,
-    /// SQL that changes the tables; null if only scripts are changed.
-    pub setup: Option<String>,
-    /// The interleavings in which nothing wrong was shown, if the levels aren't proved; null if they are.
-    pub unproved: Option<u64>,
-    /// A wrong outcome that was shown in spite of it; null if there was none.
-    pub refuted: Option<Tried>,
-    /// Why transactions fail with it that run one after another, so that it changes more than isolation;
-    /// null if none does.
-    pub refused: Option<String>,
-    /// The scripts with the changes.
-    #[serde(skip)]
-    pub scripts: Vec<ScriptText>,
-}
-
-impl ChangeSet {
-    /// Whether nothing was shown that speaks against it.
-    pub fn is_proposed(&self) -> bool {
-        self.refuted.is_none() && self.refused.is_none()
-    }
-}
-
-/// A changed read.
-#[derive(Debug, Clone, Serialize)]
-pub struct Changed {
-    /// The statement: `pay.sql:7`.
-    pub at: String,
-    /// The table.
-    pub table: String,
-    /// `FOR SHARE` or another lock; `UPDATE` for writing the row back as it is; what an UPDATE sets then:
-    /// `SET stock = stock - :quantity`; or for an insert `CREATE UNIQUE INDEX …`.
-    pub to: String,
 }
 
 /// The prices.
@@ -377,117 +297,6 @@ fn refuted(programs: &[Program], decision: &Decision, program: usize) -> Option<
     })
 }
 
-/// The levels of scripts; none if all are the same.
-fn mixed<'s>(levels: impl Iterator<Item = (&'s str, Level)>) -> BTreeMap<String, Level> {
-    let levels: BTreeMap<String, Level> = levels.map(|(script, level)| (script.to_owned(), level)).collect();
-    let same = levels.values().collect::<BTreeSet<_>>().len() < 2;
-    if same { BTreeMap::new() } else { levels }
-}
-
-impl Reason {
-    /// What was shown, without a schedule that theory names.
-    pub fn tried(level: Level, tried: Tried) -> Reason {
-        Reason { shown: Some(tried), ..Reason::at(level) }
-    }
-
-    /// Nothing known at this level.
-    pub(crate) fn at(level: Level) -> Reason {
-        Reason {
-            level,
-            levels: BTreeMap::new(),
-            theory: Vec::new(),
-            cycle: Vec::new(),
-            shown: None,
-            untried: None,
-            measured: None,
-        }
-    }
-
-    /// The level in words, or the levels with the scripts that have them.
-    pub(crate) fn at_levels(&self) -> String {
-        let mut scripts: BTreeMap<Level, Vec<&str>> = BTreeMap::new();
-        for (script, level) in &self.levels {
-            scripts.entry(*level).or_default().push(script);
-        }
-        let texts: Vec<String> =
-            scripts.iter().map(|(level, scripts)| format!("{level} ({})", scripts.join(", "))).collect();
-        if texts.is_empty() { self.level.to_string() } else { enumerated(&texts) }
-    }
-}
-
-impl ChangeSet {
-    /// The scripts with some reads changed; `None` if a statement can't be changed so.
-    pub fn of(templates: &Templates, before: &[ScriptText], promoted: &Promoted) -> Option<ChangeSet> {
-        let scripts = patched(templates, before, &promoted.promotions)?;
-        let changes: Vec<Changed> = promoted
-            .promotions
-            .iter()
-            .map(|one| Changed {
-                at: one.at.clone(),
-                table: one.table.clone(),
-                to: match one.change {
-                    Change::Lock(strength) => strength.clause().to_owned(),
-                    Change::Write => "UPDATE".to_owned(),
-                },
-            })
-            .collect();
-        Some(ChangeSet::new(templates, before, scripts, changes, &promoted.levels))
-    }
-
-    /// Scripts that were changed, with a level for each.
-    pub(crate) fn new(
-        templates: &Templates,
-        before: &[ScriptText],
-        scripts: Vec<ScriptText>,
-        changes: Vec<Changed>,
-        levels: &[Level],
-    ) -> ChangeSet {
-        let name = |change: &Changed| {
-            let how = match change.to.as_str() {
-                "UPDATE" => "write back",
-                sets if sets.starts_with("SET ") => "rewrite",
-                _ => "lock",
-            };
-            format!("{how} {}", change.at)
-        };
-        let names: Vec<String> = changes.iter().map(name).collect();
-        let programs = templates.programs.iter().zip(levels);
-        let levels: Vec<(&str, Level)> =
-            programs.map(|(program, level)| (program.name.as_str(), *level)).collect();
-        ChangeSet {
-            name: names.join(" + "),
-            changes,
-            allocation: allocation(&levels),
-            diff: difference(before, &scripts),
-            setup: None,
-            unproved: None,
-            refuted: None,
-            refused: None,
-            scripts,
-        }
-    }
-
-    /// The same scripts with a unique index.
-    pub(crate) fn index(
-        templates: &Templates,
-        scripts: &[ScriptText],
-        index: &UniqueIndex<'_>,
-        sql: &str,
-        levels: &[Level],
-    ) -> ChangeSet {
-        let set = ChangeSet::new(templates, scripts, scripts.to_vec(), Vec::new(), levels);
-        let at = index.insert.to_owned();
-        ChangeSet {
-            name: index.name(),
-            changes: vec![Changed { at, table: index.table.to_owned(), to: sql.to_owned() }],
-            diff: format!("{sql};\n"),
-            setup: Some(sql.to_owned()),
-            unproved: Some(0),
-            ..set
-        }
-    }
-}
-
 fn carried(carried: &Carried) -> String {
     let Carried { read, written } = carried;
     format!(
@@ -497,65 +306,10 @@ fn carried(carried: &Carried) -> String {
     )
 }
 
-/// Levels as an allocation: the lowest is that of all scripts that aren't named.
-fn allocation(levels: &[(&str, Level)]) -> Allocation {
-    let rest = levels.iter().map(|(_, level)| *level).min().unwrap_or(Level::ReadCommitted);
-    let own = levels.iter().filter(|(_, level)| *level != rest);
-    let scripts = own.map(|(script, level)| ((*script).to_owned(), Mode::of(*level))).collect();
-    Allocation { rest: Mode::of(rest), scripts }
-}
-
-fn steps(programs: &[Program], objection: &Objection) -> Vec<String> {
-    objection.steps(programs).to_string().lines().map(str::to_owned).collect()
-}
-
-pub(crate) fn reason(programs: &[Program], shown: &Shown) -> Reason {
-    let (tried, untried) = match &shown.executed {
-        Executed::Shown(tried) => (Some((**tried).clone()), None),
-        Executed::Untried(why) => (None, Some(why.clone())),
-        Executed::Unshown(_) => (None, None),
-    };
-    let dependency = |one: isobench_robustness::Dependency| Dependency {
-        first: programs[one.first].name.clone(),
-        then: programs[one.then].name.clone(),
-        how: one.how.map(How::short),
-        at: one.at,
-    };
-    let meeting: BTreeSet<usize> = shown.casts().into_iter().flatten().collect();
-    let of_meeting =
-        meeting.into_iter().map(|program| (programs[program].name.as_str(), shown.levels[program]));
-    Reason {
-        level: shown.level(),
-        levels: mixed(of_meeting),
-        theory: steps(programs, &shown.objection),
-        cycle: shown.objection.cycle(programs).into_iter().map(dependency).collect(),
-        shown: tried,
-        untried,
-        measured: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::text::answer;
-
-    #[test]
-    fn levels_that_differ_are_said_with_their_scripts() {
-        let at = |levels: &[(&'static str, Level)]| {
-            let levels = mixed(levels.iter().copied());
-            Reason { levels, ..Reason::at(Level::Serializable) }.at_levels()
-        };
-        assert_eq!(at(&[("a.sql", Level::Serializable), ("b.sql", Level::Serializable)]), "serializable");
-        assert_eq!(
-            at(&[
-                ("a.sql", Level::Serializable),
-                ("b.sql", Level::ReadCommitted),
-                ("c.sql", Level::ReadCommitted)
-            ]),
-            "read committed (b.sql, c.sql) and serializable (a.sql)"
-        );
-    }
 
     #[test]
     fn what_was_measured_raises_levels_that_are_not_proved() {

@@ -10,9 +10,10 @@ use isobench_robustness::{
     subsets,
 };
 
-use crate::advice::{ChangeSet, Changed};
-use crate::hints::UniqueIndex;
+use crate::change_set::{ChangeSet, Changed};
 use crate::patch::{ScriptText, locked_within, rewritten};
+use crate::shown::{Executed, Shown, casts};
+use crate::unique_index::UniqueIndex;
 
 /// The most statements that are changed at once.
 const MOST_CHANGES: usize = 3;
@@ -42,43 +43,6 @@ pub struct Execute<'a> {
     pub casts: Vec<Vec<usize>>,
     /// A level for each program.
     pub levels: &'a [Level],
-}
-
-/// What came of executing a schedule with all parameters that were chosen.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Executed {
-    /// A wrong outcome, which no serial order gives.
-    Shown(Box<Tried>),
-    /// None, in so many interleavings.
-    Unshown(u64),
-    /// It couldn't be executed.
-    Untried(String),
-}
-
-/// Why a program needs its level.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
-    /// The index of the program.
-    pub program: usize,
-    /// The levels of all programs with which that happens: of this one the next lower level, or a
-    /// higher one.
-    pub levels: Vec<Level>,
-    /// The schedule that theory names.
-    pub objection: Objection,
-    /// What came of it.
-    pub executed: Executed,
-}
-
-impl Shown {
-    /// The level of the program.
-    pub fn level(&self) -> Level {
-        self.levels[self.program]
-    }
-
-    /// Who meets, as in [`Execute::casts`].
-    pub fn casts(&self) -> Vec<Vec<usize>> {
-        casts(&self.objection)
-    }
 }
 
 /// A schedule that theory names, and that wasn't shown.
@@ -359,32 +323,6 @@ impl Question<'_> {
 /// True if a level is lower than in the other list.
 fn lower_somewhere(levels: &[Level], than: &[Level]) -> bool {
     levels.iter().zip(than).any(|(level, than)| level < than)
-}
-
-/// Who meets.
-fn casts(objection: &Objection) -> Vec<Vec<usize>> {
-    let own = scripts(objection);
-    let programs: BTreeSet<usize> = own.iter().copied().collect();
-    let mut casts = vec![own];
-    for one in &programs {
-        for other in &programs {
-            let pair = vec![*one, *other];
-            if !casts.contains(&pair) {
-                casts.push(pair);
-            }
-        }
-    }
-    casts
-}
-
-/// The programs of an objection's transactions, the one that is split first.
-fn scripts(objection: &Objection) -> Vec<usize> {
-    let mut scripts = vec![objection.read.role.program, objection.overwrites.role.program];
-    scripts.extend(objection.between.iter().map(|role| role.program));
-    if !objection.alone {
-        scripts.push(objection.by.role.program);
-    }
-    scripts
 }
 
 #[cfg(test)]

@@ -10,8 +10,10 @@ use isobench_result::view::{Entry, Heading, Table};
 use isobench_result::words::distinct;
 use maud::{Markup, html};
 
-use crate::advice::{Advice, ChangeSet, Dependency, Measured, Reason, Transaction};
+use crate::advice::{Advice, Measured, Transaction};
+use crate::change_set::ChangeSet;
 use crate::idioms::{IDIOMS, Idiom};
+use crate::reason::{Dependency, Reason};
 use crate::text::{
     Evidence, WAIT_FOR_EACH_OTHER, agreed, best, closed_world, deadlocks_measured, grave, happens, held,
     idioms_of, in_order, levels_then, ratio, shown, unshown, why,

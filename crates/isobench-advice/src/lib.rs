@@ -10,11 +10,15 @@
 //! | file | holds |
 //! |---|---|
 //! | `decision` | proved and shown levels, and changes of scripts |
+//! | `shown` | what came of executing the schedules that theory names |
 //! | `advice` | what is said of it, as it stands in JSON |
+//! | `reason` | in it, why a level isn't enough |
+//! | `change_set` | in it, changes with the levels that are enough then |
 //! | `twice` | scripts that run twice at once |
 //! | `recorded` | recorded dependencies compared with those that are possible |
 //! | `patch` | scripts with changes, and the difference |
 //! | `deadlocks` | transactions that can wait for each other |
+//! | `unique_index` | unique indexes that are missing |
 //! | `hints` | other ways to write the SQL, for people |
 //! | `idioms` | how frameworks ask for a level |
 //! | `file` | what `--write` writes and `--check` reads |
@@ -22,6 +26,7 @@
 //! | `html` | the same as a page |
 
 mod advice;
+mod change_set;
 mod deadlocks;
 mod decision;
 mod file;
@@ -29,19 +34,22 @@ mod hints;
 mod html;
 mod idioms;
 mod patch;
+mod reason;
 mod recorded;
+mod shown;
 mod text;
 mod twice;
+mod unique_index;
 
-pub use advice::{
-    Advice, Candidate, ChangeSet, Changed, Dependency, FORMAT, Measured, Reason, Status, Transaction,
-    UnknownStatement, Unshown,
-};
-pub use decision::{Decision, Execute, Executed, MOST_EXECUTED, Possible, Question, Shown};
+pub use advice::{Advice, Candidate, FORMAT, Measured, Status, Transaction, UnknownStatement, Unshown};
+pub use change_set::{ChangeSet, Changed};
+pub use decision::{Decision, Execute, MOST_EXECUTED, Possible, Question};
 pub use file::{AdviceFile, FileError, LEVELS_START, Mismatch};
 pub use html::page;
 pub use idioms::{IDIOMS, Idiom};
 pub use isobench_robustness::Promotion;
 pub use patch::{ScriptText, difference, patched};
+pub use reason::{Dependency, Reason};
+pub use shown::{Executed, Shown};
 pub use text::{answer, broken, wrong};
 pub use twice::{AtLevel, Twice, locked, locks, writing};

@@ -6,7 +6,8 @@ use isobench_observation::Templates;
 use isobench_result::StatementDependencies;
 use isobench_robustness::{How, Predicted};
 
-use crate::advice::{Advice, Dependency, Status};
+use crate::advice::{Advice, Status};
+use crate::reason::Dependency;
 
 impl Advice {
     /// Compares the dependencies of histories that these scripts left with those that their statements
@@ -89,7 +90,8 @@ mod tests {
     use isobench_observation::TemplateStatement;
     use isobench_robustness::{Branch, Operation, Program};
 
-    use crate::decision::{Executed, MOST_EXECUTED, Question};
+    use crate::decision::{MOST_EXECUTED, Question};
+    use crate::shown::Executed;
     use crate::text::{agreed, answer};
 
     /// A script that reads an account, and writes it back in its second line.

@@ -10,11 +10,11 @@ use isobench_report::wrap;
 use isobench_result::Tried;
 use isobench_result::view::tried::witnesses;
 
-use crate::advice::{
-    Advice, Candidate, ChangeSet, Dependency, Measured, Reason, Status, Transaction, reason,
-};
-use crate::decision::Shown;
+use crate::advice::{Advice, Candidate, Measured, Status, Transaction};
+use crate::change_set::ChangeSet;
 use crate::idioms::IDIOMS;
+use crate::reason::{Dependency, Reason, reason};
+use crate::shown::Shown;
 
 /// The most dependencies that are listed.
 const MOST_DEPENDENCIES: usize = 3;

@@ -12,8 +12,9 @@ use isobench_result::{OrderOutcome, Tried};
 use isobench_robustness::{Change, Kind, Operation, Promoted, Promotion, Strength};
 use serde::Serialize;
 
-use crate::advice::{ChangeSet, Reason};
+use crate::change_set::ChangeSet;
 use crate::patch::ScriptText;
+use crate::reason::Reason;
 
 /// A script that runs twice at once.
 #[derive(Debug, Clone, Serialize)]

@@ -1,0 +1,136 @@
+//! Changes of scripts and tables, with the levels that are enough then.
+
+use isobench_isolation::history::Mode;
+use isobench_isolation::{Allocation, Level};
+use isobench_observation::Templates;
+use isobench_result::Tried;
+use isobench_robustness::{Change, Promoted};
+use serde::Serialize;
+
+use crate::patch::{ScriptText, difference, patched};
+use crate::unique_index::UniqueIndex;
+
+/// Changes of scripts, with the levels that are enough then.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChangeSet {
+    /// A short name: `lock pay.sql:7`.
+    pub name: String,
+    /// The changes.
+    pub changes: Vec<Changed>,
+    /// The levels that are enough.
+    pub allocation: Allocation,
+    /// The changes as a unified diff of the scripts.
+    pub diff: String,
+    /// SQL that changes the tables; null if only scripts are changed.
+    pub setup: Option<String>,
+    /// The interleavings in which nothing wrong was shown, if the levels aren't proved; null if they are.
+    pub unproved: Option<u64>,
+    /// A wrong outcome that was shown in spite of it; null if there was none.
+    pub refuted: Option<Tried>,
+    /// Why transactions fail with it that run one after another, so that it changes more than isolation;
+    /// null if none does.
+    pub refused: Option<String>,
+    /// The scripts with the changes.
+    #[serde(skip)]
+    pub scripts: Vec<ScriptText>,
+}
+
+impl ChangeSet {
+    /// Whether nothing was shown that speaks against it.
+    pub fn is_proposed(&self) -> bool {
+        self.refuted.is_none() && self.refused.is_none()
+    }
+}
+
+/// A changed read.
+#[derive(Debug, Clone, Serialize)]
+pub struct Changed {
+    /// The statement: `pay.sql:7`.
+    pub at: String,
+    /// The table.
+    pub table: String,
+    /// `FOR SHARE` or another lock; `UPDATE` for writing the row back as it is; what an UPDATE sets then:
+    /// `SET stock = stock - :quantity`; or for an insert `CREATE UNIQUE INDEX …`.
+    pub to: String,
+}
+
+impl ChangeSet {
+    /// The scripts with some reads changed; `None` if a statement can't be changed so.
+    pub fn of(templates: &Templates, before: &[ScriptText], promoted: &Promoted) -> Option<ChangeSet> {
+        let scripts = patched(templates, before, &promoted.promotions)?;
+        let changes: Vec<Changed> = promoted
+            .promotions
+            .iter()
+            .map(|one| Changed {
+                at: one.at.clone(),
+                table: one.table.clone(),
+                to: match one.change {
+                    Change::Lock(strength) => strength.clause().to_owned(),
+                    Change::Write => "UPDATE".to_owned(),
+                },
+            })
+            .collect();
+        Some(ChangeSet::new(templates, before, scripts, changes, &promoted.levels))
+    }
+
+    /// Scripts that were changed, with a level for each.
+    pub(crate) fn new(
+        templates: &Templates,
+        before: &[ScriptText],
+        scripts: Vec<ScriptText>,
+        changes: Vec<Changed>,
+        levels: &[Level],
+    ) -> ChangeSet {
+        let name = |change: &Changed| {
+            let how = match change.to.as_str() {
+                "UPDATE" => "write back",
+                sets if sets.starts_with("SET ") => "rewrite",
+                _ => "lock",
+            };
+            format!("{how} {}", change.at)
+        };
+        let names: Vec<String> = changes.iter().map(name).collect();
+        let programs = templates.programs.iter().zip(levels);
+        let levels: Vec<(&str, Level)> =
+            programs.map(|(program, level)| (program.name.as_str(), *level)).collect();
+        ChangeSet {
+            name: names.join(" + "),
+            changes,
+            allocation: allocation(&levels),
+            diff: difference(before, &scripts),
+            setup: None,
+            unproved: None,
+            refuted: None,
+            refused: None,
+            scripts,
+        }
+    }
+
+    /// The same scripts with a unique index.
+    pub(crate) fn index(
+        templates: &Templates,
+        scripts: &[ScriptText],
+        index: &UniqueIndex<'_>,
+        sql: &str,
+        levels: &[Level],
+    ) -> ChangeSet {
+        let set = ChangeSet::new(templates, scripts, scripts.to_vec(), Vec::new(), levels);
+        let at = index.insert.to_owned();
+        ChangeSet {
+            name: index.name(),
+            changes: vec![Changed { at, table: index.table.to_owned(), to: sql.to_owned() }],
+            diff: format!("{sql};\n"),
+            setup: Some(sql.to_owned()),
+            unproved: Some(0),
+            ..set
+        }
+    }
+}
+
+/// Levels as an allocation: the lowest is that of all scripts that aren't named.
+pub(crate) fn allocation(levels: &[(&str, Level)]) -> Allocation {
+    let rest = levels.iter().map(|(_, level)| *level).min().unwrap_or(Level::ReadCommitted);
+    let own = levels.iter().filter(|(_, level)| *level != rest);
+    let scripts = own.map(|(script, level)| ((*script).to_owned(), Mode::of(*level))).collect();
+    Allocation { rest: Mode::of(rest), scripts }
+}
