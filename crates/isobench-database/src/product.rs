@@ -13,7 +13,6 @@ use crate::facts::namespace::NamespaceFacts;
 use crate::facts::object::ObjectMark;
 use crate::facts::settings::SettingsSource;
 use crate::facts::waiting::WaitView;
-use crate::products::PRODUCTS;
 
 /// The facts about a server product.
 #[derive(Debug)]
@@ -66,18 +65,4 @@ pub struct Recognition {
     pub version_after: &'static str,
     /// A query that only this product answers, where the text doesn't decide.
     pub confirmed_by: Option<&'static str>,
-}
-
-impl Product {
-    /// The product with this name, in any case; the error is a sentence with the names that exist.
-    ///
-    /// # Errors
-    /// There is none.
-    pub fn named(name: &str) -> Result<&'static Product, String> {
-        let known = PRODUCTS.into_iter().find(|product| product.name.eq_ignore_ascii_case(name));
-        known.ok_or_else(|| {
-            let names: Vec<&str> = PRODUCTS.into_iter().rev().map(|product| product.name).collect();
-            format!("unknown server \"{name}\"; use one of {}", names.join(", "))
-        })
-    }
 }

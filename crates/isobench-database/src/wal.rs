@@ -45,12 +45,11 @@ use isobench_limits::LIMITS;
 use isobench_pgwire::Connection;
 
 use self::assembly::Assembler;
-pub use self::error::WalError;
+pub use self::error::{TestDecodingError, WalError};
 pub use self::pgoutput::PgoutputError;
 use self::slot::Decoder;
 pub use self::tables::{LeftOut, LeftOutReason};
 use self::tables::{Place, Readable};
-pub use self::test_decoding::TestDecodingError;
 use self::test_decoding::{Lines, Part};
 pub use self::transaction::{WalRelation, WalTransaction, WalWrite, WalWriteKind, key_text};
 use crate::database::Database;

@@ -6,8 +6,8 @@
 
 use isobench_runner::RunProgress;
 
-use crate::family::{self, Value};
 use crate::meter::Working;
+use crate::value::{self, Value};
 
 /// What kind of number a metric is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub static METRICS: [Metric; 9] = [
                attempt) to the reply to its COMMIT, with all attempts and backoff; counted when that reply comes, and \
                shown within a quarter of a second.",
         split: Some(("db.operation.name", &["transaction"])),
-        values: family::latencies,
+        values: value::latencies,
     },
     Metric {
         name: "isobench.attempts",
@@ -98,7 +98,7 @@ pub static METRICS: [Metric; 9] = [
                 "errored",
             ],
         )),
-        values: family::attempts,
+        values: value::attempts,
     },
     Metric {
         name: "isobench.transactions",
@@ -120,7 +120,7 @@ pub static METRICS: [Metric; 9] = [
                 "skipped",
             ],
         )),
-        values: family::transactions,
+        values: value::transactions,
     },
     Metric {
         name: "isobench.retries",
@@ -129,7 +129,7 @@ pub static METRICS: [Metric; 9] = [
         help: "Attempts beyond the first one of their transaction, by the client or reported from inside the server, \
                counted when they start.",
         split: None,
-        values: family::retries,
+        values: value::retries,
     },
     Metric {
         name: "isobench.conflicts",
@@ -139,7 +139,7 @@ pub static METRICS: [Metric; 9] = [
                back: deadlock_detected (SQLSTATE 40P01), or serialization_failure (40001, and what else the server's \
                product uses).",
         split: Some(("error.type", &["serialization_failure", "deadlock_detected"])),
-        values: family::conflicts,
+        values: value::conflicts,
     },
     Metric {
         name: "isobench.late",
@@ -148,7 +148,7 @@ pub static METRICS: [Metric; 9] = [
         help: "Committed transactions whose latency exceeded the latency limit (--latency-limit), counted when the \
                reply to their COMMIT comes.",
         split: None,
-        values: family::late,
+        values: value::late,
     },
     Metric {
         name: "isobench.client.time",
@@ -158,7 +158,7 @@ pub static METRICS: [Metric; 9] = [
                be rolled back), wasted (attempts that ended otherwise), backoff (between attempts), waiting (the next \
                transaction isn't due yet).",
         split: Some(("isobench.use", &["useful", "wasted", "backoff", "waiting"])),
-        values: family::client_time,
+        values: value::client_time,
     },
     Metric {
         name: "isobench.clients",
@@ -167,7 +167,7 @@ pub static METRICS: [Metric; 9] = [
         help: "Clients of the cell that is under way, from its first sign of work to its end; of cells that take \
                turns, of each of them. Absent while none is under way.",
         split: None,
-        values: family::clients,
+        values: value::clients,
     },
     Metric {
         name: "isobench.round",
@@ -176,7 +176,7 @@ pub static METRICS: [Metric; 9] = [
         help: "Number of the round that the cell is in, from 1; a search for the highest rate continues counting after \
                the last round. Present while isobench.clients is.",
         split: None,
-        values: family::round,
+        values: value::round,
     },
 ];
 

@@ -10,6 +10,7 @@
 //! | `catalogue` | every metric: name, unit, kind, what is counted from when to when |
 //! | `meter` | the counts of the whole command, by cell |
 //! | `family` | the values of each metric at an instant |
+//! | `value` | what they are made of |
 //! | `openmetrics` | these as text, for Prometheus |
 //! | `endpoint` | the HTTP server that answers with that text |
 //! | `otlp` | these as JSON, for OpenTelemetry |
@@ -22,6 +23,7 @@ mod family;
 mod meter;
 mod openmetrics;
 mod otlp;
+mod value;
 
 pub use catalogue::{
     ATTRIBUTES, CELL, Kind, LEVEL, METRICS, Metric, NAMESPACE, PHASE, SYSTEM, WORKLOAD, prometheus_label,

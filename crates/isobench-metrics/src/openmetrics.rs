@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 use isobench_stats::{LATENCY_BOUNDS_US, LatencyCounts, seconds};
 
 use crate::catalogue::{Kind, prometheus_label};
-use crate::family::{Family, Point, Value, families};
+use crate::family::{Family, Point, families};
 use crate::meter::Meter;
+use crate::value::Value;
 
 /// The type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

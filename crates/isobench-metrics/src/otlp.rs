@@ -9,8 +9,9 @@ use isobench_stats::{LATENCY_BOUNDS_US, seconds};
 use serde_json::{Value as Json, json};
 
 use crate::catalogue::Kind;
-use crate::family::{Family, Point, Value, families};
+use crate::family::{Family, Point, families};
 use crate::meter::{Attributes, Meter};
+use crate::value::Value;
 
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`: since the start, not since the last push.
 const CUMULATIVE: u32 = 2;

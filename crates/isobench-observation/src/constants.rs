@@ -6,11 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use isobench_script::{CommandKind, Piece, Script, Slot, Sql, Store};
 
 use crate::catalog::Catalog;
-use crate::statement::{Examiner, Surroundings};
+use crate::statement::{Examiner, Numbers, Surroundings};
 use crate::tokens::Text;
-
-/// The numbers of variables, as SQL text.
-pub(crate) type Numbers = BTreeMap<Slot, String>;
 
 /// The variables that every assignment in any script gives the same number.
 #[derive(Debug, Default)]

@@ -46,7 +46,7 @@ pub use catalog::{
     Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
     RelationKind, Unobservable,
 };
-use constants::{Assigned, Constants, Numbers};
+use constants::{Assigned, Constants};
 pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};
 pub use flow::{Carried, Flows, StatementPlace};
 pub use forms::Forms;
@@ -54,7 +54,7 @@ use forms::between;
 pub use plan::{Plans, Query};
 use render::{Renderer, Tables, elsewhere, key_text, mentioned};
 use statement::{
-    Change, Examiner, Finding, Role, Surroundings, changed_names, changes, prepares_transaction,
+    Change, Examiner, Finding, Numbers, Role, Surroundings, changed_names, changes, prepares_transaction,
     sets_savepoint,
 };
 pub use statement::{Fix, LockWithin, Rewritten, is_plain, is_reserved, name_in_sql};

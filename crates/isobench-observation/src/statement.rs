@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use isobench_isolation::observed::{Case, Comparison};
-use isobench_script::{RowLimit, SearchValue, SearchWhen};
+use isobench_script::{RowLimit, SearchValue, SearchWhen, Slot};
 use sqlparser::ast::{Ident, ObjectName, Query, SetExpr, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
@@ -33,7 +33,6 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 use crate::catalog::{Catalog, RelationId};
-use crate::constants::Numbers;
 use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
@@ -253,6 +252,9 @@ impl Finding {
 pub(crate) struct NotUnderstood;
 
 pub(crate) type Understood<T> = Result<T, NotUnderstood>;
+
+/// The numbers of variables, as SQL text.
+pub(crate) type Numbers = BTreeMap<Slot, String>;
 
 /// Examines a statement.
 pub(crate) struct Examiner<'a> {

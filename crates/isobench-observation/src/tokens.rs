@@ -201,9 +201,12 @@ impl<'a> Text<'a> {
         found
     }
 
-    /// The text of a range of tokens with the names of variables, on one line.
+    /// The text of a range of tokens with the names of variables, on one line; that of none is empty.
     pub(crate) fn named(&self, range: &Range<usize>) -> String {
         let mut named = String::new();
+        if range.is_empty() {
+            return named;
+        }
         let mut rest = self.written(range);
         while let Some(at) = rest.find('$') {
             named.push_str(&rest[..at]);

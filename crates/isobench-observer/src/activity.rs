@@ -6,7 +6,7 @@
 
 use isobench_pgwire::Rows;
 
-use crate::edge::Arm;
+use crate::arm::Arm;
 use crate::observed::{Sample, SessionCounts, WaitRow};
 use crate::session::{ObserverSession, Refusal};
 

@@ -8,7 +8,7 @@ use isobench_database::products::{COCKROACHDB, POSTGRESQL, YUGABYTEDB};
 use crate::counters::Counters;
 use crate::session::{ObserverSession, Refusal};
 use crate::views::{COCKROACHDB_VIEWS, POSTGRESQL_VIEWS};
-use crate::{activity, edge, locks, scans};
+use crate::{activity, locks, scans};
 
 /// The observations that are possible.
 #[derive(Debug, Default)]
@@ -121,14 +121,6 @@ impl Capabilities {
             Some(Flush::Function) => None,
             Some(Flush::Wait) => Some("PostgreSQL before version 15 counts a transaction too late"),
             None => self.inexact,
-        }
-    }
-
-    /// Prepares one statement for all readings, after those that are refused are known.
-    pub fn prepare_reading(&mut self, session: &mut ObserverSession) {
-        if let ReadingWay::Preparable(database) = &self.reading {
-            let prepared = edge::prepare(session, self, database).is_ok();
-            self.reading = if prepared { ReadingWay::AtOnce } else { ReadingWay::OneByOne };
         }
     }
 

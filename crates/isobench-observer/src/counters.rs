@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::Rows;
 
-use crate::edge::Arm;
+use crate::arm::Arm;
 use crate::session::{ObserverSession, Refusal};
 use crate::views::{CounterColumn, CounterView};
 

@@ -6,6 +6,7 @@
 use isobench_pgwire::Rows;
 
 use crate::activity;
+use crate::arm::Arm;
 use crate::capabilities::{Capabilities, ReadingWay};
 use crate::counters::{CounterReading, Unreadable};
 use crate::scans::{self, ScanReading};
@@ -32,11 +33,16 @@ pub struct Edge {
     pub present: Option<Vec<u32>>,
 }
 
+/// Prepares one statement for all readings, after those that are refused are known.
+pub fn prepare(session: &mut ObserverSession, capabilities: &mut Capabilities) {
+    if let ReadingWay::Preparable(database) = &capabilities.reading {
+        let prepared = prepare_all(session, capabilities, database).is_ok();
+        capabilities.reading = if prepared { ReadingWay::AtOnce } else { ReadingWay::OneByOne };
+    }
+}
+
 /// Prepares a statement for all readings at once, of the views that can be read.
-///
-/// # Errors
-/// [`Refusal`]: they must be read one by one.
-pub fn prepare(
+fn prepare_all(
     session: &mut ObserverSession,
     capabilities: &Capabilities,
     database: &str,
@@ -49,29 +55,6 @@ pub fn prepare(
     let width = arms.iter().map(|(_, arm)| arm.columns.len()).max().unwrap_or(0);
     let arms: Vec<String> = arms.iter().map(|(mark, arm)| arm.query(mark, width)).collect();
     session.query(&format!("prepare isobench_edge as {}", arms.join(" union all "))).map(drop)
-}
-
-/// A query of several that give one answer: a mark, a name, and as many columns as the widest has.
-pub struct Arm {
-    /// The expression of the name; `None` if there is one row.
-    pub name: Option<String>,
-    /// The expressions of the columns.
-    pub columns: Vec<String>,
-    /// The rest of the query.
-    pub from: String,
-    /// The columns are sums over rows of the same name.
-    pub sums: bool,
-}
-
-impl Arm {
-    fn query(&self, mark: &str, width: usize) -> String {
-        let name = self.name.as_deref().unwrap_or("null");
-        let columns = self.columns.iter().map(String::as_str).chain(std::iter::repeat("null")).take(width);
-        let text = |expression| format!("({expression})::text");
-        let all: Vec<String> = std::iter::once(name).chain(columns).map(text).collect();
-        let group = if self.sums { " group by 1, 2" } else { "" };
-        format!("select '{mark}'::text, {} {}{group}", all.join(", "), self.from)
-    }
 }
 
 /// Reads everything. Reports what can't be read to `note`.

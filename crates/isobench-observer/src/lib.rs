@@ -46,6 +46,7 @@
 //! | `session` | the connection, with a limit for everything, and a count of its own transactions |
 //! | `capabilities` | the possible observations, by product, version and rights |
 //! | `views`, `counters` | the counters and their views, as a table; reading them, adding up differences |
+//! | `arm` | one of the queries of that |
 //! | `activity`, `locks` | the queries of a sample |
 //! | `scans` | the use of each table |
 //! | `sampler` | taking samples when they are due |
@@ -54,6 +55,7 @@
 //! | `processes` | CPU and memory of the server's processes, if they run here |
 
 mod activity;
+mod arm;
 mod capabilities;
 mod compare;
 mod counters;

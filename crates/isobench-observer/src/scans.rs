@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::Rows;
 
-use crate::edge::Arm;
+use crate::arm::Arm;
 use crate::observed::TableUse;
 use crate::session::{ObserverSession, Refusal};
 

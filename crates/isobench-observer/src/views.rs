@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::edge::Arm;
+use crate::arm::Arm;
 
 /// A view with counters.
 #[derive(Debug)]

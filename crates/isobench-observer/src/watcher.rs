@@ -158,7 +158,7 @@ impl Watcher {
         }
         // A first reading shows the views that may not be read.
         self.read(None);
-        self.capabilities.prepare_reading(&mut self.session);
+        edge::prepare(&mut self.session, &mut self.capabilities);
     }
 
     /// Reads everything; what can't be read this time is noted for the part.

@@ -25,8 +25,9 @@ use timely::dataflow::InputHandle;
 use timely::dataflow::operators::{Exchange, Input, Inspect, Probe};
 use timely::worker::Worker;
 
+use crate::hello::Credentials;
 use crate::link::{Link, Lost, NOTICED};
-use crate::meeting::{Credentials, meet};
+use crate::meeting::meet;
 use crate::{PeersError, Place};
 
 /// The beginning of the names of the engine's threads.

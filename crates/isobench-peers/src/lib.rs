@@ -8,7 +8,8 @@
 //! | module | concept |
 //! |---|---|
 //! | `place` | the ranks and addresses, from options or from what a launcher says |
-//! | `meeting` | connections between all, and the first exchange, which keeps strangers out |
+//! | `meeting` | connections between all |
+//! | `hello` | the first exchange on each, which keeps strangers out |
 //! | `refusal` | what a machine that can't take part says to those that wait for it |
 //! | `link` | a connection that remembers how it was lost |
 //! | `engine` | messages and phases |
@@ -18,6 +19,7 @@
 
 mod clock;
 mod engine;
+mod hello;
 mod link;
 mod meeting;
 mod place;
@@ -25,8 +27,8 @@ mod refusal;
 
 pub use clock::ClockOffset;
 pub use engine::{Peers, Waker};
+pub use hello::{Credentials, Secret, digest};
 pub use link::NOTICED;
-pub use meeting::{Credentials, Secret, digest};
 pub use place::{Place, PlaceError};
 pub use refusal::refuse;
 

@@ -2,7 +2,7 @@
 //! why.
 //!
 //! To a machine that it hasn't met it says so in its hello, in place of the task; to one that it has met,
-//! on their connection. Not here: the first exchange (`meeting`).
+//! on their connection. Not here: the first exchange (`hello`).
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use isobench_limits::LIMITS;
 use rustix::net::{RecvFlags, recv};
 
-use crate::meeting::{PAUSE, connect, introduce, listen, welcome};
-use crate::{Credentials, Place};
+use crate::Place;
+use crate::hello::{Credentials, PAUSE, connect, introduce, listen, welcome};
 
 /// The start of a hello's task if there is none, before the reason.
 const INSTEAD: &str = "refuses: ";

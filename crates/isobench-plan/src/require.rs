@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::values::is_text;
 use crate::{Selector, WrongValue};
 
 /// A threshold that a result must keep, written as `serializable.ratio.low >= 0.5`.
@@ -120,6 +121,8 @@ impl fmt::Display for Requirement {
         write!(f, "{} {} {}", self.of, self.comparison.sign(), self.number)
     }
 }
+
+is_text!(Requirement);
 
 impl FromStr for Requirement {
     type Err = WrongValue;

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::WrongValue;
+use crate::values::is_text;
 
 /// The SQLSTATE of an error that is retried although it is no conflict, such as 23505 for a row
 /// that another transaction inserted first.
@@ -32,6 +33,8 @@ const REFUSED: [(&str, &str); 13] = [
     ("42", "the statement itself is wrong or forbidden, so each retry fails as well"),
     ("XX", "the server has an internal defect"),
 ];
+
+is_text!(RetriedState);
 
 impl FromStr for RetriedState {
     type Err = WrongValue;

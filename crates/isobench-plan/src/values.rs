@@ -7,8 +7,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Requirement, RetriedState};
-
 /// The text doesn't match the syntax.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -165,7 +163,7 @@ macro_rules! is_text {
 
 pub(crate) use is_text;
 
-is_text!(Vary, Setting, Share, RetriedState, Requirement);
+is_text!(Vary, Setting, Share);
 
 #[cfg(test)]
 mod tests {

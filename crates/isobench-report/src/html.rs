@@ -37,10 +37,11 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
+use isobench_result::conclusions::summarised;
 use isobench_result::document::Document;
 use isobench_result::numbers::{count, counted};
-use isobench_result::summarise::summarised;
-use isobench_result::words::{capital, distinct, length};
+use isobench_result::phrases::length;
+use isobench_result::words::{capital, distinct};
 
 pub use chart::Figure;
 pub use chart::graph::{Arrow, Node, graph};

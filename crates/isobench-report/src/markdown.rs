@@ -8,12 +8,12 @@ mod table;
 use crate::text::experiment::{ShapeText, describe};
 use crate::text::{Shown, header, sentences};
 use isobench_result::answer::answer;
+use isobench_result::conclusions::summarised;
 use isobench_result::document::Document;
 use isobench_result::durability;
 use isobench_result::machines;
 use isobench_result::numbers::counted;
 use isobench_result::overhead;
-use isobench_result::summarise::summarised;
 use isobench_result::view::tried::{self, notes, witnesses};
 pub use table::{escape, table};
 

@@ -18,13 +18,14 @@ pub use precision::paragraphs as precision;
 pub use statements::statements;
 
 use isobench_result::answer::{Answer, answer};
+use isobench_result::conclusions::summarised;
 use isobench_result::document::Document;
 use isobench_result::durability;
 use isobench_result::factor::{Factor, varying};
 use isobench_result::machines;
 use isobench_result::numbers::counted;
 use isobench_result::overhead;
-use isobench_result::summarise::{groups, summarised};
+use isobench_result::rounds::groups;
 use isobench_result::view::columns::{Column, LEVEL, VERDICT, figures};
 use isobench_result::view::tried::{self, notes, witnesses};
 use isobench_result::view::{Emphasis, Entry, Line, Row, Table, matrix};

@@ -6,15 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use serde_json::Value;
-
+use isobench_result::conclusions::summarised;
 use isobench_result::document::{Cell, Document};
 use isobench_result::factor::{Assignment, FactorId, Names};
 use isobench_result::figure::{Better, FIGURES, Figure};
 use isobench_result::numbers::short;
-use isobench_result::summarise::summarised;
 use isobench_result::words::distinct;
+use serde::Serialize;
+use serde_json::Value;
 
 /// A value of Bencher's format.
 #[derive(Serialize)]

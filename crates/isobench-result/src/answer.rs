@@ -26,16 +26,14 @@ use std::borrow::Cow;
 use crate::diagnosis::diagnoses;
 use crate::document::{Cell, Document};
 use crate::durability;
-use crate::factor::{FactorId, varying};
 use crate::numbers::counted;
-use crate::summarise::{choices, summarised};
 use crate::view::Line;
 use crate::words::capital;
-use evidence::{Evidence, SafetyEvidence};
+use evidence::{Evidence, SafetyEvidence, measured};
 use rules::{RULES, decide};
 
+pub use evidence::factors;
 pub use given::given;
-pub use price::are_alike;
 pub use rules::OWN_CONDITION;
 pub use words::times;
 
@@ -98,24 +96,14 @@ pub fn recommended(document: &Document) -> Vec<&Cell> {
 }
 
 /// True if more rounds could change what is recommended: levels without damage are neither told apart
-/// by their cost nor shown to be alike. Of a document as it is measured so far.
-pub fn unsettled(document: &Document) -> bool {
-    let document = &summarised(document);
+/// by their cost nor shown to be alike. Of a summarised document.
+pub fn is_open(document: &Document) -> bool {
     !durability::is_settled(document) && measured(document).iter().any(|group| decide(group).1.open)
 }
 
 /// The names of the rules, in the order in which they are tried.
 pub fn answer_rules() -> Vec<&'static str> {
     ["incomplete", "durability"].into_iter().chain(RULES.iter().map(|rule| rule.name)).collect()
-}
-
-/// The evidence of each combination in which anything was measured.
-fn measured(document: &Document) -> Vec<Evidence<'_>> {
-    let groups = choices(document).into_iter().map(|group| Evidence::of(document, &group));
-    let measured = |group: &Evidence<'_>| {
-        group.candidates.iter().any(|candidate| candidate.cell.summary.tps.mean.is_some())
-    };
-    groups.filter(measured).collect()
 }
 
 /// Of a comparison that ended early nothing is recommended: what is missing might have been better.
@@ -207,15 +195,6 @@ fn basis(document: &Document, groups: &[Evidence<'_>]) -> Option<String> {
         }
     })
     .filter(|_| !document.cells.is_empty())
-}
-
-/// The factors of a cell that vary in the document, besides those among which the answer chooses: 8
-/// clients, backoff none.
-pub fn factors(document: &Document, cell: &Cell) -> String {
-    let varying = varying(document);
-    let said =
-        varying.iter().filter(|factor| factor.id() != FactorId::Strategy).map(|factor| factor.said(cell));
-    said.collect::<Vec<_>>().join(", ")
 }
 
 /// The reason why a comparison ended early.

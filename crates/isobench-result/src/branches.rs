@@ -3,7 +3,7 @@
 
 use crate::document::{BranchRound, Cell, Document, Flag, FlagKind, Round};
 use crate::numbers::count;
-use crate::summarise::counted_rounds;
+use crate::rounds::counted_rounds;
 
 /// A branch that was taken so many times fewer than before, by its earlier share, isn't taken any
 /// more: by chance that happens once in half a billion times.

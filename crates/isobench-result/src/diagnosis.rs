@@ -13,7 +13,7 @@ use isobench_isolation::{EffectiveLevel, Level};
 use crate::document::{Cell, Document, LockedRelation, LocksSeen, ServerSide, TableUse};
 use crate::factor::{FactorId, strategies_vary, varying};
 use crate::numbers::{counted, percent};
-use crate::summarise::{counted_ledger, counted_rounds, same_factors};
+use crate::rounds::{counted_ledger, counted_rounds, same_factors};
 use crate::words::enumerated;
 
 /// The kind of lock that covers more than was read.

@@ -8,7 +8,6 @@ mod cell;
 mod environment;
 mod fault;
 mod flag;
-mod journal;
 mod latency;
 mod layout;
 mod observation;
@@ -26,7 +25,7 @@ mod workload;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::factor::SERVER_VERSION;
+use crate::factor::names::SERVER_VERSION;
 
 pub use answer::{CombinationAnswer, GivenAnswer, LevelAnswer, LevelSafety};
 pub use cell::{Cell, CellLevel, ScriptLevel};
@@ -34,7 +33,6 @@ pub use environment::{Client, RelationSize, Server};
 pub use fault::{BackgroundWork, Durability, FaultEvent, FaultRound, Settlement, StandbyLag};
 pub use flag::{Flag, FlagKind};
 pub use isobench_plan::{Experiment, Plan, PublishedFigure, PublishedRow, Selector, Shape};
-pub use journal::Journal;
 pub use latency::{Distribution, Latency};
 pub use observation::{CarriedValue, Observation, ObservedRows, ObservedStatement, Tracked};
 pub use recorded::RecordedHistory;
@@ -47,7 +45,7 @@ pub use server_side::{
     ServerProcesses, ServerSide, TableUse, WaitRow,
 };
 pub use summary::{
-    Interval, IntervalSource, PercentileInterval, RatioToFirst, RoundsFor, Summary, WaitShare,
+    Interval, IntervalSource, PercentileInterval, RatioToFirst, RoundsFor, Summary, WaitShare, are_alike,
 };
 pub use tried::{AnsweredRows, ChangedTable, NotTried, OrderOutcome, Tried, TriedStep, WrongOutcome};
 pub use verdict::{
@@ -233,17 +231,11 @@ impl Document {
         }
     }
 
-    /// Reads a document, or the [`Journal`] of one that wasn't finished. Unknown fields are ignored,
-    /// since newer versions may add some.
+    /// Reads a document that was finished.
     ///
     /// # Errors
-    /// [`DocumentError`], if the text isn't a result of this format version. Where it is damaged,
-    /// the error names line and column.
-    pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, DocumentError> {
-        let text = text.as_ref();
-        if journal::is_journal(text) {
-            return journal::read(text);
-        }
+    /// As of [`Document::from_json`].
+    pub(crate) fn of_json(text: &[u8]) -> Result<Document, DocumentError> {
         let header: Header = serde_json::from_slice(text)?;
         header.check()?;
         Ok(serde_json::from_slice(text)?)

@@ -6,6 +6,8 @@
 //! column, a title, a place in names and in the axes of pictures. Not here: what a factor does
 //! (`isobench-comparison`), and its option (`isobench-plan`).
 
+pub(crate) mod names;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,18 +20,7 @@ use crate::numbers::{count, counted, optional, short};
 use crate::view::Heading;
 use crate::words::distinct;
 
-/// The version of the server, among the factors of a cell.
-pub const SERVER_VERSION: &str = "server-version";
-/// The folder of the server's programs.
-pub const SERVER_BIN: &str = "server-bin";
-/// How standbys follow.
-pub const STANDBY: &str = "standby";
-/// What another session does.
-pub const BACKGROUND: &str = "background";
-/// What happens to the server.
-pub const FAULT: &str = "fault";
-/// What the names of varied settings begin with.
-pub const SETTING: &str = "setting:";
+pub use names::{BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
 
 /// A kind of factor.
 pub struct Kind {

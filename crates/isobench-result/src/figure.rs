@@ -12,8 +12,8 @@ use isobench_plan::End;
 
 use crate::document::{Cell, Document, Interval, Latency, RatioToFirst, Round, Summary};
 use crate::numbers::{finite, optional, percent};
-use crate::summarise::{counted_rounds, over_rounds};
 
+use crate::rounds::{counted_rounds, over_rounds};
 pub use table::FIGURES;
 pub use wanted::{Wanted, requirement, resolve, unknown_figure};
 

@@ -7,9 +7,12 @@
 //! | module | concept |
 //! |---|---|
 //! | `document` | what is saved: server, client, plan, cells, rounds, summaries; its JSON and its schema |
+//! | `journal` | the same while it is measured: lines that are only appended |
 //! | `factor` | what cells differ in, a row for each kind: their identity, and how it is said |
 //! | `figure` | the figures of a cell, of which tables, requirements, trends and the manual are views |
+//! | `rounds` | the rounds of a cell that count, and the cells that are compared |
 //! | `summarise` | a cell's summary from its rounds, its ratio to the first level |
+//! | `conclusions` | all summaries, and the answer that follows from them |
 //! | `answer` | which level to use, and why |
 //! | `shape` | a published experiment beside ours, and what came out again |
 //! | `branches` | conditions of scripts that stopped being true while scripts were measured |
@@ -25,7 +28,7 @@
 //! | `require` | whether a result keeps the thresholds that were set for it |
 //! | `seen` | what was seen of the transactions, and what stayed dark |
 //! | `view` | tables whose entries say what they are: between the summary and every layout |
-//! | `numbers`, `words` | numbers and pieces of sentences as people read them |
+//! | `numbers`, `words`, `phrases` | numbers and pieces of sentences as people read them |
 //!
 //! ```
 //! use std::time::Duration;
@@ -56,18 +59,22 @@
 pub mod answer;
 pub mod branches;
 pub mod columns;
+pub mod conclusions;
 pub mod diagnosis;
 pub mod document;
 pub mod durability;
 pub mod factor;
 pub mod figure;
+mod journal;
 pub mod machines;
 pub mod metric_trend;
 pub mod numbers;
 pub mod overhead;
 mod overview;
 pub mod pair;
+pub mod phrases;
 pub mod require;
+pub mod rounds;
 pub mod seen;
 mod server_matrix;
 pub mod shape;
@@ -76,8 +83,9 @@ pub mod trend;
 pub mod view;
 pub mod words;
 
-pub use answer::{Answer, answer, answer_rules, recommended, unsettled};
+pub use answer::{Answer, answer, answer_rules, recommended};
 pub use columns::{Column, Place, Values, bins, place_columns, round_columns, rounds, series_columns};
+pub use conclusions::{summarise, unsettled};
 pub use diagnosis::{Diagnosis, DiagnosisKind, Suspect, diagnoses};
 #[cfg(feature = "schema")]
 pub use document::json_schema;
@@ -86,17 +94,17 @@ pub use document::{
     CellLevel, ChangedTable, ClearedTransactions, Client, ClientLoad, CombinationAnswer, Conflict,
     CountComparison, Counter, Distribution, Document, DocumentError, Durability, ExaminedHistory, Experiment,
     FORMAT, FORMAT_VERSION, FaultEvent, FaultRound, Flag, FlagKind, GivenAnswer, Interval, IntervalSource,
-    Invariant, Journal, Latency, LevelAnswer, LevelSafety, LevelTransactions, LockWait, LockedRelation,
-    LocksSeen, MEASUREMENT_VERSION, MachineRound, MixedVerdict, NotTried, Observation, ObservedRows,
-    ObservedStatement, OrderOutcome, PercentileInterval, Plan, PlannedScript, PlannedStrategy,
-    PredicateLocks, PublishedFigure, PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell,
-    RequirementResult, Resolution, Round, RoundError, RoundsFor, ScriptLevel, ScriptRound, Selector, Series,
-    Server, ServerProcesses, ServerSide, Settlement, Shape, StandbyLag, StartingState, StatementDependencies,
-    Summary, SweepResult, SweepStep, TableUse, Tried, TriedStep, Turns, UsedEventLoop, Verdict,
-    VerdictSummary, WaitRow, WaitShare, Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload,
-    WritingBack, WrittenBack, WrongOutcome,
+    Invariant, Latency, LevelAnswer, LevelSafety, LevelTransactions, LockWait, LockedRelation, LocksSeen,
+    MEASUREMENT_VERSION, MachineRound, MixedVerdict, NotTried, Observation, ObservedRows, ObservedStatement,
+    OrderOutcome, PercentileInterval, Plan, PlannedScript, PlannedStrategy, PredicateLocks, PublishedFigure,
+    PublishedRow, RatioToFirst, RecordedHistory, RelationSize, RequiredCell, RequirementResult, Resolution,
+    Round, RoundError, RoundsFor, ScriptLevel, ScriptRound, Selector, Series, Server, ServerProcesses,
+    ServerSide, Settlement, Shape, StandbyLag, StartingState, StatementDependencies, Summary, SweepResult,
+    SweepStep, TableUse, Tried, TriedStep, Turns, UsedEventLoop, Verdict, VerdictSummary, WaitRow, WaitShare,
+    Warmup, Withheld, WitnessArrow, WitnessTransaction, Workload, WritingBack, WrittenBack, WrongOutcome,
 };
 pub use figure::{FIGURES, Figure, Wanted};
+pub use journal::Journal;
 pub use metric_trend::{
     Axis, AxisError, METRIC_TREND_FORMAT, METRIC_TREND_FORMAT_VERSION, MetricChange, MetricPoint,
     MetricSeries, MetricTrend, TrendResult, metric_trend,
@@ -108,7 +116,7 @@ pub use pair::{
 };
 pub use require::{concerns, judge, requirement_lines};
 pub use server_matrix::{ServerEntry, ServerMatrix, ServerRow, Submitted, objections};
-pub use summarise::{between, resolution, summarise};
+pub use summarise::{between, resolution};
 pub use trend::{
     TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendCell, TrendError, TrendPoint, compare_series,
 };

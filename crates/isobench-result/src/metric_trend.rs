@@ -12,11 +12,12 @@ use isobench_plan::End;
 use isobench_stats::{CONFIDENCE, change_points, fewest};
 use serde::Serialize;
 
+use crate::conclusions::summarised;
 use crate::document::{Cell, Document};
 use crate::figure::Wanted;
 use crate::numbers::{counted, short};
 use crate::require::concerned;
-use crate::summarise::{median, summarised};
+use crate::summarise::median;
 use matching::Line;
 
 pub use axis::{Axis, AxisError};

@@ -6,7 +6,7 @@
 
 use crate::document::{Cell, Document, PredicateLocks, RatioToFirst};
 use crate::factor::{Factor, strategies_vary, varying};
-use crate::summarise::counted_rounds;
+use crate::rounds::counted_rounds;
 use crate::view::{Entry, Estimate, Heading, Table};
 
 /// The legend of the table's columns, a sentence each.

@@ -5,9 +5,9 @@
 use serde::Serialize;
 
 use crate::answer::{answer, recommended};
+use crate::conclusions::summarised;
 use crate::document::{Document, Server};
 use crate::numbers::counted;
-use crate::summarise::summarised;
 use crate::words::distinct;
 
 /// A result in a list of results.

@@ -15,10 +15,11 @@ pub mod table;
 use isobench_stats::independent_ratio;
 use serde::{Serialize, Serializer};
 
+use crate::conclusions::summarise;
 use crate::document::{Cell, Document, Interval};
 use crate::factor::{Assignment, Names};
 use crate::figure::{FIGURES, Value};
-use crate::summarise::{counted_rounds, rate, summarise};
+use crate::rounds::{counted_rounds, rate};
 use crate::view::Proof;
 
 pub use between_levels::LevelRatio;

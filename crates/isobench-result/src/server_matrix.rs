@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::conclusions::summarised;
 use crate::document::{Cell, Document, MEASUREMENT_VERSION};
 use crate::numbers::counted;
-use crate::summarise::summarised;
 use crate::view::{Line, Proof, Tables};
 
 /// A result with its place.

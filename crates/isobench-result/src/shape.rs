@@ -8,7 +8,8 @@ use crate::document::{Cell, Document, Experiment, PublishedFigure, PublishedRow,
 use crate::factor::selects;
 use crate::figure::{Figure, OfRound, unknown_figure};
 use crate::numbers::{counted, finite, short};
-use crate::summarise::{FEWEST_FOR_INTERVALS, pairs_of, ratio_of};
+use crate::rounds::FEWEST_FOR_INTERVALS;
+use crate::summarise::{pairs_of, ratio_of};
 use crate::view::Line;
 
 /// A published experiment with what came out here. The document's summaries must have been

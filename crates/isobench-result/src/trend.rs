@@ -8,10 +8,10 @@ pub mod table;
 
 use serde::Serialize;
 
+use crate::conclusions::summarise;
 use crate::document::{Cell, Document};
 use crate::factor::{Assignment, Names};
 use crate::pair::{self, Figures, PairError, PairRatio, Samples, Side};
-use crate::summarise::summarise;
 
 /// The value of `format` in a trend's JSON.
 pub const TREND_FORMAT: &str = "isobench/trend";

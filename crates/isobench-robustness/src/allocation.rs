@@ -8,7 +8,8 @@
 use isobench_isolation::Level;
 
 use crate::model::Program;
-use crate::objection::{Objection, Struck};
+use crate::objection::Objection;
+use crate::struck::Struck;
 use crate::symbolic::Analysis;
 
 /// The levels to choose from. PostgreSQL runs read uncommitted as read committed.

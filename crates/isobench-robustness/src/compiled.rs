@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::columns::Columns;
 use crate::model::{Branch, Kind, Operation, Program, Strength, Term};
-use crate::objection::{Strike, Struck};
+use crate::struck::{Strike, Struck};
 
 /// The column that stands for a row's existence: whoever looks for a row reads it, inserts and
 /// deletions write it.

@@ -7,10 +7,10 @@
 use isobench_isolation::Level;
 
 use crate::compiled::{Compiled, CompiledBranch};
-use crate::conflict::{Before, Instance, bars, excludes, may_depend, may_meet, surely_reads};
+use crate::conflict::{Before, bars, excludes, may_depend, may_meet, surely_reads};
 use crate::model::{Branch, Program, Term};
-use crate::objection::Struck;
-use crate::unification::Unification;
+use crate::struck::Struck;
+use crate::unification::{Instance, Unification};
 
 /// Given transactions.
 pub struct Transactions {

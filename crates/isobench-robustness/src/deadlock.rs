@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use crate::compiled::{Compiled, CompiledBranch};
-use crate::conflict::{Instance, same_row};
+use crate::conflict::same_row;
 use crate::model::{Kind, Operation, Program};
-use crate::objection::Struck;
-use crate::unification::Unification;
+use crate::struck::Struck;
+use crate::unification::{Instance, Unification};
 
 /// Two transactions that can wait for each other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

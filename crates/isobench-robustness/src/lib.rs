@@ -18,6 +18,7 @@
 //! | `unification` | which variables are equal |
 //! | `symbolic` | the split schedules of any transactions of programs |
 //! | `objection` | a split schedule as an answer |
+//! | `struck` | those that are left out, since they could not be shown |
 //! | `allocation` | the lowest safe levels |
 //! | `deadlock` | transactions that can wait for each other |
 //! | `predicted` | the dependencies that are possible, to be compared with recorded ones |
@@ -55,6 +56,7 @@ mod model;
 mod objection;
 mod predicted;
 mod promotion;
+mod struck;
 mod symbolic;
 mod unification;
 
@@ -62,7 +64,8 @@ pub use allocation::{Allocated, Harmful, Raised, allocate};
 pub use columns::Columns;
 pub use deadlock::{Deadlock, Waiting, deadlocks};
 pub use model::{Branch, Kind, Operation, Program, Strength, Term};
-pub use objection::{Dependency, Equal, How, Objection, Place, Role, Strike, Struck};
+pub use objection::{Dependency, Equal, How, Objection, Place, Role};
 pub use predicted::Predicted;
 pub use promotion::{Change, Promoted, Promoting, Promotion, promote, promoted, subsets};
+pub use struck::{Strike, Struck};
 pub use symbolic::decide;

@@ -4,26 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use crate::compiled::Compiled;
-use crate::conflict::Instance;
 use crate::model::{Kind, Operation, Program};
-use crate::unification::{Class, Unification};
-
-/// Statements by [`Operation::at`] of which it was tried in vain to show that a transaction is split by
-/// them. Objections that consist of them are left out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Strike {
-    /// The read after which a transaction is split.
-    pub read: String,
-    /// The write within that changes what was read.
-    pub overwritten_by: String,
-    /// The statement within on which the transaction that is split depends.
-    pub by: String,
-    /// The statement by which it does.
-    pub back: String,
-    /// True if the one that is split has one snapshot, as at repeatable read; what can't be shown there
-    /// may well be at read committed.
-    pub snapshot: bool,
-}
+use crate::struck::Strike;
+use crate::unification::{Class, Instance, Unification};
 
 impl Objection {
     /// What is struck if it can't be shown.
@@ -40,9 +23,6 @@ impl Objection {
         }
     }
 }
-
-/// All that was struck.
-pub type Struck = BTreeSet<Strike>;
 
 /// A transaction's program and branch, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

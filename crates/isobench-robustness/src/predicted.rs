@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use crate::compiled::{Compiled, CompiledOperation};
 use crate::conflict::may_meet;
 use crate::model::Program;
-use crate::objection::{How, Struck};
+use crate::objection::How;
+use crate::struck::Struck;
 
 /// The dependencies between statements of programs that are possible.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

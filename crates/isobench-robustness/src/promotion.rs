@@ -14,7 +14,7 @@ use isobench_isolation::Level;
 use crate::allocation::lowest;
 use crate::columns::Columns;
 use crate::model::{Branch, Kind, Operation, Program, Strength, Term};
-use crate::objection::Struck;
+use crate::struck::Struck;
 use crate::symbolic::Analysis;
 
 /// The most sets of reads that are tried, and the fewest.

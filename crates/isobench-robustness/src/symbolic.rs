@@ -14,10 +14,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use isobench_isolation::Level;
 
 use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
-use crate::conflict::{Before, Instance, bars, excludes, may_depend, surely_reads};
+use crate::conflict::{Before, bars, excludes, may_depend, surely_reads};
 use crate::model::Program;
-use crate::objection::{Objection, Parts, Place, Struck};
-use crate::unification::Unification;
+use crate::objection::{Objection, Parts, Place};
+use crate::struck::Struck;
+use crate::unification::{Instance, Unification};
 
 /// Looks for a split schedule of any transactions of these programs, at a level for each, but for what was struck. `None` if
 /// there is none: then whatever commits is serializable, as far as the programs are all that runs.

@@ -1,7 +1,6 @@
 //! Which variables of a few transactions are equal.
 
 use crate::compiled::{Compiled, CompiledBranch, Known, Value};
-use crate::conflict::Instance;
 
 /// The most transactions whose variables are of interest at once: the one that is split, the first and
 /// the last one within.
@@ -25,6 +24,13 @@ pub(crate) struct Class {
 
 /// A transaction, 0 to 2.
 pub(crate) type Transaction = usize;
+
+/// A transaction of a branch.
+#[derive(Clone, Copy)]
+pub(crate) struct Instance<'c> {
+    pub(crate) number: Transaction,
+    pub(crate) branch: &'c CompiledBranch,
+}
 
 impl Unification {
     /// Nothing is known to be equal.

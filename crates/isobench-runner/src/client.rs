@@ -22,6 +22,7 @@ mod catching_up;
 mod commands;
 mod ending;
 mod inside;
+mod integer;
 mod level;
 mod operations;
 mod pipeline;

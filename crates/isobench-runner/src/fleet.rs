@@ -19,8 +19,8 @@ use crate::event_loop::{self, ChosenLoop, Circumstances, NoRing};
 use crate::job::Job;
 use crate::load::WorkerLoad;
 use crate::observer::TransactionObserver;
-use crate::progress::{self, PublishedProgress, RunProgress};
-use crate::recorder::{ConflictCount, EndedAttempt, Recorder, ScriptRecord};
+use crate::progress::{PublishedProgress, RunProgress};
+use crate::recorder::{self, ConflictCount, EndedAttempt, Recorder, ScriptRecord};
 use crate::series::{Bin, Series};
 use crate::sockets::Sockets;
 use crate::spec::StopCondition;
@@ -515,8 +515,8 @@ impl RunOutcome {
 
     /// The figures shown while a run goes on, as they were at its end.
     pub fn progress(&self) -> RunProgress {
-        let latencies = progress::latencies(&self.scripts);
-        RunProgress { latencies, ..RunProgress::of(&self.scripts, &self.conflicts) }
+        let latencies = recorder::latencies(&self.scripts);
+        RunProgress { latencies, ..recorder::progress(&self.scripts, &self.conflicts) }
     }
 
     /// The same outcome as the first of several turns, whose series has a bin of the length `bin`

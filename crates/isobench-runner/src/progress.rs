@@ -8,11 +8,8 @@
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use isobench_pgwire::SqlState;
 use isobench_stats::{Attempts, LATENCY_BOUNDS_US, LatencyCounts, Ledger, TimeLedger, Transactions};
 use serde::{Deserialize, Serialize};
-
-use crate::recorder::{ConflictCount, ScriptRecord};
 
 /// Progress of all workers since the start of the run.
 ///
@@ -103,32 +100,6 @@ fn of_latencies(latencies: &mut LatencyCounts) -> impl Iterator<Item = &mut u64>
 }
 
 impl RunProgress {
-    /// The sum over scripts, without latencies.
-    pub(crate) fn of(scripts: &[ScriptRecord], conflicts: &[ConflictCount]) -> RunProgress {
-        let mut sum = RunProgress::default();
-        for script in scripts {
-            sum.ledger.merge(&script.ledger);
-            sum.abandoned += script.abandoned;
-            sum.retried += script.retried_transactions;
-            sum.retries += script.retries;
-            // Sums can be subtracted, so a display can show an interval of its own; means can't.
-            let count = script.latency.len() as f64;
-            let (mean, stddev) =
-                (script.latency.mean_ms().unwrap_or(0.0), script.latency.stddev_ms().unwrap_or(0.0));
-            sum.latency_sum_ms += mean * count;
-            sum.latency_squares_ms += (stddev * stddev + mean * mean) * count;
-            sum.lag_sum_ms += script.lag.mean_ms().unwrap_or(0.0) * script.lag.count() as f64;
-        }
-        for conflict in conflicts {
-            if conflict.sqlstate == SqlState::DEADLOCK_DETECTED {
-                sum.deadlocks += conflict.count;
-            } else {
-                sum.serialization_failures += conflict.count;
-            }
-        }
-        sum
-    }
-
     /// Adds up the figures of all workers.
     pub(crate) fn read(workers: &[PublishedProgress]) -> RunProgress {
         workers.iter().fold(RunProgress::default(), |sum, worker| sum + worker.load())
@@ -201,15 +172,6 @@ impl RunProgress {
     fn sums(&mut self) -> [&mut f64; SUMS] {
         [&mut self.latency_sum_ms, &mut self.latency_squares_ms, &mut self.lag_sum_ms]
     }
-}
-
-/// The latencies of all scripts.
-pub(crate) fn latencies(scripts: &[ScriptRecord]) -> LatencyCounts {
-    let mut sum = LatencyCounts::default();
-    for script in scripts {
-        sum.merge(&LatencyCounts::of(&script.latency));
-    }
-    sum
 }
 
 impl Add for RunProgress {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use isobench_pgwire::SqlState;
 use isobench_stats::{LatencyCounts, LatencyHistogram, Ledger, Moments};
 
-use crate::progress::{self, RunProgress};
+use crate::progress::RunProgress;
 use crate::series::SeriesCounter;
 use crate::time::Nanos;
 
@@ -295,13 +295,48 @@ impl Recorder {
 
     /// The figures shown while the run goes on.
     pub(crate) fn progress(&self) -> RunProgress {
-        RunProgress::of(&self.scripts, &self.conflicts)
+        progress(&self.scripts, &self.conflicts)
     }
 
     /// The latencies shown while the run goes on.
     pub(crate) fn latencies(&self) -> LatencyCounts {
-        progress::latencies(&self.scripts)
+        latencies(&self.scripts)
     }
+}
+
+/// The progress that these counts come to, without latencies.
+pub(crate) fn progress(scripts: &[ScriptRecord], conflicts: &[ConflictCount]) -> RunProgress {
+    let mut sum = RunProgress::default();
+    for script in scripts {
+        sum.ledger.merge(&script.ledger);
+        sum.abandoned += script.abandoned;
+        sum.retried += script.retried_transactions;
+        sum.retries += script.retries;
+        // Sums can be subtracted, so a display can show an interval of its own; means can't.
+        let count = script.latency.len() as f64;
+        let (mean, stddev) =
+            (script.latency.mean_ms().unwrap_or(0.0), script.latency.stddev_ms().unwrap_or(0.0));
+        sum.latency_sum_ms += mean * count;
+        sum.latency_squares_ms += (stddev * stddev + mean * mean) * count;
+        sum.lag_sum_ms += script.lag.mean_ms().unwrap_or(0.0) * script.lag.count() as f64;
+    }
+    for conflict in conflicts {
+        if conflict.sqlstate == SqlState::DEADLOCK_DETECTED {
+            sum.deadlocks += conflict.count;
+        } else {
+            sum.serialization_failures += conflict.count;
+        }
+    }
+    sum
+}
+
+/// The latencies of all scripts.
+pub(crate) fn latencies(scripts: &[ScriptRecord]) -> LatencyCounts {
+    let mut sum = LatencyCounts::default();
+    for script in scripts {
+        sum.merge(&LatencyCounts::of(&script.latency));
+    }
+    sum
 }
 
 /// The index at which conflicts or errors of this kind are counted.

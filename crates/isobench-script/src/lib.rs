@@ -34,6 +34,7 @@ mod builtin;
 mod control;
 mod error;
 mod expr;
+mod insertion;
 mod leaving;
 mod literal;
 mod mix;

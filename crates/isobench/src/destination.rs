@@ -10,16 +10,13 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use isobench_comparison::{Failure, Outcome};
 use isobench_isolation::history::binary::MAGIC;
 use isobench_parquet::FORMAT as PARQUET_FORMAT;
 use isobench_report::{METRIC_TREND_TITLES, csv_titles};
 use isobench_result::{FORMAT, METRIC_TREND_FORMAT, PAIR_FORMAT, TREND_FORMAT};
 
-use isobench_comparison::{Failure, Outcome};
-
-use crate::commands::observe::FORMAT as PREVIEW_FORMAT;
 use crate::output::is_stream;
-use crate::saved::tags::FORMAT as TAGS_FORMAT;
 
 /// The kind of a file, by which an earlier one is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +48,12 @@ pub enum Kind {
     /// A table, Parquet.
     Parquet,
 }
+
+/// The value of the member `format` of a preview.
+pub const PREVIEW_FORMAT: &str = "isobench/observe";
+
+/// The value of the member `format` of a file of tags.
+pub const TAGS_FORMAT: &str = "isobench/tags";
 
 /// Maximum number of bytes read from an existing file: its start, or of Parquet its end.
 pub const HEAD: u64 = 4096;

@@ -7,7 +7,6 @@ use isobench_pgwire::SqlState;
 use super::WalPlugin;
 use super::pgoutput::PgoutputError;
 use super::tables::LeftOut;
-use super::test_decoding::TestDecodingError;
 use crate::error::Error;
 
 /// A failure to read the write-ahead log.
@@ -162,5 +161,19 @@ impl WalError {
         } else {
             WalError::Server(error)
         }
+    }
+}
+
+/// A line that isn't as `test_decoding` prints it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a line of test_decoding is malformed at byte {at}: {problem}")]
+pub struct TestDecodingError {
+    pub(super) at: usize,
+    pub(super) problem: &'static str,
+}
+
+impl From<TestDecodingError> for WalError {
+    fn from(error: TestDecodingError) -> WalError {
+        WalError::MalformedLine(error)
     }
 }

@@ -20,16 +20,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::collector::Collector;
-use super::error::WalError;
+use super::error::{TestDecodingError, WalError};
 use super::transaction::{WalRelation, WalTransaction, WalWriteKind};
-
-/// A line that isn't as `test_decoding` prints it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a line of test_decoding is malformed at byte {at}: {problem}")]
-pub struct TestDecodingError {
-    at: usize,
-    problem: &'static str,
-}
 
 /// A table, or one of its partitions, whose changes are read.
 #[derive(Debug, Clone)]
@@ -279,12 +271,6 @@ impl<'a> Line<'a> {
             "false" if of_type == "boolean" => Value::Text("f".to_owned()),
             number => Value::Text(number.to_owned()),
         })
-    }
-}
-
-impl From<TestDecodingError> for WalError {
-    fn from(error: TestDecodingError) -> WalError {
-        WalError::MalformedLine(error)
     }
 }
 

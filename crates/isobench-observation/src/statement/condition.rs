@@ -10,9 +10,24 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Token;
 
 use super::from::Item;
-use super::query::LIST_ENDS;
 use super::{Condition, Examiner, Search, ident};
 use crate::catalog::{ColumnType, Relation, RelationId};
+
+/// The words that end a list of output columns of a SELECT without FROM, or a condition.
+pub(super) const LIST_ENDS: [&str; 12] = [
+    "where",
+    "group",
+    "having",
+    "window",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+    "union",
+    "intersect",
+    "except",
+];
 
 /// Words that are values or functions without parentheses, not columns, unless they are quoted.
 const NOT_COLUMNS: [&str; 12] = [

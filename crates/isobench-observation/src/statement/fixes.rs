@@ -217,8 +217,7 @@ impl Examiner<'_> {
         if all.iter().all(|(_, assigned)| *assigned == Assigned::Kept) {
             return None;
         }
-        let named =
-            |range: Range<usize>| if range.is_empty() { String::new() } else { self.text.named(&range) };
+        let named = |range: Range<usize>| self.text.named(&range);
         let parts = all.iter().filter_map(|(assignment, assigned)| {
             let value = &assignment.value;
             let value = match assigned {
@@ -293,14 +292,15 @@ impl Examiner<'_> {
         let mut limits =
             self.range.clone().filter(|place| tokens[*place].is("limit") || tokens[*place].is("fetch"));
         let (Some(limit), None) = (limits.next(), limits.next()) else { return None };
-        if self.range.clone().any(|place| tokens[place].is("for")) {
+        // Deeper ones are parts of expressions: `substring(name for 3)`.
+        let locks = |place: usize| tokens[place].is("for") && depths[place - start] <= depths[limit - start];
+        if self.range.clone().any(locks) {
             return None;
         }
         let end = (limit..self.range.end).find(|place| depths[place - start] < depths[limit - start]);
         let end = end.unwrap_or(self.range.end);
-        let after =
-            if end == self.range.end { String::new() } else { self.text.named(&(end..self.range.end)) };
-        Some(LockWithin { before: self.text.named(&(start..end)), after, skips_locked: true })
+        let (before, after) = (self.text.named(&(start..end)), self.text.named(&(end..self.range.end)));
+        Some(LockWithin { before, after, skips_locked: true })
     }
 
     fn locked_within(&self) -> Option<LockWithin> {

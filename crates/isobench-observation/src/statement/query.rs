@@ -8,6 +8,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Token;
 
 use super::aggregates::Calls;
+use super::condition::LIST_ENDS;
 use super::from::{Item, Items, Source};
 use super::known::count_of_all;
 use super::order::Order;
@@ -30,22 +31,6 @@ pub(super) struct Shape {
     pub windows: bool,
     pub skips: bool,
 }
-
-/// The words that end a list of output columns of a SELECT without FROM, or a condition.
-pub(super) const LIST_ENDS: [&str; 12] = [
-    "where",
-    "group",
-    "having",
-    "window",
-    "order",
-    "limit",
-    "offset",
-    "fetch",
-    "for",
-    "union",
-    "intersect",
-    "except",
-];
 
 impl Examiner<'_> {
     /// The rows that a query can show in its output columns, which are extended after those that it

@@ -8,8 +8,8 @@ use isobench_script::{
     Symbols, Value, Variables, branch, literal_of_variable,
 };
 
-use super::aims::{Aims, Compared, Comparison, Origin};
-use super::program::{Choice, Draw, Part, Program, Programs};
+use super::aims::{Compared, Comparison, Origin};
+use super::program::{Aims, Choice, Draw, Part, Program, Programs};
 use crate::event::Table;
 use crate::tester::Reply;
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::program::{Choice, Part};
+use super::program::{Aims, Choice, Part};
 
 /// The most casts that are aimed, of one combination of scripts.
 const MOST: usize = 6;
@@ -34,9 +34,6 @@ pub enum Origin {
     /// It was computed, or is a constant.
     Computed,
 }
-
-/// The numbers that a script's draws are to lead to, by their commands.
-pub type Aims = BTreeMap<usize, i64>;
 
 /// What the statements of a script compared in a run alone, with the choice of that run.
 pub type Run = (Choice, Vec<Comparison>);

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::aims::Aims;
 use isobench_script::{Command, CommandKind, Script, Sql, Statement, Symbols, Variables};
+
+/// The numbers that a script's draws are to lead to, by their commands.
+pub type Aims = BTreeMap<usize, i64>;
 
 /// Scripts to try against each other, with the variables that all of them start with.
 #[derive(Debug, Clone)]

@@ -3,16 +3,16 @@
 //!
 //! Not here: what the buckets mean in the runner, and the check of the identities after every run.
 
+use isobench_result::document::{Cell, Document, Round, ScriptRound};
+use isobench_result::numbers::{count, percent, short};
+use isobench_result::rounds::{counted_ledger, counted_rounds};
+use isobench_result::view::{Entry, Heading, Table};
 use isobench_stats::{TimeLedger, seconds};
 use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
 use super::room;
 use crate::text::sentences::per_minute;
-use isobench_result::document::{Cell, Document, Round, ScriptRound};
-use isobench_result::numbers::{count, percent, short};
-use isobench_result::summarise::{counted_ledger, counted_rounds};
-use isobench_result::view::{Entry, Heading, Table};
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {

@@ -3,16 +3,16 @@
 //!
 //! Not here: what the server did meanwhile (`server_side`).
 
+use isobench_result::diagnosis::diagnoses;
+use isobench_result::document::{Cell, Conflict, Document, Round};
+use isobench_result::numbers::{count, counted};
+use isobench_result::rounds::{counted_ledger, counted_rounds};
+use isobench_result::view::{Entry, Heading, Line, Table};
 use maud::{Markup, html};
 
 use super::part::{cell_name, code, folded, measured, table};
 use super::scripts::{Place, one_line, place_of};
 use crate::csv::line;
-use isobench_result::diagnosis::diagnoses;
-use isobench_result::document::{Cell, Conflict, Document, Round};
-use isobench_result::numbers::{count, counted};
-use isobench_result::summarise::{counted_ledger, counted_rounds};
-use isobench_result::view::{Entry, Heading, Line, Table};
 
 /// More kinds than this of one cell are added up in one row; fewer where there are many cells.
 const KINDS: usize = 8;

@@ -3,15 +3,15 @@
 //!
 //! Only methods that this document's numbers rest on are named.
 
-use maud::{Markup, html};
-
-use super::part::{code, measured, pairs};
-use crate::text::sentences::round_trips;
 use isobench_result::document::{
     Document, Interval, IntervalSource, Plan, PlannedScript, PlannedStrategy, Workload,
 };
 use isobench_result::numbers::{count, counted, given, percent, short};
-use isobench_result::words::length;
+use isobench_result::phrases::length;
+use maud::{Markup, html};
+
+use super::part::{code, measured, pairs};
+use crate::text::sentences::round_trips;
 
 /// The comment above the plan's keys.
 const PLAN_COMMENT: &str = "\

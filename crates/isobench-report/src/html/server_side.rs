@@ -4,14 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use isobench_result::document::{Cell, CountComparison, Counter, Document, LockWait, ServerSide};
+use isobench_result::numbers::{counted, short};
+use isobench_result::rounds::counted_rounds;
+use isobench_result::view::{Entry, Heading, Table};
+use isobench_result::words::distinct;
 use maud::{Markup, html};
 
 use super::part::{cell_name, measured, table};
-use isobench_result::document::{Cell, CountComparison, Counter, Document, LockWait, ServerSide};
-use isobench_result::numbers::{counted, short};
-use isobench_result::summarise::counted_rounds;
-use isobench_result::view::{Entry, Heading, Table};
-use isobench_result::words::distinct;
 
 /// The section's body.
 pub fn body(document: &Document) -> Option<Markup> {

@@ -3,17 +3,17 @@
 //! The columns and their words are those of the table in the terminal, with the percentiles'
 //! intervals and the flags in addition. Not here: what a column counts (`view/columns`).
 
+use isobench_result::answer::recommended;
+use isobench_result::document::{Cell, Document};
+use isobench_result::factor::varying;
+use isobench_result::rounds::groups;
+use isobench_result::view::columns::{Column, LEVEL, figures};
+use isobench_result::view::{Line, Medium};
+use isobench_result::words::distinct;
 use maud::{Markup, html};
 
 use super::part::{fit, scrolling};
 use super::room::has_cards;
-use isobench_result::answer::recommended;
-use isobench_result::document::{Cell, Document};
-use isobench_result::factor::varying;
-use isobench_result::summarise::groups;
-use isobench_result::view::columns::{Column, LEVEL, figures};
-use isobench_result::view::{Line, Medium};
-use isobench_result::words::distinct;
 
 /// The columns that follow from others: they have a table of their own.
 const SPARE: [&str; 4] = ["attempts_per_s", "retries_per_transaction", "latency_p50_ms", "latency_p95_ms"];

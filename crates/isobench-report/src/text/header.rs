@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use isobench_plan::Plan;
-
-use super::layout::{Spans, wrap_line};
 use isobench_result::document::{Document, Server};
 use isobench_result::factor::{Factor, FactorId, constant};
 use isobench_result::numbers::{counted, short};
+use isobench_result::phrases::length;
 use isobench_result::view::Line;
-use isobench_result::words::length;
+
+use super::layout::{Spans, wrap_line};
 
 /// PostgreSQL's own values of the settings that are always recorded, the ones that decide what a
 /// commit costs first. Source: PostgreSQL 18's manual, chapter 19 (Server Configuration).

@@ -5,8 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use super::layout::wrap;
-use super::{judgement, precision, seen};
 use isobench_isolation::EffectiveLevel;
 use isobench_result::answer::times;
 use isobench_result::branches;
@@ -15,9 +13,13 @@ use isobench_result::document::{
 };
 use isobench_result::factor::{strategies_vary, varying};
 use isobench_result::numbers::{count, counted, of_unit, percent, short};
-use isobench_result::summarise::{counted_ledger, counted_rounds, grouped, reported_script};
+use isobench_result::phrases::certainty;
+use isobench_result::rounds::{counted_ledger, counted_rounds, grouped, reported_script};
 use isobench_result::view::{errored, is_incomplete};
-use isobench_result::words::{capital, certainty, enumerated};
+use isobench_result::words::{capital, enumerated};
+
+use super::layout::wrap;
+use super::{judgement, precision, seen};
 
 /// Everything about each level in words, and what must be known of the comparison, wrapped.
 pub fn lines(document: &Document, width: usize) -> Vec<String> {

@@ -8,7 +8,8 @@ use isobench_isolation::Level;
 use crate::document::{
     AnomalyCount, AnomalyFound, Cell, Document, FlagKind, TriedStep, VerdictSummary, WrongOutcome,
 };
-use crate::factor::strategies_vary;
+use crate::factor::{FactorId, strategies_vary, varying};
+use crate::rounds::choices;
 use crate::words::distinct;
 
 /// One level, with one strategy, among which an application may choose.
@@ -275,4 +276,22 @@ fn is_violated(cell: &Cell) -> bool {
 pub fn name(document: &Document, cell: &Cell) -> String {
     let level = cell.level.said();
     if strategies_vary(document) { format!("{level} with {}", cell.strategy()) } else { level }
+}
+
+/// The evidence of each combination in which anything was measured.
+pub fn measured(document: &Document) -> Vec<Evidence<'_>> {
+    let groups = choices(document).into_iter().map(|group| Evidence::of(document, &group));
+    let measured = |group: &Evidence<'_>| {
+        group.candidates.iter().any(|candidate| candidate.cell.summary.tps.mean.is_some())
+    };
+    groups.filter(measured).collect()
+}
+
+/// The factors of a cell that vary in the document, besides those among which the answer chooses: 8
+/// clients, backoff none.
+pub fn factors(document: &Document, cell: &Cell) -> String {
+    let varying = varying(document);
+    let said =
+        varying.iter().filter(|factor| factor.id() != FactorId::Strategy).map(|factor| factor.said(cell));
+    said.collect::<Vec<_>>().join(", ")
 }

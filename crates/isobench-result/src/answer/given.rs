@@ -2,8 +2,8 @@
 //!
 //! Not here: its fields (`document/answer`), its sentences (`rules`, `words`).
 
-use super::evidence::{Candidate, Evidence, SafetyEvidence};
-use super::{answer, factors, measured, words};
+use super::evidence::{Candidate, Evidence, SafetyEvidence, factors, measured};
+use super::{answer, words};
 use crate::answer::rules::{Decision, decide};
 use crate::document::{
     AnomalyFound, Cell, CombinationAnswer, Document, GivenAnswer, LevelAnswer, LevelSafety,

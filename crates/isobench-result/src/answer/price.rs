@@ -4,11 +4,9 @@
 //! (`summarise`), the choice (`choice`), the words.
 
 use super::evidence::{Candidate, Evidence};
-use crate::document::RatioToFirst;
-use crate::summarise::{FEWEST_FOR_INTERVALS, between, common_rounds};
-
-/// Candidates are alike if the whole interval of their ratio lies within this factor of 1.
-const ALIKE: f64 = 1.05;
+use crate::document::{RatioToFirst, are_alike};
+use crate::rounds::FEWEST_FOR_INTERVALS;
+use crate::summarise::{between, common_rounds};
 
 /// A difference is too small to matter if its estimate is 5 % at most and the whole interval 10 % at
 /// most, in whole percent, as they are shown.
@@ -55,11 +53,6 @@ impl Price {
             same => same,
         }
     }
-}
-
-/// True if an interval shows that two are alike.
-pub fn are_alike((low, high): (f64, f64)) -> bool {
-    low >= ALIKE.recip() && high <= ALIKE
 }
 
 /// True if a difference is too small to matter. Without this, a difference of 3 % would be called the

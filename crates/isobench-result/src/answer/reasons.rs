@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use isobench_isolation::Model;
 
-use super::evidence::{Candidate, Evidence, SafetyEvidence, name};
-use super::{factors, words};
+use super::evidence::{Candidate, Evidence, SafetyEvidence, factors, name};
+use super::words;
 use crate::document::{Cell, Conflict, Document, WaitShare, WritingBack, WrittenBack};
 use crate::numbers::{counted, percent, short};
+use crate::rounds::{counted_ledger, counted_rounds, kept_share};
 use crate::seen::unproved;
-use crate::summarise::{counted_ledger, counted_rounds, kept_share};
 use crate::view::Line;
 use crate::words::{capital, distinct};
 

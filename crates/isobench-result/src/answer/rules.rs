@@ -7,9 +7,8 @@ use isobench_isolation::{EffectiveLevel, Level, Model};
 
 use super::choice::{By, Choice, choose};
 use super::evidence::{Candidate, Evidence, SafetyEvidence};
-use super::price::are_alike;
 use super::words::{cost, damage, lost_between, nothing_found, range, retried, signed, unseen};
-use crate::document::{Cell, Document, Round};
+use crate::document::{Cell, Document, Round, are_alike};
 use crate::numbers::{counted, short};
 use crate::summarise::finer;
 use crate::words::{capital, enumerated};

@@ -3,8 +3,7 @@
 //! Not here: when they are said (`rules`, `reasons`).
 
 use super::evidence::{Candidate, Evidence, SafetyEvidence};
-use super::price::are_alike;
-use crate::document::{AnomalyCount, AnomalyFound, RatioToFirst, WrongOutcome};
+use crate::document::{AnomalyCount, AnomalyFound, RatioToFirst, WrongOutcome, are_alike};
 use crate::numbers::{count, counted, short, whole_percent};
 use crate::summarise::lost_between as lost_between_transactions;
 use crate::words::{capital, enumerated};

@@ -11,7 +11,7 @@ use isobench_isolation::{Allocation, EffectiveLevel, Level};
 use isobench_plan::DEFAULT_STRATEGY;
 use serde::{Deserialize, Serialize};
 
-use super::{Round, Summary, Tried, Verdict, WrongOutcome};
+use super::{Durability, FaultRound, Round, Summary, Tried, Verdict, WrongOutcome};
 
 /// The isolation level of a cell: asked for, and what the server says it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -237,6 +237,21 @@ impl Cell {
     /// Transactions of all rounds whose work was lost in an error that their own SQL caught.
     pub fn swallowed(&self) -> u64 {
         self.rounds.iter().fold(0, |sum, round| sum.saturating_add(round.transactions.swallowed))
+    }
+
+    /// The faults of all rounds.
+    pub fn fault_rounds(&self) -> impl Iterator<Item = &FaultRound> {
+        self.rounds.iter().filter_map(|round| round.faults.as_ref())
+    }
+
+    /// The worst that the data of its rounds say about durability; `None` if nothing happened.
+    pub fn durability(&self) -> Option<Durability> {
+        self.fault_rounds().map(|round| round.settlement.durability()).max()
+    }
+
+    /// The sum of a count over the rounds; `None` if nothing happened.
+    pub fn settled(&self, count: impl Fn(&FaultRound) -> u64) -> Option<u64> {
+        self.fault_rounds().map(count).reduce(u64::saturating_add)
     }
 }
 

@@ -4,8 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Cell;
-
 /// A fault, and how long the clients felt it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -148,23 +146,6 @@ impl FaultRound {
     /// The longest time of this kind among its faults; `None` if none has one.
     pub fn longest(&self, of: impl Fn(&FaultEvent) -> Option<f64>) -> Option<f64> {
         self.faults.iter().filter_map(of).filter(|time| time.is_finite()).reduce(f64::max)
-    }
-}
-
-impl Cell {
-    /// The faults of all rounds.
-    pub fn fault_rounds(&self) -> impl Iterator<Item = &FaultRound> {
-        self.rounds.iter().filter_map(|round| round.faults.as_ref())
-    }
-
-    /// The worst that the data of its rounds say about durability; `None` if nothing happened.
-    pub fn durability(&self) -> Option<Durability> {
-        self.fault_rounds().map(|round| round.settlement.durability()).max()
-    }
-
-    /// The sum of a count over the rounds; `None` if nothing happened.
-    pub fn settled(&self, count: impl Fn(&FaultRound) -> u64) -> Option<u64> {
-        self.fault_rounds().map(count).reduce(u64::saturating_add)
     }
 }
 

@@ -101,6 +101,14 @@ pub struct RatioToFirst {
     pub rounds_for: Vec<RoundsFor>,
 }
 
+/// Two rows are alike if the whole interval of their ratio lies within this factor of 1.
+const ALIKE: f64 = 1.05;
+
+/// True if an interval shows that two are alike.
+pub fn are_alike((low, high): (f64, f64)) -> bool {
+    low >= ALIKE.recip() && high <= ALIKE
+}
+
 /// The conclusions from the rounds of a cell.
 ///
 /// Computed from the complete rounds; if there is none, from the incomplete ones, and then `rounds`

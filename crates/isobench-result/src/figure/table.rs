@@ -5,7 +5,7 @@ use super::{Better, Figure, InTable, Measured, OfCell, OfRound, Shown, UNMEASURE
 use crate::document::{Cell, Document, Round, Verdict, VerdictSummary};
 use crate::durability;
 use crate::numbers::finite;
-use crate::summarise::{counted_ledger, groups, kept_share, planned, rate, settings_name};
+use crate::rounds::{counted_ledger, groups, kept_share, planned, rate, settings_name};
 
 /// The committed transactions from the start of measuring to its end, of all complete rounds.
 const COMMITTED: &str = "committed transactions of the measured time, of all complete rounds";

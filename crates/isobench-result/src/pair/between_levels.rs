@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::{Matched, PairRatio, Samples, noise};
 use crate::document::{Cell, Document};
 use crate::factor::{Assignment, Names};
-use crate::summarise::{pairs_of, rate};
+use crate::rounds::rate;
+use crate::summarise::pairs_of;
 
 /// A level's rate as a multiple of the first level's, in both results.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use isobench_stats::{Ratio, is_resolved, noise_of, resolving_ratio, rounds_needed, settling_ratio};
 
-use super::{
-    counted_rounds, first_setting_of, first_strategy_of, rate, reference_of, same_but_settings,
-    same_but_strategy, same_factors, settings_name,
-};
 use crate::document::{Cell, Document, RatioToFirst, Resolution, Round, RoundsFor};
+use crate::rounds::{
+    FEWEST_FOR_INTERVALS, counted_rounds, first_setting_of, first_strategy_of, rate, reference_of,
+    same_but_settings, same_but_strategy, same_factors, settings_name,
+};
 
 /// Precisions for which the needed rounds are given.
 const RESOLUTIONS: [f64; 4] = [0.01, 0.02, 0.05, 0.1];
@@ -90,10 +90,6 @@ pub fn between(document: &Document, cell: &Cell, other: &Cell, family: usize) ->
     let noise = noise.reduce(f64::max).map(f64::ln_1p);
     Some(ratio_to(&WithReference { first: other, pairs, ratio, family }, |first| first.level.name(), noise))
 }
-
-/// With fewer rounds than this nothing is said about how sure a number is: the interval of two has a
-/// quantile of 12.7, and spans factors of thousands.
-pub const FEWEST_FOR_INTERVALS: usize = 3;
 
 /// The ratio within rounds, as one of a family of that many: of rounds that went on until a
 /// resolution was reached or the time was over, of as many as planned, or of more, to settle the

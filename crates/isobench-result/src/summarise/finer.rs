@@ -2,9 +2,9 @@
 //!
 //! Not here: the arithmetic of intervals (`isobench_stats`).
 
-use super::counted_rounds;
 use crate::document::{Cell, Document, RatioToFirst, Round, Summary};
 use crate::numbers::{counted, finite, percent, short, whole_percent};
+use crate::rounds::counted_rounds;
 
 /// The precision of the least precise ratio, and the next finer one.
 #[derive(Debug, Clone, Copy, PartialEq)]

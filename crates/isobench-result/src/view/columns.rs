@@ -5,7 +5,7 @@
 use super::{Entry, Estimate, Heading, Mark, Proof, Tables};
 use crate::document::{Cell, Document, RatioToFirst};
 use crate::figure::{FIGURES, Figure, InTable, OfCell, Shown};
-use crate::summarise::planned;
+use crate::rounds::planned;
 
 /// The figure whose value may be larger, as the table shows.
 const ANOMALIES: &str = "anomalies_per_million";

@@ -4,8 +4,7 @@
 //! (`columns`).
 
 use super::{Line, Mark, Proof, Tables};
-use crate::answer::are_alike;
-use crate::document::{Interval, PercentileInterval, RatioToFirst};
+use crate::document::{Interval, PercentileInterval, RatioToFirst, are_alike};
 use crate::numbers::{MISSING, count, optional, percent, short, thousands};
 
 /// An entry of a table.

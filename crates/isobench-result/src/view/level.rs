@@ -6,7 +6,7 @@
 use super::Line;
 use crate::document::{Cell, Document, FlagKind};
 use crate::numbers::{count, percent};
-use crate::summarise::kept_share;
+use crate::rounds::kept_share;
 
 /// Something that a reader must know of a row.
 #[derive(Debug, Clone, PartialEq)]

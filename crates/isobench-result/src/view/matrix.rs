@@ -8,7 +8,7 @@ use super::{Entry, Heading, Line, Row, Table, is_incomplete};
 use crate::document::{Cell, Document};
 use crate::factor::{FactorId, strategies_vary, varying};
 use crate::numbers::{counted, percent, short};
-use crate::summarise::{choices, kept_share};
+use crate::rounds::{choices, kept_share};
 use crate::words::distinct;
 
 /// Strategies by levels.

@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use isobench_pgwire::SqlState;
 use isobench_pgwire::backend::DataRow;
 
-use super::operations::{integer, text};
+use super::integer::integer;
+use super::operations::text;
 use super::state::{Client, Context};
 use crate::annotated::{InsideColumns, ReportedColumn};
 use crate::recorder::ConflictCount;

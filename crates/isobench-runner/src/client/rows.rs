@@ -19,7 +19,7 @@ use isobench_script::{
 };
 use smallvec::SmallVec;
 
-use super::operations::integer;
+use super::integer::integer;
 use crate::recording::TextNumbers;
 use crate::seen::{Forms, NotedValue, SeenStatement};
 use packed::Packed;

@@ -11,14 +11,11 @@ use isobench_result::document::Tracked;
 use isobench_runner::Control;
 use serde::Serialize;
 
-use crate::destination::{Kind, check_file};
+use crate::destination::{Kind, PREVIEW_FORMAT, check_file};
 use crate::interrupt;
 use crate::options::ObserveOptions;
 use crate::output::{self, is_stream, say};
 use crate::servers::{Stage, Wanted, stage};
-
-/// The value of the member `format` of the JSON.
-pub const FORMAT: &str = "isobench/observe";
 
 /// The widest list.
 const WIDEST: usize = 80;
@@ -83,7 +80,7 @@ fn deliver(options: &ObserveOptions, target: &Target, previews: &[Preview]) -> O
     output::tell(&text(options, previews), takes_stdout)?;
     if let Some(path) = &options.json {
         let document = Document {
-            format: FORMAT,
+            format: PREVIEW_FORMAT,
             format_version: 1,
             product: target.database.product.name,
             version: &target.database.version,

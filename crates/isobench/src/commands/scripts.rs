@@ -3,6 +3,7 @@
 //! Not here: how scripts are made (`isobench_replay`), and the capture's format (`isobench_capture`).
 
 mod check;
+mod execution;
 mod fitting;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};

@@ -12,14 +12,11 @@ use isobench_comparison::{Failure, Outcome};
 use serde::{Deserialize, Serialize};
 
 use super::is_reserved;
-use crate::destination::{Kind, check_file, refuse_foreign_links};
+use crate::destination::{Kind, TAGS_FORMAT, check_file, refuse_foreign_links};
 use crate::output::{self, shown};
 
 /// The name of the file.
 pub const FILE: &str = "tags.json";
-
-/// The value of `format` in it.
-pub const FORMAT: &str = "isobench/tags";
 
 /// The version of its shape.
 const VERSION: u32 = 1;
@@ -64,7 +61,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<String>, String> {
     let file: TagFile = serde_json::from_slice(bytes).map_err(|error| {
         format!("these are not the tags of a result: {error}; remove the file, and tag again")
     })?;
-    if file.format != FORMAT || file.format_version != VERSION {
+    if file.format != TAGS_FORMAT || file.format_version != VERSION {
         return Err(format!(
             "these are not tags that this isobench reads (\"{}\" {}); use a newer isobench",
             file.format, file.format_version
@@ -93,7 +90,7 @@ pub fn write(result: &Path, tags: &[String]) -> Outcome {
             _ => Ok(()),
         };
     }
-    let file = TagFile { format: FORMAT.to_owned(), format_version: VERSION, tags: tags.to_vec() };
+    let file = TagFile { format: TAGS_FORMAT.to_owned(), format_version: VERSION, tags: tags.to_vec() };
     // Plain data can always be written.
     let text = serde_json::to_string_pretty(&file).unwrap_or_default() + "\n";
     output::replace(&path, &text).map(drop).map_err(failure)

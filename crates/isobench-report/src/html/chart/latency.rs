@@ -1,5 +1,8 @@
 //! Figure: distributions of latency on a scale of percentiles.
 
+use isobench_result::document::{Document, PercentileInterval};
+use isobench_result::numbers::{counted, short};
+use isobench_result::rounds::histograms;
 use isobench_stats::{LatencyHistogram, RoundLatencies};
 use maud::{Markup, html};
 
@@ -11,9 +14,6 @@ use super::scale::Scale;
 use super::subject::{Group, Subject, groups};
 use crate::csv::number;
 use crate::html::room;
-use isobench_result::document::{Document, PercentileInterval};
-use isobench_result::numbers::{counted, short};
-use isobench_result::summarise::histograms;
 
 const ID: &str = "latency";
 const TITLE: &str = "Latency of committed transactions";

@@ -3,10 +3,9 @@
 //! Not here: what is drawn of a cell.
 
 use isobench_isolation::Level;
-
 use isobench_result::document::{Cell, Document, Round};
 use isobench_result::factor::{Factor, varying};
-use isobench_result::summarise::{self, counted_rounds};
+use isobench_result::rounds::{self, counted_rounds};
 use isobench_result::view::Mark;
 use isobench_result::words::distinct;
 
@@ -94,7 +93,7 @@ pub fn groups(document: &Document) -> Vec<Group<'_>> {
     let values = |cell: &Cell| -> Vec<(Factor, String)> {
         factors.iter().map(|factor| (factor.clone(), factor.value(cell))).collect()
     };
-    summarise::groups(document)
+    rounds::groups(document)
         .into_iter()
         .filter_map(|cells| {
             let factors = values(cells.first()?);

@@ -2,10 +2,11 @@
 //!
 //! Not here: how it is drawn (`over_time`, `predicate_locks`).
 
+use isobench_result::document::{FaultEvent, Round, Series, ServerSide};
+
 use super::scale::LARGEST;
 use super::subject::Subject;
 use super::wait_kinds;
-use isobench_result::document::{FaultEvent, Round, Series, ServerSide};
 
 /// The most points of a line.
 const POINTS: usize = 100;
@@ -81,7 +82,7 @@ impl<'a> TimeSeries<'a> {
 /// Of the rounds that conclusions rest on and that have what is asked for, the one with the median
 /// rate.
 pub fn median_round<'a>(subject: &Subject<'a>, has: impl Fn(&Round) -> bool) -> Option<&'a Round> {
-    let mut rounds = isobench_result::summarise::counted_rounds(subject.cell);
+    let mut rounds = isobench_result::rounds::counted_rounds(subject.cell);
     rounds.retain(|round| has(round));
     rounds.sort_by(|one, other| one.tps.unwrap_or(0.0).total_cmp(&other.tps.unwrap_or(0.0)));
     rounds.get(rounds.len().saturating_sub(1) / 2).copied()

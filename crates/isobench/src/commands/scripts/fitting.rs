@@ -7,7 +7,7 @@ use isobench_replay::{ExpectedScript, Folder, Instance};
 use isobench_script::Script;
 use serde::{Deserialize, Serialize};
 
-use super::check::{Why, carry_out};
+use super::execution::{Why, carry_out};
 
 /// The share of a script's instances below which the copy is taken back for it.
 const ENOUGH: f64 = 0.5;

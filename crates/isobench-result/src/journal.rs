@@ -7,8 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Document, DocumentError, Round};
-use crate::summarise::summarise;
+use crate::conclusions::summarise;
+use crate::document::{Cell, Document, DocumentError, Round};
 
 /// Said of a result that ends as a journal.
 const KILLED: &str = "isobench was ended before the comparison was; this is what it had measured by then";
@@ -111,8 +111,21 @@ fn bare(document: &Document) -> Document {
     }
 }
 
+impl Document {
+    /// Reads a document, or the [`Journal`] of one that wasn't finished. Unknown fields are ignored,
+    /// since newer versions may add some.
+    ///
+    /// # Errors
+    /// [`DocumentError`], if the text isn't a result of this format version. Where it is damaged,
+    /// the error names line and column.
+    pub fn from_json(text: impl AsRef<[u8]>) -> Result<Self, DocumentError> {
+        let text = text.as_ref();
+        if is_journal(text) { read(text) } else { Document::of_json(text) }
+    }
+}
+
 /// True if a text is a journal, and not a document: its first line is one, and others follow.
-pub(super) fn is_journal(text: &[u8]) -> bool {
+fn is_journal(text: &[u8]) -> bool {
     let Some(end) = text.iter().position(|byte| *byte == b'\n') else { return false };
     let (first, rest) = text.split_at(end);
     first.trim_ascii().len() > 1 && first.trim_ascii_end().ends_with(b"}") && !rest.trim_ascii().is_empty()
@@ -123,9 +136,9 @@ pub(super) fn is_journal(text: &[u8]) -> bool {
 ///
 /// # Errors
 /// A line isn't readable; the message names it.
-pub(super) fn read(text: &[u8]) -> Result<Document, DocumentError> {
+fn read(text: &[u8]) -> Result<Document, DocumentError> {
     let mut lines = text.split_inclusive(|byte| *byte == b'\n');
-    let mut document = Document::from_json(lines.next().unwrap_or_default())?;
+    let mut document = Document::of_json(lines.next().unwrap_or_default())?;
     for (number, line) in (2..).zip(lines).filter(|(_, line)| line.ends_with(b"\n")) {
         let damaged = |why: String| DocumentError::Line { line: number, why };
         let line: Line = serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
