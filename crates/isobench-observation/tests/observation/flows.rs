@@ -450,6 +450,10 @@ fn rows_that_are_counted_can_be_locked() {
             "SELECT id FROM t WHERE active ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
         ),
         (
+            "SELECT id, substring(v::text for 3) AS s FROM t WHERE active LIMIT 1 \\gset",
+            "SELECT id, substring(v::text for 3) AS s FROM t WHERE active LIMIT 1 FOR UPDATE SKIP LOCKED",
+        ),
+        (
             "DELETE FROM t WHERE id = (SELECT id FROM t WHERE active LIMIT 1) RETURNING v;",
             "DELETE FROM t WHERE id = (SELECT id FROM t WHERE active LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING v",
         ),
