@@ -3,9 +3,9 @@
 //! Dependencies are by columns, and possible if nothing excludes that both operations concern the same
 //! row. Locks are of rows, and exclude only what certainly is the same row.
 
-use crate::compiled::{Compiled, CompiledOperation};
+use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
 use crate::model::Kind;
-use crate::unification::{Instance, Unification};
+use crate::unification::{Instance, Transaction, Unification};
 
 /// A part of a transaction that ran before another one runs as a whole.
 #[derive(Clone, Copy)]

@@ -1,6 +1,5 @@
 //! A split schedule as an answer: who is split, where, who runs within, and why that is a cycle.
 
-use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use crate::compiled::Compiled;

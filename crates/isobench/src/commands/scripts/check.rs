@@ -6,11 +6,9 @@ use std::thread;
 
 use isobench_comparison::{Failure, Outcome};
 use isobench_pgserver::Server;
-use isobench_pgwire::{ConnectOptions, Connection, Error, Host};
+use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_replay::{Expected, Folder};
-use isobench_script::{
-    CommandKind, Piece, Script, Sql, Statement, Store, Symbols, literal_of_variable, parse,
-};
+use isobench_script::{CommandKind, Script, Symbols, parse};
 use serde::{Deserialize, Serialize};
 
 use super::execution::{Why, carry_out};
