@@ -65,6 +65,9 @@ pub(super) struct Row {
     pub(super) writes: Vec<u32>,
     /// True if a transaction of unknown outcome wrote it, or its order is contradictory.
     pub(super) doubtful: bool,
+    /// True if a transaction wrote it more often than was shown, by a second source: which of the shown
+    /// writes others can see isn't known.
+    pub(super) partly_shown: bool,
     /// The position of the columns' values of the initial version, if they were seen.
     pub(super) initial: Option<u32>,
     /// True if the first known write may be an insertion. If the row existed before the run, its
@@ -166,6 +169,7 @@ impl Resolution {
                 key,
                 writes: Vec::new(),
                 doubtful: false,
+                partly_shown: false,
                 initial: None,
                 inserted: false,
                 deleted: false,

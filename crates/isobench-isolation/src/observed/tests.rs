@@ -549,6 +549,24 @@ fn a_subtransaction_may_have_written_again_unseen() {
 }
 
 #[test]
+fn a_transaction_may_have_inserted_again_what_it_deleted() {
+    // A MERGE that shows nothing inserts the row once more, by the same transaction.
+    let history = |writes: &[CommittedChange]| {
+        let mut log = LogWriter::new();
+        let unseen = ObservedOperation::Unseen { table: 0 };
+        log.commit(0, 20, &[insert(1, 101, &[5]), delete(1, 101), unseen, answered(10)]);
+        log.commit(30, 40, &[read(1, 101)]);
+        let write = |what: &CommittedChange| CommittedWrite { table: 0, key: "1".to_owned(), what: *what };
+        let writes = writes.iter().map(write).collect();
+        let transactions = vec![CommittedTransaction { transaction: 101, writes }];
+        log.history_with(Some(CommittedWrites { tables: vec![0], transactions }))
+    };
+    let (inserted, deleted) = (CommittedChange::Inserted, CommittedChange::Deleted);
+    assert_eq!(kept(&history(&[inserted, deleted])), Some(false), "others must not see what it deleted");
+    assert_eq!(kept(&history(&[inserted, deleted, inserted])), Some(true));
+}
+
+#[test]
 fn unseen_writes_come_before_the_reads_of_their_own_rows_only() {
     // A function updates rows 1 and 2, at different times.
     let mut log = LogWriter::new();

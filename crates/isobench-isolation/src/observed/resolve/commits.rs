@@ -45,7 +45,8 @@ pub(super) fn commit_order(resolution: &mut Resolution, committed: &CommittedWri
         // row was like in the end.
         for (place, writes) in known {
             if seen.get(&place).is_some_and(|seen| *seen != writes) {
-                resolution.rows[place.0 as usize].doubtful = true;
+                let row = &mut resolution.rows[place.0 as usize];
+                (row.doubtful, row.partly_shown) = (true, true);
             }
         }
     }

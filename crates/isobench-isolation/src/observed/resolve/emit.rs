@@ -79,7 +79,8 @@ impl Resolution {
         if let Some(written) = row.and_then(|row| self.by_writer.get(&(row, writer))) {
             let written = &self.writes[*written as usize];
             // Where writes may be unseen, the same subtransaction may have written the row again.
-            let known = self.is_shown(written) && (!written.superseded || self.closed(key));
+            let all_shown = self.closed(key) && !self.rows[written.row as usize].partly_shown;
+            let known = self.is_shown(written) && (!written.superseded || all_shown);
             return if known { Origin::Known(written.version()) } else { Origin::LeftOut };
         }
         if self.owners.contains_key(&writer) || !self.is_initial(writer) {
