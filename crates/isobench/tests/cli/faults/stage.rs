@@ -204,7 +204,7 @@ pub fn play(fault: &Fault, command: Command, shared: &Shared) -> Ended {
         (None, signal) => format!("dies of signal {}", signal.unwrap_or_default()),
     };
     let result = result(&scene, command);
-    if std::env::var_os("FAULTS_SHOWN").is_some() {
+    if std::env::var_os("FAULTS_SHOWN").is_some() || finished.code().is_none() {
         println!("== {}, {}: {status}, {result}\n{}", fault.title, command.name(), finished.stderr);
     }
     Ended { status, result }
