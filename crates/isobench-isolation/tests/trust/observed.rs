@@ -246,3 +246,27 @@ fn omissions_accuse_nobody() {
         println!("{omission:?}: {weaker} guarantees aren't contradicted any more");
     }
 }
+
+/// Where the server's own log has what statements didn't show, it may have been written before, between or
+/// after what they did.
+#[test]
+fn what_only_a_second_source_shows_accuses_nobody() {
+    for seed in seeds(8000) {
+        let level = Level::ALL[usize::try_from(seed % 3).expect("below 3")];
+        let style = Some(Style::OneRow);
+        let run = clients::run(RunSettings { level, defect: None, seed, blocks: false, style });
+        let mut log = run.log.clone();
+        log.committed = Some(run.database.committed_writes());
+        let omission = [Omission::Statement, Omission::StatementOnce][usize::from(seed % 2 == 0)];
+        let log = omission.apply(&log, &mut fastrand::Rng::with_seed(seed));
+        let history = log.resolve();
+        let report = examine(&history);
+        let settings = RunSettings { level, defect: None, seed, blocks: false, style };
+        if let Some(why) = accusation(level, &report) {
+            panic!("{}", explain(settings, &log, &history, &report, &why));
+        }
+        if let Err(why) = compare(&log, &run.database, &history) {
+            panic!("{}", explain(settings, &log, &history, &report, &why));
+        }
+    }
+}
