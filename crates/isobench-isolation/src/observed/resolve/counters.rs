@@ -58,7 +58,7 @@ impl Resolution {
         of: &FxHashMap<u32, Vec<u32>>,
         groups: &[usize],
     ) -> Vec<u32> {
-        let (mut counter, mut deleted, mut ordered) = (0, false, Vec::new());
+        let (mut counter, mut deleted, mut ordered) = (0, self.rows[number].partly_shown, Vec::new());
         let mut next = |row: &mut Row, writes: &mut dyn Iterator<Item = &Written>, tied: bool| {
             let (mut inserts, mut deletes) = (deleted, false);
             for write in writes {
@@ -67,7 +67,8 @@ impl Resolution {
             }
             row.inserted |= inserts && counter == 0;
             counter += 1 + u64::from(inserts && (tied || counter > 0));
-            deleted = deletes;
+            // What wasn't shown may have deleted it.
+            deleted = deletes || row.partly_shown;
             counter
         };
         for (place, start) in groups.iter().enumerate() {
