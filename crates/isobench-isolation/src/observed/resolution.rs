@@ -31,6 +31,8 @@ pub(super) struct Written {
     /// The (sub)transaction; 0 for a deletion.
     pub(super) writer: u32,
     pub(super) replaced: Replaced,
+    /// True if an earlier statement of its transaction may have written rows of the table unseen.
+    pub(super) after_unseen: bool,
     /// An instant at which it had been answered.
     pub(super) answered: u64,
     /// The position of its columns' values.
@@ -73,6 +75,8 @@ pub(super) struct Row {
     /// True if the first known write may be an insertion. If the row existed before the run, its
     /// deletion wasn't seen.
     pub(super) inserted: bool,
+    /// True if the transaction of the first known write may have inserted it before, unseen.
+    pub(super) may_be_new: bool,
     /// True if a transaction deleted it, which may have been rolled back.
     pub(super) deleted: bool,
     /// True if the row was inserted in the run, and a transaction of unknown outcome wrote it: it may
@@ -172,6 +176,7 @@ impl Resolution {
                 partly_shown: false,
                 initial: None,
                 inserted: false,
+                may_be_new: false,
                 deleted: false,
                 unsettled: false,
             });
@@ -187,8 +192,9 @@ impl Resolution {
 
     /// Reads a chunk for the writes.
     pub(super) fn collect(&mut self, chunk: &[u8]) -> Result<(), &'static str> {
-        let mut chunk = Chunk::new(chunk);
+        let (mut chunk, mut unseen) = (Chunk::new(chunk), Vec::new());
         while let Some((transaction, operations)) = chunk.attempt()? {
+            unseen.clear();
             let attempt = u32::try_from(self.attempts.len()).map_err(|_| "there are too many attempts")?;
             let first = self.writes.len();
             let (mut unanswered, mut sent) = (first, transaction.begin);
@@ -202,15 +208,18 @@ impl Resolution {
                     ObservedOperation::Unseen { table }
                         if transaction.outcome != TransactionOutcome::Aborted =>
                     {
+                        unseen.push(table);
                         if let Some(table) = self.description.tables.get_mut(usize::from(table)) {
                             table.closed = false;
                         }
                     }
                     ObservedOperation::Write { key, writer, replaced, columns } => {
                         self.write(attempt, key, writer, replaced, columns);
+                        self.note_after_unseen(&unseen, key);
                     }
                     ObservedOperation::Delete { key, deleted } => {
                         self.write(attempt, key, 0, Replaced::By(deleted), &[]);
+                        self.note_after_unseen(&unseen, key);
                     }
                     ObservedOperation::Script { script, snapshot } => {
                         self.snapshots.note(attempt, script, snapshot);
@@ -252,6 +261,7 @@ impl Resolution {
             attempt,
             writer,
             replaced,
+            after_unseen: false,
             answered: 0,
             columns,
             counter: None,
@@ -274,6 +284,26 @@ impl Resolution {
             // attributed.
             self.rows[row as usize].doubtful = true;
             self.by_writer.remove(&(row, writer));
+        }
+    }
+
+    /// Notes whether the last write comes after statements that may have written these tables unseen.
+    fn note_after_unseen(&mut self, unseen: &[u16], key: Key) {
+        if let Some(write) = self.writes.last_mut() {
+            write.after_unseen = unseen.contains(&key.table);
+        }
+    }
+
+    /// True if the transaction of its first write of a row may have inserted the row before, unseen: then
+    /// the row may be another one than those with its key before.
+    pub(super) fn may_be_new(&self, first: &Written) -> bool {
+        match first.replaced {
+            Replaced::Nothing => true,
+            Replaced::By(writer) => match self.owners.get(&writer) {
+                Some(owner) => *owner == first.attempt,
+                None => !self.is_initial(writer),
+            },
+            Replaced::Unknown => first.after_unseen,
         }
     }
 

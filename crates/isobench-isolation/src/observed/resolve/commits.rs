@@ -72,6 +72,7 @@ fn add(
         attempt,
         writer,
         replaced,
+        after_unseen: false,
         answered: u64::MAX,
         columns: None,
         counter: None,

@@ -50,7 +50,8 @@ impl Resolution {
     /// object with the same key (Adya 1999, §4.1.2): snapshot isolation doesn't keep a transaction
     /// from inserting a key that another one has deleted meanwhile, and serializable snapshot
     /// isolation doesn't take it for a dependency. What follows a deletion is inserted, even if that
-    /// wasn't seen; of several writers whose order is unknown, each may be the first.
+    /// wasn't seen; so may be what a transaction writes after statements that may have inserted it unseen.
+    /// Of several writers whose order is unknown, each may be the first.
     fn count(
         &mut self,
         number: usize,
@@ -58,28 +59,31 @@ impl Resolution {
         of: &FxHashMap<u32, Vec<u32>>,
         groups: &[usize],
     ) -> Vec<u32> {
-        let (mut counter, mut deleted, mut ordered) = (0, self.rows[number].partly_shown, Vec::new());
-        let mut next = |row: &mut Row, writes: &mut dyn Iterator<Item = &Written>, tied: bool| {
-            let (mut inserts, mut deletes) = (deleted, false);
-            for write in writes {
-                inserts |= write.replaced == Replaced::Nothing;
-                deletes |= write.is_deletion();
-            }
-            row.inserted |= inserts && counter == 0;
-            counter += 1 + u64::from(inserts && (tied || counter > 0));
-            // What wasn't shown may have deleted it.
-            deleted = deletes || row.partly_shown;
-            counter
-        };
+        let (mut counter, mut deleted, mut ordered) = (0, false, Vec::new());
+        let mut next =
+            |row: &mut Row, writes: &mut dyn Iterator<Item = &Written>, may_be_new: bool, tied: bool| {
+                let (mut inserts, mut deletes) = (deleted, false);
+                for write in writes {
+                    inserts |= write.replaced == Replaced::Nothing;
+                    deletes |= write.is_deletion();
+                }
+                row.inserted |= inserts && counter == 0;
+                row.may_be_new |= may_be_new && counter == 0;
+                counter += 1 + u64::from((inserts || may_be_new) && (tied || counter > 0));
+                deleted = deletes;
+                counter
+            };
         for (place, start) in groups.iter().enumerate() {
             let end = groups.get(place + 1).copied().unwrap_or(writers.len());
             let members = &writers[*start..end];
+            let is_new = |writer: &Writer| self.may_be_new(&self.writes[of[&writer.attempt][0] as usize]);
+            let new: Vec<bool> = members.iter().map(is_new).collect();
             let tied = (members.len() > 1).then(|| {
                 let all = members.iter().flat_map(|writer| &of[&writer.attempt]);
                 let mut writes = all.map(|write| &self.writes[*write as usize]);
-                next(&mut self.rows[number], &mut writes, true)
+                next(&mut self.rows[number], &mut writes, new.contains(&true), true)
             });
-            for writer in members {
+            for (writer, mut may_be_new) in members.iter().zip(new) {
                 let runs = self.runs(&of[&writer.attempt]);
                 self.leave_last(&runs);
                 let skipped = if tied.is_some() { runs.len() - 1 } else { 0 };
@@ -87,7 +91,8 @@ impl Resolution {
                     let columns = self.writes[last as usize].columns;
                     let write = &mut self.writes[first as usize];
                     let counter = tied.unwrap_or_else(|| {
-                        next(&mut self.rows[number], &mut std::iter::once(&*write), false)
+                        let new = std::mem::take(&mut may_be_new);
+                        next(&mut self.rows[number], &mut std::iter::once(&*write), new, false)
                     });
                     (write.counter, write.columns, write.partial) = (Some(counter), columns, skipped > 0);
                     ordered.push(first);

@@ -42,7 +42,7 @@ impl Resolution {
                 let row = self.row(key).map(|row| &self.rows[row as usize]);
                 let explained = match self.origin(key, writer) {
                     Origin::Known(_) | Origin::LeftOut => true,
-                    Origin::Deleted => row.is_some_and(|row| row.doubtful || row.deleted),
+                    Origin::Deleted => row.is_some_and(|row| row.doubtful || row.deleted || row.may_be_new),
                     Origin::Unseen => false,
                 };
                 self.reads_odd += u64::from(!explained && self.is_odd(key, writer, closed));
@@ -86,7 +86,10 @@ impl Resolution {
         if self.owners.contains_key(&writer) || !self.is_initial(writer) {
             return Origin::Unseen;
         }
-        let inserted = row.is_some_and(|row| self.rows[row as usize].inserted);
+        let inserted = row.is_some_and(|row| {
+            let row = &self.rows[row as usize];
+            row.inserted || row.may_be_new
+        });
         if inserted { Origin::Deleted } else { Origin::Known(Version::INITIAL) }
     }
 
