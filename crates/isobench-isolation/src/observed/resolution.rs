@@ -33,6 +33,9 @@ pub(super) struct Written {
     pub(super) replaced: Replaced,
     /// True if an earlier statement of its transaction may have written rows of the table unseen.
     pub(super) after_unseen: bool,
+    /// True if it inserted the row, or its transaction may have done so before, unseen: then the row may
+    /// be another one than those with its key before.
+    pub(super) may_insert: bool,
     /// An instant at which it had been answered.
     pub(super) answered: u64,
     /// The position of its columns' values.
@@ -67,16 +70,13 @@ pub(super) struct Row {
     pub(super) writes: Vec<u32>,
     /// True if a transaction of unknown outcome wrote it, or its order is contradictory.
     pub(super) doubtful: bool,
-    /// True if a transaction wrote it more often than was shown, by a second source: which of the shown
-    /// writes others can see isn't known.
+    /// True if a second source has writes of it that were not shown, or may not have been.
     pub(super) partly_shown: bool,
     /// The position of the columns' values of the initial version, if they were seen.
     pub(super) initial: Option<u32>,
     /// True if the first known write may be an insertion. If the row existed before the run, its
     /// deletion wasn't seen.
     pub(super) inserted: bool,
-    /// True if the transaction of the first known write may have inserted it before, unseen.
-    pub(super) may_be_new: bool,
     /// True if a transaction deleted it, which may have been rolled back.
     pub(super) deleted: bool,
     /// True if the row was inserted in the run, and a transaction of unknown outcome wrote it: it may
@@ -176,7 +176,6 @@ impl Resolution {
                 partly_shown: false,
                 initial: None,
                 inserted: false,
-                may_be_new: false,
                 deleted: false,
                 unsettled: false,
             });
@@ -262,6 +261,7 @@ impl Resolution {
             writer,
             replaced,
             after_unseen: false,
+            may_insert: replaced == Replaced::Nothing,
             answered: 0,
             columns,
             counter: None,
@@ -294,17 +294,27 @@ impl Resolution {
         }
     }
 
-    /// True if the transaction of its first write of a row may have inserted the row before, unseen: then
-    /// the row may be another one than those with its key before.
-    pub(super) fn may_be_new(&self, first: &Written) -> bool {
+    /// True if the transaction of its first write of a row may have inserted the row before, unseen.
+    pub(super) fn may_have_inserted(&self, first: &Written) -> bool {
         match first.replaced {
-            Replaced::Nothing => true,
+            Replaced::Nothing => false,
             Replaced::By(writer) => match self.owners.get(&writer) {
                 Some(owner) => *owner == first.attempt,
                 None => !self.is_initial(writer),
             },
-            Replaced::Unknown => first.after_unseen,
+            Replaced::Unknown => first.after_unseen && !self.all_shown(first.row),
         }
+    }
+
+    /// True if all writes of a row are shown.
+    pub(super) fn all_shown(&self, row: u32) -> bool {
+        let row = &self.rows[row as usize];
+        self.closed(row.key) && !row.partly_shown
+    }
+
+    /// True if all writes of a row's table are shown, or known from the second source.
+    pub(super) fn closed(&self, key: Key) -> bool {
+        self.description.tables.get(usize::from(key.table)).is_some_and(|table| table.closed)
     }
 
     /// Notes that an attempt writes a row again, if it has written it before.

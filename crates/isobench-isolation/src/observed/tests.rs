@@ -567,6 +567,20 @@ fn a_transaction_may_have_inserted_again_what_it_deleted() {
 }
 
 #[test]
+fn who_reads_what_existed_before_an_insert_shows_that_a_deletion_was_not_seen() {
+    // So other writes of the table may not have been seen either, and nothing is searched in it.
+    let history = |writer: u32| {
+        let mut log = LogWriter::new();
+        log.commit(0, 10, &[insert(1, 101, &[5]), answered(5)]);
+        log.commit(0, 12, &[read(1, writer)]);
+        log.commit(20, 30, &[search(&[5], &[])]);
+        told(&log.history())
+    };
+    assert!(history(101).contains("m t 1"), "{}", history(101));
+    assert!(!history(7).contains("m t 1"), "{}", history(7));
+}
+
+#[test]
 fn unseen_writes_come_before_the_reads_of_their_own_rows_only() {
     // A function updates rows 1 and 2, at different times.
     let mut log = LogWriter::new();

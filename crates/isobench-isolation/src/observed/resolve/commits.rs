@@ -32,7 +32,7 @@ pub(super) fn commit_order(resolution: &mut Resolution, committed: &CommittedWri
             let row = resolution.row_to_write(Key { table: write.table, id });
             let Some(attempt) = attempt else {
                 // Somebody else's, or of a subtransaction only.
-                resolution.rows[row as usize].doubtful = true;
+                note_unshown(resolution, row);
                 continue;
             };
             order.places.insert((row, attempt), place);
@@ -45,12 +45,17 @@ pub(super) fn commit_order(resolution: &mut Resolution, committed: &CommittedWri
         // row was like in the end.
         for (place, writes) in known {
             if seen.get(&place).is_some_and(|seen| *seen != writes) {
-                let row = &mut resolution.rows[place.0 as usize];
-                (row.doubtful, row.partly_shown) = (true, true);
+                note_unshown(resolution, place.0);
             }
         }
     }
     order
+}
+
+/// Notes that a row has writes that were not shown, or may not have been.
+fn note_unshown(resolution: &mut Resolution, row: u32) {
+    let row = &mut resolution.rows[row as usize];
+    (row.doubtful, row.partly_shown) = (true, true);
 }
 
 /// Adds a write that no statement showed.
@@ -73,6 +78,7 @@ fn add(
         writer,
         replaced,
         after_unseen: false,
+        may_insert: replaced == Replaced::Nothing,
         answered: u64::MAX,
         columns: None,
         counter: None,

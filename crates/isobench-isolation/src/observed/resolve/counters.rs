@@ -27,6 +27,7 @@ impl Resolution {
                     |attempt: &u32| self.attempts[*attempt as usize].outcome == TransactionOutcome::Committed;
                 let replaced = replaced.filter(|attempt| *attempt != write.attempt).filter(committed);
                 writers.push(Writer { attempt: write.attempt, acquired: write.answered, sent, replaced });
+                self.writes[index as usize].may_insert |= self.may_have_inserted(&write);
             }
             own.push(index);
         }
@@ -60,30 +61,26 @@ impl Resolution {
         groups: &[usize],
     ) -> Vec<u32> {
         let (mut counter, mut deleted, mut ordered) = (0, false, Vec::new());
-        let mut next =
-            |row: &mut Row, writes: &mut dyn Iterator<Item = &Written>, may_be_new: bool, tied: bool| {
-                let (mut inserts, mut deletes) = (deleted, false);
-                for write in writes {
-                    inserts |= write.replaced == Replaced::Nothing;
-                    deletes |= write.is_deletion();
-                }
-                row.inserted |= inserts && counter == 0;
-                row.may_be_new |= may_be_new && counter == 0;
-                counter += 1 + u64::from((inserts || may_be_new) && (tied || counter > 0));
-                deleted = deletes;
-                counter
-            };
+        let mut next = |row: &mut Row, writes: &mut dyn Iterator<Item = &Written>, tied: bool| {
+            let (mut inserts, mut deletes) = (deleted, false);
+            for write in writes {
+                inserts |= write.may_insert;
+                deletes |= write.is_deletion();
+            }
+            row.inserted |= inserts && counter == 0;
+            counter += 1 + u64::from(inserts && (tied || counter > 0));
+            deleted = deletes;
+            counter
+        };
         for (place, start) in groups.iter().enumerate() {
             let end = groups.get(place + 1).copied().unwrap_or(writers.len());
             let members = &writers[*start..end];
-            let is_new = |writer: &Writer| self.may_be_new(&self.writes[of[&writer.attempt][0] as usize]);
-            let new: Vec<bool> = members.iter().map(is_new).collect();
             let tied = (members.len() > 1).then(|| {
                 let all = members.iter().flat_map(|writer| &of[&writer.attempt]);
                 let mut writes = all.map(|write| &self.writes[*write as usize]);
-                next(&mut self.rows[number], &mut writes, new.contains(&true), true)
+                next(&mut self.rows[number], &mut writes, true)
             });
-            for (writer, mut may_be_new) in members.iter().zip(new) {
+            for writer in members {
                 let runs = self.runs(&of[&writer.attempt]);
                 self.leave_last(&runs);
                 let skipped = if tied.is_some() { runs.len() - 1 } else { 0 };
@@ -91,8 +88,7 @@ impl Resolution {
                     let columns = self.writes[last as usize].columns;
                     let write = &mut self.writes[first as usize];
                     let counter = tied.unwrap_or_else(|| {
-                        let new = std::mem::take(&mut may_be_new);
-                        next(&mut self.rows[number], &mut std::iter::once(&*write), new, false)
+                        next(&mut self.rows[number], &mut std::iter::once(&*write), false)
                     });
                     (write.counter, write.columns, write.partial) = (Some(counter), columns, skipped > 0);
                     ordered.push(first);

@@ -42,7 +42,7 @@ impl Resolution {
                 let row = self.row(key).map(|row| &self.rows[row as usize]);
                 let explained = match self.origin(key, writer) {
                     Origin::Known(_) | Origin::LeftOut => true,
-                    Origin::Deleted => row.is_some_and(|row| row.doubtful || row.deleted || row.may_be_new),
+                    Origin::Deleted => row.is_some_and(|row| row.doubtful || row.deleted),
                     Origin::Unseen => false,
                 };
                 self.reads_odd += u64::from(!explained && self.is_odd(key, writer, closed));
@@ -79,17 +79,13 @@ impl Resolution {
         if let Some(written) = row.and_then(|row| self.by_writer.get(&(row, writer))) {
             let written = &self.writes[*written as usize];
             // Where writes may be unseen, the same subtransaction may have written the row again.
-            let all_shown = self.closed(key) && !self.rows[written.row as usize].partly_shown;
-            let known = self.is_shown(written) && (!written.superseded || all_shown);
+            let known = self.is_shown(written) && (!written.superseded || self.all_shown(written.row));
             return if known { Origin::Known(written.version()) } else { Origin::LeftOut };
         }
         if self.owners.contains_key(&writer) || !self.is_initial(writer) {
             return Origin::Unseen;
         }
-        let inserted = row.is_some_and(|row| {
-            let row = &self.rows[row as usize];
-            row.inserted || row.may_be_new
-        });
+        let inserted = row.is_some_and(|row| self.rows[row as usize].inserted);
         if inserted { Origin::Deleted } else { Origin::Known(Version::INITIAL) }
     }
 
@@ -234,11 +230,6 @@ impl Resolution {
     fn beside(&self, key: Key, own: &OwnWrite) -> bool {
         let deleted = self.row(key).is_some_and(|row| self.rows[row as usize].deleted);
         own.inserts || deleted || !self.closed(key)
-    }
-
-    /// True if all writes of a row's table are shown.
-    fn closed(&self, key: Key) -> bool {
-        self.description.tables.get(usize::from(key.table)).is_some_and(|table| table.closed)
     }
 
     /// True if a write becomes part of the history. What another transaction must never read needs
