@@ -28,7 +28,6 @@ use super::dependencies::Node;
 use super::emit::Emitted;
 use super::numbers::put_numbers;
 use super::parts::{Part, Picked, Setting, Source, pick_rows, sorted};
-use super::promises::ToEach;
 use super::report::Report;
 use super::rows::Row;
 use super::scope::{Cyclic, Scope, Steps};
@@ -189,7 +188,7 @@ impl Steps for Together<'_> {
             complete: setting.complete,
             vouched: setting.vouched,
             assume: setting.assume,
-            promises: setting.each.map(ToEach::promises),
+            promises: setting.each.map(|each| each.promises),
             pieces: self.pieces(),
         };
         let proved = |node: &Node| {

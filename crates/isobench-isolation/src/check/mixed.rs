@@ -16,7 +16,7 @@ use super::cycles::{READS, class, everything, rows_only, simple_by};
 use super::dependencies::{Graph, Label, Link, Node};
 use super::findings::Findings;
 use super::promises::ToEach;
-use super::protection::{Protection, Strength};
+use super::protection::Protection;
 use super::report::{Broken, Count, Dependency, Finding, LevelCount, MixedReport, Witness, WitnessStep};
 use super::search::{Search, SearchResult, links};
 use super::statements::Sights;
@@ -177,14 +177,13 @@ impl ToEach {
             .collect();
         let leaving = || steps.iter().filter(is_anti).map(|step| step.from);
         let all = || steps.iter().flat_map(|step| [step.from, step.to]);
-        let is_weak = |who: usize| Strength::of(self.models[who]) == Strength::Weak;
         let (promise, who): (_, Vec<usize>) = match finding.anomaly {
             // Of facts and of updates in unknown order, those that are promised not to lose one.
             Anomaly::LostUpdate if leaving().count() == 1 => (ONE_CUT, leaving().collect()),
             Anomaly::LostUpdate => (ONE_CUT, all().filter(|who| self.loses_none(*who)).collect()),
-            _ if leaving().any(is_weak) => (
+            _ if leaving().any(|who| self.is_weak(who)) => (
                 "sees no less in a statement than in an earlier one",
-                leaving().filter(|who| is_weak(*who)).collect(),
+                leaving().filter(|who| self.is_weak(*who)).collect(),
             ),
             _ if leaving().count() == 0 => ("is promised that this does not happen", all().skip(1).collect()),
             _ if pairs.is_empty() => (ONE_CUT, leaving().collect()),

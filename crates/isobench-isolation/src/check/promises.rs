@@ -23,9 +23,10 @@ pub(super) enum Promised {
 /// Different promises to the transactions of a history.
 #[derive(Debug)]
 pub(super) struct ToEach {
+    /// The server's promises to each level.
     pub(super) promises: LevelPromises,
     /// What each transaction is promised, whatever the others are.
-    pub(super) models: Vec<Model>,
+    models: Vec<Model>,
     /// The weakest of them.
     pub(super) weakest: Model,
 }
@@ -49,17 +50,12 @@ impl Promised {
 }
 
 impl ToEach {
-    /// The server's promises to each level.
-    pub(super) fn promises(&self) -> LevelPromises {
-        self.promises
-    }
-
     /// What these transactions are promised, whatever the others are.
     pub(super) fn models(&self, nodes: &[Node]) -> Vec<Model> {
         nodes.iter().map(|node| self.model(*node)).collect()
     }
 
-    pub(super) fn model(&self, node: Node) -> Model {
+    fn model(&self, node: Node) -> Model {
         self.models[node as usize]
     }
 
@@ -70,6 +66,10 @@ impl ToEach {
 
     pub(super) fn is_serializable(&self, transaction: usize) -> bool {
         self.models[transaction] == Model::Serializable
+    }
+
+    pub(super) fn is_weak(&self, transaction: usize) -> bool {
+        Strength::of(self.models[transaction]) == Strength::Weak
     }
 
     pub(super) fn strength(&self, node: Node) -> Strength {

@@ -25,6 +25,7 @@ pub(super) struct Attempt {
 
 /// A write of a row.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Written {
     pub(super) row: u32,
     pub(super) attempt: u32,
