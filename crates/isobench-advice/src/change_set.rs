@@ -35,13 +35,6 @@ pub struct ChangeSet {
     pub scripts: Vec<ScriptText>,
 }
 
-impl ChangeSet {
-    /// Whether nothing was shown that speaks against it.
-    pub fn is_proposed(&self) -> bool {
-        self.refuted.is_none() && self.refused.is_none()
-    }
-}
-
 /// A changed read.
 #[derive(Debug, Clone, Serialize)]
 pub struct Changed {
@@ -124,6 +117,11 @@ impl ChangeSet {
             unproved: Some(0),
             ..set
         }
+    }
+
+    /// Whether nothing was shown that speaks against it.
+    pub fn is_proposed(&self) -> bool {
+        self.refuted.is_none() && self.refused.is_none()
     }
 }
 
