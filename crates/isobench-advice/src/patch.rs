@@ -34,6 +34,8 @@ pub fn patched(
                 let fix = other.fixes.get(&promotion.table)?;
                 match promotion.change {
                     Change::Lock(strength) => {
+                        let weaker = fix.weaker.as_deref().unwrap_or_default();
+                        let trimmed = trimmed.strip_suffix(weaker)?.trim_end();
                         let apart = if trimmed.contains("--") || trimmed.contains('\n') { "\n" } else { " " };
                         Some(format!("{trimmed}{apart}{}{}", strength.clause(), fix.lock.as_ref()?))
                     }
@@ -139,6 +141,7 @@ mod tests {
         let sql = "SELECT a FROM t -- its value\n    WHERE id = :id";
         let fix = Fix {
             lock: Some(String::new()),
+            weaker: None,
             write: Some("UPDATE t SET a = a WHERE id = :id RETURNING a".to_owned()),
         };
         let statement = TemplateStatement {
@@ -172,6 +175,21 @@ mod tests {
             "--- a/s.sql\n+++ b/s.sql\n@@ -2,4 +2,5 @@\n BEGIN;\n SELECT a FROM t -- its value\n-    WHERE id = :id \
              \\gset\n+    WHERE id = :id\n+FOR NO KEY UPDATE \\gset\n COMMIT;\n"
         );
+    }
+
+    #[test]
+    fn a_lock_takes_the_place_of_a_weaker_one() {
+        let (mut templates, mut before) = script();
+        let sql = "SELECT a FROM t WHERE id = :id for share";
+        templates.statements[0].fixes.get_mut("t").unwrap().weaker = Some("for share".to_owned());
+        before[0].text = format!("BEGIN;\n\n{sql} \\gset\n");
+        before[0].commands[2] = sql.to_owned();
+        let promotions = [promotion(Change::Lock(Strength::NoKeyUpdate))];
+        let after = patched(&templates, &before, &promotions).unwrap();
+        assert_eq!(after[0].text, "BEGIN;\n\nSELECT a FROM t WHERE id = :id FOR NO KEY UPDATE \\gset\n");
+        // Not where it isn't found as it was read.
+        templates.statements[0].fixes.get_mut("t").unwrap().weaker = Some("for key share".to_owned());
+        assert_eq!(patched(&templates, &before, &promotions), None);
     }
 
     #[test]

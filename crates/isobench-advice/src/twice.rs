@@ -83,7 +83,7 @@ pub fn locks(templates: &Templates, program: usize, shown: &Tried) -> Vec<Promot
             let lockable = |read: &&Operation| {
                 let statement = templates.statements.iter().find(|statement| statement.at == read.at);
                 let fix = statement.and_then(|statement| statement.fixes.get(&read.table));
-                matches!(read.kind, Kind::Read | Kind::Search)
+                read.kind.takes_stronger_lock()
                     && read.table == write.table
                     && read.statement < write.statement
                     && fix.is_some_and(|fix| fix.lock.is_some())
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn statement(at: &str, table: &str) -> TemplateStatement {
-        let fix = Fix { lock: Some(String::new()), write: None };
+        let fix = Fix { lock: Some(String::new()), ..Fix::default() };
         let fixes = BTreeMap::from([(table.to_owned(), fix)]);
         TemplateStatement { line: 1, at: at.to_owned(), fixes, ..TemplateStatement::default() }
     }

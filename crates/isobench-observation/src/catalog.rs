@@ -5,6 +5,7 @@ mod relation;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use relation::is_system_column;
 pub use relation::{
     Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Unobservable,
 };

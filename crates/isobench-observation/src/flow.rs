@@ -528,6 +528,8 @@ impl Walk<'_> {
 
     fn raises(&self, examiner: &Examiner<'_>, passage: &Passage) -> BTreeSet<String> {
         let Some((assignments, _)) = examiner.assignments() else { return BTreeSet::new() };
+        // A version has the number of the transaction that wrote it.
+        let own = std::iter::once("xmin".to_owned());
         let raised = |assignment: &Assignment| {
             let required = |slot: Slot| {
                 passage
@@ -548,7 +550,7 @@ impl Walk<'_> {
             };
             from.is_some_and(required)
         };
-        assignments.into_iter().filter(raised).map(|assignment| assignment.column).collect()
+        assignments.into_iter().filter(raised).map(|assignment| assignment.column).chain(own).collect()
     }
 
     /// How an UPDATE of a row could be written that was read before.

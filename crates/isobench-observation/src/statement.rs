@@ -352,10 +352,11 @@ impl<'a> Examiner<'a> {
     }
 
     fn parse(&self) -> Understood<Statement> {
+        let targets = self.partial_targets();
         let mut tokens: Vec<TokenWithSpan> = self
             .range
             .clone()
-            .filter(|place| !self.is_dropped(*place))
+            .filter(|place| !self.is_dropped(*place) && !targets.iter().any(|target| target.contains(place)))
             .map(|place| self.text.tokens[place].token.clone())
             .collect();
         tokens.push(TokenWithSpan::new(Token::EOF, Span::empty()));
@@ -379,6 +380,37 @@ impl<'a> Examiner<'a> {
             || at(1).is_some_and(|first| sequence(first, &["for", "key", "share"]))
             || self.is_further_name(place)
             || self.is_only(place)
+    }
+
+    /// The targets of ON CONFLICT that the parser doesn't know: those with expressions, or of partial
+    /// indexes. Without one it may be any of the unique indexes.
+    pub(super) fn partial_targets(&self) -> Vec<Range<usize>> {
+        let tokens = &self.text.tokens;
+        let open = |place: &usize| {
+            self.range.contains(&(place + 2))
+                && tokens[*place].is("on")
+                && tokens[place + 1].is("conflict")
+                && tokens[place + 2].token.token == Token::LParen
+        };
+        let target = |on: usize| {
+            let (start, mut depth) = (on + 2, 0_usize);
+            let close = (start..self.range.end).find(|place| {
+                match tokens[*place].token.token {
+                    Token::LParen => depth += 1,
+                    Token::RParen => depth -= 1,
+                    _ => {}
+                }
+                depth == 0
+            })?;
+            let mut columns = (start + 1..close).zip([false, true].into_iter().cycle());
+            let plain = columns.all(|(place, comma)| match comma {
+                true => tokens[place].token.token == Token::Comma,
+                false => tokens[place].name().is_some(),
+            });
+            let end = (close + 1..self.range.end).find(|place| tokens[*place].is("do"))?;
+            (!plain || end > close + 1).then_some(start..end)
+        };
+        self.range.clone().filter(open).filter_map(target).collect()
     }
 
     /// True for the word `ONLY` before a table's name.

@@ -18,7 +18,7 @@ use isobench_robustness::{Branch, Columns, Kind, Operation, Program, Strength, T
 use isobench_script::Statement as StatementKind;
 use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
 
-use crate::catalog::{Catalog, RelationId};
+use crate::catalog::{Catalog, RelationId, is_system_column};
 use crate::flow::{Carried, Flows};
 use crate::statement::{
     Access, AdvisoryLock, ColumnName, Deed, Examiner, Fix, Given, Known, LockWithin, Rewritten, Surroundings,
@@ -154,6 +154,7 @@ pub fn templates(
             statement.tables.clone_from(&all);
         }
     }
+    change_versions(&mut read);
     let changing = Changing::of(read.iter().flatten().flatten());
     let versions = Versions::of(&changing, read.iter().flatten().flatten());
     found.tables = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
@@ -248,6 +249,26 @@ impl Read {
     fn touched(&self) -> BTreeSet<RelationId> {
         let accessed = self.accesses.iter().flatten().map(|access| access.table);
         accessed.chain(self.tables.iter().copied()).collect()
+    }
+}
+
+/// Lets each change of a row change also the columns by which scripts read its version, if any does.
+fn change_versions(read: &mut [Vec<Vec<Read>>]) {
+    let accesses =
+        || read.iter().flatten().flatten().flat_map(|statement| statement.accesses.iter().flatten());
+    let mentioned = accesses().flat_map(|access| match &access.reads {
+        Columns::These(names) => names.iter().filter(|name| is_system_column(name)).cloned().collect(),
+        Columns::All => Vec::new(),
+    });
+    let versions: BTreeSet<String> = mentioned.collect();
+    for statement in read.iter_mut().flatten().flatten() {
+        for access in statement.accesses.iter_mut().flatten() {
+            if let (Deed::Update | Deed::InsertOrUpdate, Columns::These(set)) =
+                (access.deed, &mut access.writes)
+            {
+                set.extend(versions.iter().cloned());
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use isobench_script::{Piece, Slot, Sql, TextPart};
+use sqlparser::ast::{Value, ValueWithSpan};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -179,6 +180,15 @@ impl<'a> Text<'a> {
         parts.push(plain(self.source.get(at..end)?)?);
         parts.retain(|part| *part != TextPart::Text(String::new()));
         Some(parts)
+    }
+
+    /// The variable that a literal consists of, as `':name'`.
+    pub(crate) fn variable_in_quotes(&self, literal: &ValueWithSpan) -> Option<Slot> {
+        let Value::SingleQuotedString(_) = literal.value else { return None };
+        match self.parts_of_literal(literal.span.start)?[..] {
+            [TextPart::Variable(slot)] => Some(slot),
+            _ => None,
+        }
     }
 
     /// The statements, as ranges of tokens without semicolons; empty ones are left out.

@@ -90,6 +90,13 @@ impl fmt::Display for Kind {
     }
 }
 
+impl Kind {
+    /// True for what reads rows without a lock, or with one that other readers share.
+    pub const fn takes_stronger_lock(self) -> bool {
+        matches!(self, Kind::Read | Kind::Search | Kind::Lock(Strength::KeyShare | Strength::Share))
+    }
+}
+
 impl Strength {
     /// The clause of `SELECT`.
     pub const fn clause(self) -> &'static str {

@@ -193,7 +193,7 @@ fn change(read: Operation, change: Change) -> Vec<Operation> {
         Change::Write => Kind::Update,
     };
     let writes = if change == Change::Write { read.reads.clone() } else { Columns::NONE };
-    if read.kind == Kind::Read {
+    if read.kind != Kind::Search {
         return vec![Operation { kind, writes, ..read }];
     }
     let tested = Columns::These(read.known.iter().map(|(column, _)| column.clone()).collect());
@@ -207,7 +207,7 @@ fn is_read(operation: &Operation) -> bool {
     match operation.kind {
         Kind::Read => !operation.key.is_empty(),
         Kind::Search => operation.reads != Columns::All,
-        _ => false,
+        kind => kind.takes_stronger_lock(),
     }
 }
 

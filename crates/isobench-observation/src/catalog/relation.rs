@@ -102,6 +102,12 @@ pub struct Column {
     pub plain_case: bool,
 }
 
+/// True for the columns by which any table shows which version of a row there is (manual, "System
+/// Columns").
+pub(crate) fn is_system_column(name: &str) -> bool {
+    matches!(name, "xmin" | "ctid")
+}
+
 /// The type of a column, as far as comparisons are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {

@@ -5,14 +5,15 @@
 //! understood finds any row, and a column that may be meant is used.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use isobench_robustness::{Columns, Strength};
-use isobench_script::Slot;
+use isobench_script::{Slot, TextPart};
 use sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, JoinConstraint,
     JoinOperator, LockType, NonBlock, ObjectName, OnConflictAction, OnInsert, Query, Select, SetExpr,
-    Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind, Value,
+    Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind, Value, ValueWithSpan,
 };
 
 use super::columns::{is_wildcard, returning};
@@ -20,7 +21,7 @@ use super::condition::conjuncts;
 use super::walk::{Node, walk};
 use super::write::assigned;
 use super::{Examiner, ident};
-use crate::catalog::{ColumnType, RelationId, RelationKind};
+use crate::catalog::{ColumnType, RelationId, RelationKind, is_system_column};
 
 /// What a statement does with the rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,7 +219,7 @@ impl Mentions {
         }
         let meant = self.columns.iter().filter(|(qualifier, column)| {
             qualifier.as_deref().is_none_or(|qualifier| name.is_none_or(|name| name == qualifier))
-                && columns(column)
+                && (columns(column) || is_system_column(column))
         });
         Columns::These(meant.map(|(_, column)| column.clone()).collect())
     }
@@ -334,8 +335,8 @@ impl Accesses<'_, '_> {
         self.children(access.table, Some(&set));
         let mut access = Access { writes: Columns::These(set.clone()), ..access };
         // What is true of the row before isn't afterwards.
-        let changed: Vec<String> =
-            access.equal.keys().filter(|column| set.contains(*column)).cloned().collect();
+        let changes = |column: &&String| set.contains(*column) || is_system_column(column);
+        let changed: Vec<String> = access.equal.keys().filter(changes).cloned().collect();
         for column in changed {
             if let Some(value) = access.equal.remove(&column) {
                 access.before.insert(column.clone(), value);
@@ -403,6 +404,8 @@ impl Accesses<'_, '_> {
         let own = alias.unwrap_or_else(|| relation.name.clone());
         let has = |column: &str| relation.column(column).is_some();
         let reads = match deed {
+            // Which rows an index has may depend on any column.
+            Deed::InsertOrUpdate if !self.examiner.partial_targets().is_empty() => Columns::All,
             Deed::InsertOrUpdate => self.mentions.of(Some(&own), has),
             _ => Columns::NONE,
         };
@@ -624,11 +627,15 @@ impl Accesses<'_, '_> {
     fn column(&self, instances: &[Instance], expr: &Expr) -> Option<(usize, String)> {
         match expr {
             Expr::Nested(inner) => self.column(instances, inner),
+            Expr::Cast { expr: inner, format: None, .. } => {
+                self.column(instances, inner).filter(|(_, column)| is_system_column(column))
+            }
             Expr::Identifier(name) => {
                 let name = ident(name);
                 let has = |instance: &Instance| {
                     let relation = instance.relation.map(|id| &self.examiner.catalog.relations[id]);
-                    relation.is_some_and(|relation| relation.column(&name).is_some())
+                    relation
+                        .is_some_and(|relation| relation.column(&name).is_some() || is_system_column(&name))
                 };
                 Some((instances.iter().position(has)?, name))
             }
@@ -702,7 +709,11 @@ fn values(
 /// A value that a column is compared with or set to, if it follows from variables alone.
 fn operand(examiner: &Examiner<'_>, table: RelationId, column: &str, value: &Expr) -> Option<Operand> {
     let relation = &examiner.catalog.relations[table];
-    let kind = relation.columns[relation.column(column)?].kind;
+    let kind = match relation.column(column) {
+        Some(number) => relation.columns[number].kind,
+        None if is_system_column(column) => ColumnType::Scalar,
+        None => return None,
+    };
     match value {
         Expr::Nested(inner) => return operand(examiner, table, column, inner),
         // A cast may change what is equal, but not for the numbers and texts of keys.
@@ -714,13 +725,38 @@ fn operand(examiner: &Examiner<'_>, table: RelationId, column: &str, value: &Exp
             other => {
                 let span = literal.span.start;
                 let varies = examiner.text.is_partly_variable(span);
-                return if varies { None } else { constant(kind, other).map(Operand::Constant) };
+                return if varies {
+                    in_quotes(examiner, literal)
+                } else {
+                    constant(kind, other).map(Operand::Constant)
+                };
             }
         },
         _ => {}
     }
     let (text, slots) = computed(examiner, value, &[])?;
     Some(Operand::Computed(text, slots))
+}
+
+/// The value of a literal in which variables are substituted: the only one as it is, or what follows from
+/// them.
+fn in_quotes(examiner: &Examiner<'_>, literal: &ValueWithSpan) -> Option<Operand> {
+    if let Some(slot) = examiner.text.variable_in_quotes(literal) {
+        return Some(Operand::Variable(slot));
+    }
+    let Value::SingleQuotedString(_) = literal.value else { return None };
+    let (mut text, mut slots) = (String::new(), Vec::new());
+    for part in examiner.text.parts_of_literal(literal.span.start)? {
+        match part {
+            TextPart::Text(plain) => text.push_str(&plain),
+            TextPart::Variable(slot) => {
+                slots.push(slot);
+                let _ = write!(text, "${}", slots.len());
+            }
+            TextPart::Parameter(_) => return None,
+        }
+    }
+    Some(Operand::Computed(format!("'{text}'"), slots))
 }
 
 /// An expression of nothing but operators, casts and calls of these functions, of literals and variables,

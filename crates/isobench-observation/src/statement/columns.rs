@@ -20,7 +20,7 @@ impl Examiner<'_> {
     /// row, of a view's query, a policy or a user's function.
     pub(super) fn uses(&self, statement: &Statement) -> Option<Counted> {
         let joined = |word: &str| self.text.tokens[self.range.clone()].iter().any(|token| token.is(word));
-        if joined("natural") || joined("using") {
+        if joined("natural") || joined("using") || !self.partial_targets().is_empty() {
             return None;
         }
         let mut mentions = Mentions::default();

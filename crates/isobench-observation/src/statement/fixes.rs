@@ -20,6 +20,8 @@ pub struct Fix {
     /// What is added at its end to lock the rows, but for the strength: `OF a`, or nothing. `None` if
     /// its rows can't be locked.
     pub lock: Option<String>,
+    /// The weaker lock that it has already, as written, at its end; the other one takes its place.
+    pub weaker: Option<String>,
     /// The whole statement as an UPDATE that writes a column back and returns the same. `None` if there
     /// is none.
     pub write: Option<String>,
@@ -250,7 +252,7 @@ impl Examiner<'_> {
         let mut fixes = BTreeMap::new();
         let Ok(Statement::Query(query)) = self.parse() else { return fixes };
         let SetExpr::Select(select) = &*query.body else { return fixes };
-        if query.with.is_some() || !query.locks.is_empty() || !self.shows_rows(select) {
+        if query.with.is_some() || !self.shows_rows(select) {
             return fixes;
         }
         let [table] = select.from.as_slice() else { return fixes };
@@ -260,22 +262,40 @@ impl Examiner<'_> {
         if !table.joins.iter().all(|join| inner(&join.join_operator)) {
             return fixes;
         }
+        let weaker = if query.locks.is_empty() { None } else { self.weaker_lock().filter(|_| alone) };
+        if weaker.is_some() == query.locks.is_empty() {
+            return fixes;
+        }
         for factor in std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)) {
             let TableFactor::Table { name, alias, args: None, .. } = factor else { return BTreeMap::new() };
             let last = name.0.last().and_then(|part| part.as_ident());
             let known = alias.as_ref().map(|alias| &alias.name).or(last);
             let (Some(relation), Some(known)) = (self.resolved(name), known) else { return BTreeMap::new() };
             let lock = Some(if alone { String::new() } else { format!(" OF {known}") });
-            let plain =
-                alone && query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none();
+            let plain = alone
+                && query.order_by.is_none()
+                && query.limit_clause.is_none()
+                && query.fetch.is_none()
+                && weaker.is_none();
             let write = if plain { self.written_back(relation) } else { None };
             // The same table twice: it isn't known which of them is meant.
             let root = self.catalog.root(relation);
-            if fixes.insert(root, Fix { lock, write }).is_some() {
+            if fixes.insert(root, Fix { lock, weaker: weaker.clone(), write }).is_some() {
                 return BTreeMap::new();
             }
         }
         fixes
+    }
+
+    /// The only lock of a query, at its end, if there are stronger ones that readers don't mind: `FOR SHARE`
+    /// or `FOR KEY SHARE`.
+    fn weaker_lock(&self) -> Option<String> {
+        let [at] = self.outer("for")[..] else { return None };
+        let tokens = &self.text.tokens[at..self.range.end];
+        let is = |words: &[&str]| tokens.iter().zip(words).all(|(token, word)| token.is(word));
+        let waits = !tokens.iter().any(|token| token.is("nowait") || token.is("skip"));
+        let clause = at..self.range.end;
+        (waits && (is(&["for", "share"]) || is(&["for", "key", "share"]))).then(|| self.text.named(&clause))
     }
 
     /// How the statement could lock the rows that it reads in a subquery: those that it counts or sums up,

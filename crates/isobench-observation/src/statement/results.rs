@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_script::Slot;
 use sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Expr, FromTable, Query, SelectItem, SetExpr, Statement, TableFactor,
-    TableWithJoins, Update, UpdateTableFromKind, Value,
+    AssignmentTarget, BinaryOperator, DataType, Expr, FromTable, Query, SelectItem, SetExpr, Statement,
+    TableFactor, TableWithJoins, Update, UpdateTableFromKind, Value,
 };
 use sqlparser::tokenizer::Token;
 
 use super::columns::{Counted, kept_up, outputs};
 use super::condition::conjuncts;
 use super::{Examiner, ident};
-use crate::catalog::RelationId;
+use crate::catalog::{RelationId, is_system_column};
 
 /// A statement as far as values flow through it.
 #[derive(Debug, Clone, Default)]
@@ -229,7 +229,7 @@ impl Examiner<'_> {
                     } else {
                         others = true;
                     }
-                    if let Some(slot) = self.variable(value) {
+                    if let Some(slot) = self.compared(value) {
                         passage.tests.push((slot, column));
                     }
                 }
@@ -260,10 +260,13 @@ impl Examiner<'_> {
 
     fn operand(&self, expr: &Expr) -> Option<Operand> {
         match expr {
-            Expr::Value(value) if !matches!(value.value, Value::Placeholder(_)) => {
+            Expr::Value(value)
+                if !matches!(value.value, Value::Placeholder(_))
+                    && !self.text.is_partly_variable(value.span.start) =>
+            {
                 Some(Operand::Literal(value.to_string()))
             }
-            _ => self.variable(expr).map(Operand::Variable),
+            _ => self.compared(expr).map(Operand::Variable),
         }
     }
 
@@ -275,6 +278,15 @@ impl Examiner<'_> {
             Some((ident(part.as_ident()?), self.variable(&assignment.value)?))
         });
         plain.collect()
+    }
+
+    /// The variable with whose value something is compared: as it is or in quotes, casts aside.
+    fn compared(&self, expr: &Expr) -> Option<Slot> {
+        match expr {
+            Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => self.compared(inner),
+            Expr::Value(literal) => self.variable(expr).or_else(|| self.text.variable_in_quotes(literal)),
+            _ => None,
+        }
     }
 
     /// The variable that an expression consists of, casts aside.
@@ -295,11 +307,17 @@ impl Examiner<'_> {
 fn column(expr: &Expr, names: &Names, examiner: &Examiner<'_>) -> Option<ColumnName> {
     match expr {
         Expr::Nested(inner) => column(inner, names, examiner),
+        // As text a value is the same one, and so is a transaction's number as a whole number.
+        Expr::Cast { expr: inner, data_type, format: None, .. } => {
+            let of = column(inner, names, examiner)?;
+            let same = matches!(data_type, DataType::Text) || is_system_column(&of.name);
+            same.then_some(of)
+        }
         Expr::Identifier(name) => {
             let name = ident(name);
             let has = |table: &&RelationId| {
                 let relation = &examiner.catalog.relations[**table];
-                relation.column(&name).is_some() || matches!(name.as_str(), "xmin" | "ctid")
+                relation.column(&name).is_some() || is_system_column(&name)
             };
             let mut found = names.values().filter(has);
             let table = *found.next()?;

@@ -202,6 +202,11 @@ fn values_are_carried_between_transactions() {
         ("\\if :x > 0\nINSERT INTO s VALUES (1, 2, 3);\n\\endif", Some(("0.sql", 1, 3))),
         // The version that was read is tested.
         ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v = :x;", None),
+        ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v = ':x';", None),
+        ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v::text = ':x';", None),
+        // What the value is part of, or what may be the same of other values, is no test of it.
+        ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v = '1:x';", Some(("0.sql", 1, 2))),
+        ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v::bool = :x;", Some(("0.sql", 1, 2))),
         // An address, not a value.
         ("UPDATE s SET amount = 1 WHERE id = :x;", None),
         ("UPDATE t SET v = v + 1 WHERE id = 1;", None),
@@ -212,6 +217,13 @@ fn values_are_carried_between_transactions() {
         assert_eq!(places, expected, "{text}");
     }
     let kept = |texts: &[&str]| traced(texts).flows.carried().len();
+    // The version that the server keeps itself, whatever it is cast to.
+    for (shown, tested) in [("xmin", "xmin = :x"), ("xmin::text::bigint", "xmin::text = ':x'")] {
+        let script = format!(
+            "SELECT {shown} AS x, v FROM t WHERE id = 1 \\gset\nUPDATE t SET v = :v + 1 WHERE id = 1 AND {tested};"
+        );
+        assert_eq!(kept(&[&script, "UPDATE t SET v = 0 WHERE id = 1;"]), 0, "{script}");
+    }
     // Nobody writes what is read, or only other columns of it.
     assert_eq!(
         kept(&[

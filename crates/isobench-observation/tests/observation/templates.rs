@@ -39,7 +39,7 @@ const EDIT: (&str, &str) = (
 /// Sets of which the levels are known. Auction: Vandevoort et al., PVLDB 14(11), 2021. The link node: the
 /// transactions of a payment daemon whose maintainers audited 340 of them by hand (lnd, pull request
 /// 10998). The mutex: two jobs that must not run at once. TPC-B with its reader: all orders give the same.
-const SETS: [Set; 15] = [
+const SETS: [Set; 18] = [
     (
         "tpc-b and select-only",
         "CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int NOT NULL); \
@@ -242,6 +242,53 @@ const SETS: [Set; 15] = [
             "BEGIN;\nSELECT 1 AS one FROM person WHERE email = 'new' || :n LIMIT 1 \\aset\n\\if :one is null\n\
              INSERT INTO person (email) VALUES ('new' || :n);\n\\endif\nCOMMIT;\n",
         )],
+    ),
+    (
+        "a lock that is too weak",
+        "CREATE TABLE conto (id int PRIMARY KEY, closed boolean NOT NULL); \
+         CREATE TABLE line (id bigserial PRIMARY KEY, conto int NOT NULL); \
+         CREATE TABLE final (conto int PRIMARY KEY, total bigint NOT NULL)",
+        &[
+            (
+                "post",
+                "BEGIN;\nSELECT closed AS shut FROM conto WHERE id = :c FOR KEY SHARE \\gset\n\\if not :shut\n\
+                 INSERT INTO line (conto) VALUES (:c);\n\\endif\nEND;\n",
+            ),
+            (
+                "close",
+                "BEGIN;\nUPDATE conto SET closed = true WHERE id = :c;\n\
+                 INSERT INTO final SELECT :c, count(*) FROM line WHERE conto = :c;\nEND;\n",
+            ),
+        ],
+    ),
+    (
+        "the version that the server keeps",
+        "CREATE TABLE stored (id int PRIMARY KEY, quantity int NOT NULL, price int NOT NULL)",
+        &[
+            (
+                "take",
+                "BEGIN;\nSELECT quantity AS q, xmin AS v FROM stored WHERE id = :id \\gset\n\
+                 UPDATE stored SET quantity = :q - 1 WHERE id = :id AND xmin::text = ':v';\nEND;\n",
+            ),
+            // Who reads it sees changes of any column.
+            (
+                "follow",
+                "BEGIN;\nSELECT xmin AS v FROM stored WHERE id = :id \\gset\n\
+                 UPDATE stored SET price = length(':v') WHERE id = :other;\nEND;\n",
+            ),
+        ],
+    ),
+    (
+        "a unique index of some rows",
+        "CREATE TABLE member (id bigserial PRIMARY KEY, person int NOT NULL, active boolean NOT NULL); \
+         CREATE UNIQUE INDEX ON member (person) WHERE active",
+        &[
+            (
+                "join",
+                "INSERT INTO member (person, active) VALUES (:p, true) ON CONFLICT (person) WHERE active DO NOTHING;\n",
+            ),
+            ("leave", "UPDATE member SET active = false WHERE person = :p AND active;\n"),
+        ],
     ),
 ];
 

@@ -457,12 +457,24 @@ fn is_plain(sql: &Sql, text: &str) -> bool {
     matches!(sql.statements.as_slice(), [Statement::Other]) && !ends_itself
 }
 
-/// The column of a comparison by equality that this text ends with: `… AND a.version = `.
+/// The column of a comparison by equality that this text ends with, casts and the quotation mark of what
+/// it is compared with aside: `… AND a.version = `, `xmin::text = '`.
 fn column_compared(text: &str) -> Option<String> {
-    let text = text.trim_end().strip_suffix('=')?.trim_end();
-    let start = text.rfind(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '"'));
-    let name = text[start.map_or(0, |at| at + 1)..].trim_matches('"');
-    (!name.is_empty()).then(|| name.to_ascii_lowercase())
+    let text = text.strip_suffix('\'').unwrap_or(text).trim_end();
+    let lower = text.to_ascii_lowercase();
+    let sign = ["=", "is not distinct from"].into_iter().find(|sign| lower.ends_with(sign))?;
+    let mut text = text[..text.len() - sign.len()].trim_end();
+    loop {
+        let start = text.rfind(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '"'));
+        let (before, name) = text.split_at(start.map_or(0, |at| at + 1));
+        match before.strip_suffix("::") {
+            Some(cast) => text = cast.trim_end(),
+            None => {
+                let name = name.trim_matches('"');
+                return (!name.is_empty()).then(|| name.to_ascii_lowercase());
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -553,6 +565,11 @@ mod tests {
     #[test]
     fn the_column_of_a_comparison_is_found() {
         assert_eq!(column_compared(" id = 3 AND a.\"Version\" = ").unwrap(), "version");
+        assert_eq!(column_compared(" xmin::text :: bigint = ").unwrap(), "xmin");
+        assert_eq!(column_compared(" id = 3 AND updated_at = '").unwrap(), "updated_at");
+        assert_eq!(column_compared(" id = 3 AND note IS NOT DISTINCT FROM ").unwrap(), "note");
         assert_eq!(column_compared(" n > "), None);
+        assert_eq!(column_compared(" n = 'a"), None);
+        assert_eq!(column_compared(" = "), None);
     }
 }

@@ -52,6 +52,21 @@ pub fn most(program: &Program) -> Choice {
     apart(&program.draws, i64::MAX)
 }
 
+/// The largest numbers for all of these, and then for all but one draw of one of them, which is the
+/// least: two take from different accounts what only one can have.
+pub fn most_but_one(programs: &[&Program]) -> Vec<Vec<Choice>> {
+    let all: Vec<Choice> = programs.iter().map(|program| most(program)).collect();
+    let mut found = vec![all.clone()];
+    for (at, program) in programs.iter().enumerate().skip(1) {
+        for draw in &program.draws {
+            let mut choices = all.clone();
+            choices[at].remove(&draw.place);
+            found.push(choices);
+        }
+    }
+    found
+}
+
 /// All draws this far above the least.
 fn apart(draws: &[Draw], above: i64) -> Choice {
     draws.iter().map(|draw| (draw.place, above)).collect()
@@ -132,6 +147,20 @@ mod tests {
             assert!(shown.contains(&wanted), "{wanted:?} in {shown:?}");
         }
         assert_eq!(shown.len(), shown.iter().collect::<BTreeSet<_>>().len());
+    }
+
+    #[test]
+    fn one_number_of_the_largest_is_the_least() {
+        let programs = transfer();
+        let program = &programs.programs[0];
+        let shown: Vec<Vec<usize>> = most_but_one(&[program, program])
+            .iter()
+            .map(|all| all.iter().map(Choice::len).collect())
+            .collect();
+        let draws = program.draws.len();
+        let mut expected = vec![vec![draws, draws]];
+        expected.extend((0..draws).map(|_| vec![draws, draws - 1]));
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::actor::{Answer, Ending};
 use super::aims::{Run, aimed};
-use super::casts::{choices, combinations, most, parts, spread};
+use super::casts::{choices, combinations, most, most_but_one, parts, spread};
 use super::found::{ByDesign, Found, LevelFound, Order, Witness};
 use super::ground::Delta;
 use super::outcome::{Judgement, Masks, Outcome, orders};
-use super::program::{Choice, Part, Place, Programs};
+use super::program::{Choice, Part, Program, Programs};
 use super::stage::{Performance, Schedule, Stage};
 use super::{TryError, Trying};
 
@@ -23,9 +23,11 @@ const LEAST_STATEMENTS: u64 = 3000;
 const MOST_BUDGETS: u32 = 4;
 
 /// The most repetitions of a script while it is looked for a change of its way, with numbers that are
-/// equal or count up, and with the largest ones.
-const MOST_REPEATS: i64 = 12;
-const MOST_WITH_LARGEST: i64 = 40;
+/// equal or count up, and with the largest ones; and of a script that decides something and has taken the
+/// same way so far.
+const MOST_REPEATS: usize = 12;
+const MOST_WITH_LARGEST: usize = 40;
+const MOST_OF_ONE_WAY: usize = 120;
 
 /// The values by which sequences are ahead when an order is run once more.
 const AHEAD: i64 = 1000;
@@ -53,8 +55,8 @@ struct State {
 enum Growth {
     /// The same ones each time.
     Equal,
-    /// Those of one draw count up.
-    Counting(Place),
+    /// Those of the draw with this number in its script count up.
+    Counting(usize),
     /// The largest of each range.
     Largest,
 }
@@ -255,7 +257,20 @@ impl<'a, 's> Search<'a, 's> {
         let usable = self.usable.clone();
         let mut states = vec![State::default()];
         for program in &usable {
-            states.extend(self.grown(*program)?);
+            states.extend(self.grown(&[*program], MOST_REPEATS)?);
+        }
+        // What a script decides may depend on what another one has done, or on more runs.
+        for pair in self.alternating(&states) {
+            if !self.may_grow() {
+                break;
+            }
+            states.extend(self.grown(&pair, MOST_REPEATS)?);
+        }
+        for program in self.of_one_way(&states) {
+            if !self.may_grow() {
+                break;
+            }
+            states.extend(self.grown(&[program], MOST_OF_ONE_WAY)?);
         }
         for program in &usable {
             let before = format!("after {}", self.programs.name(*program));
@@ -373,60 +388,97 @@ impl<'a, 's> Search<'a, 's> {
         }
     }
 
-    /// Repeats a script until it takes another way, with equal numbers, with numbers that count up and,
-    /// if it decides anything, with the largest ones, and returns the states in which two more runs are
-    /// just one too many.
-    fn grown(&mut self, program: usize) -> Result<Vec<State>, TryError> {
+    /// True if there is time left to look for states.
+    fn may_grow(&self) -> bool {
+        self.began.elapsed() < self.trying.budget / 4
+    }
+
+    /// The programs that decide something and have taken one way in what led to these states.
+    fn of_one_way(&self, states: &[State]) -> Vec<usize> {
+        let varies = |program: usize| {
+            let grown = states.iter().filter(|state| !state.prefix.is_empty());
+            grown.flat_map(|state| &state.own).flatten().any(|part| part.program == program)
+        };
+        let decides = |program: &usize| self.programs.programs[*program].decides();
+        self.usable.iter().copied().filter(|program| decides(program) && !varies(*program)).collect()
+    }
+
+    /// The pairs of different programs that conflict and of which one has taken only one way.
+    fn alternating(&self, states: &[State]) -> Vec<Vec<usize>> {
+        let open = self.of_one_way(states);
+        let pairs = combinations(&self.usable, 2).into_iter().filter(|pair| pair[0] < pair[1]);
+        let wanted = |pair: &Vec<usize>| {
+            let conflict = self.may_go_wrong(pair) || self.may_go_wrong(&[pair[1], pair[0]]);
+            conflict && pair.iter().any(|program| open.contains(program))
+        };
+        pairs.filter(wanted).collect()
+    }
+
+    /// Repeats scripts in turn until one of them takes another way, with equal numbers, with numbers that
+    /// count up and, if it is one script that decides anything, with the largest ones, and returns the
+    /// states in which two more runs are just one too many.
+    fn grown(&mut self, in_turn: &[usize], most_repeats: usize) -> Result<Vec<State>, TryError> {
         let mut found = Vec::new();
-        let script = &self.programs.programs[program];
+        let scripts: Vec<&Program> =
+            in_turn.iter().map(|program| &self.programs.programs[*program]).collect();
+        let draws = scripts.iter().map(|script| script.draws.len()).max().unwrap_or(0);
         let mut growths = vec![Growth::Equal];
-        growths.extend(script.draws.iter().map(|draw| Growth::Counting(draw.place)));
-        if !script.draws.is_empty() && script.decides() {
+        growths.extend((0..draws).map(Growth::Counting));
+        if let [script] = scripts[..]
+            && !script.draws.is_empty()
+            && script.decides()
+        {
             growths.push(Growth::Largest);
         }
         for growth in growths {
             let largest = growth == Growth::Largest;
-            let part = |above: i64| {
+            // The run of this number, with the script whose turn it is.
+            let part = |run: usize| {
+                let (script, turn) = (run % scripts.len(), run / scripts.len());
+                let above = i64::try_from(turn).unwrap_or(i64::MAX);
+                let draws = &scripts[script].draws;
                 let choice = match growth {
                     Growth::Equal => Choice::new(),
-                    Growth::Counting(place) => Choice::from([(place, above)]),
-                    Growth::Largest => most(script),
+                    Growth::Counting(draw) => {
+                        draws.get(draw).map(|draw| (draw.place, above)).into_iter().collect()
+                    }
+                    Growth::Largest => most(scripts[script]),
                 };
-                Part::with(program, choice)
+                Part::with(in_turn[script], choice)
             };
-            let (mut first, mut done) = (None, Delta::default());
-            for repeat in 0..if largest { MOST_WITH_LARGEST } else { MOST_REPEATS } {
-                let performance = self.alone(&part(repeat))?;
-                if repeat == 0 {
-                    self.note_run(&part(repeat), &performance);
+            let repeats = if largest { MOST_WITH_LARGEST } else { most_repeats };
+            let (mut first, mut done) = (Vec::new(), Delta::default());
+            for run in 0..repeats * scripts.len() {
+                let performance = self.alone(&part(run))?;
+                if run == 0 {
+                    self.note_run(&part(run), &performance);
                 }
                 done = done.then(&performance.outcome.delta);
-                if self.began.elapsed() >= self.trying.budget / 4 {
+                if !self.may_grow() {
                     break;
                 }
                 let way = way(&performance);
-                match &first {
-                    None => first = Some(way),
+                match first.get(run % scripts.len()) {
+                    None => first.push(way),
                     Some(first) if *first == way => {}
                     Some(_) => {
                         // Of the run before this one and this one, the first is the last that may.
-                        let before = repeat - 1;
-                        let own = vec![vec![part(before), part(before)], vec![part(before), part(repeat)]];
-                        let state = |runs: i64, own: Vec<Vec<Part>>| State {
-                            before: match (runs, self.programs.name(program)) {
-                                (0, _) => String::new(),
-                                (1, name) => format!("after {name} once"),
-                                (_, name) => format!("after {name} several times"),
-                            },
+                        let (before, this) = (part(run - 1), part(run));
+                        let own = match scripts.len() {
+                            1 => vec![vec![before.clone(), before.clone()], vec![before, this]],
+                            _ => vec![vec![before.clone(), this.clone()], vec![this, before]],
+                        };
+                        let state = |runs: usize, own: Vec<Vec<Part>>| State {
+                            before: self.after(in_turn, runs),
                             prefix: (0..runs).map(part).collect(),
                             own,
                             largest,
                             rank: usize::from(!largest),
                         };
-                        found.push(state(before, own));
+                        found.push(state(run - 1, own));
                         // Here it takes the other way, unless one of the others prevents it.
                         if largest {
-                            found.push(state(repeat, Vec::new()));
+                            found.push(state(run, Vec::new()));
                         }
                         break;
                     }
@@ -435,6 +487,18 @@ impl<'a, 's> Search<'a, 's> {
             self.stage.put_back(&done, 0)?;
         }
         Ok(found)
+    }
+
+    /// What has happened after so many runs of these scripts in turn, for people.
+    fn after(&self, in_turn: &[usize], runs: usize) -> String {
+        let names: Vec<&str> =
+            in_turn.iter().take(runs).map(|program| self.programs.name(*program)).collect();
+        let often = match runs {
+            0 => return String::new(),
+            runs if runs == names.len() => "once",
+            _ => "several times",
+        };
+        format!("after {} {often}", names.join(" and "))
     }
 
     /// Everything to try, in any order.
@@ -452,11 +516,7 @@ impl<'a, 's> Search<'a, 's> {
             for (combination, size) in &combinations {
                 let programs: Vec<_> =
                     combination.iter().map(|program| &self.programs.programs[*program]).collect();
-                let choices = if state.largest {
-                    vec![programs.iter().map(|program| most(program)).collect()]
-                } else {
-                    choices(&programs)
-                };
+                let choices = if state.largest { most_but_one(&programs) } else { choices(&programs) };
                 if at == 0 {
                     let aimed = aimed(combination, &self.runs);
                     let rank = state.rank + size - if self.trying.combinations.is_some() { 2 } else { 1 };

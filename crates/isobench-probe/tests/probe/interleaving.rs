@@ -96,10 +96,11 @@ fn letters(found: &Found) -> String {
 
 const ACCOUNTS: &str = "CREATE TABLE account (id int PRIMARY KEY, balance int NOT NULL, version int NOT NULL DEFAULT 0); \
     INSERT INTO account SELECT g, 100 FROM generate_series(1, 5) g; \
-    CREATE TABLE entry (id bigserial PRIMARY KEY, account int NOT NULL, at timestamptz)";
+    CREATE TABLE entry (id bigserial PRIMARY KEY, account int NOT NULL, at timestamptz); \
+    CREATE TABLE hold (id bigserial PRIMARY KEY, account int NOT NULL)";
 
 /// Scripts, and what is found at read committed, repeatable read and serializable.
-const CASES: [(&str, &[&str], &str); 13] = [
+const CASES: [(&str, &[&str], &str); 17] = [
     (
         "a lost update",
         &["\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b FROM account WHERE id = :a \\gset\n\
@@ -129,6 +130,37 @@ const CASES: [(&str, &[&str], &str); 13] = [
                  UPDATE account SET balance = balance - 200 WHERE id = 2;\n\\endif\nCOMMIT;\n",
         ],
         "dd-",
+    ),
+    (
+        "two kinds that each count the other one",
+        &[
+            "\\set a random(1, 5)\nBEGIN;\nSELECT count(*) AS n FROM entry WHERE account = :a \\gset\n\\if :n < 3\n\
+                 INSERT INTO hold (account) VALUES (:a);\n\\endif\nCOMMIT;\n",
+            "\\set a random(1, 5)\nBEGIN;\nSELECT count(*) AS n FROM hold WHERE account = :a \\gset\n\\if :n < 3\n\
+                 INSERT INTO entry (account) VALUES (:a);\n\\endif\nCOMMIT;\n",
+        ],
+        "dd-",
+    ),
+    (
+        "a limit that is reached late",
+        &[
+            "\\set a random(1, 5)\nBEGIN;\nSELECT count(*) AS n FROM entry WHERE account = :a \\gset\n\\if :n < 30\n\
+                 INSERT INTO entry (account) VALUES (:a);\n\\endif\nCOMMIT;\n",
+        ],
+        "dd-",
+    ),
+    (
+        "a sum that is enough for one, taken from different rows",
+        &["\\set taken random(1, 60)\n\\set from random(1, 2)\nBEGIN;\n\
+                 SELECT sum(balance) AS s FROM account WHERE id < 3 \\gset\n\\if :s >= :taken\n\
+                 UPDATE account SET balance = balance - :taken WHERE id = :from;\n\\endif\nCOMMIT;\n"],
+        "dd-",
+    ),
+    (
+        "the version that the server keeps, as text, so that the transaction declines",
+        &["\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b, xmin AS v FROM account WHERE id = :a \\gset\n\
+                 UPDATE account SET balance = :b + 1 WHERE id = :a AND xmin::text = ':v';\nCOMMIT;\n"],
+        "---",
     ),
     (
         "a report of two statements during a transfer",
