@@ -6,8 +6,8 @@ use isobench_isolation::Level;
 use isobench_observation::{TemplateStatement, Templates};
 use isobench_result::Tried;
 use isobench_robustness::{
-    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Struck, allocate, decide, promote,
-    subsets,
+    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Raised, Struck, allocate, decide,
+    promote, subsets,
 };
 
 use crate::change_set::{ChangeSet, Changed};
@@ -76,6 +76,17 @@ pub struct Decision {
     pub at_any_level: Option<Box<Tried>>,
 }
 
+/// Where a level is, from that of its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The next lower one.
+    Lower,
+    /// Read committed below serializable.
+    TwoLower,
+    /// A higher one.
+    Higher,
+}
+
 impl Question<'_> {
     /// Decides the levels, and executes what speaks against lower ones. At last all scripts are tried
     /// together at these levels by `all`: there may be more to them than theory knows, such as conditions
@@ -126,16 +137,28 @@ impl Question<'_> {
             let allocated = allocate(programs, &struck);
             let (mut reasons, mut harmful) = (Vec::new(), Vec::new());
             let before = struck.len();
-            let raised = allocated.raised.iter().map(|one| (one.program, one.lower, &one.objection, false));
-            let higher = allocated.harmful.iter().map(|one| (one.program, one.level, &one.objection, true));
-            for (program, level, objection, is_harmful) in raised.chain(higher) {
+            let lower = |all: &'_ [Raised], side| {
+                let each = all.iter().map(move |one| (one.program, one.lower, one.objection.clone(), side));
+                each.collect::<Vec<_>>()
+            };
+            let higher = allocated.harmful.iter();
+            let higher = higher.map(|one| (one.program, one.level, one.objection.clone(), Side::Higher));
+            let raised = lower(&allocated.raised, Side::Lower);
+            let all = raised.into_iter().chain(lower(&allocated.two_lower, Side::TwoLower)).chain(higher);
+            for (program, level, objection, side) in all {
+                // Where only the next lower level goes wrong.
+                let goes_wrong =
+                    |shown: &Shown| shown.program == program && matches!(shown.executed, Executed::Shown(_));
+                if side == Side::TwoLower && !reasons.iter().any(goes_wrong) {
+                    continue;
+                }
                 let strike = objection.strike(programs);
                 if struck.contains(&strike) {
                     continue;
                 }
                 let mut levels = allocated.levels.clone();
                 levels[program] = level;
-                let casts = casts(objection);
+                let casts = casts(&objection);
                 let meeting: BTreeSet<usize> = casts.iter().flatten().copied().collect();
                 let key = (casts, meeting.iter().map(|program| levels[*program]).collect());
                 let executed = match known.get(&key) {
@@ -153,11 +176,15 @@ impl Question<'_> {
                 };
                 if let Executed::Unshown(interleavings) = executed {
                     struck.insert(strike);
-                    possible.push(Possible { objection: objection.clone(), interleavings });
+                    possible.push(Possible { objection, interleavings });
                     continue;
                 }
-                let shown = Shown { program, levels, objection: objection.clone(), executed };
-                if is_harmful { harmful.push(shown) } else { reasons.push(shown) }
+                let shown = Shown { program, levels, objection, executed };
+                match side {
+                    Side::Lower => reasons.push(shown),
+                    Side::Higher => harmful.push(shown),
+                    Side::TwoLower => {}
+                }
             }
             if struck.len() == before {
                 let levels = allocated.levels;
@@ -330,7 +357,7 @@ mod tests {
     use std::cell::RefCell;
 
     use isobench_result::WrongOutcome;
-    use isobench_robustness::{Branch, Program};
+    use isobench_robustness::{Branch, Columns, Operation, Program, Strength};
 
     use super::*;
     use crate::advice::Advice;
@@ -350,6 +377,46 @@ mod tests {
             programs: vec![Program::new("pay.sql", vec![Branch::new("pay", Vec::new())])],
             ..Templates::default()
         }
+    }
+
+    /// A script that counts names behind a lock of which theory does not know that it is the name's, and adds
+    /// one; and one that removes them.
+    fn joins_and_leaves() -> Templates {
+        let join = vec![
+            Operation::lock(Strength::Update, "mutex", [("key", ":hash")], Columns::NONE)
+                .in_statement("join.sql:1"),
+            Operation::search("member", [("name", ":n")], ["name"]).in_statement("join.sql:2"),
+            Operation::insert("member", []).knowing([("name", ":n")]).in_statement("join.sql:3"),
+        ];
+        let leave = vec![Operation::delete("member", []).any([("name", ":n")]).in_statement("leave.sql:1")];
+        let program = |name: &str, operations| Program::new(name, vec![Branch::new("", operations)]);
+        let programs = vec![program("join.sql", join), program("leave.sql", leave)];
+        Templates { programs, ..Templates::default() }
+    }
+
+    #[test]
+    fn behind_a_lock_read_committed_may_do_where_repeatable_read_does_not() {
+        let templates = joins_and_leaves();
+        let question = Question { templates: &templates, struck: Struck::new(), most: MOST_EXECUTED };
+        let (committed, repeatable) = (Level::ReadCommitted, Level::RepeatableRead);
+        // At repeatable read the count is older than the lock.
+        let execute = |execute: &Execute<'_>| {
+            let wrong = execute.levels[0] == repeatable;
+            Ok::<_, ()>(if wrong { Executed::Shown(Box::default()) } else { Executed::Unshown(5) })
+        };
+        let decision = question.decide(execute, |_| Ok(Executed::Unshown(5))).expect("nothing fails");
+        assert_eq!(decision.proved.levels, [Level::Serializable, committed]);
+        assert_eq!(decision.levels, [committed; 2]);
+        let harmful: Vec<(usize, Level)> =
+            decision.harmful.iter().map(|shown| (shown.program, shown.levels[0])).collect();
+        assert_eq!(harmful, [(0, repeatable)]);
+        // What is shown at read committed, too, stays as it is.
+        let execute = |execute: &Execute<'_>| {
+            let wrong = execute.levels[0] < Level::Serializable;
+            Ok::<_, ()>(if wrong { Executed::Shown(Box::default()) } else { Executed::Unshown(5) })
+        };
+        let decision = question.decide(execute, |_| Ok(Executed::Unshown(5))).expect("nothing fails");
+        assert_eq!(decision.levels[0], Level::Serializable);
     }
 
     #[test]

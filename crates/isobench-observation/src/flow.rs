@@ -258,6 +258,28 @@ impl Flows {
         self.nodes.get(statement).map(|node| node.raises.clone()).unwrap_or_default()
     }
 
+    /// The later statements of its transaction that write the tables that a statement reads, all by their
+    /// numbers among all of the scripts.
+    pub(crate) fn writers_after(&self, read: usize) -> Vec<usize> {
+        let Some(own) = self.nodes.get(read) else { return Vec::new() };
+        let same = |node: &Node| {
+            let tables = own.reads.as_ref().zip(node.written.as_ref());
+            node.transaction == own.transaction
+                && node.writes
+                && tables.is_none_or(|(reads, written)| !reads.is_disjoint(written))
+        };
+        (read + 1..self.nodes.len()).filter(|later| same(&self.nodes[*later])).collect()
+    }
+
+    /// True if a statement sets columns to what follows from their values: by itself, or from what an
+    /// earlier one read.
+    pub(crate) fn adjusts(&self, read: usize, update: usize) -> bool {
+        let follows = |edge: &Edge| {
+            (edge.from, edge.to) == (read, update) && edge.ages && edge.how == Dependence::Value
+        };
+        self.nodes.get(update).is_some_and(|node| !node.kept_up.is_empty()) || self.edges.iter().any(follows)
+    }
+
     /// What a statement does with rows, by its number among all of the scripts, without the columns that
     /// count for nothing, and those that only become variables that nothing uses. What a transaction reads
     /// that writes nothing is what it is for.

@@ -87,7 +87,8 @@ pub fn templates(
     let flows = Flows::of(scripts, symbols, catalog);
     let mut found = Templates { carried: flows.carried(), ..Templates::default() };
     let mut read: Vec<Vec<Vec<Read>>> = Vec::new();
-    let mut number = 0;
+    // That of each statement among all, and of those on rows.
+    let (mut number, mut numbers) = (0, Vec::new());
     for (script, parsed) in scripts.iter().enumerate() {
         let mut commands = Vec::new();
         for (command, parsed_command) in parsed.commands.iter().enumerate() {
@@ -127,6 +128,7 @@ pub fn templates(
                     _ => {}
                 }
                 if touches_rows(*kind, &read.text) {
+                    numbers.push(number);
                     found.statements.push(TemplateStatement {
                         script,
                         place: (command, place),
@@ -147,6 +149,7 @@ pub fn templates(
         }
         read.push(commands);
     }
+    wait_for_adjusted(&mut found.statements, &numbers, &flows);
     let all: BTreeSet<RelationId> = read.iter().flatten().flatten().flat_map(Read::touched).collect();
     // What isn't known of a statement may concern any of the tables.
     for statement in read.iter_mut().flatten().flatten() {
@@ -249,6 +252,23 @@ impl Read {
     fn touched(&self) -> BTreeSet<RelationId> {
         let accessed = self.accesses.iter().flatten().map(|access| access.table);
         accessed.chain(self.tables.iter().copied()).collect()
+    }
+}
+
+/// Lets who takes the first of several rows wait for it where the transaction doesn't take it out of their
+/// number: it changes what is left of a credit, rather than the state of a job.
+fn wait_for_adjusted(statements: &mut [TemplateStatement], numbers: &[usize], flows: &Flows) {
+    for at in 0..statements.len() {
+        let writers = flows.writers_after(numbers[at]);
+        let adjusted = |writer: &usize| {
+            let place = numbers.iter().position(|number| number == writer);
+            place.is_some_and(|place| statements[place].constants.is_empty())
+                && flows.adjusts(numbers[at], *writer)
+        };
+        let waits = !writers.is_empty() && writers.iter().all(adjusted);
+        if let Some(lock) = statements[at].lock_within.as_mut().filter(|_| waits) {
+            lock.skips_locked = false;
+        }
     }
 }
 

@@ -28,6 +28,9 @@ pub struct Allocated {
     pub lowest: bool,
     /// For each program above read committed: what happens one level lower.
     pub raised: Vec<Raised>,
+    /// For each program at serializable that locks: what happens at read committed, where it reads what
+    /// it has waited for, so that repeatable read may be the only level that isn't safe.
+    pub two_lower: Vec<Raised>,
     /// Programs for which a higher level wouldn't be safe.
     pub harmful: Vec<Harmful>,
 }
@@ -63,8 +66,12 @@ pub fn allocate(programs: &[Program], struck: &Struck) -> Allocated {
         levels[program] = level;
         analysis.objection(&levels).cloned()
     };
-    let (mut raised, mut harmful) = (Vec::new(), Vec::new());
+    let (mut raised, mut two_lower, mut harmful) = (Vec::new(), Vec::new(), Vec::new());
     for (program, own) in levels.iter().enumerate() {
+        if *own == Level::Serializable && programs[program].locks() {
+            let lower = Level::ReadCommitted;
+            two_lower.extend(with(program, lower).map(|objection| Raised { program, lower, objection }));
+        }
         let lower = LEVELS.into_iter().rev().find(|level| level < own);
         raised.extend(
             lower.and_then(|lower| Some(Raised { program, lower, objection: with(program, lower)? })),
@@ -74,7 +81,7 @@ pub fn allocate(programs: &[Program], struck: &Struck) -> Allocated {
             higher.filter_map(|level| Some(Harmful { program, level, objection: with(program, level)? })),
         );
     }
-    Allocated { levels, lowest, raised, harmful }
+    Allocated { levels, lowest, raised, two_lower, harmful }
 }
 
 /// The lowest safe levels; false if others weren't looked at.

@@ -296,6 +296,15 @@ impl Program {
     pub fn new(name: &str, branches: Vec<Branch>) -> Program {
         Program { name: name.to_owned(), branches }
     }
+
+    /// True if it takes locks by which others of the same kind wait for each other, or for writers, other
+    /// than for foreign keys.
+    pub fn locks(&self) -> bool {
+        let operations = self.branches.iter().flat_map(|branch| &branch.operations);
+        operations
+            .into_iter()
+            .any(|operation| matches!(operation.kind, Kind::Lock(strength) if strength > Strength::KeyShare))
+    }
 }
 
 #[cfg(test)]

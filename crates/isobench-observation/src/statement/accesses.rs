@@ -11,13 +11,13 @@ use std::ops::ControlFlow;
 use isobench_robustness::{Columns, Strength};
 use isobench_script::{Slot, TextPart};
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, JoinConstraint,
-    JoinOperator, LockType, NonBlock, ObjectName, OnConflictAction, OnInsert, Query, Select, SetExpr,
-    Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind, Value, ValueWithSpan,
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, JoinConstraint, JoinOperator, LockType,
+    NonBlock, ObjectName, OnConflictAction, OnInsert, Query, Select, SetExpr, Statement, TableFactor,
+    TableObject, TableWithJoins, Update, UpdateTableFromKind, Value, ValueWithSpan,
 };
 
 use super::columns::{is_wildcard, returning};
-use super::condition::conjuncts;
+use super::condition::{conjuncts, equalities};
 use super::walk::{Node, walk};
 use super::write::assigned;
 use super::{Examiner, ident};
@@ -576,8 +576,9 @@ impl Accesses<'_, '_> {
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
         for part in parts {
-            let mut left_over = true;
-            if let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = part {
+            let pairs = equalities(part);
+            let mut left_over = pairs.is_empty();
+            for (left, right) in pairs {
                 let (one, other) = (self.column(instances, left), self.column(instances, right));
                 match (one, other) {
                     (Some((a, own)), Some((b, its))) if a != b => {
@@ -587,18 +588,17 @@ impl Accesses<'_, '_> {
                         if b >= first {
                             instances[b].links.push((its, a, own));
                         }
-                        left_over = false;
                     }
                     (Some((at, column)), None) | (None, Some((at, column))) => {
                         let value = if self.column(instances, left).is_some() { right } else { left };
                         let table = instances[at].relation;
                         let known = table.and_then(|table| operand(self.examiner, table, &column, value));
-                        if let (Some(known), true) = (known, at >= first) {
-                            instances[at].equal.entry(column).or_insert(known);
-                            left_over = false;
+                        match known.filter(|_| at >= first) {
+                            Some(known) => drop(instances[at].equal.entry(column).or_insert(known)),
+                            None => left_over = true,
                         }
                     }
-                    _ => {}
+                    _ => left_over = true,
                 }
             }
             if left_over {

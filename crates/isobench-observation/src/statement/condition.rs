@@ -122,6 +122,17 @@ pub(super) fn conjuncts<'e>(condition: &'e Expr, parts: &mut Vec<&'e Expr>) {
     }
 }
 
+/// What a condition requires to be equal, if it is nothing else: two values, or the columns of two rows.
+pub(super) fn equalities(condition: &Expr) -> Vec<(&Expr, &Expr)> {
+    let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = condition else { return Vec::new() };
+    match (plain(left), plain(right)) {
+        (Expr::Tuple(left), Expr::Tuple(right)) if left.len() == right.len() => {
+            left.iter().zip(right).collect()
+        }
+        (left, right) => vec![(left, right)],
+    }
+}
+
 /// Takes the conditions away that require equality with a whole key.
 pub(super) fn take_key(relation: &Relation, conditions: &mut Vec<Condition>) -> Key {
     let mut values = Vec::with_capacity(relation.key.len());

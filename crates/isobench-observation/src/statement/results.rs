@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_script::Slot;
 use sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, DataType, Expr, FromTable, Query, SelectItem, SetExpr, Statement,
-    TableFactor, TableWithJoins, Update, UpdateTableFromKind, Value,
+    AssignmentTarget, DataType, Expr, FromTable, Query, SelectItem, SetExpr, Statement, TableFactor,
+    TableWithJoins, Update, UpdateTableFromKind, Value,
 };
 use sqlparser::tokenizer::Token;
 
 use super::columns::{Counted, kept_up, outputs};
-use super::condition::conjuncts;
+use super::condition::{conjuncts, equalities};
 use super::{Examiner, ident};
 use crate::catalog::{RelationId, is_system_column};
 
@@ -215,25 +215,24 @@ impl Examiner<'_> {
         let key = relation.key_names();
         let (mut of_key, mut others) = (0_usize, false);
         for part in parts {
-            let equal = match part {
-                Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
-                    let sides = [(left, right), (right, left)];
-                    sides.into_iter().find_map(|(one, other)| Some((column(one, names, self)?, &**other)))
+            let pairs = equalities(part);
+            others |= pairs.is_empty();
+            for (left, right) in pairs {
+                let sides = [(left, right), (right, left)];
+                let equal =
+                    sides.into_iter().find_map(|(one, other)| Some((column(one, names, self)?, other)));
+                let Some((column, value)) = equal.filter(|(column, _)| column.table == target) else {
+                    others = true;
+                    continue;
+                };
+                if key.contains(&column.name.as_str()) {
+                    of_key += 1;
+                } else {
+                    others = true;
                 }
-                _ => None,
-            };
-            match equal {
-                Some((column, value)) if column.table == target => {
-                    if key.contains(&column.name.as_str()) {
-                        of_key += 1;
-                    } else {
-                        others = true;
-                    }
-                    if let Some(slot) = self.compared(value) {
-                        passage.tests.push((slot, column));
-                    }
+                if let Some(slot) = self.compared(value) {
+                    passage.tests.push((slot, column));
                 }
-                _ => others = true,
             }
         }
         passage.conditional = others && of_key >= key.len();
@@ -245,8 +244,7 @@ impl Examiner<'_> {
         let mut parts = Vec::new();
         conjuncts(condition?, &mut parts);
         let equal = |name: &str| {
-            parts.iter().find_map(|part| {
-                let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = part else { return None };
+            parts.iter().flat_map(|part| equalities(part)).find_map(|(left, right)| {
                 [(left, right), (right, left)].into_iter().find_map(|(one, other)| {
                     let found = column(one, names, self).filter(|column| column.name == name)?;
                     Some((found.name, self.operand(other)?))

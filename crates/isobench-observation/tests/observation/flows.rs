@@ -204,6 +204,7 @@ fn values_are_carried_between_transactions() {
         ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v = :x;", None),
         ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v = ':x';", None),
         ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v::text = ':x';", None),
+        ("UPDATE t SET (v, name) = (:x + 1, '') WHERE (id, v) = (1, :x);", None),
         // What the value is part of, or what may be the same of other values, is no test of it.
         ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v = '1:x';", Some(("0.sql", 1, 2))),
         ("UPDATE t SET v = :x + 1 WHERE id = 1 AND v::bool = :x;", Some(("0.sql", 1, 2))),
@@ -455,6 +456,20 @@ fn rows_that_are_counted_can_be_locked() {
         "WITH c AS (SELECT id, (v + 1) AS n FROM t WHERE id = :i FOR NO KEY UPDATE) UPDATE t SET v = c.n FROM c WHERE t.id \
          = c.id"
     );
+    // Who changes what is left of the first one waits for it; who takes it away doesn't.
+    let first = "BEGIN;\nSELECT id, v FROM t WHERE active ORDER BY id LIMIT 1 \\gset\n";
+    for (update, skips) in [
+        ("UPDATE t SET v = :v - 1 WHERE id = :id;", false),
+        ("UPDATE t SET v = v - 1 WHERE id = :id;", false),
+        ("UPDATE t SET v = v - 1, active = false WHERE id = :id;", true),
+        ("UPDATE t SET active = false WHERE id = :id;", true),
+        ("UPDATE t SET v = v - 1 WHERE id = :id;\nDELETE FROM t WHERE id = :id;", true),
+        ("UPDATE s SET amount = amount - :v WHERE id = :id;", true),
+    ] {
+        let text = locked(&format!("{first}{update}\nEND;"));
+        assert_eq!(text.ends_with("SKIP LOCKED"), skips, "{update}: {text}");
+        assert!(skips || text.ends_with("LIMIT 1 FOR NO KEY UPDATE"), "{text}");
+    }
     // Whoever takes the first of a queue passes over what others have taken.
     for (text, expected) in [
         (

@@ -341,26 +341,23 @@ impl<'a> Actor<'a> {
     /// True if a condition of a statement compares a column with a variable that was read before, and
     /// the column isn't the one by which the row is found.
     fn tests_what_it_read(&self, sql: &Sql, guards: &dyn Fn(&str) -> bool) -> bool {
-        let mut in_condition = false;
-        let mut before = "";
+        // The condition as far as it has been met, with a mark for each variable.
+        let mut condition: Option<String> = None;
         for piece in &sql.pieces {
             match piece {
-                Piece::Text(text) => {
-                    let lower = text.to_ascii_lowercase();
-                    if let Some(at) = lower.rfind("where") {
-                        in_condition = true;
-                        before = &text[at + "where".len()..];
-                    } else {
-                        before = text;
-                    }
-                }
+                Piece::Text(text) => match (text.to_ascii_lowercase().rfind("where"), &mut condition) {
+                    (Some(at), _) => condition = Some(text[at + "where".len()..].to_owned()),
+                    (None, Some(condition)) => condition.push_str(text),
+                    (None, None) => {}
+                },
                 Piece::Variable { slot, .. } => {
-                    if in_condition
-                        && self.read.contains(slot)
-                        && column_compared(before).is_some_and(|column| guards(&column))
+                    let Some(condition) = &mut condition else { continue };
+                    if self.read.contains(slot)
+                        && column_compared(condition).is_some_and(|column| guards(&column))
                     {
                         return true;
                     }
+                    condition.push('?');
                 }
             }
         }
@@ -458,12 +455,23 @@ fn is_plain(sql: &Sql, text: &str) -> bool {
 }
 
 /// The column of a comparison by equality that this text ends with, casts and the quotation mark of what
-/// it is compared with aside: `… AND a.version = `, `xmin::text = '`.
+/// it is compared with aside: `… AND a.version = `, `xmin::text = '`, `(id, version) = (?, `.
 fn column_compared(text: &str) -> Option<String> {
     let text = text.strip_suffix('\'').unwrap_or(text).trim_end();
+    if text.ends_with([',', '(']) {
+        let (before, values) = text.rsplit_once('(').filter(|(_, values)| !values.contains(')'))?;
+        let (_, columns) =
+            before.trim_end().strip_suffix('=')?.trim_end().strip_suffix(')')?.rsplit_once('(')?;
+        return column_named(columns.split(',').nth(values.matches(',').count())?);
+    }
     let lower = text.to_ascii_lowercase();
     let sign = ["=", "is not distinct from"].into_iter().find(|sign| lower.ends_with(sign))?;
-    let mut text = text[..text.len() - sign.len()].trim_end();
+    column_named(&text[..text.len() - sign.len()])
+}
+
+/// The column that this text ends with, without its table and casts.
+fn column_named(text: &str) -> Option<String> {
+    let mut text = text.trim_end();
     loop {
         let start = text.rfind(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '"'));
         let (before, name) = text.split_at(start.map_or(0, |at| at + 1));
@@ -565,9 +573,13 @@ mod tests {
     #[test]
     fn the_column_of_a_comparison_is_found() {
         assert_eq!(column_compared(" id = 3 AND a.\"Version\" = ").unwrap(), "version");
-        assert_eq!(column_compared(" xmin::text :: bigint = ").unwrap(), "xmin");
+        assert_eq!(column_compared(" xmin::text::bigint = ").unwrap(), "xmin");
         assert_eq!(column_compared(" id = 3 AND updated_at = '").unwrap(), "updated_at");
         assert_eq!(column_compared(" id = 3 AND note IS NOT DISTINCT FROM ").unwrap(), "note");
+        assert_eq!(column_compared("(id, d.version) = (").unwrap(), "id");
+        assert_eq!(column_compared("(id, d.version) = (?, ").unwrap(), "version");
+        assert_eq!(column_compared("(id, version) = (?, ?, "), None);
+        assert_eq!(column_compared("id IN (?, "), None);
         assert_eq!(column_compared(" n > "), None);
         assert_eq!(column_compared(" n = 'a"), None);
         assert_eq!(column_compared(" = "), None);
