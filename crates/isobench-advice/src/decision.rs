@@ -13,6 +13,7 @@ use isobench_robustness::{
 use crate::change_set::{ChangeSet, Changed};
 use crate::patch::{ScriptText, locked_within, rewritten};
 use crate::shown::{Executed, Shown, casts};
+use crate::twice::{locked, locks};
 use crate::unique_index::UniqueIndex;
 
 /// The most statements that are changed at once.
@@ -309,6 +310,21 @@ impl Question<'_> {
             Some(ChangeSet { unproved: Some(0), ..set })
         };
         of_raised.filter_map(set).collect()
+    }
+
+    /// Locks of rows that a script reads and then writes in a statement of which theory knows nothing, with
+    /// which read committed may do: where something was shown of the script, each read alone.
+    pub fn locks_before_unknown(&self, decision: &Decision, before: &[ScriptText]) -> Vec<ChangeSet> {
+        let unknown = |script: usize| {
+            self.templates.statements.iter().any(|one| one.script == script && one.unknown.is_some())
+        };
+        let shown = decision.reasons.iter().filter(|reason| unknown(reason.program));
+        let of_shown = shown.flat_map(|reason| match &reason.executed {
+            Executed::Shown(tried) => locks(self.templates, reason.program, tried),
+            _ => Vec::new(),
+        });
+        let set = |lock| locked(self.templates, before, vec![lock]);
+        of_shown.filter_map(set).map(|set| ChangeSet { unproved: Some(0), ..set }).collect()
     }
 
     /// Unique indexes with which the second of two inserts fails, so that read committed may do: each on

@@ -2,12 +2,14 @@
 
 mod load;
 mod relation;
+mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use relation::is_system_column;
 pub use relation::{
-    Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Unobservable,
+    Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
+    Unobservable,
 };
 
 /// The index of a relation in a [`Catalog`].
@@ -122,6 +124,16 @@ impl Catalog {
             }
             _ => relation,
         }
+    }
+
+    /// The triggers of a table, with those of its partitions and of the tables that inherit from it.
+    pub(crate) fn triggers(&self, table: RelationId) -> Triggers {
+        let root = self.root(table);
+        let mut all = Triggers::default();
+        for id in (0..self.relations.len()).filter(|id| self.root(*id) == root) {
+            all.add(&self.relations[id].triggers);
+        }
+        all
     }
 
     /// The names of the relations that store rows, as [`SeenTable::table`](crate::SeenTable::table) has

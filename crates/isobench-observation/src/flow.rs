@@ -572,7 +572,13 @@ impl Walk<'_> {
             };
             from.is_some_and(required)
         };
-        assignments.into_iter().filter(raised).map(|assignment| assignment.column).chain(own).collect()
+        let columns = assignments.into_iter().filter(raised).map(|assignment| assignment.column);
+        columns.filter(|column| !self.is_set_by_triggers(passage, column)).chain(own).collect()
+    }
+
+    /// True if triggers may give a column another value than the UPDATE.
+    fn is_set_by_triggers(&self, passage: &Passage, column: &str) -> bool {
+        passage.target.is_some_and(|table| self.catalog.triggers(table).on_update.contains(column))
     }
 
     /// How an UPDATE of a row could be written that was read before.
@@ -781,6 +787,9 @@ impl Walk<'_> {
     fn note_returned(&mut self, node: &Node, passage: &Passage) {
         let to = self.flows.nodes.len();
         for (column, slot) in &passage.assigns {
+            if self.is_set_by_triggers(passage, column) {
+                continue;
+            }
             let Some(sources) = self.values.get(slot).filter(|sources| sources.len() == 1) else { continue };
             let Some(Source { node: from, column: Some(read), computed: false }) = sources.first() else {
                 continue;

@@ -44,7 +44,7 @@ use isobench_script::{CommandKind, ObservedStatement, Script, SearchWhen, Sql};
 
 pub use catalog::{
     Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
-    RelationKind, Unobservable,
+    RelationKind, Triggers, Unobservable,
 };
 use constants::{Assigned, Constants};
 pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};

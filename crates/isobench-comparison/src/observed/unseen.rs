@@ -86,7 +86,7 @@ mod tests {
     }
 
     fn with_table(name: &str) -> Catalog {
-        use isobench_observation::{Events, Inheritance, Relation, RelationKind};
+        use isobench_observation::{Inheritance, Relation, RelationKind, Triggers};
         let relation = Relation {
             schema: "public".to_owned(),
             name: name.to_owned(),
@@ -99,8 +99,7 @@ mod tests {
             key: Vec::new(),
             unique: Vec::new(),
             only_key: true,
-            triggers: Events::default(),
-            before_row: Events::default(),
+            triggers: Triggers::default(),
             rules: false,
             row_security: false,
             selectable: true,

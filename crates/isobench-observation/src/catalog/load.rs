@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::relation::{
-    Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind,
+    Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
 };
+use super::trigger::Body;
 use super::{Catalog, FunctionFacts};
 
 type Rows = Vec<Vec<Option<String>>>;
@@ -18,8 +19,7 @@ SELECT pg_catalog.current_setting('server_version_num'),
 FROM pg_catalog.unnest(pg_catalog.current_schemas(true)) WITH ORDINALITY AS s(name, place)
 ORDER BY s.place";
 
-/// The relations. The events of triggers are bits of `tgtype`: 1 row, 2 before, 4 INSERT, 8 DELETE,
-/// 16 UPDATE, 64 INSTEAD.
+/// The relations.
 const RELATIONS: &str = "
 WITH RECURSIVE ancestor (relid, root, depth) AS (
     SELECT inhrelid, inhparent, 1 FROM pg_catalog.pg_inherits
@@ -37,18 +37,12 @@ WITH RECURSIVE ancestor (relid, root, depth) AS (
     SELECT r.ev_class FROM pg_catalog.pg_rewrite r
     JOIN pg_catalog.pg_depend e ON e.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND e.objid = r.oid
     JOIN writing w ON e.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND e.refobjid = w.oid
-), triggers (relid, type, own) AS (
-    SELECT t.tgrelid, t.tgtype::pg_catalog.int4, p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
-    FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
-    WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'
 )
 SELECT n.nspname, c.relname,
        CASE WHEN n.nspname IN ('pg_catalog', 'information_schema') THEN '*'
             WHEN c.relkind = 'r' AND m.amname <> 'heap' THEN '?' ELSE c.relkind END,
        c.relpersistence = 't', c.relispartition, c.relrowsecurity,
        EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid AND r.rulename <> '_RETURN'),
-       (SELECT pg_catalog.bit_or(t.type) FROM triggers t WHERE t.relid = c.oid AND NOT t.own),
-       (SELECT pg_catalog.bit_or(t.type) FROM triggers t WHERE t.relid = c.oid AND t.type & 3 = 3),
        (SELECT pg_catalog.count(*) FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid),
        EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid),
        rn.nspname, rc.relname,
@@ -63,6 +57,23 @@ LEFT JOIN LATERAL (SELECT a.root FROM ancestor a WHERE a.relid = c.oid ORDER BY 
 LEFT JOIN pg_catalog.pg_class rc ON rc.oid = r.root
 LEFT JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname <> 'pg_toast'";
+
+/// The triggers: the bits of their events, whether the function is the system's own, whether they have a
+/// condition, and the source of functions in PL/pgSQL, unless the condition calls a function of a user.
+const TRIGGERS: &str = "
+SELECT n.nspname, c.relname, t.tgtype::pg_catalog.int4,
+       p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace, t.tgqual IS NOT NULL,
+       CASE WHEN l.lanname = 'plpgsql' AND NOT EXISTS (
+           SELECT FROM pg_catalog.pg_depend d
+           WHERE d.classid = 'pg_catalog.pg_trigger'::pg_catalog.regclass AND d.objid = t.oid
+             AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid <> t.tgfoid)
+       THEN p.prosrc END
+FROM pg_catalog.pg_trigger t
+JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
+JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'";
 
 /// The columns of users' relations.
 const COLUMNS: &str = "
@@ -193,6 +204,9 @@ impl Catalog {
             catalog.functions.insert(text(&row, 0), facts);
         }
         catalog.writing_operators = query(OPERATORS)?.iter().map(|row| text(row, 0)).collect();
+        for row in query(TRIGGERS)? {
+            add_trigger(&mut catalog, &row);
+        }
         Ok(catalog)
     }
 }
@@ -220,8 +234,8 @@ fn relation(row: &[Option<String>]) -> Relation {
         "?" => RelationKind::Stored,
         _ => RelationKind::Other,
     };
-    let root = (text(row, 11), text(row, 12));
-    let inheritance = match (truth(row, 4), number(row, 9), truth(row, 10)) {
+    let root = (text(row, 9), text(row, 10));
+    let inheritance = match (truth(row, 4), number(row, 7), truth(row, 8)) {
         (true, ..) => Inheritance::Partition { root },
         (false, 0, has_children) if has_children && kind != RelationKind::Partitioned => Inheritance::Parent,
         (false, 0, _) => Inheritance::None,
@@ -239,18 +253,45 @@ fn relation(row: &[Option<String>]) -> Relation {
         columns: Vec::new(),
         key: Vec::new(),
         unique: Vec::new(),
-        triggers: events(number(row, 7)),
-        before_row: events(number(row, 8)),
+        triggers: Triggers::default(),
         rules: truth(row, 6),
         row_security: truth(row, 5),
-        selectable: truth(row, 14),
-        only_key: truth(row, 15),
-        calls_writing: truth(row, 13),
+        selectable: truth(row, 12),
+        only_key: truth(row, 13),
+        calls_writing: truth(row, 11),
     }
 }
 
-fn events(bits: i64) -> Events {
-    Events { insert: bits & 4 != 0, update: bits & 16 != 0, delete: bits & 8 != 0 }
+/// Notes what a trigger does. The bits of `tgtype` are: 1 row, 2 before, 4 INSERT, 8 DELETE, 16 UPDATE.
+fn add_trigger(catalog: &mut Catalog, row: &[Option<String>]) {
+    let Some(id) = catalog.resolve(Some(&text(row, 0)), &text(row, 1)) else { return };
+    let bits = number(row, 2);
+    let events = Events { insert: bits & 4 != 0, update: bits & 16 != 0, delete: bits & 8 != 0 };
+    let (own, has_condition) = (truth(row, 3), truth(row, 4));
+    let body = row.get(5).and_then(Option::as_deref).and_then(|source| Body::of(source, catalog));
+    let triggers = &mut catalog.relations[id].triggers;
+    if body.is_none() && !own {
+        triggers.unknown.add(events);
+    }
+    if bits & 3 != 3 {
+        return;
+    }
+    let writes_all = body.as_ref().is_some_and(Body::writes_all);
+    let deletes_all = body.as_ref().is_some_and(Body::deletes_all);
+    triggers.before_row.add(Events {
+        insert: events.insert && !writes_all,
+        update: events.update && !writes_all,
+        delete: events.delete && !deletes_all,
+    });
+    let Some(body) = body else { return };
+    if events.insert {
+        triggers.on_insert.extend(body.assigned.iter().cloned());
+    }
+    if events.update {
+        triggers.on_update.extend(body.assigned.iter().cloned());
+    }
+    triggers.reads.extend(body.reads);
+    triggers.reads_row |= body.reads_row || has_condition;
 }
 
 /// `iso`: dates and times are printed in ISO 8601.

@@ -1,5 +1,6 @@
 //! Tables, views and their parts.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use isobench_isolation::observed::ValueForm;
@@ -31,10 +32,8 @@ pub struct Relation {
     pub unique: Vec<Vec<usize>>,
     /// True if no other index than the key's keeps rows out.
     pub only_key: bool,
-    /// The events that fire triggers of users.
-    pub triggers: Events,
-    /// The events that fire triggers before the row is written, which may skip or change it.
-    pub before_row: Events,
+    /// Its triggers.
+    pub triggers: Triggers,
     /// True if the table has rules.
     pub rules: bool,
     /// True if row-level security is enabled.
@@ -135,6 +134,24 @@ pub enum ColumnType {
     Composite,
 }
 
+/// What the triggers of a table may do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Triggers {
+    /// The events that fire triggers of users which may read or write tables.
+    pub unknown: Events,
+    /// The events that fire triggers before the row is written, which may skip it, or change it in a way
+    /// that isn't known.
+    pub before_row: Events,
+    /// The columns to which other triggers give a value before a row is inserted.
+    pub on_insert: BTreeSet<String>,
+    /// The same before a row is updated.
+    pub on_update: BTreeSet<String>,
+    /// The columns that these triggers read.
+    pub reads: BTreeSet<String>,
+    /// They may read all columns.
+    pub reads_row: bool,
+}
+
 /// Events that fire triggers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Events {
@@ -144,6 +161,37 @@ pub struct Events {
     pub update: bool,
     /// DELETE.
     pub delete: bool,
+}
+
+impl Triggers {
+    /// Adds those of another table.
+    pub(super) fn add(&mut self, other: &Triggers) {
+        self.unknown.add(other.unknown);
+        self.before_row.add(other.before_row);
+        self.on_insert.extend(other.on_insert.iter().cloned());
+        self.on_update.extend(other.on_update.iter().cloned());
+        self.reads.extend(other.reads.iter().cloned());
+        self.reads_row |= other.reads_row;
+    }
+
+    /// True if a row has the values that an INSERT gives it.
+    pub(crate) fn inserts_as_given(&self) -> bool {
+        !self.before_row.insert && self.on_insert.is_empty()
+    }
+
+    /// True if it isn't known what an event does to the row, or to others.
+    pub(crate) fn may(&self, event: impl Fn(Events) -> bool) -> bool {
+        event(self.unknown) || event(self.before_row)
+    }
+}
+
+impl Events {
+    /// Adds those of another trigger.
+    pub(super) fn add(&mut self, other: Events) {
+        self.insert |= other.insert;
+        self.update |= other.update;
+        self.delete |= other.delete;
+    }
 }
 
 /// A foreign key.

@@ -21,7 +21,7 @@ use super::condition::{conjuncts, equalities};
 use super::walk::{Node, walk};
 use super::write::assigned;
 use super::{Examiner, ident};
-use crate::catalog::{ColumnType, RelationId, RelationKind, is_system_column};
+use crate::catalog::{ColumnType, RelationId, RelationKind, Triggers, is_system_column};
 
 /// What a statement does with the rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -326,14 +326,19 @@ impl Accesses<'_, '_> {
             return Err("its table isn't known".to_owned());
         };
         let relation = &self.examiner.catalog.relations[access.table];
-        self.require_plain(access.table, relation.triggers.update || relation.before_row.update)?;
+        let triggers = self.examiner.catalog.triggers(access.table);
+        self.require_plain(access.table, triggers.may(|event| event.update))?;
+        set.extend(triggers.on_update.iter().cloned());
         set.extend(
             relation.columns.iter().filter(|column| column.generated).map(|column| column.name.clone()),
         );
         instances[1..].iter().for_each(|instance| self.find(instance, None));
-        self.parents(access.table, &values(self.examiner, access.table, &update.assignments), Some(&set));
+        let mut values = values(self.examiner, access.table, &update.assignments);
+        values.retain(|column, _| !triggers.on_update.contains(column));
+        self.parents(access.table, &values, Some(&set));
         self.children(access.table, Some(&set));
-        let mut access = Access { writes: Columns::These(set.clone()), ..access };
+        let reads = read_by_triggers(&triggers, access.reads);
+        let mut access = Access { writes: Columns::These(set.clone()), reads, ..access };
         // What is true of the row before isn't afterwards.
         let changes = |column: &&String| set.contains(*column) || is_system_column(column);
         let changed: Vec<String> = access.equal.keys().filter(changes).cloned().collect();
@@ -358,8 +363,8 @@ impl Accesses<'_, '_> {
         let Some(access) = instances.first().and_then(|target| self.access(target, Deed::Delete)) else {
             return Err("its table isn't known".to_owned());
         };
-        let relation = &self.examiner.catalog.relations[access.table];
-        self.require_plain(access.table, relation.triggers.delete || relation.before_row.delete)?;
+        let triggers = self.examiner.catalog.triggers(access.table);
+        self.require_plain(access.table, triggers.may(|event| event.delete))?;
         instances[1..].iter().for_each(|instance| self.find(instance, None));
         self.children(access.table, None);
         self.found.push(Access { writes: Columns::All, ..access });
@@ -374,7 +379,8 @@ impl Accesses<'_, '_> {
             return Err(format!("{name} isn't a table that is known"));
         };
         let relation = &self.examiner.catalog.relations[table];
-        self.require_plain(table, relation.triggers.insert || relation.before_row.insert)?;
+        let triggers = self.examiner.catalog.triggers(table);
+        self.require_plain(table, triggers.may(|event| event.insert))?;
         let named: Vec<String> =
             insert.columns.iter().filter_map(|name| name.0.last()?.as_ident().map(ident)).collect();
         let columns: Vec<String> = if named.is_empty() {
@@ -394,8 +400,8 @@ impl Accesses<'_, '_> {
             None => Columns::All,
             Some(changed) => match assigned(changed) {
                 Ok(set) => {
-                    self.require_plain(table, relation.triggers.update || relation.before_row.update)?;
-                    Columns::These(set)
+                    self.require_plain(table, triggers.may(|event| event.update))?;
+                    Columns::These(set.into_iter().chain(triggers.on_update.iter().cloned()).collect())
                 }
                 Err(_) => return Err("it isn't understood".to_owned()),
             },
@@ -406,7 +412,7 @@ impl Accesses<'_, '_> {
         let reads = match deed {
             // Which rows an index has may depend on any column.
             Deed::InsertOrUpdate if !self.examiner.partial_targets().is_empty() => Columns::All,
-            Deed::InsertOrUpdate => self.mentions.of(Some(&own), has),
+            Deed::InsertOrUpdate => read_by_triggers(&triggers, self.mentions.of(Some(&own), has)),
             _ => Columns::NONE,
         };
         let rows = insert.source.as_ref().and_then(|query| match &*query.body {
@@ -416,6 +422,7 @@ impl Accesses<'_, '_> {
         let row = |values: &[Expr]| -> BTreeMap<String, Operand> {
             let pairs = columns.iter().zip(values);
             pairs
+                .filter(|(column, _)| !triggers.on_insert.contains(*column))
                 .filter_map(|(column, value)| {
                     Some((column.clone(), operand(self.examiner, table, column, value)?))
                 })
@@ -681,6 +688,17 @@ fn propagate(instances: &mut [Instance]) {
             instance.links.iter().map(|(own, ..)| own).filter(|own| !instance.equal.contains_key(*own));
         let unknown: Vec<String> = unknown.cloned().collect();
         instance.tested.extend(unknown);
+    }
+}
+
+/// These columns, and those that triggers read of a row that is updated.
+fn read_by_triggers(triggers: &Triggers, reads: Columns) -> Columns {
+    match reads {
+        Columns::These(mut names) if !triggers.reads_row => {
+            names.extend(triggers.reads.iter().cloned());
+            Columns::These(names)
+        }
+        _ => Columns::All,
     }
 }
 

@@ -43,7 +43,9 @@ impl Examiner<'_> {
             let table = matches!(relation.kind, RelationKind::Table | RelationKind::Partitioned);
             !table || relation.row_security
         };
-        if relations.iter().any(hidden) {
+        let read_by_triggers =
+            |relation: &&Relation| relation.triggers.reads_row || !relation.triggers.reads.is_empty();
+        if relations.iter().any(hidden) || self.may_write() && relations.iter().any(read_by_triggers) {
             return None;
         }
         let is_column = |name: &String| relations.iter().any(|relation| relation.column(name).is_some());
@@ -59,11 +61,12 @@ impl Examiner<'_> {
         let relation = &self.catalog.relations[target];
         let plain = relation.kind == RelationKind::Table
             && matches!(relation.inheritance, Inheritance::None)
-            && !(relation.triggers.update || relation.before_row.update || relation.rules);
+            && !(relation.triggers.may(|event| event.update) || relation.rules);
         if !plain {
             return None;
         }
         let mut set = assigned(&update.assignments).ok()?;
+        set.extend(relation.triggers.on_update.iter().cloned());
         set.extend(
             relation.columns.iter().filter(|column| column.generated).map(|column| column.name.clone()),
         );

@@ -81,7 +81,7 @@ impl Removed {
                 .iter()
                 .any(|column| self.columns.contains(&(catalog.relations[table].name.clone(), column.clone())))
             || any().any(|relation| {
-                let events = catalog.relations[relation].triggers;
+                let events = catalog.relations[relation].triggers.unknown;
                 events.insert || events.update || events.delete
             })
             || any()

@@ -152,7 +152,7 @@ impl Examiner<'_> {
         let Some(ConflictTarget::Columns(colliding)) = &conflict.conflict_target else { return false };
         let plain = table.kind == RelationKind::Table
             && table.inheritance == Inheritance::None
-            && !table.before_row.insert;
+            && table.triggers.inserts_as_given();
         let row = insert.source.as_deref().and_then(|source| match &*source.body {
             SetExpr::Values(values) => <&[_; 1]>::try_from(values.rows.as_slice()).ok(),
             _ => None,
@@ -185,7 +185,7 @@ impl Examiner<'_> {
         let table = &self.catalog.relations[relation];
         let plain = table.kind == RelationKind::Table
             && table.inheritance == Inheritance::None
-            && !table.before_row.insert
+            && table.triggers.inserts_as_given()
             && matches!(conflict.action, OnConflictAction::DoNothing);
         let by_key = match &conflict.conflict_target {
             Some(ConflictTarget::Columns(names)) => {
@@ -336,7 +336,7 @@ impl Examiner<'_> {
             own.insert && events.insert || own.update && events.update || own.delete && events.delete
         };
         let table = self.catalog.relations[relation].qualified();
-        if family.iter().any(|id| fires(self.catalog.relations[*id].triggers)) {
+        if family.iter().any(|id| fires(self.catalog.relations[*id].triggers.unknown)) {
             self.found.writes_anything = true;
             self.note(Dark::Triggers { table: table.clone() });
         }
@@ -492,7 +492,7 @@ impl Examiner<'_> {
         let Some(relation) = target.relation else { return };
         let root = self.catalog.root(relation);
         let table = self.catalog.relations[root].qualified();
-        let before = self.catalog.relations[relation].before_row;
+        let before = self.catalog.relations[relation].triggers.before_row;
         let clause = if !items.list.is_empty() {
             Some(Clause::Join)
         } else if !searched {

@@ -190,6 +190,8 @@ UPDATE nokey SET x = 2;
 UPDATE ONLY base SET v = 0 WHERE id = 1;
 UPDATE t SET v = bump(1) WHERE id = 1;
 UPDATE absent SET v = 1;
+UPDATE touched SET v = v + 1 WHERE id = :id;
+UPDATE touched SET v = 5 WHERE v > 0 RETURNING version;
 UPDATE uniq SET v = 5 WHERE k = 1;
 -- INSERT
 INSERT INTO t (id, v) VALUES (:id + 50, :v);
@@ -200,6 +202,7 @@ INSERT INTO t (id, v) VALUES (1, 5) ON CONFLICT (id) DO UPDATE SET v = t.v + exc
 INSERT INTO t (id, v) VALUES (7, 5) ON CONFLICT (id) DO UPDATE SET v = 0;
 INSERT INTO t AS x (id, v) VALUES (1, 5) ON CONFLICT (id) DO UPDATE SET v = 0 WHERE x.v > 100;
 INSERT INTO t (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET id = 11;
+INSERT INTO touched (id, v) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET v = excluded.v;
 INSERT INTO uniq VALUES (51, 5, 51) ON CONFLICT (v) WHERE v > 0 DO NOTHING;
 INSERT INTO uniq VALUES (52, 5, 52) ON CONFLICT (v) WHERE v > 0 DO UPDATE SET v = uniq.v + 100 RETURNING v;
 INSERT INTO uniq VALUES (1, -1, 53) ON CONFLICT (k) WHERE v > 7 DO NOTHING;

@@ -39,7 +39,7 @@ const EDIT: (&str, &str) = (
 /// Sets of which the levels are known. Auction: Vandevoort et al., PVLDB 14(11), 2021. The link node: the
 /// transactions of a payment daemon whose maintainers audited 340 of them by hand (lnd, pull request
 /// 10998). The mutex: two jobs that must not run at once. TPC-B with its reader: all orders give the same.
-const SETS: [Set; 18] = [
+const SETS: [Set; 19] = [
     (
         "tpc-b and select-only",
         "CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int NOT NULL); \
@@ -288,6 +288,22 @@ const SETS: [Set; 18] = [
                 "INSERT INTO member (person, active) VALUES (:p, true) ON CONFLICT (person) WHERE active DO NOTHING;\n",
             ),
             ("leave", "UPDATE member SET active = false WHERE person = :p AND active;\n"),
+        ],
+    ),
+    (
+        "a trigger that sets the time",
+        "CREATE TABLE page (id int PRIMARY KEY, views int NOT NULL, at timestamptz NOT NULL DEFAULT now()); \
+         CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS \
+         'BEGIN NEW.at = now(); RETURN NEW; END'; \
+         CREATE TRIGGER touch BEFORE INSERT OR UPDATE ON page FOR EACH ROW EXECUTE FUNCTION touch()",
+        &[
+            (
+                "view",
+                "BEGIN;\nSELECT views AS v FROM page WHERE id = :id \\gset\nUPDATE page SET views = :v + 1 WHERE id = :id;\nEND;\n",
+            ),
+            ("write", "INSERT INTO page (id, views) VALUES (:id, 0);\n"),
+            // What the trigger changes is read here.
+            ("latest", "SELECT id FROM page WHERE at > :since;\n"),
         ],
     ),
 ];

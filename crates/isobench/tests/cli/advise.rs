@@ -423,3 +423,37 @@ fn a_queue_is_taken_past_locked_rows() {
         "\n+SELECT id AS job FROM job WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n",
     ]);
 }
+
+/// A trigger that only sets the time is understood; of one that writes elsewhere nothing is known, and the
+/// lock before it is tried.
+#[test]
+fn triggers_are_read_or_tried() {
+    let Some(s) = scene("triggers_are_read_or_tried") else { return };
+    let setup = |function: &str, when: &str| {
+        format!(
+            "DROP TABLE IF EXISTS doc, kept;\nDROP FUNCTION IF EXISTS changed;\n\
+             CREATE TABLE doc (id int PRIMARY KEY, body int NOT NULL, at timestamptz);\n\
+             CREATE TABLE kept (id bigserial PRIMARY KEY, body int NOT NULL);\n\
+             CREATE FUNCTION changed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {function} RETURN NEW; END $$;\n\
+             CREATE TRIGGER changed {when} UPDATE ON doc FOR EACH ROW EXECUTE FUNCTION changed();\n\
+             INSERT INTO doc SELECT g, 0 FROM generate_series(1, 5) g;\n"
+        )
+    };
+    s.write("time.sql", &setup("NEW.at = now();", "BEFORE"));
+    s.write("copy.sql", &setup("INSERT INTO kept (body) VALUES (NEW.body);", "AFTER"));
+    s.write(
+        "edit.sql",
+        "\\set i random(1, 5)\nBEGIN;\nSELECT body AS b FROM doc WHERE id = :i \\gset\n\
+         UPDATE doc SET body = :b + 1 WHERE id = :i;\nCOMMIT;\n",
+    );
+    let advise = |setup: &str| s.run(&words(&format!("advise -f edit.sql --setup {setup} --no-measure --try 20")));
+    advise("time.sql").expect(0).prints(&[
+        "\nedit.sql     repeatable read  shown unsafe at read committed [1]; this level is proved to be enough\n",
+        "lock edit.sql:3 (FOR NO KEY UPDATE): read committed\n",
+    ]);
+    advise("copy.sql").expect(0).prints(&[
+        "not known\n                              what line 4 may do\n",
+        "lock edit.sql:3 (FOR NO KEY UPDATE): read committed; not proved, nothing wrong shown in ",
+        "what triggers of doc do isn't known",
+    ]);
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use isobench_observation::{
     Catalog, Column, ColumnType, Dark, Events, ForeignKey, FunctionFacts, Inheritance, Observed, OnChange,
-    Relation, RelationKind, observe_except,
+    Relation, RelationKind, Triggers, observe_except,
 };
 use isobench_script::{
     CommandKind, ObservedRows, ObservedStatement, Referred, RowLimit, SearchValue, SearchWhen, Sql, Symbols,
@@ -105,14 +105,19 @@ fn write_all(catalog: &Catalog) -> String {
             place(&relation.inheritance),
             columns.join(","),
             relation.key.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
-            events(relation.triggers),
-            events(relation.before_row),
+            events(relation.triggers.unknown),
+            events(relation.triggers.before_row),
             relation.rules,
             relation.row_security,
             relation.calls_writing,
             relation.only_key
         )
         .unwrap();
+        let Triggers { on_insert, on_update, reads, reads_row, .. } = &relation.triggers;
+        let known = [on_insert, on_update, reads].map(|names| Vec::from_iter(names.clone()).join(","));
+        if known.iter().any(|names| !names.is_empty()) || *reads_row {
+            writeln!(text, "known triggers|{}|{reads_row}", known.join("|")).unwrap();
+        }
     }
     for key in &catalog.foreign_keys {
         writeln!(
@@ -189,6 +194,14 @@ fn read(text: &str) -> Catalog {
                 valid: fields[9] == "true",
                 deferrable: fields[10] == "true",
             }),
+            "known triggers" => {
+                let names = |place: usize| list(fields[place]).into_iter().collect();
+                let triggers = &mut catalog.relations.last_mut().unwrap().triggers;
+                triggers.on_insert = names(1);
+                triggers.on_update = names(2);
+                triggers.reads = names(3);
+                triggers.reads_row = fields[4] == "true";
+            }
             "operator" => {
                 catalog.writing_operators.insert(fields[1].to_owned());
             }
@@ -257,8 +270,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         columns: list(fields[6]).iter().map(|text| column(text)).collect(),
         key: list(fields[7]).iter().map(|place| place.parse().unwrap()).collect(),
         unique: vec![list(fields[7]).iter().map(|place| place.parse().unwrap()).collect()],
-        triggers: bits(fields[8]),
-        before_row: bits(fields[9]),
+        triggers: Triggers { unknown: bits(fields[8]), before_row: bits(fields[9]), ..Triggers::default() },
         rules: fields[10] == "true",
         row_security: fields[11] == "true",
         selectable: true,

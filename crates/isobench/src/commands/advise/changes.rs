@@ -25,10 +25,11 @@ pub(super) fn changes(
     let promoted = promoted.iter().filter_map(|one| ChangeSet::of(question.templates, &before, one));
     let indexes = question.indexes(decision, &before);
     let within = question.locks_within(decision, &before);
+    let before_unknown = question.locks_before_unknown(decision, &before);
     let alone = |set: ChangeSet| (set, None);
     let sets = rewrites.into_iter().map(alone).chain(indexes);
     let mut sets: VecDeque<_> =
-        sets.chain(promoted.map(alone)).chain(within.into_iter().map(alone)).collect();
+        sets.chain(promoted.map(alone)).chain(within.into_iter().chain(before_unknown).map(alone)).collect();
     let shown: BTreeSet<Vec<String>> = decision
         .reasons
         .iter()
