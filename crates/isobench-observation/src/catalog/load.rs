@@ -269,6 +269,11 @@ fn add_trigger(catalog: &mut Catalog, row: &[Option<String>]) {
     let events = Events { insert: bits & 4 != 0, update: bits & 16 != 0, delete: bits & 8 != 0 };
     let (own, has_condition) = (truth(row, 3), truth(row, 4));
     let body = row.get(5).and_then(Option::as_deref).and_then(|source| Body::of(source, catalog));
+    // What isn't a column may be a function of the row.
+    let relation = &catalog.relations[id];
+    let body = body.filter(|body| {
+        body.assigned.iter().chain(&body.reads).all(|column| relation.column(column).is_some())
+    });
     let triggers = &mut catalog.relations[id].triggers;
     if body.is_none() && !own {
         triggers.unknown.add(events);

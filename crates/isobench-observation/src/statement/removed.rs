@@ -77,6 +77,7 @@ impl Removed {
         let any = || 0..catalog.relations.len();
         self.anything
             || named(table)
+            || columns.iter().any(|column| catalog.triggers(table).on_update.contains(column))
             || columns
                 .iter()
                 .any(|column| self.columns.contains(&(catalog.relations[table].name.clone(), column.clone())))

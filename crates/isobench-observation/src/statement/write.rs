@@ -69,7 +69,7 @@ impl Examiner<'_> {
             Some(UpdateTableFromKind::BeforeSet(_)) => return Err(NotUnderstood),
         };
         let items = self.items(from, scope)?;
-        let set = assigned(&update.assignments)?;
+        let set = self.set_in(&target, assigned(&update.assignments)?);
         self.effects(&target, Events { update: true, ..Events::default() }, &set);
         let returning = self.returning(end, update.returning.is_some(), &[&target], &items)?;
         let mut shown = self.target_rows(&target, Role::Updated, &set, &returning);
@@ -119,7 +119,7 @@ impl Examiner<'_> {
                         .selection
                         .as_ref()
                         .is_some_and(|condition| !self.follows(insert, &target, condition));
-                    (Role::Upserted, assigned(&update.assignments)?, skips)
+                    (Role::Upserted, self.set_in(&target, assigned(&update.assignments)?), skips)
                 }
             },
             Some(_) => return Err(NotUnderstood),
@@ -243,7 +243,7 @@ impl Examiner<'_> {
                 MergeAction::Update(update) => {
                     let MergeUpdateKind::Set(assignments) = &update.kind else { return Err(NotUnderstood) };
                     events.update = true;
-                    set.extend(assigned(assignments)?);
+                    set.extend(self.set_in(&target, assigned(assignments)?));
                 }
                 MergeAction::Delete { .. } => events.delete = true,
                 MergeAction::DoNothing { .. } => {}
@@ -319,6 +319,14 @@ impl Examiner<'_> {
             let any = Events { insert: true, update: true, delete: true };
             self.indirect(relation, any, None);
         }
+    }
+
+    /// These columns, and those that triggers set when rows of a table are updated.
+    fn set_in(&self, target: &Target, mut set: BTreeSet<String>) -> BTreeSet<String> {
+        if let Some(table) = target.relation {
+            set.extend(self.catalog.triggers(table).on_update);
+        }
+        set
     }
 
     /// What triggers, defaults and foreign keys do when a table is written.

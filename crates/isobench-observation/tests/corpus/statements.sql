@@ -192,6 +192,7 @@ UPDATE t SET v = bump(1) WHERE id = 1;
 UPDATE absent SET v = 1;
 UPDATE touched SET v = v + 1 WHERE id = :id;
 UPDATE touched SET v = 5 WHERE v > 0 RETURNING version;
+UPDATE touched SET v = 5 WHERE version < 3;
 UPDATE uniq SET v = 5 WHERE k = 1;
 -- INSERT
 INSERT INTO t (id, v) VALUES (:id + 50, :v);

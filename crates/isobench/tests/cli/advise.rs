@@ -446,7 +446,8 @@ fn triggers_are_read_or_tried() {
         "\\set i random(1, 5)\nBEGIN;\nSELECT body AS b FROM doc WHERE id = :i \\gset\n\
          UPDATE doc SET body = :b + 1 WHERE id = :i;\nCOMMIT;\n",
     );
-    let advise = |setup: &str| s.run(&words(&format!("advise -f edit.sql --setup {setup} --no-measure --try 20")));
+    let advise =
+        |setup: &str| s.run(&words(&format!("advise -f edit.sql --setup {setup} --no-measure --try 20")));
     advise("time.sql").expect(0).prints(&[
         "\nedit.sql     repeatable read  shown unsafe at read committed [1]; this level is proved to be enough\n",
         "lock edit.sql:3 (FOR NO KEY UPDATE): read committed\n",
