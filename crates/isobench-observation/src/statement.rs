@@ -403,9 +403,8 @@ impl<'a> Examiner<'a> {
                 depth == 0
             })?;
             let mut columns = (start + 1..close).zip([false, true].into_iter().cycle());
-            let plain = columns.all(|(place, comma)| match comma {
-                true => tokens[place].token.token == Token::Comma,
-                false => tokens[place].name().is_some(),
+            let plain = columns.all(|(place, comma)| {
+                if comma { tokens[place].token.token == Token::Comma } else { tokens[place].name().is_some() }
             });
             let end = (close + 1..self.range.end).find(|place| tokens[*place].is("do"))?;
             (!plain || end > close + 1).then_some(start..end)

@@ -150,13 +150,7 @@ pub fn templates(
         read.push(commands);
     }
     wait_for_adjusted(&mut found.statements, &numbers, &flows);
-    let all: BTreeSet<RelationId> = read.iter().flatten().flatten().flat_map(Read::touched).collect();
-    // What isn't known of a statement may concern any of the tables.
-    for statement in read.iter_mut().flatten().flatten() {
-        if statement.accesses.is_err() && statement.tables.is_empty() {
-            statement.tables.clone_from(&all);
-        }
-    }
+    let all = touched(&mut read);
     change_versions(&mut read);
     let changing = Changing::of(read.iter().flatten().flatten());
     let versions = Versions::of(&changing, read.iter().flatten().flatten());
@@ -253,6 +247,17 @@ impl Read {
         let accessed = self.accesses.iter().flatten().map(|access| access.table);
         accessed.chain(self.tables.iter().copied()).collect()
     }
+}
+
+/// The tables that statements may touch: what isn't known of one may concern any of those.
+fn touched(read: &mut [Vec<Vec<Read>>]) -> BTreeSet<RelationId> {
+    let all: BTreeSet<RelationId> = read.iter().flatten().flatten().flat_map(Read::touched).collect();
+    for statement in read.iter_mut().flatten().flatten() {
+        if statement.accesses.is_err() && statement.tables.is_empty() {
+            statement.tables.clone_from(&all);
+        }
+    }
+    all
 }
 
 /// Lets who takes the first of several rows wait for it where the transaction doesn't take it out of their

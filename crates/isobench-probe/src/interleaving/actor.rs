@@ -475,13 +475,11 @@ fn column_named(text: &str) -> Option<String> {
     loop {
         let start = text.rfind(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '"'));
         let (before, name) = text.split_at(start.map_or(0, |at| at + 1));
-        match before.strip_suffix("::") {
-            Some(cast) => text = cast.trim_end(),
-            None => {
-                let name = name.trim_matches('"');
-                return (!name.is_empty()).then(|| name.to_ascii_lowercase());
-            }
-        }
+        let Some(cast) = before.strip_suffix("::") else {
+            let name = name.trim_matches('"');
+            return (!name.is_empty()).then(|| name.to_ascii_lowercase());
+        };
+        text = cast.trim_end();
     }
 }
 
