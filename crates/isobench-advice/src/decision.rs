@@ -6,8 +6,8 @@ use isobench_isolation::Level;
 use isobench_observation::{TemplateStatement, Templates};
 use isobench_result::Tried;
 use isobench_robustness::{
-    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Raised, Struck, allocate, decide,
-    promote, subsets,
+    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Struck, allocate, decide, promote,
+    subsets,
 };
 
 use crate::change_set::{ChangeSet, Changed};
@@ -138,15 +138,15 @@ impl Question<'_> {
             let allocated = allocate(programs, &struck);
             let (mut reasons, mut harmful) = (Vec::new(), Vec::new());
             let before = struck.len();
-            let lower = |all: &'_ [Raised], side| {
-                let each = all.iter().map(move |one| (one.program, one.lower, one.objection.clone(), side));
-                each.collect::<Vec<_>>()
-            };
-            let higher = allocated.harmful.iter();
-            let higher = higher.map(|one| (one.program, one.level, one.objection.clone(), Side::Higher));
-            let raised = lower(&allocated.raised, Side::Lower);
-            let all = raised.into_iter().chain(lower(&allocated.two_lower, Side::TwoLower)).chain(higher);
-            for (program, level, objection, side) in all {
+            let raised =
+                allocated.raised.iter().map(|one| (one.program, one.lower, &one.objection, Side::Lower));
+            let two_lower = allocated
+                .two_lower
+                .iter()
+                .map(|one| (one.program, one.lower, &one.objection, Side::TwoLower));
+            let higher =
+                allocated.harmful.iter().map(|one| (one.program, one.level, &one.objection, Side::Higher));
+            for (program, level, objection, side) in raised.chain(two_lower).chain(higher) {
                 // Where only the next lower level goes wrong.
                 let goes_wrong =
                     |shown: &Shown| shown.program == program && matches!(shown.executed, Executed::Shown(_));
@@ -159,7 +159,7 @@ impl Question<'_> {
                 }
                 let mut levels = allocated.levels.clone();
                 levels[program] = level;
-                let casts = casts(&objection);
+                let casts = casts(objection);
                 let meeting: BTreeSet<usize> = casts.iter().flatten().copied().collect();
                 let key = (casts, meeting.iter().map(|program| levels[*program]).collect());
                 let executed = match known.get(&key) {
@@ -177,10 +177,10 @@ impl Question<'_> {
                 };
                 if let Executed::Unshown(interleavings) = executed {
                     struck.insert(strike);
-                    possible.push(Possible { objection, interleavings });
+                    possible.push(Possible { objection: objection.clone(), interleavings });
                     continue;
                 }
-                let shown = Shown { program, levels, objection, executed };
+                let shown = Shown { program, levels, objection: objection.clone(), executed };
                 match side {
                     Side::Lower => reasons.push(shown),
                     Side::Higher => harmful.push(shown),

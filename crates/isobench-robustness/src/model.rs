@@ -300,9 +300,8 @@ impl Program {
     /// True if it takes locks by which others of the same kind wait for each other, or for writers, other
     /// than for foreign keys.
     pub fn locks(&self) -> bool {
-        let operations = self.branches.iter().flat_map(|branch| &branch.operations);
+        let mut operations = self.branches.iter().flat_map(|branch| &branch.operations);
         operations
-            .into_iter()
             .any(|operation| matches!(operation.kind, Kind::Lock(strength) if strength > Strength::KeyShare))
     }
 }
