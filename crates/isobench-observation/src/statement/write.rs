@@ -344,7 +344,7 @@ impl Examiner<'_> {
             own.insert && events.insert || own.update && events.update || own.delete && events.delete
         };
         let table = self.catalog.relations[relation].qualified();
-        if family.iter().any(|id| fires(self.catalog.relations[*id].triggers.unknown)) {
+        if fires(self.catalog.triggers(relation).unknown) {
             self.found.writes_anything = true;
             self.note(Dark::Triggers { table: table.clone() });
         }
