@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use isobench_report::wrap;
 use isobench_testkit::golden;
 
 use self::fault::{FAULTS, Fault};
@@ -25,13 +26,16 @@ const AT_ONCE: usize = 24;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/faults.md");
 
+/// Columns of the page's prose.
+const WIDTH: usize = 100;
+
 /// The text above the tables.
 const HEAD: &str = "# What happens when something breaks
 
-Generated from the tests (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli faults`), each line from a run of \
-the command into which
-the fault was brought. *Ends* is how long after the fault the command takes at most; *status* is the
-[exit status](exit-status.md); *result* is what the file that `--json` names holds then.
+Generated from the tests (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli faults`), each line
+from a run of the command into which the fault was brought. *Ends* is how long after the fault the
+command takes at most; *status* is the [exit status](exit-status.md); *result* is what the file that
+`--json` names holds then.
 ";
 
 #[test]
@@ -71,7 +75,8 @@ fn page(cases: &[(&Fault, Command)], found: &[Option<Ended>]) -> String {
         let _ = write!(
             page,
             "\n## {}\n\n{}\n\n| command | ends | status | result |\n|---|---|---|---|\n",
-            fault.title, fault.text
+            fault.title,
+            wrap(fault.text, WIDTH, 0).join("\n")
         );
         for ((_, command), ended) in cases.iter().zip(found).filter(|((of, _), _)| of.title == fault.title) {
             let Some(ended) = ended else { continue };
