@@ -72,7 +72,7 @@ impl ObservedDescription {
 
 /// Turns a log into a history: proves the order of each row's versions, and finds what searches
 /// missed. `chunks` returns an iterator over the chunks of the log ([`ObservedEncoder::take`]), the
-/// same each time; it is called three times.
+/// same each time; it is called three or four times.
 ///
 /// The transactions of the history are the attempts of the log, in its order.
 ///
@@ -86,7 +86,7 @@ where
     I: Iterator<Item = Result<B, FormatError>>,
     B: AsRef<[u8]>,
 {
-    resolve::resolve(description, chunks)
+    resolve::resolve(description, search::WORTH, chunks)
 }
 
 /// A table whose rows are observed.

@@ -378,6 +378,11 @@ impl ObservedEncoder {
     }
 }
 
+/// The error of a log that can't be read.
+pub(super) fn damaged(problem: &'static str) -> FormatError {
+    FormatError::Damaged(format!("the log of what was observed: {problem}"))
+}
+
 /// Reads the attempts of a chunk.
 pub(super) struct Chunk<'c> {
     bytes: Bytes<'c>,

@@ -1,7 +1,8 @@
 //! From a log to a history: versions get the counters that their order proves.
 //!
 //! The log is read three times: for the writes ([`super::resolution`]), for the reads whose writers weren't
-//! seen, and for the history (`emit`). So memory is needed for writes, not for reads.
+//! seen, and for the history (`emit`). So memory is needed for writes, not for reads. If some searches are
+//! made again and again, it is read once more for these ([`super::search`]).
 
 mod commits;
 mod counters;
@@ -10,19 +11,21 @@ mod emit;
 use std::collections::BTreeSet;
 
 use super::ObservedDescription;
-use super::log::Replaced;
+use super::log::{Replaced, damaged};
 use super::resolution::{Attempt, Resolution};
-use super::search::Searches;
+use super::search::{Counts, Repeated, Searches};
 use crate::history::visibility::Visibility;
 use crate::history::{FormatError, History, TransactionOutcome};
 
 /// Turns a log into a history. `chunks` returns an iterator over the log's chunks, the same each
-/// time.
+/// time. `worth` says for which searches it is found out what follows from others: their number, times
+/// that of the rows that they can find.
 ///
 /// # Errors
 /// A chunk can't be read.
 pub(super) fn resolve<I, B>(
     description: ObservedDescription,
+    worth: u64,
     mut chunks: impl FnMut() -> Result<I, FormatError>,
 ) -> Result<History, FormatError>
 where
@@ -41,12 +44,14 @@ where
         resolution.commits = commits::commit_order(&mut resolution, &committed);
     }
     resolution.order();
+    let mut counts = Counts::default();
     for chunk in chunks()? {
-        resolution.inspect(chunk?.as_ref(), &closed).map_err(damaged)?;
+        resolution.inspect(chunk?.as_ref(), &closed, &mut counts).map_err(damaged)?;
     }
     let mut history = History::new(resolution.description.names());
     history.set_dropped(resolution.description.dropped);
     let mut searches = Searches::of(&resolution);
+    searches.repeated = Repeated::of(&resolution, &mut searches, counts, worth, &mut chunks)?;
     let mut number = 0;
     for chunk in chunks()? {
         let bytes = chunk?;
@@ -54,10 +59,6 @@ where
     }
     history.set_provenance(resolution.provenance(&searches));
     Ok(history)
-}
-
-fn damaged(problem: &'static str) -> FormatError {
-    FormatError::Damaged(format!("the log of what was observed: {problem}"))
 }
 
 impl Resolution {

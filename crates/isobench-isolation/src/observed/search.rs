@@ -22,6 +22,8 @@
 //! match, if one surely does: while that row isn't there, another one may be, but then it was written,
 //! too, since both can't be there at once.
 
+mod repeated;
+
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -30,6 +32,9 @@ use super::joined::{Joined, Others};
 use super::predicate::{Comparison, Predicate};
 use super::resolution::{OwnWrites, ReadVersions, Resolution, Row, Written};
 use crate::history::Key;
+
+use repeated::Same;
+pub(super) use repeated::{Counts, Repeated, WORTH};
 
 /// The most versions that are compared with conditions.
 const EFFORT: u64 = 200_000_000;
@@ -43,6 +48,8 @@ pub(super) struct Search<'o> {
     pub(super) found: &'o [i64],
     /// The attempt that searched.
     pub(super) attempt: u32,
+    /// The number of the operation in the attempt.
+    pub(super) place: u64,
 }
 
 /// The counters between which the version lies that a search looked at: not older than the first,
@@ -69,6 +76,8 @@ pub(super) struct Searches {
     pub(super) complete: bool,
     /// For each table, true if all versions of its written rows are known wholly.
     whole: Vec<bool>,
+    /// What searches have to look at that are made again and again.
+    pub(super) repeated: Repeated,
 }
 
 impl Searches {
@@ -82,7 +91,8 @@ impl Searches {
             }
         }
         let (indexes, others) = (FxHashMap::default(), Others::of(resolution, &rows));
-        Searches { rows, indexes, others, effort: EFFORT, done: 0, left: 0, complete: true, whole }
+        let repeated = Repeated::default();
+        Searches { rows, indexes, others, effort: EFFORT, done: 0, left: 0, complete: true, whole, repeated }
     }
 
     /// The rows that a search missed although some of their versions match, apart from rows that its
@@ -168,15 +178,36 @@ impl Searches {
         if let Some(id) = search.key {
             return resolution.row(Key { table: search.table, id }).into_iter().collect();
         }
-        let Some((column, operands)) = equality(predicate, search.operands.len()) else {
-            return self.rows.get(usize::from(search.table)).cloned().unwrap_or_default();
+        if let Some(rows) = self.repeated.rows(search) {
+            return rows.clone();
+        }
+        self.with_operands(resolution, search.table, predicate, search.operands)
+    }
+
+    /// The written rows that searches of a set can find.
+    fn of_set(&mut self, resolution: &Resolution, set: &Same) -> Vec<u32> {
+        let predicate = resolution.description.predicates.get(usize::from(set.predicate));
+        let of = |predicate| self.with_operands(resolution, set.table, predicate, &set.operands);
+        predicate.map(of).unwrap_or_default()
+    }
+
+    /// The written rows of a table that can have a version that matches with these operands.
+    fn with_operands(
+        &mut self,
+        resolution: &Resolution,
+        table: u16,
+        predicate: &Predicate,
+        operands: &[i64],
+    ) -> Vec<u32> {
+        let Some((column, places)) = equality(predicate, operands.len()) else {
+            return self.rows.get(usize::from(table)).cloned().unwrap_or_default();
         };
-        let rows = self.rows.get(usize::from(search.table)).map_or(&[][..], Vec::as_slice);
+        let rows = self.rows.get(usize::from(table)).map_or(&[][..], Vec::as_slice);
         let index = self
             .indexes
-            .entry((search.table, column))
+            .entry((table, column))
             .or_insert_with(|| index(resolution, rows, usize::from(column)));
-        let values = operands.iter().filter_map(|operand| search.operands.get(usize::from(*operand)));
+        let values = places.iter().filter_map(|place| operands.get(usize::from(*place)));
         let mut rows: Vec<u32> = values.filter_map(|value| index.get(value)).flatten().copied().collect();
         rows.sort_unstable();
         rows.dedup();

@@ -161,6 +161,11 @@ impl Snapshots {
         self.noted.is_empty()
     }
 
+    /// True if any attempt has shown its snapshot.
+    pub(super) fn are_known(&self) -> bool {
+        !self.collected.is_empty()
+    }
+
     /// What follows for the attempts, which have these outcomes and, where it is known from rows,
     /// these numbers. `covered` has the tables all of whose writes are known.
     pub(super) fn visibility(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::KeyForm;
 use super::super::log::{Chunk, ObservedOperation, Replaced};
 use super::super::resolution::{OwnWrite, OwnWrites, ReadVersions, Resolution, Written};
-use super::super::search::{Search, Searches};
+use super::super::search::{Counts, Search, Searches};
 use crate::history::{Draft, History, Key, Operation, Provenance, TransactionOutcome, Version};
 
 /// The origin of a version that was read.
@@ -26,15 +26,27 @@ impl Resolution {
     /// (`pg_repack` copies all rows), or a statement wrote more than it showed.
     ///
     /// `closed` says of each table whether all of its writes are shown, as far as was known before.
-    pub(super) fn inspect(&mut self, chunk: &[u8], closed: &[bool]) -> Result<(), &'static str> {
+    /// Searches are counted.
+    pub(super) fn inspect(
+        &mut self,
+        chunk: &[u8],
+        closed: &[bool],
+        searches: &mut Counts,
+    ) -> Result<(), &'static str> {
         let mut chunk = Chunk::new(chunk);
-        while let Some((_, operations)) = chunk.attempt()? {
+        while let Some((transaction, operations)) = chunk.attempt()? {
             for _ in 0..operations {
                 let (key, writer) = match chunk.operation()?.0 {
                     ObservedOperation::Read { key, writer, .. } => (key, writer),
                     ObservedOperation::Write { key, replaced: Replaced::By(writer), .. }
                     | ObservedOperation::Delete { key, deleted: writer } => {
                         self.note_replaced(key, writer);
+                        continue;
+                    }
+                    ObservedOperation::Search { table, predicate, key: None, operands, .. }
+                        if transaction.outcome == TransactionOutcome::Committed =>
+                    {
+                        searches.add(table, predicate, operands);
                         continue;
                     }
                     _ => continue,
@@ -106,7 +118,7 @@ impl Resolution {
             own.clear();
             read.clear();
             let mut unseen = self.commits.unseen.remove(number).unwrap_or_default();
-            for _ in 0..operations {
+            for place in 0..operations {
                 let (operation, statement) = chunk.operation()?;
                 match operation {
                     ObservedOperation::Read { key, writer, .. } => {
@@ -137,7 +149,7 @@ impl Resolution {
                     ObservedOperation::Search { table, predicate, key, operands, found } => {
                         if transaction.outcome == TransactionOutcome::Committed {
                             let attempt = *number;
-                            let search = Search { table, predicate, key, operands, found, attempt };
+                            let search = Search { table, predicate, key, operands, found, attempt, place };
                             let missed = searches.missed(self, &search, &own, &read);
                             if !searches.complete {
                                 self.snapshots.note_search(attempt, table);
