@@ -35,14 +35,14 @@ pub struct ChangeSet {
     pub scripts: Vec<ScriptText>,
 }
 
-/// A changed read.
+/// A changed statement, or one before which another one stands.
 #[derive(Debug, Clone, Serialize)]
 pub struct Changed {
     /// The statement: `pay.sql:7`.
     pub at: String,
     /// The table.
     pub table: String,
-    /// `FOR SHARE` or another lock; `UPDATE` for writing the row back as it is; what an UPDATE sets then:
+    /// `FOR SHARE` or another lock; a statement that locks a row before; `UPDATE` for writing the row back as it is; what an UPDATE sets then:
     /// `SET stock = stock - :quantity`; or for an insert `CREATE UNIQUE INDEX …`.
     pub to: String,
 }
@@ -78,6 +78,7 @@ impl ChangeSet {
             let how = match change.to.as_str() {
                 "UPDATE" => "write back",
                 sets if sets.starts_with("SET ") => "rewrite",
+                first if first.starts_with("SELECT ") => "lock before",
                 _ => "lock",
             };
             format!("{how} {}", change.at)

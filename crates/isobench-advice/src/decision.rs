@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_isolation::Level;
-use isobench_observation::{TemplateStatement, Templates};
+use isobench_observation::{FirstLock, TemplateStatement, Templates};
 use isobench_result::Tried;
 use isobench_robustness::{
     Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Struck, allocate, decide, promote,
@@ -11,7 +11,7 @@ use isobench_robustness::{
 };
 
 use crate::change_set::{ChangeSet, Changed};
-use crate::patch::{ScriptText, locked_within, rewritten};
+use crate::patch::{ScriptText, locked_first, locked_within, rewritten};
 use crate::shown::{Executed, Shown, casts};
 use crate::twice::{locked, locks};
 use crate::unique_index::UniqueIndex;
@@ -283,6 +283,59 @@ impl Question<'_> {
             });
             let changes = changes.collect();
             found.push((ChangeSet::new(self.templates, before, scripts, changes, &levels), levels));
+        }
+        found.into_iter().map(|(set, _)| set).collect()
+    }
+
+    /// Locks of rows at the beginning of transactions, with which lower levels do than `known` ones of other
+    /// changes: in scripts that meet in what was shown. Those of which no smaller set does as well, the
+    /// fewest first. Where a statement of such a script isn't known, each lock alone, which is tried at read
+    /// committed.
+    pub fn locks_first(
+        &self,
+        decision: &Decision,
+        before: &[ScriptText],
+        known: &[Vec<Level>],
+        mut read_again: impl FnMut(&[ScriptText]) -> Option<Templates>,
+    ) -> Vec<ChangeSet> {
+        let shown = decision.reasons.iter().filter(|reason| matches!(reason.executed, Executed::Shown(_)));
+        let meeting: BTreeSet<usize> = shown.flat_map(|reason| reason.casts()).flatten().collect();
+        let locks: Vec<&FirstLock> =
+            self.templates.first_locks.iter().filter(|lock| meeting.contains(&lock.script)).collect();
+        let changes = |set: &[&FirstLock]| -> Vec<Changed> {
+            let changed = |lock: &&FirstLock| Changed {
+                at: format!("{}:{}", self.templates.programs[lock.script].name, lock.line),
+                table: lock.table.clone(),
+                to: lock.statement(),
+            };
+            set.iter().map(changed).collect()
+        };
+        let mut found: Vec<(ChangeSet, Vec<Level>)> = Vec::new();
+        let sizes = 1..=locks.len().min(MOST_CHANGES);
+        for set in sizes.flat_map(|size| subsets(locks.len(), size)).take(MOST_REWRITES) {
+            let set: Vec<&FirstLock> = set.into_iter().map(|place| locks[place]).collect();
+            let Some(scripts) = locked_first(before, &set) else { continue };
+            let Some(templates) = read_again(&scripts) else { continue };
+            // What was struck has the lines of before.
+            let levels = allocate(&templates.programs, &Struck::new()).levels;
+            let better = |than: &[Level]| lower_somewhere(&levels, than);
+            let no_higher = levels.iter().zip(&decision.levels).all(|(level, than)| level <= than);
+            let others = known.iter().chain(found.iter().map(|(_, levels)| levels));
+            if no_higher && better(&decision.levels) && others.into_iter().all(|than| better(than)) {
+                found.push((ChangeSet::new(self.templates, before, scripts, changes(&set), &levels), levels));
+            }
+        }
+        let unknown = |script: usize| {
+            self.templates.statements.iter().any(|one| one.script == script && one.unknown.is_some())
+        };
+        if found.is_empty() && meeting.iter().any(|script| unknown(*script)) {
+            let lowest = vec![Level::ReadCommitted; self.templates.programs.len()];
+            let tried = |lock: &&FirstLock| {
+                let scripts = locked_first(before, &[lock])?;
+                let set = ChangeSet::new(self.templates, before, scripts, changes(&[lock]), &lowest);
+                Some(ChangeSet { unproved: Some(0), ..set })
+            };
+            return locks.iter().filter_map(tried).collect();
         }
         found.into_iter().map(|(set, _)| set).collect()
     }

@@ -1,6 +1,6 @@
 //! Scripts with some statements changed, and the difference for people.
 
-use isobench_observation::{TemplateStatement, Templates};
+use isobench_observation::{FirstLock, TemplateStatement, Templates};
 use isobench_robustness::{Change, Promotion};
 use similar::TextDiff;
 
@@ -74,6 +74,20 @@ pub(crate) fn locked_within(
     for other in repeated(templates, statement).into_iter().rev() {
         let lock = other.lock_within.as_ref()?;
         change(&mut scripts[other.script], other, |_| Some(lock.text()))?;
+    }
+    Some(scripts)
+}
+
+/// The scripts with these locks. `None` if one of the lines isn't there.
+pub(crate) fn locked_first(scripts: &[ScriptText], locks: &[&FirstLock]) -> Option<Vec<ScriptText>> {
+    let mut scripts = scripts.to_vec();
+    let mut locks = locks.to_vec();
+    // The last line first, so that those before it stay.
+    locks.sort_by_key(|lock| std::cmp::Reverse(lock.line));
+    for lock in locks {
+        let text = &mut scripts.get_mut(lock.script)?.text;
+        let at = start_of_line(text, lock.line)?;
+        text.insert_str(at, &format!("{};\n", lock.statement()));
     }
     Some(scripts)
 }
@@ -190,6 +204,28 @@ mod tests {
         // Not where it isn't found as it was read.
         templates.statements[0].fixes.get_mut("t").unwrap().weaker = Some("for key share".to_owned());
         assert_eq!(patched(&templates, &before, &promotions), None);
+    }
+
+    #[test]
+    fn a_lock_stands_before_a_line() {
+        let (_, before) = script();
+        let lock = |line, text: &str| FirstLock {
+            script: 0,
+            line,
+            table: "t".to_owned(),
+            text: text.to_owned(),
+            strength: Strength::Share,
+        };
+        let (one, other) =
+            (lock(1, "SELECT 1 FROM t WHERE id = 1"), lock(3, "SELECT 1 FROM t WHERE id = :id"));
+        let after = locked_first(&before, &[&one, &other]).unwrap();
+        assert_eq!(
+            difference(&before, &after),
+            "--- a/s.sql\n+++ b/s.sql\n@@ -1,4 +1,6 @@\n+SELECT 1 FROM t WHERE id = 1 FOR SHARE;\n \\set id random(1, \
+             9)\n BEGIN;\n+SELECT 1 FROM t WHERE id = :id FOR SHARE;\n SELECT a FROM t -- its value\n     WHERE id = \
+             :id \\gset\n"
+        );
+        assert_eq!(locked_first(&before, &[&lock(9, "SELECT 1")]), None);
     }
 
     #[test]

@@ -11,6 +11,8 @@
 //! Assumption: rows of tables in which no script inserts or deletes are there when they are asked for by
 //! their key. Statements of which something else is known are given as `absent`.
 
+mod first;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -25,6 +27,8 @@ use crate::statement::{
     anything,
 };
 use crate::tokens::Text;
+
+pub use first::FirstLock;
 
 /// The name of what advisory locks lock, in place of a table's.
 const ADVISORY_LOCKS: &str = "advisory locks";
@@ -49,6 +53,8 @@ pub struct Templates {
     /// Statements that count at others in the programs, wholly or in part, by their names: what they read
     /// is tested again there, or the same text is executed.
     pub stands_for: BTreeMap<String, BTreeSet<String>>,
+    /// Rows that transactions could lock before anything else.
+    pub first_locks: Vec<FirstLock>,
 }
 
 /// A statement on rows.
@@ -155,7 +161,8 @@ pub fn templates(
     let changing = Changing::of(read.iter().flatten().flatten());
     let versions = Versions::of(&changing, read.iter().flatten().flatten());
     found.tables = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
-    for (script, commands) in scripts.iter().zip(&read) {
+    for (number, (script, commands)) in scripts.iter().zip(&read).enumerate() {
+        found.first_locks.extend(first::first_locks(number, script, symbols, catalog, commands));
         let repeated = repeated(commands);
         for (place, others) in &repeated {
             let names = others.iter().flat_map(|other| &commands[*other]).map(|read| read.at.clone());

@@ -364,6 +364,61 @@ fn workloads_need_levels() {
     expect(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/templates.txt"), &text);
 }
 
+/// A row can be locked first if its key is known then, and if that isn't what happens anyway.
+#[test]
+fn rows_are_locked_first_whose_keys_are_known() {
+    let Some((_server, mut connection)) = installed("rows_are_locked_first_whose_keys_are_known") else {
+        return;
+    };
+    connection
+        .execute(
+            "CREATE TABLE day (id int PRIMARY KEY, \"left\" int NOT NULL); \
+             CREATE TABLE booking (id bigserial PRIMARY KEY, day int NOT NULL REFERENCES day, n int); \
+             CREATE TABLE spread (id int PRIMARY KEY, n int); \
+             CREATE TABLE spread0 () INHERITS (spread)",
+        )
+        .unwrap();
+    let catalog = load(&mut connection);
+    let of = |text: &str| {
+        let mut symbols = Symbols::new();
+        let script = parse("s", text, &mut symbols).unwrap();
+        let found = templates(&[script], &symbols, &catalog, &BTreeSet::new()).first_locks;
+        found.iter().map(|lock| format!("{}: {}", lock.line, lock.statement())).collect::<Vec<_>>()
+    };
+    let day = "SELECT 1 FROM day WHERE id = :d";
+    let count = "SELECT count(*) FROM booking WHERE day = :d;\n";
+    let update = "UPDATE day SET \"left\" = 1 WHERE id = :d;\n";
+    let read = "SELECT \"left\" FROM day WHERE id = :d;\n";
+    let insert = "INSERT INTO booking (day) VALUES (:d);\n";
+    let writer = [format!("2: {day} FOR NO KEY UPDATE")];
+    assert_eq!(of(&format!("BEGIN;\n{count}{update}END;\n")), writer);
+    assert_eq!(of(&format!("BEGIN;\n{count}{read}END;\n")), [format!("2: {day} FOR SHARE")]);
+    assert_eq!(of(&format!("BEGIN;\n{count}{read}{update}END;\n")), writer, "the stronger one");
+    assert_eq!(of(&format!("BEGIN;\n{count}{insert}END;\n")), writer, "by the foreign key");
+    assert_eq!(of(&format!("BEGIN;\n{update}{count}END;\n")), [""; 0], "it is the first one already");
+    assert_eq!(
+        of(
+            "BEGIN;\nUPDATE day SET \"left\" = (SELECT count(*) FROM booking WHERE day = :d) WHERE id = :d;\nEND;\n"
+        ),
+        writer,
+        "what it counts is older than its lock"
+    );
+    let two = format!("{update}BEGIN;\n{count}{update}END;\nBEGIN;\n{count}END;\n");
+    assert_eq!(of(&two), [format!("3: {day} FOR NO KEY UPDATE")], "in its own transaction");
+    let constant = "BEGIN;\nSELECT 1;\nUPDATE day SET \"left\" = 1 WHERE id = 7;\nEND;\n";
+    assert_eq!(of(constant), ["2: SELECT 1 FROM day WHERE id = 7 FOR NO KEY UPDATE"]);
+    for unknown in [
+        format!("BEGIN;\nSELECT day AS d FROM booking WHERE n = :n \\gset\n{update}END;\n"),
+        format!("BEGIN;\n\\set d :d + 1\n{count}{update}END;\n"),
+        format!("BEGIN; {count}{update}END;\n"),
+        format!("BEGIN;\n{count}UPDATE day SET \"left\" = 1 WHERE id > :d;\nEND;\n"),
+        format!("BEGIN;\n{count}UPDATE spread SET n = 1 WHERE id = :d;\nEND;\n"),
+        format!("{count}{update}"),
+    ] {
+        assert_eq!(of(&unknown), [""; 0], "{unknown}");
+    }
+}
+
 /// A workload's scripts, with their names.
 fn scripts_of(workload: &str) -> Vec<(String, String)> {
     find(workload).unwrap().scripts().into_iter().map(|script| (script.name, script.text)).collect()

@@ -458,3 +458,47 @@ fn triggers_are_read_or_tried() {
         "what triggers of doc do isn't known",
     ]);
 }
+
+/// The day is closed with its sum: whoever books locks it first, and whoever closes it.
+#[test]
+fn what_is_counted_is_locked_by_its_parent() {
+    let Some(s) = scene("what_is_counted_is_locked_by_its_parent") else { return };
+    let tables = "DROP TABLE IF EXISTS booking, day;\n\
+        CREATE TABLE day (id int PRIMARY KEY, closed boolean NOT NULL, total int);\n\
+        CREATE TABLE booking (id bigserial PRIMARY KEY, day int NOT NULL REFERENCES day, amount int NOT NULL);\n\
+        INSERT INTO day SELECT g, false, 0 FROM generate_series(1, 5) g;\n";
+    s.write("days.sql", tables);
+    s.write(
+        "book.sql",
+        "\\set d random(1, 5)\nBEGIN;\nSELECT count(*) AS open FROM day WHERE id = :d AND NOT closed \\gset\n\
+         \\if :open = 1\nINSERT INTO booking (day, amount) VALUES (:d, 7);\n\\endif\nCOMMIT;\n",
+    );
+    s.write(
+        "close.sql",
+        "\\set d random(1, 5)\nBEGIN;\nSELECT coalesce(sum(amount), 0) AS sum FROM booking WHERE day = :d \\gset\n\
+         UPDATE day SET closed = true, total = :sum WHERE id = :d AND NOT closed;\nCOMMIT;\n",
+    );
+    let advise = |scripts: &str, setup: &str| {
+        s.run(&words(&format!("advise {scripts} --setup {setup} --no-measure --try 20"))).expect(0)
+    };
+    advise("-f book.sql -f close.sql", "days.sql").prints(&[
+        "\nbook.sql     serializable  shown unsafe at repeatable read [1]\n",
+        "  lock before book.sql:3 + lock before close.sql:3 (SELECT 1 FROM day WHERE id = :d FOR NO KEY UPDATE",
+        ": read committed\n",
+        "\n BEGIN;\n+SELECT 1 FROM day WHERE id = :d FOR NO KEY UPDATE;\n SELECT coalesce(",
+    ]);
+    // What a trigger reads isn't known, so that the lock is tried.
+    let summed = "CREATE OR REPLACE FUNCTION summed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN\n\
+        UPDATE day SET total = (SELECT sum(amount) FROM booking WHERE day = NEW.day) WHERE id = NEW.day;\n\
+        RETURN NULL; END $$;\n\
+        CREATE TRIGGER summed AFTER INSERT ON booking FOR EACH ROW EXECUTE FUNCTION summed();\n";
+    s.write("summed.sql", &format!("{tables}{summed}"));
+    s.write(
+        "add.sql",
+        "\\set d random(1, 5)\nBEGIN;\nINSERT INTO booking (day, amount) VALUES (:d, 7);\nCOMMIT;\n",
+    );
+    advise("-f add.sql", "summed.sql").prints(&[
+        "\nadd.sql      repeatable read  shown unsafe at read committed [1]; undecided",
+        "  lock before add.sql:3 (SELECT 1 FROM day WHERE id = :d FOR NO KEY UPDATE): read committed; not proved, nothing",
+    ]);
+}

@@ -17,19 +17,21 @@ pub(super) fn changes(
     question: &Question<'_>,
     decision: &Decision,
     trial: &Trial<'_>,
-    read_again: impl FnMut(&[ScriptText]) -> Option<Templates>,
+    mut read_again: impl FnMut(&[ScriptText]) -> Option<Templates>,
 ) -> Outcome<Vec<ChangeSet>> {
     let before = texts(&trial.work.sources);
-    let rewrites = question.rewrites(decision, &before, read_again);
+    let rewrites = question.rewrites(decision, &before, &mut read_again);
     let promoted = question.changes(&decision.struck);
+    let known: Vec<_> = promoted.iter().map(|one| one.levels.clone()).collect();
+    let first = question.locks_first(decision, &before, &known, read_again);
     let promoted = promoted.iter().filter_map(|one| ChangeSet::of(question.templates, &before, one));
     let indexes = question.indexes(decision, &before);
     let within = question.locks_within(decision, &before);
     let before_unknown = question.locks_before_unknown(decision, &before);
     let alone = |set: ChangeSet| (set, None);
     let sets = rewrites.into_iter().map(alone).chain(indexes);
-    let mut sets: VecDeque<_> =
-        sets.chain(promoted.map(alone)).chain(within.into_iter().chain(before_unknown).map(alone)).collect();
+    let later = first.into_iter().chain(within).chain(before_unknown);
+    let mut sets: VecDeque<_> = sets.chain(promoted.map(alone)).chain(later.map(alone)).collect();
     let shown: BTreeSet<Vec<String>> = decision
         .reasons
         .iter()

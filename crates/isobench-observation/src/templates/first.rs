@@ -1,0 +1,150 @@
+//! Rows that a transaction could lock before anything else: those whose keys are known when it begins.
+//!
+//! Whoever locks the parent of rows first is alone with them: it counts and adds to them without another
+//! one in between, and at read committed what it reads afterwards is new.
+
+use std::collections::BTreeSet;
+
+use isobench_robustness::Strength;
+use isobench_script::Statement as StatementKind;
+use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
+
+use super::{Read, touches_rows};
+use crate::catalog::{Catalog, RelationId};
+use crate::statement::{Access, Deed, Known, name_in_sql};
+
+/// The most of a transaction.
+const MOST: usize = 4;
+
+/// A row that a transaction could lock before its first statement on rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstLock {
+    /// The index of the script.
+    pub script: usize,
+    /// The line before which the lock would stand, from 1.
+    pub line: u32,
+    /// The table.
+    pub table: String,
+    /// The statement, with the names of variables, without the lock: `SELECT 1 FROM post WHERE id = :p`.
+    pub text: String,
+    /// The lock: that of writers, unless the transaction only reads the row.
+    pub strength: Strength,
+}
+
+impl FirstLock {
+    /// The whole statement.
+    pub fn statement(&self) -> String {
+        format!("{} {}", self.text, self.strength.clause())
+    }
+}
+
+/// The rows that the transactions of a script use and could lock first.
+pub(super) fn first_locks(
+    number: usize,
+    script: &Script,
+    symbols: &Symbols,
+    catalog: &Catalog,
+    commands: &[Vec<Read>],
+) -> Vec<FirstLock> {
+    let mut found = Vec::new();
+    for (begin, statements) in commands.iter().enumerate() {
+        let [Read { kind: StatementKind::Begin, .. }] = statements.as_slice() else { continue };
+        let after = begin + 1;
+        let Some(line) = script.commands.get(after).map(|command| command.line) else { continue };
+        if line == script.commands[begin].line {
+            continue;
+        }
+        let ends = |statements: &Vec<Read>| {
+            statements.iter().any(|read| matches!(read.kind, StatementKind::Commit | StatementKind::Rollback))
+        };
+        let end = commands[after..].iter().position(ends).map_or(commands.len(), |at| after + at);
+        let mut of_block: Vec<FirstLock> = Vec::new();
+        let (mut assigned, mut is_first) = (BTreeSet::new(), true);
+        for place in after..end {
+            for read in &commands[place] {
+                let accesses = read.accesses.as_deref().unwrap_or_default();
+                for access in accesses {
+                    // It is the first one that locks it already.
+                    let locks = matches!(access.deed, Deed::Lock(_) | Deed::Update | Deed::Delete);
+                    if is_first && locks && accesses.len() == 1 {
+                        continue;
+                    }
+                    let Some(text) = selected(access, catalog, symbols, &assigned) else { continue };
+                    let reads = access.deed == Deed::Read;
+                    let strength = if reads { Strength::Share } else { Strength::NoKeyUpdate };
+                    if let Some(known) = of_block.iter_mut().find(|known| known.text == text) {
+                        known.strength = known.strength.max(strength);
+                    } else {
+                        let table = catalog.relations[access.table].qualified();
+                        of_block.push(FirstLock { script: number, line, table, text, strength });
+                    }
+                }
+                is_first &= !touches_rows(read.kind, &read.text);
+            }
+            assigned.extend(assigns(&script.commands[place].kind, &commands[place], symbols));
+        }
+        of_block.truncate(MOST);
+        found.extend(of_block);
+    }
+    found
+}
+
+/// The query of a row by its key, if none of the variables in it is one of those assigned.
+fn selected(
+    access: &Access,
+    catalog: &Catalog,
+    symbols: &Symbols,
+    assigned: &BTreeSet<Slot>,
+) -> Option<String> {
+    let relation = &catalog.relations[access.table];
+    if relation.has_children()
+        || matches!(access.deed, Deed::Insert | Deed::InsertOrRead | Deed::InsertOrUpdate)
+    {
+        return None;
+    }
+    let value = |place: &usize| match access.equal.get(&relation.columns[*place].name)? {
+        Known::Variable(slot) if !assigned.contains(slot) => Some(format!(":{}", symbols.name(*slot))),
+        Known::Constant(text) => text.parse::<i64>().ok().map(|number| number.to_string()),
+        _ => None,
+    };
+    let condition = |key: &Vec<usize>| -> Option<String> {
+        let of = |place: &usize| {
+            Some(format!("{} = {}", name_in_sql(&relation.columns[*place].name), value(place)?))
+        };
+        let parts: Option<Vec<String>> = key.iter().map(of).collect();
+        parts.filter(|parts| !parts.is_empty()).map(|parts| parts.join(" AND "))
+    };
+    let condition = std::iter::once(&relation.key).chain(&relation.unique).find_map(condition)?;
+    Some(format!("SELECT 1 FROM {} WHERE {condition}", in_sql(catalog, access.table)))
+}
+
+/// A table's name, with its schema where that is needed.
+fn in_sql(catalog: &Catalog, table: RelationId) -> String {
+    let relation = &catalog.relations[table];
+    let name = name_in_sql(&relation.name);
+    if relation.qualified() == relation.name {
+        name
+    } else {
+        format!("{}.{name}", name_in_sql(&relation.schema))
+    }
+}
+
+/// The variables that a command assigns.
+fn assigns(command: &CommandKind, statements: &[Read], symbols: &Symbols) -> Vec<Slot> {
+    match command {
+        CommandKind::Set { slot, .. } | CommandKind::SetShell { slot, .. } => vec![*slot],
+        CommandKind::Sql(sql) => {
+            let (Store::Gset { prefix } | Store::Aset { prefix }) = &sql.store else { return Vec::new() };
+            let given = |name: &str| {
+                let column = name.strip_prefix(prefix.as_str());
+                column.is_some_and(|column| {
+                    statements.iter().any(|read| {
+                        read.gives.as_ref().is_none_or(|gives| gives.iter().any(|one| one.name == column))
+                    })
+                })
+            };
+            symbols.names().filter(|name| given(name)).filter_map(|name| symbols.lookup(name)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
