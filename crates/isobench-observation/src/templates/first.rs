@@ -60,8 +60,8 @@ pub(super) fn first_locks(
         let end = commands[after..].iter().position(ends).map_or(commands.len(), |at| after + at);
         let mut of_block: Vec<FirstLock> = Vec::new();
         let (mut assigned, mut is_first) = (BTreeSet::new(), true);
-        for place in after..end {
-            for read in &commands[place] {
+        for (command, statements) in script.commands[after..end].iter().zip(&commands[after..end]) {
+            for read in statements {
                 let accesses = read.accesses.as_deref().unwrap_or_default();
                 for access in accesses {
                     // It is the first one that locks it already.
@@ -81,7 +81,7 @@ pub(super) fn first_locks(
                 }
                 is_first &= !touches_rows(read.kind, &read.text);
             }
-            assigned.extend(assigns(&script.commands[place].kind, &commands[place], symbols));
+            assigned.extend(assigns(&command.kind, statements, symbols));
         }
         of_block.truncate(MOST);
         found.extend(of_block);
