@@ -299,7 +299,7 @@ impl Question<'_> {
         mut read_again: impl FnMut(&[ScriptText]) -> Option<Templates>,
     ) -> Vec<ChangeSet> {
         let shown = decision.reasons.iter().filter(|reason| matches!(reason.executed, Executed::Shown(_)));
-        let meeting: BTreeSet<usize> = shown.flat_map(|reason| reason.casts()).flatten().collect();
+        let meeting: BTreeSet<usize> = shown.flat_map(Shown::casts).flatten().collect();
         let locks: Vec<&FirstLock> =
             self.templates.first_locks.iter().filter(|lock| meeting.contains(&lock.script)).collect();
         let changes = |set: &[&FirstLock]| -> Vec<Changed> {
