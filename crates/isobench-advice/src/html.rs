@@ -182,7 +182,7 @@ fn changes(advice: &Advice) -> Option<Markup> {
         .iter()
         .map(|set| vec![set.name.as_str().into(), Entry::from(lock(set)), Entry::from(levels_then(set))]);
     let table = table(
-        "UPDATEs that are written otherwise, unique indexes, and reads that lock their rows, in this order; of each \
+        "UPDATEs that are written otherwise, unique indexes, reads that lock their rows, and rows that are locked first, in this order; of each \
          kind the fewest changes first.",
         &Table::new(columns, rows),
     );

@@ -118,6 +118,7 @@ pub fn templates(
                     at,
                     text: named,
                     accesses: Ok(Vec::new()),
+                    but_for_triggers: Vec::new(),
                     locks: Vec::new(),
                     tables: BTreeSet::new(),
                     gives: None,
@@ -200,6 +201,8 @@ struct Read {
     at: String,
     text: String,
     accesses: Result<Vec<Access>, String>,
+    /// What is known of them all the same if they aren't, because of a trigger.
+    but_for_triggers: Vec<Access>,
     /// The advisory locks that it takes.
     locks: Vec<AdvisoryLock>,
     /// The tables that it names.
@@ -238,6 +241,9 @@ impl Read {
             self.tables = examiner.named_tables();
             self.accesses = examiner.accesses().map(|accesses| flows.narrowed(number, accesses));
             self.locks = examiner.advisory_locks();
+        }
+        if self.accesses.is_err() {
+            self.but_for_triggers = examiner.accesses_but_for_triggers().unwrap_or_default();
         }
         let accesses = self.accesses.as_deref().unwrap_or_default();
         let known = |given: Given| Stored {

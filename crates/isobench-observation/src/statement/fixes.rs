@@ -263,7 +263,13 @@ impl Examiner<'_> {
             return fixes;
         }
         let weaker = if query.locks.is_empty() { None } else { self.weaker_lock().filter(|_| alone) };
-        if weaker.is_some() == query.locks.is_empty() {
+        // Of a join the rows of one table may be locked already, to which those of others can be added.
+        let locked = match query.locks.as_slice() {
+            [lock] if !alone && lock.nonblock.is_none() => lock.of.as_ref().and_then(|name| name.0.last()),
+            _ => None,
+        };
+        let locked = locked.and_then(|part| part.as_ident()).map(ident);
+        if (weaker.is_some() || locked.is_some()) == query.locks.is_empty() {
             return fixes;
         }
         for factor in std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)) {
@@ -271,7 +277,8 @@ impl Examiner<'_> {
             let last = name.0.last().and_then(|part| part.as_ident());
             let known = alias.as_ref().map(|alias| &alias.name).or(last);
             let (Some(relation), Some(known)) = (self.resolved(name), known) else { return BTreeMap::new() };
-            let lock = Some(if alone { String::new() } else { format!(" OF {known}") });
+            let is_locked = locked.as_ref().is_some_and(|locked| *locked == ident(known));
+            let lock = (!is_locked).then(|| if alone { String::new() } else { format!(" OF {known}") });
             let plain = alone
                 && query.order_by.is_none()
                 && query.limit_clause.is_none()

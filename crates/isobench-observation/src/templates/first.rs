@@ -62,7 +62,7 @@ pub(super) fn first_locks(
         let (mut assigned, mut is_first) = (BTreeSet::new(), true);
         for (command, statements) in script.commands[after..end].iter().zip(&commands[after..end]) {
             for read in statements {
-                let accesses = read.accesses.as_deref().unwrap_or_default();
+                let accesses = read.accesses.as_deref().unwrap_or(&read.but_for_triggers);
                 for access in accesses {
                     // It is the first one that locks it already.
                     let locks = matches!(access.deed, Deed::Lock(_) | Deed::Update | Deed::Delete);

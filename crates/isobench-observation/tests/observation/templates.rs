@@ -419,6 +419,35 @@ fn rows_are_locked_first_whose_keys_are_known() {
     }
 }
 
+/// Of a join with rows of one table locked those of the others can be locked, too.
+#[test]
+fn locks_of_a_join_are_added_to() {
+    let Some((_server, mut connection)) = installed("locks_of_a_join_are_added_to") else { return };
+    connection
+        .execute(
+            "CREATE TABLE customer (id int PRIMARY KEY, credit int); \
+             CREATE TABLE invoice (id int PRIMARY KEY, customer int, due int)",
+        )
+        .unwrap();
+    let catalog = load(&mut connection);
+    let of = |locks: &str| {
+        let mut symbols = Symbols::new();
+        let join =
+            "SELECT c.credit, i.due FROM invoice i JOIN customer c ON c.id = i.customer WHERE i.id = :i";
+        let script = parse("s", &format!("{join}{locks};\n"), &mut symbols).unwrap();
+        let found = templates(&[script], &symbols, &catalog, &BTreeSet::new());
+        let fixes = found.statements[0].fixes.iter();
+        let fixes = fixes.filter_map(|(table, fix)| Some(format!("{table}{}", fix.lock.as_ref()?)));
+        fixes.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(of(""), "customer OF c, invoice OF i");
+    assert_eq!(of(" FOR UPDATE OF i"), "customer OF c");
+    assert_eq!(of(" FOR SHARE OF c"), "invoice OF i");
+    for whole in [" FOR UPDATE", " FOR UPDATE OF i SKIP LOCKED", " FOR UPDATE OF i FOR SHARE OF c"] {
+        assert_eq!(of(whole), "", "{whole}");
+    }
+}
+
 /// A workload's scripts, with their names.
 fn scripts_of(workload: &str) -> Vec<(String, String)> {
     find(workload).unwrap().scripts().into_iter().map(|script| (script.name, script.text)).collect()
