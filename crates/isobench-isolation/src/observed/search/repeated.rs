@@ -32,6 +32,11 @@ pub(in super::super) const WORTH: u64 = 50_000;
 /// The fewest of them.
 const REPETITIONS: u64 = 10;
 
+/// The most different searches that are counted, and the most rows that are kept of repeated ones: those
+/// that they saw, and those that they have to look at.
+const MOST_COUNTED: usize = 1 << 18;
+const MOST_ROWS: usize = 1 << 24;
+
 /// What searches for the same have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Same {
@@ -40,7 +45,7 @@ pub(super) struct Same {
     pub(super) operands: Vec<i64>,
 }
 
-/// How often is searched for the same.
+/// How often is searched for the same; of very many different searches, of those that came first.
 #[derive(Debug, Default)]
 pub(in super::super) struct Counts {
     searches: FxHashMap<Same, u64>,
@@ -50,7 +55,11 @@ impl Counts {
     /// Counts a search.
     pub(in super::super) fn add(&mut self, table: u16, predicate: u16, operands: &[i64]) {
         let same = Same { table, predicate, operands: operands.to_vec() };
-        *self.searches.entry(same).or_default() += 1;
+        if let Some(count) = self.searches.get_mut(&same) {
+            *count += 1;
+        } else if self.searches.len() < MOST_COUNTED {
+            self.searches.insert(same, 1);
+        }
     }
 }
 
@@ -98,15 +107,20 @@ impl Repeated {
         if sets.is_empty() {
             return Ok(repeated);
         }
-        let mut number = 0;
+        let (mut number, mut seen) = (0, 0);
         for chunk in chunks()? {
-            gather(resolution, chunk?.as_ref(), &mut number, &mut sets).map_err(damaged)?;
+            seen += gather(resolution, chunk?.as_ref(), &mut number, &mut sets).map_err(damaged)?;
+            if seen > MOST_ROWS {
+                return Ok(repeated);
+            }
         }
+        let mut left = MOST_ROWS;
         for (same, repetitions) in sets {
             let rows = searches.of_set(resolution, &same);
             let Some(set) = Set::of(resolution, &same, rows, &repetitions) else { continue };
             for repetition in &repetitions {
-                if let Some(rows) = set.rows(repetition) {
+                if let Some(rows) = set.rows(repetition).filter(|rows| rows.len() <= left) {
+                    left -= rows.len();
                     repeated.rows.insert((repetition.attempt, repetition.place), rows);
                 }
             }
@@ -136,15 +150,15 @@ struct Repetition {
     used: bool,
 }
 
-/// Reads a chunk for searches for the same.
+/// Reads a chunk for searches for the same. Returns the number of rows that these saw.
 fn gather(
     resolution: &Resolution,
     chunk: &[u8],
     number: &mut u32,
     sets: &mut FxHashMap<Same, Vec<Repetition>>,
-) -> Result<(), &'static str> {
+) -> Result<usize, &'static str> {
     let mut chunk = Chunk::new(chunk);
-    let mut own = BTreeSet::new();
+    let (mut own, mut rows_seen) = (BTreeSet::new(), 0);
     while let Some((transaction, operations)) = chunk.attempt()? {
         own.clear();
         for place in 0..operations {
@@ -162,6 +176,7 @@ fn gather(
                     let mut seen: Vec<u32> = rows.chain(own.iter().copied()).collect();
                     seen.sort_unstable();
                     seen.dedup();
+                    rows_seen += seen.len();
                     let usage = &resolution.description.usage;
                     let known = usage.get(usize::from(statement));
                     let used = usage.is_empty()
@@ -174,7 +189,7 @@ fn gather(
         }
         *number += 1;
     }
-    Ok(())
+    Ok(rows_seen)
 }
 
 /// A row that was inserted at most once and deleted at most once, and matched in between.
