@@ -21,17 +21,18 @@ pub(super) fn changes(
 ) -> Outcome<Vec<ChangeSet>> {
     let before = texts(&trial.work.sources);
     let rewrites = question.rewrites(decision, &before, &mut read_again);
-    let promoted = question.changes(&decision.struck);
-    let known: Vec<_> = promoted.iter().map(|one| one.levels.clone()).collect();
+    let promoted = question.changes(&decision.struck).into_iter();
+    let promoted =
+        promoted.filter_map(|one| Some((ChangeSet::of(question.templates, &before, &one)?, one.levels)));
+    let (promoted, known): (Vec<_>, Vec<_>) = promoted.unzip();
     let first = question.locks_first(decision, &before, &known, read_again);
-    let promoted = promoted.iter().filter_map(|one| ChangeSet::of(question.templates, &before, one));
     let indexes = question.indexes(decision, &before);
     let within = question.locks_within(decision, &before);
     let before_unknown = question.locks_before_unknown(decision, &before);
     let alone = |set: ChangeSet| (set, None);
     let sets = rewrites.into_iter().map(alone).chain(indexes);
     let later = first.into_iter().chain(within).chain(before_unknown);
-    let mut sets: VecDeque<_> = sets.chain(promoted.map(alone)).chain(later.map(alone)).collect();
+    let mut sets: VecDeque<_> = sets.chain(promoted.into_iter().chain(later).map(alone)).collect();
     let shown: BTreeSet<Vec<String>> = decision
         .reasons
         .iter()
