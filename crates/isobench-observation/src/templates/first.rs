@@ -83,6 +83,12 @@ pub(super) fn first_locks(
             }
             assigned.extend(assigns(&command.kind, statements, symbols));
         }
+        // What isn't known may write the row: of two readers' locks each would wait for the other.
+        if commands[after..end].iter().flatten().any(|read| read.accesses.is_err()) {
+            for lock in &mut of_block {
+                lock.strength = Strength::NoKeyUpdate;
+            }
+        }
         of_block.truncate(MOST);
         found.extend(of_block);
     }

@@ -375,7 +375,8 @@ fn rows_are_locked_first_whose_keys_are_known() {
             "CREATE TABLE day (id int PRIMARY KEY, \"left\" int NOT NULL); \
              CREATE TABLE booking (id bigserial PRIMARY KEY, day int NOT NULL REFERENCES day, n int); \
              CREATE TABLE spread (id int PRIMARY KEY, n int); \
-             CREATE TABLE spread0 () INHERITS (spread)",
+             CREATE TABLE spread0 () INHERITS (spread); \
+             CREATE FUNCTION empty() RETURNS void LANGUAGE plpgsql AS 'BEGIN DELETE FROM day; END'",
         )
         .unwrap();
     let catalog = load(&mut connection);
@@ -403,6 +404,8 @@ fn rows_are_locked_first_whose_keys_are_known() {
         writer,
         "what it counts is older than its lock"
     );
+    let unknown = format!("BEGIN;\n{count}{read}SELECT empty();\nEND;\n");
+    assert_eq!(of(&unknown), writer, "it may be written");
     let two = format!("{update}BEGIN;\n{count}{update}END;\nBEGIN;\n{count}END;\n");
     assert_eq!(of(&two), [format!("3: {day} FOR NO KEY UPDATE")], "in its own transaction");
     let constant = "BEGIN;\nSELECT 1;\nUPDATE day SET \"left\" = 1 WHERE id = 7;\nEND;\n";

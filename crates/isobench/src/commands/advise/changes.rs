@@ -31,7 +31,7 @@ pub(super) fn changes(
     let before_unknown = question.locks_before_unknown(decision, &before);
     let alone = |set: ChangeSet| (set, None);
     let sets = rewrites.into_iter().map(alone).chain(indexes);
-    let later = first.into_iter().chain(within).chain(before_unknown);
+    let later = before_unknown.into_iter().chain(first).chain(within);
     let mut sets: VecDeque<_> = sets.chain(promoted.into_iter().chain(later).map(alone)).collect();
     let shown: BTreeSet<Vec<String>> = decision
         .reasons
