@@ -45,6 +45,9 @@ pub(super) struct Same {
     pub(super) operands: Vec<i64>,
 }
 
+/// The searches that are looked at together, with the rows that they can find.
+type Sets = FxHashMap<Same, (Vec<u32>, Vec<Repetition>)>;
+
 /// How often is searched for the same; of very many different searches, of those that came first.
 #[derive(Debug, Default)]
 pub(in super::super) struct Counts {
@@ -95,12 +98,12 @@ impl Repeated {
         if !resolution.description.fresh || resolution.snapshots.are_known() {
             return Ok(repeated);
         }
-        let mut sets: FxHashMap<Same, Vec<Repetition>> = FxHashMap::default();
+        let mut sets: Sets = FxHashMap::default();
         for (same, count) in counts.searches {
             if count >= REPETITIONS && is_plain(resolution, &same) {
-                let rows = searches.of_set(resolution, &same).len() as u64;
-                if rows.saturating_mul(count) >= worth {
-                    sets.insert(same, Vec::new());
+                let rows = searches.of_set(resolution, &same);
+                if (rows.len() as u64).saturating_mul(count) >= worth {
+                    sets.insert(same, (rows, Vec::new()));
                 }
             }
         }
@@ -115,10 +118,9 @@ impl Repeated {
             }
         }
         let mut left = MOST_ROWS;
-        for (same, repetitions) in sets {
-            let rows = searches.of_set(resolution, &same);
+        for (same, (rows, repetitions)) in sets {
             let Some(set) = Set::of(resolution, &same, rows, &repetitions) else { continue };
-            for repetition in &repetitions {
+            for repetition in &set.certain {
                 if let Some(rows) = set.rows(repetition).filter(|rows| rows.len() <= left) {
                     left -= rows.len();
                     repeated.rows.insert((repetition.attempt, repetition.place), rows);
@@ -155,7 +157,7 @@ fn gather(
     resolution: &Resolution,
     chunk: &[u8],
     number: &mut u32,
-    sets: &mut FxHashMap<Same, Vec<Repetition>>,
+    sets: &mut Sets,
 ) -> Result<usize, &'static str> {
     let mut chunk = Chunk::new(chunk);
     let (mut own, mut rows_seen) = (BTreeSet::new(), 0);
@@ -171,7 +173,7 @@ fn gather(
                     if transaction.outcome == TransactionOutcome::Committed =>
                 {
                     let same = Same { table, predicate, operands: operands.to_vec() };
-                    let Some(set) = sets.get_mut(&same) else { continue };
+                    let Some((_, set)) = sets.get_mut(&same) else { continue };
                     let rows = found.iter().filter_map(|id| resolution.row(Key { table, id: *id }));
                     let mut seen: Vec<u32> = rows.chain(own.iter().copied()).collect();
                     seen.sort_unstable();
@@ -214,6 +216,8 @@ struct Event {
 /// The rows that searches for the same can find.
 struct Set<'a> {
     resolution: &'a Resolution,
+    /// The searches that are certain.
+    certain: Vec<&'a Repetition>,
     size: usize,
     lives: FxHashMap<u32, Life>,
     /// The rows that every search looks at.
@@ -244,10 +248,11 @@ impl<'a> Set<'a> {
         resolution: &'a Resolution,
         same: &Same,
         rows: Vec<u32>,
-        repetitions: &[Repetition],
+        repetitions: &'a [Repetition],
     ) -> Option<Set<'a>> {
         let mut set = Set {
             resolution,
+            certain: Vec::new(),
             size: rows.len(),
             lives: FxHashMap::default(),
             others: Vec::new(),
@@ -278,7 +283,8 @@ impl<'a> Set<'a> {
             earliest = earliest.min(*end);
             *end = earliest;
         }
-        set.link(repetitions);
+        set.certain = repetitions.iter().filter(|repetition| set.is_certain(repetition)).collect();
+        set.link();
         Some(set)
     }
 
@@ -312,10 +318,9 @@ impl<'a> Set<'a> {
     }
 
     /// Finds the attempts that follow all who wrote such rows before they began, by their searches.
-    fn link(&mut self, repetitions: &[Repetition]) {
-        let certain = |repetition: &&Repetition| repetition.used && self.is_certain(repetition);
-        let searched: FxHashSet<u32> =
-            repetitions.iter().filter(certain).map(|repetition| repetition.attempt).collect();
+    fn link(&mut self) {
+        let used = self.certain.iter().filter(|repetition| repetition.used);
+        let searched: FxHashSet<u32> = used.map(|repetition| repetition.attempt).collect();
         (self.linked, self.unlinked) =
             self.births.iter().partition(|event| searched.contains(&event.attempt));
         self.linked.sort_by_key(|event| event.begin);
@@ -358,11 +363,8 @@ impl<'a> Set<'a> {
         events[from..to.max(from)].iter().filter(move |event| event.sent <= end)
     }
 
-    /// The rows that a search has to look at; `None` if these are (nearly) all.
+    /// The rows that a certain search has to look at; `None` if these are (nearly) all.
     fn rows(&self, search: &Repetition) -> Option<Vec<u32>> {
-        if !self.is_certain(search) {
-            return None;
-        }
         let mut rows = self.others.clone();
         let mut add = |event: &Event| rows.push(event.row);
         // What had been deleted before it began, but not before the last one that follows all before it.
