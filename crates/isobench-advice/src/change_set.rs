@@ -42,8 +42,9 @@ pub struct Changed {
     pub at: String,
     /// The table.
     pub table: String,
-    /// `FOR SHARE` or another lock; a statement that locks a row before; `UPDATE` for writing the row back as it is; what an UPDATE sets then:
-    /// `SET stock = stock - :quantity`; or for an insert `CREATE UNIQUE INDEX …`.
+    /// `FOR SHARE` or another lock; a statement that locks a row before; `UPDATE` for writing the row back
+    /// as it is; what an UPDATE sets then: `SET stock = stock - :quantity`; or for an insert `CREATE UNIQUE
+    /// INDEX …`.
     pub to: String,
 }
 

@@ -261,30 +261,14 @@ impl Question<'_> {
                 all.push(statement);
             }
         }
-        let mut found: Vec<(ChangeSet, Vec<Level>)> = Vec::new();
-        let sizes = 1..=all.len().min(MOST_CHANGES);
-        for set in sizes.flat_map(|size| subsets(all.len(), size)).take(MOST_REWRITES) {
-            let set: Vec<&TemplateStatement> = set.into_iter().map(|place| all[place]).collect();
-            let Some(scripts) = rewritten(self.templates, before, &set) else { continue };
-            let Some(templates) = read_again(&scripts) else { continue };
-            let levels = allocate(&templates.programs, &decision.struck).levels;
-            let no_higher = |than: &[Level]| levels.iter().zip(than).all(|(level, than)| level <= than);
-            let better = levels != decision.levels || templates.carried.len() < self.templates.carried.len();
-            if !no_higher(&decision.levels)
-                || !better
-                || found.iter().any(|(_, than)| !lower_somewhere(&levels, than))
-            {
-                continue;
-            }
+        self.fewest(decision, &all, &decision.struck, &[], before, &mut read_again, |set| {
             let changes = set.iter().filter_map(|statement| {
                 let to = statement.rewritten.as_ref()?.sets.clone();
                 let table = self.table_of(statement);
                 Some(Changed { at: statement.at.clone(), table, to })
             });
-            let changes = changes.collect();
-            found.push((ChangeSet::new(self.templates, before, scripts, changes, &levels), levels));
-        }
-        found.into_iter().map(|(set, _)| set).collect()
+            Some((rewritten(self.templates, before, set)?, changes.collect()))
+        })
     }
 
     /// Locks of rows at the beginning of transactions, with which lower levels do than `known` ones of other
@@ -302,42 +286,62 @@ impl Question<'_> {
         let meeting: BTreeSet<usize> = shown.flat_map(Shown::casts).flatten().collect();
         let locks: Vec<&FirstLock> =
             self.templates.first_locks.iter().filter(|lock| meeting.contains(&lock.script)).collect();
-        let changes = |set: &[&FirstLock]| -> Vec<Changed> {
+        let change = |set: &[&FirstLock]| {
             let changed = |lock: &&FirstLock| Changed {
                 at: format!("{}:{}", self.templates.programs[lock.script].name, lock.line),
                 table: lock.table.clone(),
                 to: lock.statement(),
             };
-            set.iter().map(changed).collect()
+            Some((locked_first(before, set)?, set.iter().map(changed).collect()))
         };
-        let mut found: Vec<(ChangeSet, Vec<Level>)> = Vec::new();
-        let sizes = 1..=locks.len().min(MOST_CHANGES);
-        for set in sizes.flat_map(|size| subsets(locks.len(), size)).take(MOST_REWRITES) {
-            let set: Vec<&FirstLock> = set.into_iter().map(|place| locks[place]).collect();
-            let Some(scripts) = locked_first(before, &set) else { continue };
-            let Some(templates) = read_again(&scripts) else { continue };
-            // What was struck has the lines of before.
-            let levels = allocate(&templates.programs, &Struck::new()).levels;
-            let better = |than: &[Level]| lower_somewhere(&levels, than);
-            let no_higher = levels.iter().zip(&decision.levels).all(|(level, than)| level <= than);
-            let others = known.iter().chain(found.iter().map(|(_, levels)| levels));
-            if no_higher && better(&decision.levels) && others.into_iter().all(|than| better(than)) {
-                found.push((ChangeSet::new(self.templates, before, scripts, changes(&set), &levels), levels));
-            }
-        }
-        let unknown = |script: usize| {
-            self.templates.statements.iter().any(|one| one.script == script && one.unknown.is_some())
-        };
-        if found.is_empty() && meeting.iter().any(|script| unknown(*script)) {
+        // What was struck has the lines of before.
+        let found = self.fewest(decision, &locks, &Struck::new(), known, before, &mut read_again, change);
+        if found.is_empty() && meeting.iter().any(|script| self.has_unknown(*script)) {
             let lowest = vec![Level::ReadCommitted; self.templates.programs.len()];
             let tried = |lock: &&FirstLock| {
-                let scripts = locked_first(before, &[lock])?;
-                let set = ChangeSet::new(self.templates, before, scripts, changes(&[lock]), &lowest);
+                let (scripts, changes) = change(&[lock])?;
+                let set = ChangeSet::new(self.templates, before, scripts, changes, &lowest);
                 Some(ChangeSet { unproved: Some(0), ..set })
             };
             return locks.iter().filter_map(tried).collect();
         }
+        found
+    }
+
+    /// Sets of few changes with which lower levels do than `known` ones of others, or no value is carried
+    /// from one transaction to another any more: those of which no smaller set does as well, the fewest
+    /// first. `change` makes scripts with a set of them.
+    #[expect(clippy::too_many_arguments, reason = "what differs between kinds of changes")]
+    fn fewest<T>(
+        &self,
+        decision: &Decision,
+        all: &[&T],
+        struck: &Struck,
+        known: &[Vec<Level>],
+        before: &[ScriptText],
+        read_again: &mut dyn FnMut(&[ScriptText]) -> Option<Templates>,
+        change: impl Fn(&[&T]) -> Option<(Vec<ScriptText>, Vec<Changed>)>,
+    ) -> Vec<ChangeSet> {
+        let mut found: Vec<(ChangeSet, Vec<Level>)> = Vec::new();
+        let sizes = 1..=all.len().min(MOST_CHANGES);
+        for set in sizes.flat_map(|size| subsets(all.len(), size)).take(MOST_REWRITES) {
+            let set: Vec<&T> = set.into_iter().map(|place| all[place]).collect();
+            let Some((scripts, changes)) = change(&set) else { continue };
+            let Some(templates) = read_again(&scripts) else { continue };
+            let levels = allocate(&templates.programs, struck).levels;
+            let no_higher = levels.iter().zip(&decision.levels).all(|(level, than)| level <= than);
+            let better = levels != decision.levels || templates.carried.len() < self.templates.carried.len();
+            let mut others = known.iter().chain(found.iter().map(|(_, levels)| levels));
+            if no_higher && better && others.all(|than| lower_somewhere(&levels, than)) {
+                found.push((ChangeSet::new(self.templates, before, scripts, changes, &levels), levels));
+            }
+        }
         found.into_iter().map(|(set, _)| set).collect()
+    }
+
+    /// True if it isn't known of a statement of a script what it reads and writes.
+    fn has_unknown(&self, script: usize) -> bool {
+        self.templates.statements.iter().any(|one| one.script == script && one.unknown.is_some())
     }
 
     /// Locks of rows in subqueries, with which read committed may do: of statements of the scripts for which
@@ -368,10 +372,7 @@ impl Question<'_> {
     /// Locks of rows that a script reads and then writes in a statement of which theory knows nothing, with
     /// which read committed may do: where something was shown of the script, each read alone.
     pub fn locks_before_unknown(&self, decision: &Decision, before: &[ScriptText]) -> Vec<ChangeSet> {
-        let unknown = |script: usize| {
-            self.templates.statements.iter().any(|one| one.script == script && one.unknown.is_some())
-        };
-        let shown = decision.reasons.iter().filter(|reason| unknown(reason.program));
+        let shown = decision.reasons.iter().filter(|reason| self.has_unknown(reason.program));
         let of_shown = shown.flat_map(|reason| match &reason.executed {
             Executed::Shown(tried) => locks(self.templates, reason.program, tried),
             _ => Vec::new(),

@@ -182,8 +182,8 @@ fn changes(advice: &Advice) -> Option<Markup> {
         .iter()
         .map(|set| vec![set.name.as_str().into(), Entry::from(lock(set)), Entry::from(levels_then(set))]);
     let table = table(
-        "UPDATEs that are written otherwise, unique indexes, reads that lock their rows, and rows that are locked first, in this order; of each \
-         kind the fewest changes first.",
+        "UPDATEs that are written otherwise, unique indexes, reads that lock their rows, and rows that are locked first, \
+         in this order; of each kind the fewest changes first.",
         &Table::new(columns, rows),
     );
     (!held.is_empty() || !advice.hints.is_empty()).then(|| {
