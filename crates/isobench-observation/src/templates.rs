@@ -707,7 +707,7 @@ impl Walk<'_> {
         let names = |key: &Vec<usize>| -> Vec<&str> {
             key.iter().map(|place| relation.columns[*place].name.as_str()).collect()
         };
-        let mut keys = std::iter::once(&relation.key).chain(&relation.unique).map(names);
+        let mut keys = relation.keys().map(names);
         let whole = |key: &Vec<&str>| !key.is_empty() && key.iter().all(|name| terms.contains_key(name));
         let key_names = keys.find(whole).filter(|_| !relation.has_children()).unwrap_or_default();
         let one_row = !key_names.is_empty();
@@ -727,7 +727,7 @@ impl Walk<'_> {
                     self.catalog.ends(key).is_some_and(|(referenced, _)| referenced == access.table)
                 });
                 let referred = referred.flat_map(|key| &key.referenced_columns).map(String::as_str);
-                let unique = std::iter::once(&relation.key).chain(&relation.unique).flat_map(names);
+                let unique = relation.keys().flat_map(names);
                 referred.chain(unique).any(|column| set.contains(column))
             }
         };

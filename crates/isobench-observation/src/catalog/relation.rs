@@ -335,6 +335,11 @@ impl Relation {
         self.key.iter().map(|place| self.columns[*place].name.as_str()).collect()
     }
 
+    /// The places of the columns of its key, and of each other unique index.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Vec<usize>> {
+        std::iter::once(&self.key).chain(&self.unique)
+    }
+
     /// True if keys need the table's number as well, because tables inherit from it.
     pub(crate) fn has_children(&self) -> bool {
         self.inheritance == Inheritance::Parent

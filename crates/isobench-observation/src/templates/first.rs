@@ -120,7 +120,7 @@ fn selected(
         let parts: Option<Vec<String>> = key.iter().map(of).collect();
         parts.filter(|parts| !parts.is_empty()).map(|parts| parts.join(" AND "))
     };
-    let condition = std::iter::once(&relation.key).chain(&relation.unique).find_map(condition)?;
+    let condition = relation.keys().find_map(condition)?;
     Some(format!("SELECT 1 FROM {} WHERE {condition}", in_sql(catalog, access.table)))
 }
 
