@@ -456,17 +456,13 @@ impl Sources {
     /// # Errors
     /// The first command that does, with its line.
     pub fn leave_level_alone(&self) -> Outcome {
-        let sets = |weighted: &Weighted| {
-            weighted.script.commands.iter().find(|command| command.sets_level()).cloned()
-        };
+        let sets = |weighted: &Weighted| weighted.script.commands.iter().find_map(Command::level_set);
         let found =
             self.mix.scripts().iter().find_map(|weighted| Some((&weighted.script.name, sets(weighted)?)));
-        let Some((script, command)) = found else { return Ok(()) };
+        let Some((script, (line, text))) = found else { return Ok(()) };
         Err(Failure::setup(format!(
-            "{script}:{}: \"{}\" sets or resets the isolation level, so the row would be measured under a wrong \
-             name; leave that to --levels (compare, audit) or --isolation (run), and write a plain BEGIN",
-            command.line,
-            command.text.trim_end()
+            "{script}:{line}: \"{text}\" sets or resets the isolation level, so the row would be measured under a wrong \
+             name; leave that to --levels (compare, audit) or --isolation (run), and write a plain BEGIN"
         )))
     }
 

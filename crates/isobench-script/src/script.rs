@@ -6,7 +6,7 @@ use crate::annotation::{Annotated, Annotation};
 use crate::expr::Expr;
 use crate::number::leading_int;
 use crate::observed::ObservedStatement;
-use crate::sql::{Savepoint, Statement, keyword, sets_level};
+use crate::sql::{Savepoint, Statement, keyword, level_set_at};
 use crate::symbols::{Slot, Symbols};
 use crate::variables::Variables;
 
@@ -37,8 +37,20 @@ impl Script {
 impl Command {
     /// True if the command is SQL that sets the isolation level of its transaction or session.
     pub fn sets_level(&self) -> bool {
-        let CommandKind::Sql(sql) = &self.kind else { return false };
-        sets_level(&sql.as_written())
+        self.level_set().is_some()
+    }
+
+    /// The line in which the command sets the isolation level of its transaction or session, from 1, with
+    /// its text; `None` if it doesn't.
+    pub fn level_set(&self) -> Option<(u32, String)> {
+        let CommandKind::Sql(sql) = &self.kind else { return None };
+        let written = sql.as_written();
+        let text = written.trim();
+        let (before, after) = text.split_at(level_set_at(text)?);
+        let above = u32::try_from(before.matches('\n').count()).unwrap_or(u32::MAX);
+        let start = before.rsplit('\n').next().unwrap_or_default();
+        let end = after.lines().next().unwrap_or_default();
+        Some((self.line.saturating_add(above), format!("{start}{end}").trim().to_owned()))
     }
 }
 

@@ -48,16 +48,30 @@ pub(crate) fn modes_place(text: &str) -> usize {
 /// Source: PostgreSQL manual, `SET TRANSACTION`, `BEGIN`, `set_config`, `DISCARD`. Strings that
 /// other SQL executes aren't examined.
 pub(crate) fn sets_level(text: &str) -> bool {
+    level_set_at(text).is_some()
+}
+
+/// The place in the text of the words by which it sets or resets a level.
+pub(crate) fn level_set_at(text: &str) -> Option<usize> {
     /// The settings for the level.
     const SETTINGS: [&str; 2] = ["transaction_isolation", "default_transaction_isolation"];
-    let words: Vec<String> =
-        Words { rest: text }.map(|word| word.trim_matches(['\'', '"', '$']).to_ascii_lowercase()).collect();
-    let pair = |first: &str, second: &str| words.windows(2).any(|pair| pair[0] == first && pair[1] == second);
-    let sets = words.iter().any(|word| matches!(word.as_str(), "set" | "reset" | "set_config"));
+    let mut rest = Words { rest: text };
+    let words = std::iter::from_fn(|| {
+        let word = rest.next()?;
+        let place = text.len() - rest.rest.len() - word.len();
+        Some((place, word.trim_matches(['\'', '"', '$']).to_ascii_lowercase()))
+    });
+    let words: Vec<(usize, String)> = words.collect();
+    let pair = |first: &str, second: &str| {
+        let found = words.windows(2).find(|pair| pair[0].1 == first && pair[1].1 == second);
+        found.map(|pair| pair[0].0)
+    };
+    let sets = words.iter().any(|(_, word)| matches!(word.as_str(), "set" | "reset" | "set_config"));
+    let setting = || words.iter().find(|(_, word)| sets && SETTINGS.contains(&word.as_str()));
     pair("isolation", "level")
-        || pair("reset", "all")
-        || pair("discard", "all")
-        || sets && words.iter().any(|word| SETTINGS.contains(&word.as_str()))
+        .or_else(|| pair("reset", "all"))
+        .or_else(|| pair("discard", "all"))
+        .or_else(|| setting().map(|(place, _)| *place))
 }
 
 /// The first word of the text that is one of those wanted, in any case.

@@ -5,7 +5,9 @@ mod scanner;
 mod statement;
 mod substitute;
 
-pub(crate) use classify::{classify, keyword, may_commit_inside, modes_place, savepoint, sets_level};
+pub(crate) use classify::{
+    classify, keyword, level_set_at, may_commit_inside, modes_place, savepoint, sets_level,
+};
 pub(crate) use scanner::{End, Scanned, Scanner};
 pub use statement::{Savepoint, Statement};
 pub(crate) use substitute::substitute;

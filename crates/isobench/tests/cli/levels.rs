@@ -27,6 +27,10 @@ fn scripts_that_set_a_level_are_refused() {
             finished.says(&["own.sql:", "sets or resets the isolation level", "--levels", "--isolation"]);
         }
     }
+    // The line is that of the words, so that it is seen what they are in: here no SQL at all.
+    scene.write("own.sql", "SELECT 1;\n# Levels\n\nThe isolation level\nmatters.\n");
+    let finished = scene.run(&words("compare --workload own.sql")).expect(1);
+    finished.says(&["own.sql:4: \"The isolation level\" sets or resets the isolation level"]);
 }
 
 /// Runs a script at read committed whose function changes the level, and returns the result.
