@@ -58,41 +58,46 @@ pub(super) fn first_locks(
             statements.iter().any(|read| matches!(read.kind, StatementKind::Commit | StatementKind::Rollback))
         };
         let end = commands[after..].iter().position(ends).map_or(commands.len(), |at| after + at);
-        let mut of_block: Vec<FirstLock> = Vec::new();
-        let (mut assigned, mut is_first) = (BTreeSet::new(), true);
-        for (command, statements) in script.commands[after..end].iter().zip(&commands[after..end]) {
-            for read in statements {
-                let accesses = read.accesses.as_deref().unwrap_or(&read.but_for_triggers);
-                for access in accesses {
-                    // It is the first one that locks it already.
-                    let locks = matches!(access.deed, Deed::Lock(_) | Deed::Update | Deed::Delete);
-                    if is_first && locks && accesses.len() == 1 {
-                        continue;
-                    }
-                    let Some(text) = selected(access, catalog, symbols, &assigned) else { continue };
-                    let reads = access.deed == Deed::Read;
-                    let strength = if reads { Strength::Share } else { Strength::NoKeyUpdate };
-                    if let Some(known) = of_block.iter_mut().find(|known| known.text == text) {
-                        known.strength = known.strength.max(strength);
-                    } else {
-                        let table = catalog.relations[access.table].qualified();
-                        of_block.push(FirstLock { script: number, line, table, text, strength });
-                    }
-                }
-                is_first &= !touches_rows(read.kind, &read.text);
-            }
-            assigned.extend(assigns(&command.kind, statements, symbols));
-        }
+        let block =
+            script.commands[after..end].iter().map(|command| &command.kind).zip(&commands[after..end]);
+        let rows = used_rows(block, symbols, catalog);
         // What isn't known may write the row: of two readers' locks each would wait for the other.
-        if commands[after..end].iter().flatten().any(|read| read.accesses.is_err()) {
-            for lock in &mut of_block {
-                lock.strength = Strength::NoKeyUpdate;
-            }
-        }
-        of_block.truncate(MOST);
-        found.extend(of_block);
+        let unknown = commands[after..end].iter().flatten().any(|read| read.accesses.is_err());
+        found.extend(rows.into_iter().take(MOST).map(|(table, text, reads)| {
+            let strength = if reads && !unknown { Strength::Share } else { Strength::NoKeyUpdate };
+            FirstLock { script: number, line, table: catalog.relations[table].qualified(), text, strength }
+        }));
     }
     found
+}
+
+/// The rows that a transaction uses and whose keys are known when it begins, each with its query; true if
+/// it only reads the row. Not the one that its first statement locks anyway.
+fn used_rows<'b>(
+    block: impl Iterator<Item = (&'b CommandKind, &'b Vec<Read>)>,
+    symbols: &Symbols,
+    catalog: &Catalog,
+) -> Vec<(RelationId, String, bool)> {
+    let mut rows: Vec<(RelationId, String, bool)> = Vec::new();
+    let (mut assigned, mut is_first) = (BTreeSet::new(), true);
+    for (command, statements) in block {
+        for read in statements {
+            let accesses = read.accesses.as_deref().unwrap_or(&read.but_for_triggers);
+            let locks = |access: &Access| matches!(access.deed, Deed::Lock(_) | Deed::Update | Deed::Delete);
+            let locked_anyway = is_first && accesses.len() == 1;
+            for access in accesses.iter().filter(|access| !(locked_anyway && locks(access))) {
+                let Some(text) = selected(access, catalog, symbols, &assigned) else { continue };
+                let reads = access.deed == Deed::Read;
+                match rows.iter_mut().find(|(_, known, _)| *known == text) {
+                    Some((_, _, only_read)) => *only_read &= reads,
+                    None => rows.push((access.table, text, reads)),
+                }
+            }
+            is_first &= !touches_rows(read.kind, &read.text);
+        }
+        assigned.extend(assigns(command, statements, symbols));
+    }
+    rows
 }
 
 /// The query of a row by its key, if none of the variables in it is one of those assigned.
