@@ -33,6 +33,9 @@ pub struct Allocated {
     pub two_lower: Vec<Raised>,
     /// Programs for which a higher level wouldn't be safe.
     pub harmful: Vec<Harmful>,
+    /// Programs that no level makes safe, because the server checks unique indexes and foreign keys by the
+    /// newest data at every level. The levels are those without such schedules.
+    pub unprotected: Vec<Harmful>,
 }
 
 /// Why a program needs its level.
@@ -46,12 +49,12 @@ pub struct Raised {
     pub objection: Objection,
 }
 
-/// A higher level that isn't safe.
+/// A level that isn't safe, though it isn't lower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Harmful {
     /// The index of the program.
     pub program: usize,
-    /// The higher level.
+    /// The level.
     pub level: Level,
     /// What happens there.
     pub objection: Objection,
@@ -59,8 +62,21 @@ pub struct Harmful {
 
 /// Finds the lowest levels at which programs are safe, but for what was struck.
 pub fn allocate(programs: &[Program], struck: &Struck) -> Allocated {
-    let analysis = Analysis::of(programs, struck);
-    let (levels, lowest) = lowest(&analysis, programs.len());
+    let whole = Analysis::of(programs, struck);
+    let (mut levels, mut lowest) = lowest_of(&whole, programs.len());
+    let mut unprotected = Vec::new();
+    let mut guarded = None;
+    if !whole.is_safe(&levels) {
+        let analysis = whole.guarded();
+        (levels, lowest) = lowest_of(&analysis, programs.len());
+        let of = |program: usize| {
+            let objection = whole.unguarded(program, &levels)?.clone();
+            Some(Harmful { program, level: levels[program], objection })
+        };
+        unprotected.extend((0..programs.len()).filter_map(of));
+        guarded = Some(analysis);
+    }
+    let analysis = guarded.as_ref().unwrap_or(&whole);
     let with = |program: usize, level: Level| {
         let mut levels = levels.clone();
         levels[program] = level;
@@ -81,11 +97,11 @@ pub fn allocate(programs: &[Program], struck: &Struck) -> Allocated {
             higher.filter_map(|level| Some(Harmful { program, level, objection: with(program, level)? })),
         );
     }
-    Allocated { levels, lowest, raised, two_lower, harmful }
+    Allocated { levels, lowest, raised, two_lower, harmful, unprotected }
 }
 
 /// The lowest safe levels; false if others weren't looked at.
-pub(crate) fn lowest(analysis: &Analysis, programs: usize) -> (Vec<Level>, bool) {
+pub(crate) fn lowest_of(analysis: &Analysis, programs: usize) -> (Vec<Level>, bool) {
     if programs > MOST {
         return (by_one(analysis, programs), false);
     }

@@ -56,11 +56,18 @@ pub(crate) struct CompiledOperation {
     pub(crate) known: Vec<Known>,
     reads: u128,
     writes: u128,
+    /// The row lock that it certainly takes.
     pub(crate) lock: Option<Strength>,
+    /// The strongest row lock that it may take.
+    pub(crate) may_lock: Option<Strength>,
+    /// It reads the newest data whatever the level.
+    pub(crate) newest: bool,
+    /// It is certainly executed.
+    pub(crate) certain: bool,
     pub(crate) kind: Kind,
     /// The number of its statement's name.
     at: usize,
-    /// When it is executed: plain reads of a statement before its locks.
+    /// When it is executed: plain reads of a statement before its locks and the server's checks.
     pub(crate) step: (usize, usize),
 }
 
@@ -170,7 +177,7 @@ fn compiled_operation(
     match of.kind {
         Kind::Read | Kind::Search | Kind::Lock(_) => reads |= EXISTS,
         Kind::Insert | Kind::Delete => writes = u128::MAX,
-        Kind::Update => {}
+        Kind::Update | Kind::Vacant => {}
     }
     // What an update changes says nothing of the row before or after it.
     let stays = |name: &str| of.kind != Kind::Update || !contains(&of.writes, name);
@@ -196,9 +203,23 @@ fn compiled_operation(
     known.sort_by_key(|(column, _)| *column);
     let at = number(&mut names.statements, of.at.clone());
     let whole = key.len() == of.key.len();
-    let step = (of.statement, if of.strength().is_some() { place + 1 } else { 0 });
+    let later = of.strength().is_some() || of.newest;
+    let step = (of.statement, if later { place + 1 } else { 0 });
     let key = if whole { key } else { Vec::new() };
-    CompiledOperation { table, key, known, reads, writes, lock: of.strength(), kind: of.kind, at, step }
+    CompiledOperation {
+        table,
+        key,
+        known,
+        reads,
+        writes,
+        lock: of.certain_strength(),
+        may_lock: of.strength(),
+        newest: of.newest,
+        certain: of.certain,
+        kind: of.kind,
+        at,
+        step,
+    }
 }
 
 fn contains(columns: &Columns, name: &str) -> bool {
@@ -213,8 +234,9 @@ impl CompiledOperation {
         self.table == other.table
     }
 
+    /// True if it reads rows that are there, or may be.
     pub(crate) fn has_reads(&self) -> bool {
-        self.reads != 0
+        self.reads != 0 && self.kind != Kind::Vacant
     }
 
     pub(crate) fn has_writes(&self) -> bool {
@@ -223,7 +245,21 @@ impl CompiledOperation {
 
     /// True if it depends on columns that another one changes, as far as columns decide.
     pub(crate) fn reads_from(&self, other: &CompiledOperation) -> bool {
-        self.table == other.table && self.reads & other.writes != 0
+        self.has_reads() && self.table == other.table && self.reads & other.writes != 0
+    }
+
+    /// True if it can find that there is no such row because another one took it away, as far as columns
+    /// decide. A row that comes makes it fail, and who fails doesn't commit.
+    pub(crate) fn is_freed_by(&self, other: &CompiledOperation) -> bool {
+        self.kind == Kind::Vacant
+            && matches!(other.kind, Kind::Update | Kind::Delete)
+            && self.table == other.table
+            && self.reads & other.writes != 0
+    }
+
+    /// True if it sees what another transaction committed after its own transaction's snapshot.
+    pub(crate) fn sees_newest(&self, other: &CompiledOperation) -> bool {
+        self.newest && (self.is_freed_by(other) || self.reads_from(other))
     }
 
     /// True if their order matters, as far as columns decide. The order of two inserts doesn't matter
@@ -233,6 +269,8 @@ impl CompiledOperation {
             && [self, other].iter().any(|one| one.key.is_empty());
         self.reads_from(other)
             || other.reads_from(self)
+            || self.is_freed_by(other)
+            || other.is_freed_by(self)
             || self.table == other.table && self.writes & other.writes != 0 && !apart
     }
 

@@ -4,10 +4,12 @@
 //! On small domains an objection of [`crate::decide`] can be confirmed. That nothing is found there
 //! proves nothing of the programs.
 
+use std::collections::BTreeSet;
+
 use isobench_isolation::Level;
 
-use crate::compiled::{Compiled, CompiledBranch};
-use crate::conflict::{Before, bars, excludes, may_depend, may_meet, surely_reads};
+use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
+use crate::conflict::{Before, bars, excludes, is_watched, may_depend, may_meet, sees_later, surely_reads};
 use crate::model::{Branch, Program, Term};
 use crate::struck::Struck;
 use crate::unification::{Instance, Unification};
@@ -96,9 +98,10 @@ impl Transactions {
             })
         };
         let serializable = |transaction: usize| levels[transaction] == Some(Level::Serializable);
-        let guarded = |first: usize, last: usize| {
+        let guarded = |first: usize, last: usize, newest: bool| {
             let (one, other) = (self.instance(1, first), self.instance(2, last));
-            serializable(split)
+            !newest
+                && serializable(split)
                 && (serializable(first) && serializable(last)
                     || serializable(first) && surely_reads(&equal, one, own)
                     || serializable(last) && surely_reads(&equal, own, other))
@@ -109,7 +112,8 @@ impl Transactions {
             before_it[first] = Some(first);
             let mut queue = std::collections::VecDeque::from([first]);
             while let Some(at) = queue.pop_front() {
-                if self.closes(own, before, read, at) && !guarded(first, at) {
+                let ways = self.closes(own, before, read, at);
+                if ways.into_iter().any(|newest| !guarded(first, at, newest)) {
                     let mut within = vec![at];
                     while let Some(previous) =
                         before_it[within[within.len() - 1]].filter(|_| within[within.len() - 1] != first)
@@ -134,17 +138,25 @@ impl Transactions {
         None
     }
 
-    fn closes(&self, own: Instance<'_>, before: Before, read: usize, last: usize) -> bool {
-        let split_at = own.branch.operations[read].step;
+    /// The ways in which a transaction that is split depends on the last one within: true if by a check of
+    /// the newest data.
+    fn closes(&self, own: Instance<'_>, before: Before, read: usize, last: usize) -> BTreeSet<bool> {
+        let read = &own.branch.operations[read];
         let last = &self.compiled.branches[last].operations;
-        own.branch.operations.iter().enumerate().any(|(back, own_operation)| {
-            let later = matches!(before, Before::Operation(_)) && own_operation.step > split_at;
-            last.iter().any(|other| {
-                (other.reads_from(own_operation) || later && other.depends(own_operation))
+        let of = |(back, own_operation): (usize, &CompiledOperation)| {
+            let later = matches!(before, Before::Operation(_)) && own_operation.step > read.step;
+            let snapshot = matches!(before, Before::Snapshot);
+            let ways = last.iter().filter_map(|other| {
+                let plain = other.reads_from(own_operation) || later && other.depends(own_operation);
+                let newest = snapshot && sees_later(read, own_operation, other);
+                ((plain || newest)
                     && may_meet(&self.compiled, own_operation, other)
-                    && !bars(before, own, back, other)
-            })
-        })
+                    && !bars(before, own, back, other))
+                .then_some(snapshot && !is_watched(read, own_operation, other))
+            });
+            ways.collect::<BTreeSet<bool>>()
+        };
+        own.branch.operations.iter().enumerate().flat_map(of).collect()
     }
 }
 

@@ -67,7 +67,8 @@ pub(crate) fn bars(
     let locks = own.lock.zip(within.lock).is_some_and(|(own, other)| own.conflicts(other));
     // The first updater wins, also against one who only locks. Who inserts doesn't mind a deletion.
     let replaced = own.kind == Kind::Insert && within.kind == Kind::Delete;
-    let updated = matches!(before, Before::Snapshot) && within.has_writes() && !replaced;
+    // A check of the newest data doesn't mind what is newer than the snapshot.
+    let updated = matches!(before, Before::Snapshot) && within.has_writes() && !replaced && !own.newest;
     locks && (updated || before.locks(split, operation))
 }
 
@@ -89,6 +90,26 @@ pub(crate) fn excludes(
     })
 }
 
+/// True if a transaction that has one snapshot, and is split after `read`, sees by `own` what `other` wrote
+/// within: by a check of the newest data that comes later.
+pub(crate) fn sees_later(
+    read: &CompiledOperation,
+    own: &CompiledOperation,
+    other: &CompiledOperation,
+) -> bool {
+    own.sees_newest(other) && (!read.newest || own.step > read.step)
+}
+
+/// True if serializable transactions watch both ends of a split after `read` that is closed by `own` and
+/// `other`: the server's checks of the newest data don't count for them.
+pub(crate) fn is_watched(
+    read: &CompiledOperation,
+    own: &CompiledOperation,
+    other: &CompiledOperation,
+) -> bool {
+    other.reads_from(own) && !other.newest && !read.newest
+}
+
 /// True if a transaction certainly reads a row that another one writes, so that predicate locks of
 /// serializable transactions show it.
 pub(crate) fn surely_reads(equal: &Unification, reader: Instance<'_>, writer: Instance<'_>) -> bool {
@@ -106,6 +127,7 @@ pub(crate) fn surely_reads(equal: &Unification, reader: Instance<'_>, writer: In
             .branch
             .operations
             .iter()
+            .filter(|read| read.certain && !read.newest)
             .any(|read| (read.has_reads() || read.lock.is_some()) && meets(read, write))
     })
 }

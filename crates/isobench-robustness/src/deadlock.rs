@@ -113,7 +113,7 @@ impl Pair<'_> {
         let (own, other) = (&self.one.branch.operations[own], &self.other.branch.operations[other]);
         own.is_on_table_of(other)
             && (own.kind == Kind::Insert) == (other.kind == Kind::Insert)
-            && own.lock.zip(other.lock).is_some_and(|(own, other)| own.conflicts(other))
+            && own.may_lock.zip(other.may_lock).is_some_and(|(own, other)| own.conflicts(other))
     }
 
     /// True if the transactions can't both have come so far, because of a lock that both have taken by then.

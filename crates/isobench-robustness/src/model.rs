@@ -15,6 +15,8 @@
 //! | `INSERT … ON CONFLICT DO NOTHING` | two branches: an insert, and a [`Kind::Read`] |
 //! | `DELETE` of one row | [`Kind::Delete`] |
 //! | `INSERT` or `UPDATE` of a row with a foreign key | also a [`Kind::Lock`] of the parent, with [`Strength::KeyShare`] |
+//! | `DELETE` of a row that a foreign key refers to | also a [`Kind::Vacant`] of the rows that refer to it, or the operations of the key's action, in the newest data |
+//! | a row that gets a value of a unique index | also a [`Kind::Vacant`] of the value, if a transaction may free it |
 //! | what isn't understood, a trigger, a function | all of these on all its tables, with [`Columns::All`] |
 //!
 //! Loops are unrolled twice. All branches of a program share its level, and so their statements have
@@ -61,6 +63,10 @@ pub enum Kind {
     Insert,
     /// Deletes one row.
     Delete,
+    /// Finds that no row has these values, in the newest data at every level: the check of a unique index
+    /// for a row that is written, or of a foreign key for a referenced row that goes. It only succeeds
+    /// after the transaction that freed the value has committed.
+    Vacant,
 }
 
 /// The strength of a row lock, the weakest first (PostgreSQL manual, "Row-Level Locks").
@@ -86,6 +92,7 @@ impl fmt::Display for Kind {
             Kind::Update => f.write_str("update"),
             Kind::Insert => f.write_str("insert"),
             Kind::Delete => f.write_str("deletion"),
+            Kind::Vacant => f.write_str("check that no row is there"),
         }
     }
 }
@@ -165,6 +172,14 @@ pub struct Operation {
     pub statement: usize,
     /// The place of its statement, such as `pay.sql:7`: the same in all branches that have it.
     pub at: String,
+    /// True if it reads the newest data whatever the level, after the plain reads of its statement: the
+    /// server's own checks and actions of foreign keys (`ri_triggers.c`, `detectNewRows`).
+    pub newest: bool,
+    /// True if the server certainly executes it, so that predicate locks of serializable transactions
+    /// cover all that it finds.
+    pub certain: bool,
+    /// True if a read of one row certainly finds it: only then its lock is certainly taken.
+    pub found: bool,
 }
 
 /// Columns with what they are equal to.
@@ -185,6 +200,9 @@ impl Operation {
             changes_key: false,
             statement: 0,
             at: String::new(),
+            newest: kind == Kind::Vacant,
+            certain: true,
+            found: true,
         }
     }
 
@@ -233,6 +251,19 @@ impl Operation {
         Operation::of(Kind::Delete, table, equalities(key), Columns::NONE, Columns::All)
     }
 
+    /// Finds that no row has these values.
+    pub fn vacant<const N: usize>(table: &str, known: [(&str, &str); N]) -> Operation {
+        let columns: Vec<&str> = known.iter().map(|(column, _)| *column).collect();
+        let vacant = Operation::of(Kind::Vacant, table, Vec::new(), columns.as_slice().into(), Columns::NONE);
+        Operation { known: equalities(known), ..vacant }
+    }
+
+    /// The same in the newest data, whatever the level.
+    #[must_use]
+    pub fn in_newest_data(self) -> Operation {
+        Operation { newest: true, ..self }
+    }
+
     /// The same on a row of which only these values are known, not its key.
     #[must_use]
     pub fn any<const N: usize>(self, known: [(&str, &str); N]) -> Operation {
@@ -251,13 +282,22 @@ impl Operation {
         Operation { at: at.to_owned(), ..self }
     }
 
-    /// The row lock that it takes.
+    /// The strongest row lock that it may take.
     pub fn strength(&self) -> Option<Strength> {
         match self.kind {
-            Kind::Read | Kind::Search => None,
+            Kind::Update if self.changes_key => Some(Strength::Update),
+            _ => self.certain_strength(),
+        }
+    }
+
+    /// The row lock that it certainly takes. An UPDATE that gives a key the value that it has already
+    /// takes the lock of other columns (PostgreSQL manual, "Row-Level Locks").
+    pub fn certain_strength(&self) -> Option<Strength> {
+        match self.kind {
+            Kind::Read | Kind::Search | Kind::Vacant => None,
             Kind::Lock(strength) => Some(strength),
-            Kind::Update if !self.changes_key => Some(Strength::NoKeyUpdate),
-            Kind::Update | Kind::Insert | Kind::Delete => Some(Strength::Update),
+            Kind::Update => Some(Strength::NoKeyUpdate),
+            Kind::Insert | Kind::Delete => Some(Strength::Update),
         }
     }
 }

@@ -178,7 +178,7 @@ impl Objection {
         };
         let writes = |place: Place| match operation(place).kind {
             Kind::Insert | Kind::Delete => true,
-            Kind::Read | Kind::Search | Kind::Lock(_) => false,
+            Kind::Read | Kind::Search | Kind::Lock(_) | Kind::Vacant => false,
             Kind::Update => !operation(place).writes.is_empty(),
         };
         let depends = |first: Place, then: Place, how| Dependency {

@@ -11,7 +11,7 @@ use std::thread;
 
 use isobench_isolation::Level;
 
-use crate::allocation::lowest;
+use crate::allocation::lowest_of;
 use crate::columns::Columns;
 use crate::model::{Branch, Kind, Operation, Program, Strength, Term};
 use crate::struck::Struck;
@@ -81,7 +81,7 @@ pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted>
     let analysis = Analysis::of(programs, struck);
     let splitting = analysis.reads(programs);
     let reads = candidates(programs);
-    let unchanged = lowest(&analysis, programs.len()).0;
+    let unchanged = lowest_of(&analysis, programs.len()).0;
     let mut known = vec![Promoted { promotions: Vec::new(), levels: unchanged }];
     let branches: usize = programs.iter().map(|program| program.branches.len()).sum();
     let mut left = (MOST_WORK / branches.pow(3).max(1)).clamp(LEAST_SETS, MOST_SETS);
@@ -112,7 +112,7 @@ pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted>
                 .map(|set| [set.iter().map(of_read).collect(), set.iter().map(shared).collect()])
                 .collect();
             let found = side_by_side(&sets, |[promotions, _]| {
-                lowest(&Analysis::of(&promoted(programs, promotions), struck), programs.len()).0
+                lowest_of(&Analysis::of(&promoted(programs, promotions), struck), programs.len()).0
             });
             for ([promotions, shared], levels) in sets.into_iter().zip(found) {
                 if known.iter().any(|known| no_higher(&known.levels, &levels)) {
@@ -167,22 +167,35 @@ fn no_higher(levels: &[Level], than: &[Level]) -> bool {
 pub fn promoted(programs: &[Program], promotions: &[Promotion]) -> Vec<Program> {
     let mut programs = programs.to_vec();
     for promotion in promotions {
-        for branch in &mut programs[promotion.program].branches {
-            let name = branch.name.clone();
-            let operations = std::mem::take(&mut branch.operations);
-            branch.operations = operations
-                .into_iter()
-                .enumerate()
-                .flat_map(|(place, operation)| {
-                    let meant = is_read(&operation)
-                        && operation.table == promotion.table
-                        && place_of(&name, place, &operation) == promotion.at;
-                    if meant { change(operation, promotion.change) } else { vec![operation] }
-                })
-                .collect();
-        }
+        let branches = &mut programs[promotion.program].branches;
+        *branches = branches.iter().flat_map(|branch| changed(branch, promotion)).collect();
     }
     programs
+}
+
+/// A branch with a read changed; and, if the read may find no row, one in which it finds none and locks
+/// nothing.
+fn changed(branch: &Branch, promotion: &Promotion) -> Vec<Branch> {
+    let meant = |(place, operation): (usize, &Operation)| {
+        is_read(operation)
+            && operation.table == promotion.table
+            && place_of(&branch.name, place, operation) == promotion.at
+    };
+    let places: Vec<bool> = branch.operations.iter().enumerate().map(meant).collect();
+    let of = |finds: bool| {
+        let each = branch.operations.iter().zip(&places).flat_map(|(operation, meant)| {
+            let changes = *meant && (finds || operation.found || operation.kind == Kind::Search);
+            if changes { change(operation.clone(), promotion.change) } else { vec![operation.clone()] }
+        });
+        each.collect::<Vec<Operation>>()
+    };
+    let (found, missed) = (of(true), of(false));
+    let mut branches = vec![Branch { operations: found.clone(), ..branch.clone() }];
+    if missed != found {
+        let name = format!("{}, row of {} isn't there", branch.name, promotion.at);
+        branches.push(Branch { name, operations: missed, ..branch.clone() });
+    }
+    branches
 }
 
 /// What a read becomes. A search still finds its rows by the snapshot, in their state of then; their

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use isobench_isolation::Level;
 
 use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
-use crate::conflict::{Before, bars, excludes, may_depend, surely_reads};
+use crate::conflict::{Before, bars, excludes, is_watched, may_depend, sees_later, surely_reads};
 use crate::model::Program;
 use crate::objection::{Objection, Parts, Place};
 use crate::struck::Struck;
@@ -44,6 +44,8 @@ pub(crate) struct Clause {
     guards_first: bool,
     /// T1 certainly reads a row that Tm writes, likewise.
     guards_last: bool,
+    /// T1 depends on Tm by a check of the newest data, which serializable doesn't watch.
+    newest: bool,
 }
 
 impl Clause {
@@ -52,7 +54,8 @@ impl Clause {
         let serializable = |program: usize| levels[program] == Level::Serializable;
         let (split, first, last) =
             (serializable(self.split), serializable(self.first), serializable(self.last));
-        let guarded = split && (first && (last || self.guards_first) || last && self.guards_last);
+        let guarded =
+            !self.newest && split && (first && (last || self.guards_first) || last && self.guards_last);
         (levels[self.split] >= Level::RepeatableRead) == self.snapshot && !guarded
     }
 
@@ -97,6 +100,20 @@ impl Analysis {
             programs[role.program].branches[role.branch].operations[operation].at.clone()
         };
         self.clauses.values().map(name).collect()
+    }
+
+    /// The same without the schedules that depend on checks of the newest data.
+    pub(crate) fn guarded(&self) -> Analysis {
+        let clauses = self.clauses.iter().filter(|(clause, _)| !clause.newest);
+        Analysis { clauses: clauses.map(|(clause, objection)| (*clause, objection.clone())).collect() }
+    }
+
+    /// A schedule in which a program is split at these levels, and that depends on a check of the newest
+    /// data.
+    pub(crate) fn unguarded(&self, program: usize, levels: &[Level]) -> Option<&Objection> {
+        let mut clauses = self.clauses.iter();
+        let fits = |clause: &Clause| clause.newest && clause.split == program && clause.holds(levels);
+        clauses.find(|(clause, _)| fits(clause)).map(|(_, objection)| objection)
     }
 
     /// True if there is no split schedule at these levels.
@@ -235,12 +252,15 @@ impl<'c> Search<'c> {
                     snapshot: matches!(before, Before::Snapshot),
                     guards_first: false,
                     guards_last: false,
+                    newest: false,
                 };
                 let between = between.filter(|_| number == 2);
                 let length = between.as_ref().map_or(1, |between| between.len() + 2);
                 for (back, by) in &self.dependent[*split_branch][last_branch] {
                     let (own, other) = (&split.branch.operations[*back], &last.branch.operations[*by]);
                     let (back, by) = (*back, *by);
+                    let newest = clause.snapshot && !is_watched(&split.branch.operations[*read], own, other);
+                    let clause = Clause { newest, ..clause };
                     // Nothing can be found that isn't known already.
                     let known = found.get(&clause).is_some_and(|known| known.within() <= length);
                     if known || !closes(opening, (back, own), other) {
@@ -311,5 +331,8 @@ fn closes(
         Before::Snapshot => false,
         Before::Operation(_) => own.step > split.branch.operations[*read].step,
     };
-    (other.reads_from(own) || later && other.depends(own)) && !bars(*before, *split, back, other)
+    (other.reads_from(own)
+        || later && other.depends(own)
+        || matches!(before, Before::Snapshot) && sees_later(&split.branch.operations[*read], own, other))
+        && !bars(*before, *split, back, other)
 }

@@ -20,6 +20,8 @@ struct Size {
     /// Operations may lock without writing, and the first row may be a group.
     locks: bool,
     groups: bool,
+    /// The server may check the newest data.
+    checks: bool,
 }
 
 const STRENGTHS: [Strength; 4] =
@@ -31,16 +33,24 @@ fn transaction(random: &mut Rng, size: Size) -> Tx {
         let (row, mut some) = (random.u8(0..size.rows), || random.u8(1..1 << size.columns));
         let (reads, writes) = (some(), some());
         let group = size.groups && row == 0;
-        let plain = Op { row, group, reads, writes: 0, lock: None, joined: false };
+        let plain = Op { row, group, reads, writes: 0, lock: None, joined: false, newest: false };
         let write = if group { None } else { Some(Strength::NoKeyUpdate) };
-        let op = match random.u8(0..if size.locks && !group { 8 } else { 6 }) {
+        let op = match if size.checks && random.u8(0..3) == 0 {
+            9
+        } else {
+            random.u8(0..if size.locks && !group { 8 } else { 6 })
+        } {
+            9 => {
+                let lock = (!group && random.bool()).then_some(Strength::KeyShare);
+                Op { lock, newest: true, ..plain }
+            }
             0..=2 => plain,
             3 | 4 => Op { reads: 0, writes, lock: write, ..plain },
             // A group isn't changed and read at once.
             5 if group => plain,
             5 => Op { writes, lock: write, ..plain },
             6 => Op { lock: Some(STRENGTHS[random.usize(0..4)]), ..plain },
-            _ => Op { writes, lock: Some(Strength::Update), ..plain },
+            _ => Op { writes, lock: write, ..plain },
         };
         let before = |other: &&Op| other.row == row;
         let again = tx.iter().filter(before).any(|other| {
@@ -49,7 +59,8 @@ fn transaction(random: &mut Rng, size: Size) -> Tx {
         if again {
             continue;
         }
-        let joined = tx.last().is_some_and(|last| last.lock.is_none() && last.writes == 0)
+        let joined = tx.last().is_some_and(|last| last.lock.is_none() && last.writes == 0 && !last.newest)
+            && !op.newest
             && !(op.group && op.writes != 0)
             && random.u8(0..3) == 0;
         tx.push(Op { joined, ..op });
@@ -87,9 +98,13 @@ fn program(number: usize, tx: &Tx) -> Program {
             known: if op.group { place } else { Vec::new() },
             reads: columns(op.reads),
             writes: columns(op.writes),
-            changes_key: op.writes != 0 && op.lock == Some(Strength::Update),
+            // Whether a key gets another value isn't certain, so that it must not matter.
+            changes_key: op.writes & 2 != 0,
             statement,
             at: String::new(),
+            newest: op.newest,
+            certain: true,
+            found: true,
         });
     }
     let branch = Branch { operations, ..Branch::default() };
@@ -107,6 +122,8 @@ struct Found {
     cases: u64,
     unsafe_ones: u64,
     not_upward: u64,
+    /// Sets that are safe at no levels.
+    unprotected: u64,
 }
 
 fn compare(size: Size, count: u64) -> Found {
@@ -151,6 +168,15 @@ fn compare(size: Size, count: u64) -> Found {
         if sampled < allocations.len() {
             continue;
         }
+        if size.checks {
+            let allocated = allocate(&programs, &Struck::new());
+            let none = robust.is_empty();
+            assert!(!none || !allocated.unprotected.is_empty(), "seed {seed} {size:?}\n{txs:#?}");
+            let safe = allocated.unprotected.is_empty();
+            assert!(!safe || robust.contains(&&allocated.levels), "seed {seed} {size:?}\n{txs:#?}");
+            found.unprotected += u64::from(none);
+            continue;
+        }
         // The lowest levels of all that are safe are safe.
         let lowest = (0..txs.len()).map(|tx| robust.iter().map(|levels| levels[tx]).min().unwrap());
         let lowest: Vec<Level> = lowest.collect();
@@ -164,7 +190,8 @@ fn compare(size: Size, count: u64) -> Found {
     found
 }
 
-const PLAIN: Size = Size { transactions: 2, operations: 4, rows: 2, columns: 2, locks: false, groups: false };
+const PLAIN: Size =
+    Size { transactions: 2, operations: 4, rows: 2, columns: 2, locks: false, groups: false, checks: false };
 
 #[test]
 fn two_transactions() {
@@ -185,6 +212,16 @@ fn three_transactions() {
         let found = compare(size, 10);
         assert!(found.unsafe_ones > 20, "{found:?}");
     }
+}
+
+/// What foreign keys see is newer than the snapshot of their transaction, and nobody watches it.
+#[test]
+fn transactions_with_checks_of_the_newest_data() {
+    let size = Size { checks: true, locks: true, groups: true, ..PLAIN };
+    let found = compare(size, 400);
+    assert!(found.unsafe_ones > 200 && found.unprotected > 10, "{found:?}");
+    let found = compare(Size { transactions: 3, operations: 3, columns: 1, ..size }, 10);
+    assert!(found.unsafe_ones > 20, "{found:?}");
 }
 
 /// Of all that run within a transaction only the first and the last one depend on it.

@@ -25,6 +25,8 @@ pub struct Op {
     pub lock: Option<Strength>,
     /// It is of the same statement as the one before.
     pub joined: bool,
+    /// It sees the newest data at every level, and serializable transactions don't watch it.
+    pub newest: bool,
 }
 
 pub type Tx = Vec<Op>;
@@ -45,7 +47,7 @@ fn events(tx: &Tx, level: Level) -> Vec<Event> {
     }
     let mut start = 0;
     while start < tx.len() {
-        let plain = |op: &Op| op.lock.is_none();
+        let plain = |op: &Op| op.lock.is_none() && !op.newest;
         let mut end = start + 1;
         while end < tx.len() && tx[end].joined && plain(&tx[start]) && plain(&tx[end]) {
             end += 1;
@@ -139,7 +141,8 @@ impl Execution<'_> {
             match self.commit[other] {
                 None => conflicting.next().is_none(),
                 Some(commit) => {
-                    let newer = self.levels[tx] > Level::ReadCommitted && commit > self.snapshot[tx];
+                    let snapshot = self.levels[tx] > Level::ReadCommitted && !op.newest;
+                    let newer = snapshot && commit > self.snapshot[tx];
                     !newer || !conflicting.any(|own| own.writes != 0)
                 }
             }
@@ -148,7 +151,8 @@ impl Execution<'_> {
 
     /// When a transaction sees what an operation reads.
     fn seen_at(&self, tx: usize, op: usize) -> usize {
-        if self.levels[tx] > Level::ReadCommitted { self.snapshot[tx] } else { self.at[tx][op] }
+        let snapshot = self.levels[tx] > Level::ReadCommitted && !self.txs[tx][op].newest;
+        if snapshot { self.snapshot[tx] } else { self.at[tx][op] }
     }
 
     fn committed(&self, tx: usize) -> usize {
@@ -173,7 +177,8 @@ impl Execution<'_> {
     /// True if the rules for serializable transactions let all commit.
     fn is_permitted(&self) -> bool {
         let anti = self.pairs(|(one, place, op), (other, with)| {
-            (op.reads != 0 || op.lock.is_some() && op.writes == 0)
+            !op.newest
+                && (op.reads != 0 || op.lock.is_some() && op.writes == 0)
                 && with.writes != 0
                 && self.committed(other) > self.seen_at(one, place)
         });

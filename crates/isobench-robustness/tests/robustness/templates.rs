@@ -87,6 +87,9 @@ fn operation(line: &str, program: &str, branch: &str, place: usize) -> Operation
         changes_key: false,
         statement: 0,
         at,
+        newest: false,
+        certain: true,
+        found: true,
     }
 }
 
